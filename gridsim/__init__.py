@@ -1,0 +1,73 @@
+"""gridsim: what would another scheduling policy do to my users, on my own job log?
+
+>>> import gridsim as gs
+>>> jobs = gs.Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[2, 4, 2])
+>>> gs.simulate(jobs, platform=gs.Platform.single(cores=4), policy="easy").record.wait
+array([0., 9., 0.])
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gridsim.errors import CheckFailed, GridsimError, InputError, PolicyError
+    from gridsim.model.platform import Platform
+    from gridsim.model.workload import Workload
+    from gridsim.record import Record
+    from gridsim.report.comparison import Comparison, compare
+    from gridsim.result import Result
+    from gridsim.scenario import Scenario
+    from gridsim.simulation import simulate
+    from gridsim.workload.read import read_workload
+    from gridsim.workload.synthetic.lublin import Lublin, default_workload
+
+__all__ = [
+    "CheckFailed",
+    "Comparison",
+    "GridsimError",
+    "InputError",
+    "Lublin",
+    "Platform",
+    "PolicyError",
+    "Record",
+    "Result",
+    "Scenario",
+    "Workload",
+    "compare",
+    "default_workload",
+    "read_workload",
+    "simulate",
+]
+
+_HOME = {
+    "CheckFailed": "errors",
+    "Comparison": "report.comparison",
+    "GridsimError": "errors",
+    "InputError": "errors",
+    "Lublin": "workload.synthetic.lublin",
+    "Platform": "model.platform",
+    "PolicyError": "errors",
+    "Record": "record",
+    "Result": "result",
+    "Scenario": "scenario",
+    "Workload": "model.workload",
+    "compare": "report.comparison",
+    "default_workload": "workload.synthetic.lublin",
+    "read_workload": "workload.read",
+    "simulate": "simulation",
+}
+"""Where each public name lives: imported when first asked for, so that ``gridsim --help`` imports nothing of it."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'gridsim' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f"gridsim.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

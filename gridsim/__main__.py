@@ -1,0 +1,5 @@
+"""``python -m gridsim`` is ``gridsim``."""
+
+from gridsim.cli import main
+
+raise SystemExit(main())

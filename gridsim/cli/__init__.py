@@ -1,0 +1,67 @@
+"""Words that a user types: one file a verb. A verb is imported only when it is the one that was typed."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.metadata
+import sys
+from collections.abc import Sequence
+
+from gridsim.errors import GridsimError
+
+__all__ = ["main"]
+
+VERBS = {
+    "compare": "several policies on one workload: sentences, table, page",
+    "run": "one scenario from a recipe file",
+    "workload": "describe, check, convert, slice or generate workloads",
+    "list": "policies, orderings, rules … with their parameters",
+    "verify": "run conformance cases",
+    "validate": "check a schedule against the invariants, whoever made it",
+}
+
+
+class _Version(argparse.Action):
+    """Print the version; looked up only when asked for."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"gridsim {importlib.metadata.version('gridsim')}")
+        parser.exit()
+
+
+def _parser(verb: str | None) -> argparse.ArgumentParser:
+    """Parser that knows all verbs by name and the arguments of one."""
+    parser = argparse.ArgumentParser(
+        prog="gridsim",
+        description="What would another scheduling policy do to my users, on my own job log?",
+        epilog="Start with: gridsim compare    (a built-in workload; no data needed)",
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for name, summary in VERBS.items():
+        below = verbs.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if name == verb:
+            module = importlib.import_module(f"gridsim.cli.{name}")
+            module.add_arguments(below)
+            below.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Carry out a command line; returns the exit code: 0 done, 1 a check failed, 2 bad input or usage."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    verb = next((word for word in words if not word.startswith("-")), None)
+    try:
+        args = _parser(verb).parse_args(words)
+        code: int = args.run(args)
+    except GridsimError as error:
+        print(f"gridsim: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except KeyboardInterrupt:
+        print("gridsim: interrupted; nothing half-written was left", file=sys.stderr)
+        return 130
+    return code

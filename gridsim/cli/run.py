@@ -1,0 +1,41 @@
+"""``gridsim run``: one scenario from a recipe file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from gridsim.cli.progress import Progress
+from gridsim.files import plain
+from gridsim.scenario import Scenario
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument("recipe", help="TOML file: [workload], policy, [options]")
+    parser.add_argument(
+        "--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--table", choices=("csv", "parquet"), default="csv", help="format of the jobs (default: %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the metrics as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate, write the result directory, print the metrics."""
+    scenario = Scenario.from_toml(args.recipe)
+    with Progress() as progress:
+        result = scenario.run(progress=lambda jobs: progress.told(scenario.policy, jobs))
+    result.write(args.out, table=args.table)
+    metrics = result.metrics()
+    if args.json:
+        print(json.dumps(plain(metrics), indent=1))
+        return 0
+    width = max(map(len, metrics))
+    for name, value in metrics.items():
+        print(f"{name:{width}}  {value:,.6g}")
+    print(f"\nwritten to {args.out}")
+    return 0

@@ -1,0 +1,145 @@
+"""What every verb that takes a workload shares: its options, how it is loaded, and how that is told."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from gridsim.errors import InputError
+from gridsim.workload.problems import KINDS, Problem, option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gridsim.model.platform import Platform
+    from gridsim.model.workload import Workload
+
+__all__ = ["add_arguments", "add_generator_options", "add_log_options", "load", "read", "summary_lines"]
+
+_GENERATOR = {"jobs": int, "load": float, "seed": int}
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the log, the options for reading it, and those of the workload that is made when there is no log."""
+    parser.add_argument("log", nargs="?", help="job log (SWF, also .gz or .xz); a synthetic workload where left out")
+    add_log_options(parser)
+    add_generator_options(parser)
+
+
+def add_log_options(parser: ArgumentParser) -> None:
+    """Add machine size, format, and one option a kind of damaged line."""
+    parser.add_argument("--cores", type=int, metavar="N", help="cores of the machine (default: what the log says)")
+    parser.add_argument("--format", metavar="NAME", help="format of the log (default: found out from the file)")
+    group = parser.add_argument_group(
+        "damaged or impossible lines", "Each kind is counted, shown with its first line numbers, and met by a rule."
+    )
+    for kind in KINDS.values():
+        group.add_argument(
+            option(kind.name),
+            choices=kind.rules,
+            help=f"{kind.meaning.split('. ')[0].rstrip('.')} (default: {kind.default})",
+        )
+
+
+def add_generator_options(parser: ArgumentParser) -> None:
+    """Add the options of the built-in synthetic workload."""
+    group = parser.add_argument_group("built-in workload (Lublin-Feitelson), without a log")
+    group.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
+    group.add_argument("--load", type=float, metavar="X", help="offered load, as a fraction of the machine")
+    group.add_argument("--seed", type=int, metavar="N", help="seed of its random numbers")
+
+
+def rules(args: Namespace) -> dict[str, str]:
+    """Rules that were asked for, by kind."""
+    chosen = {name: getattr(args, option(name).lstrip("-").replace("-", "_"), None) for name in KINDS}
+    return {name: rule for name, rule in chosen.items() if rule is not None}
+
+
+def read(path: str, args: Namespace) -> Workload:
+    """Workload of a log, with the options of `add_log_options`."""
+    from gridsim.workload.read import read_workload  # numpy: not needed for --help
+
+    return read_workload(path, cores=args.cores, rules=rules(args), format=args.format)
+
+
+def generate(args: Namespace) -> Workload:
+    """The built-in synthetic workload; options that were not given have its own defaults."""
+    from gridsim.workload.synthetic.lublin import default_workload  # numpy: not needed for --help
+
+    return default_workload(jobs=args.jobs, load=args.load, seed=args.seed, cores=args.cores)
+
+
+def load(args: Namespace) -> tuple[Workload, Platform]:
+    """Workload and machine that the options of `add_arguments` ask for.
+
+    Raises
+    ------
+    InputError
+        When the log cannot be read, when the size of the machine is known from nowhere, and for options of the
+        built-in workload beside a log.
+    """
+    from gridsim.model.platform import Platform  # networkx and numpy: not needed for --help
+    from gridsim.workload.read import machine_cores
+
+    if args.log is None:
+        workload = generate(args)
+    else:
+        given = [f"--{name}" for name in _GENERATOR if getattr(args, name) is not None]
+        if given:
+            raise InputError(f"{', '.join(given)} shape the built-in workload; leave out either them or {args.log}")
+        workload = read(args.log, args)
+    cores, origin = machine_cores(workload, args.cores)
+    return workload, Platform.single(cores, origin=origin)
+
+
+def summary_lines(workload: Workload, platform: Platform) -> list[str]:
+    """What was read, the machine and where its size came from, and each problem with its rule; plain text."""
+    return [
+        *_origin_lines(workload.provenance, len(workload)),
+        f"machine: {platform.cores:,} cores ({_machine_origin(platform.origin)})",
+        *map(problem_line, problems(workload)),
+    ]
+
+
+def problems(workload: Workload) -> list[Problem]:
+    """What was found in the source of a workload."""
+    return [Problem.from_json(entry) for entry in workload.provenance.get("problems", ())]
+
+
+def problem_line(problem: Problem) -> str:
+    """One problem in plain words.
+
+    Examples
+    --------
+    >>> problem_line(Problem("zero-runtime", 17, (8867, 8874), "skip"))
+    'zero-runtime: 17 lines (8867, 8874, …) left out (--on-zero-runtime skip)'
+    """
+    noun = "line" if problem.count == 1 else "lines"
+    return (
+        f"{problem.kind}: {problem.count:,} {noun} ({first_lines(problem)}) {problem.outcome} "
+        f"({option(problem.kind)} {problem.rule})"
+    )
+
+
+def first_lines(problem: Problem) -> str:
+    """Its first line numbers, with a sign that there are more."""
+    return ", ".join(map(str, problem.first_lines)) + (", …" if problem.count > len(problem.first_lines) else "")
+
+
+def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
+    if "jobs_read" not in provenance:
+        seed = f", seed {provenance['seed']}" if "seed" in provenance else ""
+        yield f"workload: {provenance.get('source', 'built-in')} model{seed}, {jobs:,} jobs"
+        return
+    yield f"workload: {provenance['source']}, {jobs:,} of {provenance['jobs_read']:,} jobs"
+    fields = provenance["cores_field"]
+    if fields["allocated"]:
+        yield (
+            f"cores of a job: requested processors {fields['requested']:,} times, "
+            f"allocated ones {fields['allocated']:,} times where there is no request"
+        )
+
+
+def _machine_origin(origin: str) -> str:
+    words = {"given": "given", "MaxProcs": "MaxProcs in the header", "MaxNodes": "MaxNodes in the header, no MaxProcs"}
+    return words.get(origin, origin)

@@ -1,0 +1,265 @@
+"""gridsim workload: look at logs, check them, convert, cut and make them."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING, Any
+
+from gridsim.cli import source
+from gridsim.workload.problems import option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import Console
+
+    from gridsim.model.workload import Workload
+
+__all__ = ["NAME", "SUMMARY", "add_arguments", "run"]
+
+NAME = "workload"
+SUMMARY = "describe, check, convert, slice or generate a job log"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add the sub-verbs."""
+    verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
+
+    describe = verbs.add_parser("describe", help="facts of a log: sizes, runtimes, estimates, load")
+    describe.add_argument("file", metavar="FILE", help="job log")
+    describe.add_argument("--json", action="store_true", help="print the facts as JSON")
+    source.add_log_options(describe)
+    describe.set_defaults(workload_action=_describe)
+
+    check = verbs.add_parser("check", help="what is in a log, what was repaired or left out, what is missing")
+    check.add_argument("file", metavar="FILE", help="job log")
+    check.add_argument("--json", action="store_true", help="print the findings as JSON")
+    source.add_log_options(check)
+    check.set_defaults(workload_action=_check)
+
+    convert = verbs.add_parser("convert", help="write a log anew, with the rules for damaged lines applied")
+    _add_files(convert)
+    source.add_log_options(convert)
+    convert.set_defaults(workload_action=_convert)
+
+    part = verbs.add_parser("slice", help="write a part of a log")
+    _add_files(part)
+    part.add_argument("--first", type=int, default=0, metavar="N", help="position of the first job, from 0")
+    part.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
+    part.add_argument("--start", type=float, metavar="S", help="submitted from this second on")
+    part.add_argument("--end", type=float, metavar="S", help="submitted before this second")
+    part.add_argument("--origin", action="store_true", help="shift times so that the first submit is 0")
+    source.add_log_options(part)
+    part.set_defaults(workload_action=_slice)
+
+    generate = verbs.add_parser("generate", help="write a synthetic log")
+    generate.add_argument("output", metavar="OUT", help="SWF file to write; .gz and .xz compress")
+    generate.add_argument("--model", choices=("lublin",), default="lublin", help="what it is drawn from")
+    generate.add_argument("--cores", type=int, metavar="N", help="cores of the machine")
+    source.add_generator_options(generate)
+    generate.set_defaults(workload_action=_generate)
+
+
+def run(args: Namespace) -> int:
+    """Do what was asked for; 0 if it was done."""
+    args.workload_action(args)
+    return 0
+
+
+def _add_files(parser: ArgumentParser) -> None:
+    parser.add_argument("file", metavar="IN", help="job log")
+    parser.add_argument("output", metavar="OUT", help="SWF file to write; .gz and .xz compress")
+
+
+def _describe(args: Namespace) -> None:
+    from gridsim.workload.describe import describe  # numpy: not needed for --help
+    from gridsim.workload.read import machine_cores
+
+    workload = source.read(args.file, args)
+    facts = describe(workload, machine_cores(workload, args.cores)[0])
+    if args.json:
+        _print_json(facts)
+    else:
+        _print_facts(args.file, facts)
+
+
+def _check(args: Namespace) -> None:
+    workload = source.read(args.file, args)
+    findings = _findings(workload, args.cores)
+    if args.json:
+        _print_json(findings)
+    else:
+        _print_findings(findings, workload)
+
+
+def _convert(args: Namespace) -> None:
+    _write(source.read(args.file, args), args)
+
+
+def _slice(args: Namespace) -> None:
+    from gridsim.workload.transform.slice import Slice  # numpy: not needed for --help
+
+    part = Slice(first=args.first, jobs=args.jobs, start=args.start, end=args.end, origin=args.origin)
+    _write(part.apply(source.read(args.file, args)), args)
+
+
+def _generate(args: Namespace) -> None:
+    _write(source.generate(args), args)
+
+
+def _write(workload: Workload, args: Namespace) -> None:
+    """Write the SWF file, with the machine size that was asked for, and say what became of the log."""
+    from dataclasses import replace
+
+    from gridsim.workload.formats.swf import write_swf  # numpy: not needed for --help
+
+    if args.cores is not None:
+        workload = replace(workload, cores_stated=args.cores)
+    write_swf(workload, args.output)
+    print(f"{args.output}: {len(workload):,} jobs")
+    for problem in source.problems(workload):
+        print(source.problem_line(problem))
+
+
+def _findings(workload: Workload, cores: int | None) -> dict[str, Any]:
+    """What `check` found: the counts of the reader, and what the log does not say."""
+    provenance = workload.provenance
+    size = cores if cores is not None else workload.cores_stated
+    kept = (
+        "source",
+        "format",
+        "lines",
+        "comments",
+        "jobs_read",
+        "jobs_kept",
+        "cores_field",
+        "statuses",
+        "origin_shift",
+    )
+    return {
+        **{key: provenance[key] for key in kept if key in provenance},
+        "cores": size,
+        "cores_from": "given" if cores is not None else provenance.get("cores_from"),
+        "problems": provenance.get("problems", []),
+        "missing": list(_missing(workload, size)),
+    }
+
+
+def _missing(workload: Workload, cores: int | None) -> Iterator[str]:
+    """What a log could say and does not."""
+    if cores is None:
+        yield "size of the machine (give --cores)"
+    for problem in source.problems(workload):
+        if problem.kind == "missing-estimate" and problem.count >= len(workload) and problem.rule == "repair":
+            yield "requested times (runtimes stand in for them)"
+    wait = workload.logged.get("wait")
+    if wait is None or bool((wait != wait).all()):  # only NaN differs from itself
+        yield "wait times"
+    if "user" not in workload.labels:
+        yield "users"
+
+
+def _print_json(content: dict[str, Any]) -> None:
+    import json
+
+    print(json.dumps(content, indent=2, allow_nan=False))
+
+
+def _console() -> Console:
+    """Standard output: colours and its own width on a terminal, plain lines of 120 columns elsewhere."""
+    from rich.console import Console  # only where a table is printed
+
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = 120
+    return console
+
+
+_COLUMNS = ("mean", "min", "p05", "p25", "median", "p75", "p95", "p99", "max")
+_QUANTITIES = {"size": "size, cores", "runtime": "runtime, s", "estimate": "estimate, s", "gap": "gap, s"}
+
+
+def _print_facts(path: str, facts: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    console = _console()
+    plain = Table(title=f"{path}: {facts['jobs']:,} jobs on {facts['cores']:,} cores", show_header=False, box=None)
+    for name, text in _fact_rows(facts):
+        plain.add_row(name, text)
+    console.print(plain)
+    spread = Table("", *_COLUMNS, box=None, title="spread")
+    logged = facts["logged"] or {}
+    for name, values in [*((text, facts[key]) for key, text in _QUANTITIES.items()), ("wait, s", logged.get("wait"))]:
+        if values:
+            spread.add_row(name, *(f"{values[column]:,.0f}" for column in _COLUMNS))
+    for column in spread.columns[1:]:
+        column.justify = "right"
+    console.print(spread)
+
+
+def _fact_rows(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "users, groups, queues", ", ".join(_number(facts[name]) for name in ("users", "groups", "queues"))
+    yield (
+        "submits",
+        f"{facts['first_submit']:,.0f} s to {facts['last_submit']:,.0f} s, {facts['span'] / 86400:,.1f} days",
+    )
+    load = facts["offered_load"]
+    yield "offered load", "-" if load is None else f"{load:.3f} of the machine between the first and the last submit"
+    yield "same instant", f"{facts['same_instant']:,} jobs are submitted in the instant of the job before"
+    share = facts["share"]
+    yield (
+        "sizes",
+        f"serial {share['serial']:.1%}, powers of two {share['power_of_two']:.1%}, other {share['other']:.1%}",
+    )
+    accuracy = facts["accuracy"]
+    yield (
+        "runtime over estimate",
+        f"mean {accuracy['mean']:.3f}, median {accuracy['median']:.3f}; equal in {accuracy['exact']:,} jobs, "
+        f"above in {accuracy['over']:,} ({accuracy['over_share']:.1%})",
+    )
+    logged = facts["logged"]
+    if logged:
+        starts = "submit + wait" if logged["waits_known"] else "submits: there are no waits"
+        yield (
+            "logged schedule",
+            f"load {logged['load']:.3f}, peak {logged['peak']:,} of {facts['cores']:,} cores, "
+            f"above the machine {logged['above']:.2%} of the time (starts: {starts})",
+        )
+
+
+def _number(value: int | None) -> str:
+    return "not known" if value is None else f"{value:,}"
+
+
+def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
+    from rich.table import Table
+
+    from gridsim.workload.formats.swf import STATUSES
+
+    console = _console()
+    plain = Table(title=findings["source"], show_header=False, box=None)
+    plain.add_row("lines", f"{findings['lines']:,}, of them {findings['comments']:,} comments")
+    plain.add_row("jobs", f"{findings['jobs_kept']:,} kept of {findings['jobs_read']:,}")
+    plain.add_row("machine", f"{_number(findings['cores'])} cores (from: {findings['cores_from'] or 'nothing'})")
+    fields = findings["cores_field"]
+    plain.add_row(
+        "cores of a job", f"requested processors {fields['requested']:,} times, allocated {fields['allocated']:,} times"
+    )
+    statuses = (
+        f"{code} ({STATUSES.get(int(code), 'no code of the format')}): {count:,}"
+        for code, count in findings["statuses"].items()
+    )
+    plain.add_row("statuses", ", ".join(statuses))
+    plain.add_row("first submit", findings.get("origin_shift", "0 s"))
+    plain.add_row("missing", ", ".join(findings["missing"]) or "nothing")
+    console.print(plain)
+    found = Table("kind", "lines", "first", "what became of them", "rule", box=None, title="problems")
+    for problem in source.problems(workload):
+        found.add_row(
+            problem.kind,
+            f"{problem.count:,}",
+            source.first_lines(problem),
+            problem.outcome,
+            f"{option(problem.kind)} {problem.rule}",
+        )
+    console.print(found if found.row_count else "no problems")

@@ -1,0 +1,1 @@
+"""What moves: SimPy processes and resources. Thin: wait, ask, check, do, write down."""

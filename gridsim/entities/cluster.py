@@ -1,0 +1,219 @@
+"""A cluster: cores, a scheduler that decides, and the check that every decision is possible."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+
+import numpy as np
+from simpy import Environment, Event
+
+from gridsim.entities.instant import At, Instant
+from gridsim.errors import PolicyError
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.protocols import Scheduler
+from gridsim.policy.queue import Requests
+from gridsim.record import Status
+
+__all__ = ["Cluster", "Outcome"]
+
+_NEW, _WAITING, _RUNNING, _DONE = range(4)
+
+
+class Outcome:
+    """Columns that the clusters of a run fill in, one row a request.
+
+    Parameters
+    ----------
+    requests : Requests
+        The requests of the run.
+    runtime : (n,) int64
+        True runtimes, whole microseconds: the world knows them, policies do not.
+    """
+
+    def __init__(self, requests: Requests, runtime: IntArray) -> None:
+        n = len(requests)
+        self.start: IntArray = np.full(n, NEVER, dtype=np.int64)
+        self.end: IntArray = np.full(n, NEVER, dtype=np.int64)
+        self.status = np.full(n, Status.rejected, dtype=np.int8)
+        self.cluster = np.zeros(n, dtype=np.int16)
+        self.state = bytearray(n)
+        self.runtime = np.require(runtime, dtype=np.int64, requirements=["C"])
+
+
+class Cluster:
+    """A process that decides once per instant (after every event in ``per-event`` mode), after all that happened in it.
+
+    Parameters
+    ----------
+    cores : int
+        Interchangeable cores: only counts matter.
+    scheduler : Scheduler
+        Set up already.
+    extend : bool
+        Whether a job goes on past its walltime estimate; otherwise it is killed there.
+    tick : int
+        First overrun that is assumed of a job that outlives its estimate; doubled each time. Whole microseconds.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        index: int,
+        cores: int,
+        scheduler: Scheduler,
+        requests: Requests,
+        outcome: Outcome,
+        instant: Instant,
+        *,
+        extend: bool = False,
+        tick: int = 1_000_000,
+    ) -> None:
+        self._env, self.index, self.cores, self.free = env, index, cores, cores
+        self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
+        self._decide_priority = instant.decide + index
+        # Memory views give and take plain numbers, in half the time that arrays need for one.
+        self._need, self._estimate = requests.cores.data, requests.estimate.data
+        self._runtime, self._state = outcome.runtime.data, outcome.state
+        self._start, self._end = outcome.start.data, outcome.end.data
+        self._status, self._cluster = outcome.status.data, outcome.cluster.data
+        self._batched = instant.batched
+        self._dirty = False  # something happened that no decision has seen
+        self._due = False  # a decision is scheduled for the end of this instant
+        self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
+        self._closing = False
+        self._wake_at = NEVER
+        self._wanted = Event(env)
+        self.process = env.process(self._run())
+
+    # -- arrivals ------------------------------------------------------------------------------------------------
+
+    def submit(self, request: int) -> None:
+        """Ask the scheduler for a quote and take the request in, or leave it rejected."""
+        now: int = self._env.now  # type: ignore[assignment]
+        if self._unsettled:
+            self._settle(now)
+        quote = self.scheduler.quote(request, now) if self._need[request] <= self.cores else None
+        if quote is None:
+            self._state[request] = _DONE
+            return
+        self.scheduler.commit(quote, now)
+        self._state[request] = _WAITING
+        self._dirty = True
+        if not self._batched:
+            self._decide(now)
+
+    # -- decisions -----------------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Whoever told the cluster something has finished: decide when the instant has nothing more to bring.
+
+        That is at once when the next event lies later, and otherwise when everything else of this instant has happened.
+        """
+        if not self._dirty or self._due:
+            return
+        env = self._env
+        if not self._batched or env.peek() > env.now:
+            self._decide(env.now)  # type: ignore[arg-type]
+        else:
+            self._due = True
+            self._wanted._ok, self._wanted._value = True, None
+            env.schedule(self._wanted, self._decide_priority)  # type: ignore[arg-type]
+
+    def _run(self) -> Generator[Event, None, None]:
+        while True:
+            yield self._wanted
+            self._wanted, self._due = Event(self._env), False
+            self._decide(self._env.now)  # type: ignore[arg-type]
+
+    def _settle(self, now: int) -> None:
+        self._unsettled = False
+        self.scheduler.settled(now)
+
+    def _decide(self, now: int) -> None:
+        self._dirty = False
+        if self._unsettled:
+            self._settle(now)
+        for request in self.scheduler.dispatch(now):
+            self._begin(request, now)
+        wake = self.scheduler.wake(now)
+        if wake < self._wake_at:
+            if wake <= now:
+                raise PolicyError(f"{self.scheduler!r} wants to be woken at {wake / 1e6} s, which is not after now")
+            self._wake_at = wake
+            At(self._env, wake - now, self._decide_priority, self._woken)
+
+    def _woken(self, event: Event) -> None:
+        now: int = self._env.now  # type: ignore[assignment]
+        if self._wake_at <= now:
+            self._wake_at = NEVER
+        self._dirty = True
+        self.close()
+
+    # -- running -------------------------------------------------------------------------------------------------
+
+    def _begin(self, request: int, now: int) -> None:
+        """Check a decision and carry it out."""
+        need = self._need[request]
+        if self._state[request] != _WAITING:
+            what = ("has not arrived", "", "is running already", "has ended")[self._state[request]]
+            raise PolicyError(f"{self.scheduler!r} starts request {request} at {now / 1e6} s, but it {what}")
+        self.free -= need
+        if self.free < 0:
+            if self._batched:
+                raise PolicyError(
+                    f"{self.scheduler!r} starts request {request} ({need} cores) at {now / 1e6} s, "
+                    f"but only {self.free + need} of {self.cores} cores are free"
+                )
+            self._check_at_close()
+        self._state[request] = _RUNNING
+        self._start[request] = now
+        self._cluster[request] = self.index
+        runtime, estimate = self._runtime[request], self._estimate[request]
+        if runtime > estimate:
+            if self._extend:
+                self._watch(request, estimate, 0)
+            else:
+                runtime = estimate
+        At(self._env, runtime, self._instant.end, self._ended, request)
+
+    def _ended(self, event: Event) -> None:
+        request: int = event._value
+        now: int = self._env.now  # type: ignore[assignment]
+        self.free += self._need[request]
+        self._state[request] = _DONE
+        self._end[request] = now
+        killed = not self._extend and self._runtime[request] > self._estimate[request]
+        self._status[request] = Status.killed_walltime if killed else Status.completed
+        self.scheduler.ended(request, now)
+        self._unsettled = self._dirty = True
+        self.close()
+
+    def _watch(self, request: int, delay: int, overrun: int) -> None:
+        """Look again when the request should have ended: overruns are assumed to be one tick, two, four, …"""
+        At(self._env, delay, self._instant.overrun, self._overran, (request, overrun))
+
+    def _overran(self, event: Event) -> None:
+        request, overrun = event._value
+        if self._state[request] != _RUNNING:
+            return
+        now: int = self._env.now  # type: ignore[assignment]
+        more = max(2 * overrun, self._tick)
+        expected = self._start[request] + self._estimate[request] + more
+        self.scheduler.overran(request, expected, now)
+        self._watch(request, expected - now, more)
+        self._unsettled = self._dirty = True
+        self.close()
+
+    def _check_at_close(self) -> None:
+        """Cores may be lent inside an instant when a pass runs between two events of it, but not beyond it."""
+        if not self._closing:
+            self._closing = True
+            At(self._env, 0, self._decide_priority, self._close)
+
+    def _close(self, event: Event) -> None:
+        self._closing = False
+        if self.free < 0:
+            raise PolicyError(
+                f"{self.scheduler!r} has {-self.free} cores more in use at {self._env.now / 1e6} s "
+                f"than the {self.cores} that there are"
+            )

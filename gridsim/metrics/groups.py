@@ -1,0 +1,161 @@
+"""Which jobs: by size, by length, by user. Groups depend on workload and machine alone: one set for all policies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.metrics.order import overtook
+from gridsim.metrics.responsiveness import BOUND, measure, summarise
+from gridsim.model.time import IntArray, whole
+from gridsim.model.workload import UNKNOWN
+from gridsim.record import Record
+
+__all__ = ["Groups", "by_group", "length_classes", "rows_by_group", "size_classes", "users"]
+
+MINUTE, HOUR = 60, 3600
+
+LENGTHS = (
+    ("under 1 min", 1 * MINUTE),
+    ("1-10 min", 10 * MINUTE),
+    ("10-60 min", 60 * MINUTE),
+    ("1-8 h", 8 * HOUR),
+    ("8-24 h", 24 * HOUR),
+    ("24 h or more", None),
+)
+"""Length classes, each from the bound of the one before it (included) to its own (not included), s."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """A group for each job.
+
+    Attributes
+    ----------
+    kind : str
+        What the groups tell apart: ``size``, ``length``, ``user``.
+    names : tuple of str
+        Names of the groups, in the order in which to show them. A group may be empty.
+    index : (n,) int64
+        Row of `names` for each job.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    index: IntArray
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def size_classes(record: Record) -> Groups:
+    """Groups by cores: 1, 2-4, 5-8, 9-16, … in powers of two up to the machine; wider jobs in a last one.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=0, end=1, cores=n) for n in (1, 2, 4, 5, 20)], cores=20)
+    >>> size_classes(record).names, size_classes(record).index.tolist()
+    (('1', '2-4', '5-8', '9-16', '17-20'), [0, 1, 1, 2, 4])
+    """
+    bounds = [1]
+    while bounds[-1] < record.cores:
+        bounds.append(min(max(2 * bounds[-1], 4), record.cores))
+    names = ["1", *(_span(low + 1, high) for low, high in pairwise(bounds))]
+    cores = record.workload.cores
+    if len(cores) and cores.max() > record.cores:
+        names.append(f"more than {record.cores}")
+    return Groups("size", tuple(names), np.searchsorted(bounds, cores, side="left"))
+
+
+def _span(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def length_classes(record: Record) -> Groups:
+    """Groups by true runtime: under 1 min, 1-10 min, 10-60 min, 1-8 h, 8-24 h, 24 h or more.
+
+    Notes
+    -----
+    A runtime on a bound belongs to the longer class: exactly 1 min is ``1-10 min``. It is the runtime of the
+    workload, also for jobs that were killed before it.
+    """
+    bounds = [whole(bound) for _, bound in LENGTHS if bound is not None]
+    index = np.searchsorted(bounds, record.workload.runtime, side="right")
+    return Groups("length", tuple(name for name, _ in LENGTHS), index)
+
+
+def users(record: Record, top: int = 10) -> Groups:
+    """Groups by user: the *top* users by true core-seconds, largest first, then all others, then jobs without one.
+
+    Parameters
+    ----------
+    top : int
+        Users with a group of their own. Equal amounts of work: the lower number first.
+    """
+    if top < 1:
+        raise InputError(f"{top} users cannot be told apart; expected at least 1", field="top")
+    n = len(record)
+    column = record.workload.labels.get("user")
+    if column is None:
+        return Groups("user", ("unknown",), np.zeros(n, dtype=np.int64))
+    known, position = np.unique(column, return_inverse=True)
+    work = np.bincount(position, weights=record.workload.area, minlength=len(known))
+    work[known == UNKNOWN] = -1.0
+    largest = [row for row in np.argsort(-work, kind="stable")[:top].tolist() if known[row] != UNKNOWN]
+    group = np.full(len(known), len(largest), dtype=np.int64)
+    group[largest] = np.arange(len(largest))
+    group[known == UNKNOWN] = len(largest) + 1
+    names = (*(f"user {known[row]}" for row in largest), "other users", "unknown")
+    return Groups("user", names, group[position])
+
+
+def rows_by_group(groups: Groups, rows: Any = None) -> dict[str, IntArray]:
+    """Rows of the jobs of each group that has any, ascending; of those *rows* (mask, slice or indices) only."""
+    kept = np.arange(len(groups.index)) if rows is None else np.sort(np.arange(len(groups.index))[rows])
+    index = groups.index[kept]
+    order = np.argsort(index, kind="stable")
+    edges = np.searchsorted(index[order], np.arange(len(groups) + 1))
+    return {
+        name: kept[order[edges[row] : edges[row + 1]]]
+        for row, name in enumerate(groups.names)
+        if edges[row] < edges[row + 1]
+    }
+
+
+def by_group(record: Record, groups: Groups, *, bound: float = BOUND, rows: Any = None) -> dict[str, dict[str, float]]:
+    """Metrics of each group that has jobs, by its name.
+
+    Parameters
+    ----------
+    groups : Groups
+        From `size_classes`, `length_classes` or `users`, or your own.
+    bound : float
+        Of the bounded slowdown, s.
+    rows : mask, slice or indices, optional
+        Jobs to count, such as those that a warm-up cut leaves.
+
+    Returns
+    -------
+    dict
+        ``jobs``, ``ran``, ``area`` (core-seconds held), ``area_share`` (of all groups), ``wait_*``, ``response_*``
+        and ``bounded_slowdown_*`` as in `summarise`, and ``backfilled_share``.
+    """
+    members = rows_by_group(groups, rows)
+    ran, area, ahead = record.ran, np.nan_to_num(record.area), overtook(record)
+    held = {name: float(area[own].sum()) for name, own in members.items()}
+    total = sum(held.values()) or float("nan")
+    table: dict[str, dict[str, float]] = {}
+    for name, own in members.items():
+        count = int(ran[own].sum())
+        table[name] = {"jobs": len(own), "ran": count, "area": held[name], "area_share": held[name] / total}
+        table[name]["backfilled_share"] = float(ahead[own].sum()) / count if count else float("nan")
+    for metric in ("wait", "response", "bounded_slowdown"):
+        values = measure(record, metric, bound)
+        for name, own in members.items():
+            summary = summarise(values[own])
+            table[name].update((f"{metric}_{part}", value) for part, value in summary.items())
+    return table

@@ -1,0 +1,166 @@
+"""How long jobs waited: a value a job, and the numbers that sum them up. Cores and clocks are `utilisation`'s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.time import FloatArray
+from gridsim.record import Record
+
+__all__ = [
+    "BOUND",
+    "MEASURES",
+    "SUMMARY",
+    "bounded_slowdown",
+    "measure",
+    "response",
+    "slowdown",
+    "summarise",
+    "wait",
+    "weighted_quantiles",
+]
+
+BOUND = 10.0
+"""Runtimes below this many seconds count as this many in the bounded slowdown, unless the caller says otherwise."""
+
+QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99}
+
+SUMMARY = ("mean", *QUANTILES, "max")
+"""Names of what `summarise` answers, in its order."""
+
+
+def wait(record: Record) -> FloatArray:
+    """Start minus submit of each job, s; NaN for jobs that did not run."""
+    return record.wait
+
+
+def response(record: Record) -> FloatArray:
+    """End minus submit of each job, s; NaN for jobs that did not run."""
+    return record.response
+
+
+def slowdown(record: Record) -> FloatArray:
+    """Response over the time held of each job; dimensionless, at least 1; NaN for jobs that did not run.
+
+    Notes
+    -----
+    The time held is the true runtime, or the estimate of a job that was killed at it. A job that held its cores
+    for no time at all (possible in schedules of other simulators only) has no slowdown: NaN.
+    """
+    held = record.runtime
+    held[held <= 0] = np.nan
+    return record.response / held
+
+
+def bounded_slowdown(record: Record, bound: float = BOUND) -> FloatArray:
+    """Response over the time held of each job, short jobs damped; dimensionless, at least 1.
+
+    Parameters
+    ----------
+    bound : float
+        Times held below this many seconds count as this many.
+
+    References
+    ----------
+    Feitelson, Rudolph, Schwiegelshohn, Sevcik and Wong, "Theory and practice in parallel job scheduling",
+    JSSPP 1997, section 2: max(1, response / max(runtime, bound)).
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=30, end=35, cores=1)])
+    >>> bounded_slowdown(record)
+    array([3.5])
+    """
+    if not bound > 0:
+        raise InputError(f"the bound of the bounded slowdown is {bound} s; expected more than 0 s", field="bound")
+    values = record.runtime
+    np.maximum(values, bound, out=values)
+    np.divide(record.response, values, out=values)
+    return np.maximum(values, 1.0, out=values)
+
+
+MEASURES: dict[str, Callable[[Record], FloatArray]] = {
+    "wait": wait,
+    "response": response,
+    "slowdown": slowdown,
+    "bounded_slowdown": bounded_slowdown,
+}
+"""Values of each job by name; lower is better for all of them."""
+
+
+def measure(record: Record, metric: str, bound: float = BOUND) -> FloatArray:
+    """Value of each job for the *metric*, a name of `MEASURES`; NaN for jobs that did not run."""
+    if metric not in MEASURES:
+        raise UnknownNameError("metric", metric, MEASURES)
+    return bounded_slowdown(record, bound) if metric == "bounded_slowdown" else MEASURES[metric](record)
+
+
+def summarise(values: FloatArray, weights: npt.ArrayLike | None = None) -> dict[str, float]:
+    """Mean, median, 95th and 99th percentile and maximum of the *values* that are finite.
+
+    Parameters
+    ----------
+    values : (n,) array
+        One value a job; NaN for "not there". No value at all answers NaN.
+    weights : (n,) array, optional
+        Say how much each value counts, for instance the core-seconds that the job held; not negative. Values of
+        weight 0 count for nothing, the maximum included.
+
+    Notes
+    -----
+    Plain percentiles interpolate linearly between order statistics, as numpy, pandas, R and spreadsheets do by
+    default (type 7 of Hyndman and Fan), so that anyone can check them on the job table. Weighted ones are those of
+    `weighted_quantiles`. With equal weights the two can differ by one gap between neighbouring values.
+
+    References
+    ----------
+    Hyndman and Fan, "Sample quantiles in statistical packages", The American Statistician 50(4), 1996.
+
+    Examples
+    --------
+    >>> summarise(np.array([0.0, 10.0, 20.0, np.nan]))["mean"]
+    10.0
+    >>> summarise(np.array([0.0, 10.0]), weights=[1, 3])["mean"]
+    7.5
+    """
+    there = np.isfinite(values)
+    if weights is not None:
+        shares = np.asarray(weights, dtype=np.float64)
+        there &= shares > 0
+    known = values[there]
+    if not len(known):
+        return dict.fromkeys(SUMMARY, float("nan"))
+    if weights is None:
+        mean, quantiles = known.mean(), np.quantile(known, list(QUANTILES.values()))
+    else:
+        shares = shares[there]
+        mean, quantiles = (
+            (known * shares).sum() / shares.sum(),
+            weighted_quantiles(known, shares, list(QUANTILES.values())),
+        )
+    return dict(zip(SUMMARY, map(float, (mean, *quantiles, known.max())), strict=True))
+
+
+def weighted_quantiles(values: FloatArray, weights: FloatArray, shares: Sequence[float]) -> FloatArray:
+    """Weighted quantile of the *values* at each of the *shares* (fractions): always one of the values.
+
+    Notes
+    -----
+    The quantile at q is the smallest value v for which the values up to and including v carry at least q of all
+    weight: the inverse of the weighted distribution function (type 1 of Hyndman and Fan with weights). It does not
+    change when a job is split into parts of the same value, which is what a weighting by area should mean.
+
+    Examples
+    --------
+    >>> weighted_quantiles(np.array([5.0, 1.0, 9.0]), np.array([2.0, 1.0, 1.0]), [0.25, 0.26, 0.75, 1.0])
+    array([1., 5., 5., 9.])
+    """
+    order = np.argsort(values)
+    carried = np.cumsum(weights[order])
+    rows = np.searchsorted(carried, np.asarray(shares) * carried[-1], side="left")
+    quantiles: FloatArray = values[order[np.minimum(rows, len(order) - 1)]]
+    return quantiles

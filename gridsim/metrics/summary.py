@@ -1,0 +1,180 @@
+"""All numbers of one record, flat and named: what `metrics.json` holds. Each number is computed in its own module."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.metrics.order import backfilled_share
+from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, measure, summarise
+from gridsim.metrics.utilisation import (
+    Interval,
+    arrival_window,
+    makespan,
+    makespan_window,
+    mean_queue_length,
+    offered_load,
+    queue_length,
+    throughput,
+    utilisation,
+    waiting_area,
+)
+from gridsim.model.time import whole
+from gridsim.record import Record, Status
+
+__all__ = ["METRICS", "Metric", "cut", "metrics", "window"]
+
+
+class Metric(NamedTuple):
+    """What a number is: its *unit* (empty for counts and ratios), which way is *better*, and a line about it."""
+
+    unit: str
+    better: Literal["lower", "higher"] | None
+    description: str
+
+
+_WHAT = {
+    "wait": ("s", "start minus submit"),
+    "response": ("s", "end minus submit"),
+    "slowdown": ("", "response over time held"),
+    "bounded_slowdown": ("", "response over time held, at least the bound; never below 1"),
+}
+_PART = {"mean": "mean", "median": "median", "p95": "95th percentile", "p99": "99th percentile", "max": "largest"}
+
+
+def _describe() -> dict[str, Metric]:
+    """`METRICS`, in the order of `metrics`."""
+    table: dict[str, Metric] = {}
+    for name, (unit, text) in _WHAT.items():
+        for part in SUMMARY:
+            table[f"{name}_{part}"] = Metric(unit, "lower", f"{text}: {_PART[part]} over jobs")
+        for part in SUMMARY[:-1]:  # the largest value is the same by area
+            table[f"{name}_{part}_by_area"] = Metric(
+                unit, "lower", f"{text}: {_PART[part]}, jobs weighted by core-seconds"
+            )
+    return table | {
+        "utilisation": Metric("", "higher", "busy share of the core-seconds of the interval"),
+        "utilisation_arrivals": Metric("", "higher", "the same, from first to last submit unless jobs were cut"),
+        "makespan": Metric("s", "lower", "first submit to last end of the whole record, cuts or not"),
+        "throughput": Metric("jobs/h", "higher", "jobs that ended in the interval, per hour"),
+        "queue_length_mean": Metric("jobs", "lower", "waiting jobs, mean over the interval"),
+        "queue_length_max": Metric("jobs", "lower", "most jobs that waited at once in the interval"),
+        "busy_cores_mean": Metric("cores", "higher", "cores held, mean over the interval"),
+        "waiting_area": Metric("core-seconds", "lower", "cores times wait, sum over jobs"),
+        "offered_load": Metric("", None, "true work submitted over capacity, interval of `utilisation_arrivals`"),
+        "backfilled_share": Metric("", None, "share of the jobs run that started before an earlier, waiting job"),
+        "backfilled_share_by_area": Metric("", None, "share of the core-seconds held by such jobs"),
+        "submitted": Metric("jobs", None, "jobs submitted, after the cuts: the sum of the next five"),
+        "completed": Metric("jobs", "higher", "jobs that ran to their end"),
+        "killed_walltime": Metric("jobs", "lower", "jobs killed at their estimate"),
+        "rejected": Metric("jobs", "lower", "jobs that the machine can never run"),
+        "unadmitted": Metric("jobs", "lower", "jobs that admission turned away"),
+        "cancelled": Metric("jobs", None, "jobs withdrawn before they started"),
+        "jobs_cut": Metric("jobs", None, "jobs that the warm-up and cool-down cuts leave out"),
+        "interval_start": Metric("s", None, "first submit, or end of the warm-up"),
+        "interval_end": Metric("s", None, "last end, or start of the cool-down before the last submit"),
+    }
+
+
+METRICS: dict[str, Metric] = _describe()
+"""Everything that `metrics` answers, by name."""
+
+
+def window(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> Interval:
+    """First submit plus *warmup* to last submit minus *cooldown*, s.
+
+    Raises
+    ------
+    InputError
+        When a cut is negative or not a number, or nothing would be left.
+    """
+    for name, value in (("warmup", warmup), ("cooldown", cooldown)):
+        if not (np.isfinite(value) and value >= 0):
+            raise InputError(f"the cut is {value} s; expected seconds from 0 up", field=name)
+    first, last = arrival_window(record)
+    if (warmup or cooldown) and warmup + cooldown >= last - first:
+        raise InputError(
+            f"a warm-up of {warmup:g} s and a cool-down of {cooldown:g} s leave nothing of jobs submitted "
+            f"over {last - first:g} s; expected less",
+            field="warmup" if warmup else "cooldown",
+        )
+    return Interval(first + warmup, last - cooldown)
+
+
+def cut(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> npt.NDArray[np.bool_]:
+    """Which jobs were submitted in the `window`, both ends included: those that the numbers about jobs count.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=t, start=t, end=t + 1, cores=1) for t in (0, 10, 20, 30)])
+    >>> cut(record, warmup=5, cooldown=10).tolist()
+    [False, True, True, False]
+    """
+    submit = record.workload.submit
+    if not (warmup or cooldown) or not len(submit):
+        return np.ones(len(submit), dtype=np.bool_)
+    start, end = window(record, warmup, cooldown)
+    return (submit >= whole(start)) & (submit <= whole(end))
+
+
+def metrics(record: Record, *, bound: float = BOUND, warmup: float = 0.0, cooldown: float = 0.0) -> dict[str, float]:
+    """Every number of `METRICS` for one record; NaN where there is none.
+
+    Parameters
+    ----------
+    bound : float
+        Of the bounded slowdown, s.
+    warmup, cooldown : float
+        Seconds after the first and before the last submit to leave out: numbers about jobs count the jobs submitted
+        in what remains (`cut`), numbers about time are over what remains with all jobs clipped to it. The makespan
+        is that of the whole record. ``jobs_cut``, ``interval_start`` and ``interval_end`` tell what was done.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=30, end=35, cores=1)])
+    >>> metrics(record)["wait_mean"], metrics(record)["utilisation"]
+    (30.0, 0.14285714285714285)
+    """
+    kept = cut(record, warmup, cooldown)
+    counted: Any = slice(None) if kept.all() else kept
+    numbers = _about_jobs(record, counted, bound)
+    numbers |= _about_time(record, window(record, warmup, cooldown) if warmup or cooldown else None)
+    chosen = record if counted is not kept else record.select(kept)
+    numbers["waiting_area"] = waiting_area(chosen)
+    numbers["backfilled_share"] = backfilled_share(record, counted)
+    numbers["backfilled_share_by_area"] = backfilled_share(record, counted, by_area=True)
+    status = np.bincount(chosen.status, minlength=len(Status))
+    numbers |= {"submitted": float(status.sum())} | {kind.name: float(status[kind]) for kind in Status}
+    numbers["jobs_cut"] = float(len(kept) - np.count_nonzero(kept))
+    return {name: numbers[name] for name in METRICS}
+
+
+def _about_jobs(record: Record, rows: Any, bound: float) -> dict[str, float]:
+    numbers: dict[str, float] = {}
+    area = record.area[rows]
+    for name in MEASURES:
+        values = measure(record, name, bound)[rows]
+        numbers |= {f"{name}_{part}": value for part, value in summarise(values).items()}
+        numbers |= {f"{name}_{part}_by_area": value for part, value in summarise(values, area).items()}
+    return numbers
+
+
+def _about_time(record: Record, interval: Interval | None) -> dict[str, float]:
+    whole_run = interval or makespan_window(record)
+    arrivals = interval or arrival_window(record)
+    busy = utilisation(record, *whole_run)
+    return {
+        "utilisation": busy,
+        "utilisation_arrivals": utilisation(record, *arrivals),
+        "makespan": makespan(record),
+        "throughput": throughput(record, *whole_run),
+        "queue_length_mean": mean_queue_length(record, *whole_run),
+        "queue_length_max": queue_length(record).max(*whole_run),
+        "busy_cores_mean": busy * record.cores,
+        "offered_load": offered_load(record, *arrivals),
+        "interval_start": whole_run.start,
+        "interval_end": whole_run.end,
+    }

@@ -1,0 +1,254 @@
+"""What the machine did: cores and queue over time, numbers over stated intervals. What jobs felt: `responsiveness`.
+
+A job holds its cores in ``[start, end)`` and waits in ``[submit, start)``: in an instant that is the end of one job
+and the start of another, only the second one counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.model.time import FloatArray, IntArray, seconds, whole
+from gridsim.record import Record
+
+__all__ = [
+    "Interval",
+    "Steps",
+    "arrival_window",
+    "busy_cores",
+    "makespan",
+    "makespan_window",
+    "mean_queue_length",
+    "offered_load",
+    "queue_length",
+    "throughput",
+    "utilisation",
+    "waiting_area",
+]
+
+HOUR = 3600.0
+
+
+class Interval(NamedTuple):
+    """From *start* to *end*, s; NaN for both where nothing happened."""
+
+    start: float
+    end: float
+
+    @property
+    def length(self) -> float:
+        """End minus start, s."""
+        return self.end - self.start
+
+
+NOWHERE = Interval(float("nan"), float("nan"))
+
+
+def makespan_window(record: Record) -> Interval:
+    """From the first submit to the last end, s."""
+    ends = record.end_us[record.ran]
+    return Interval(seconds(int(record.workload.submit[0])), seconds(int(ends.max()))) if len(ends) else NOWHERE
+
+
+def arrival_window(record: Record) -> Interval:
+    """From the first submit to the last one, s: no draining of the queue at the end."""
+    submit = record.workload.submit
+    return Interval(seconds(int(submit[0])), seconds(int(submit[-1]))) if len(record) else NOWHERE
+
+
+def makespan(record: Record) -> float:
+    """Last end minus first submit, s."""
+    return makespan_window(record).length
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """A quantity that changes in steps: ``values[i]`` from ``times_s[i]`` until the next time.
+
+    Attributes
+    ----------
+    times_s : (n,) float64
+        Ascending, s. Before the first one the value is 0; from the last one on it is the last value.
+    values : (n,) array
+        What holds from each time on.
+
+    Examples
+    --------
+    >>> steps = Steps(np.array([0.0, 10.0, 30.0]), np.array([2, 1, 0]))
+    >>> steps.at(10.0), steps.mean(0, 30), steps.max(10, 30)
+    (1.0, 1.3333333333333333, 1.0)
+    """
+
+    times_s: FloatArray
+    values: npt.NDArray[np.float64] | IntArray
+
+    @overload
+    def at(self, time: float) -> float: ...
+    @overload
+    def at(self, time: FloatArray) -> FloatArray: ...
+    def at(self, time: float | FloatArray) -> float | FloatArray:
+        """Value at a *time* (s) or at each of several; at a step it is the new value."""
+        rows = np.searchsorted(self.times_s, time, side="right") - 1
+        padded = np.append(self.values, 0).astype(np.float64)  # row -1, before the first time, is this 0
+        return float(padded[rows]) if np.ndim(time) == 0 else padded[rows]
+
+    def mean(self, start: float | None = None, end: float | None = None) -> float:
+        """Time-weighted mean over ``[start, end)``, s; from the first to the last time where left out."""
+        window = self._window(start, end)
+        if not window.length > 0:
+            return float("nan")
+        low, high = self._integral(np.array(window))
+        return float((high - low) / window.length)
+
+    def max(self, start: float | None = None, end: float | None = None) -> float:
+        """Largest value in ``[start, end)``, s; over all times where left out."""
+        window = self._window(start, end)
+        if not window.length > 0:
+            return float("nan")
+        first, last = np.searchsorted(self.times_s, window, side="left")
+        inside = self.values[first:last]
+        return max(self.at(window.start), float(inside.max()) if len(inside) else 0.0)
+
+    def resample(self, n: int, start: float | None = None, end: float | None = None) -> Steps:
+        """Means over *n* bins of equal length, for plotting: its mean over the interval is that of these steps.
+
+        Returns
+        -------
+        Steps
+            n + 1 times, the edges of the bins; the last value is that of these steps at the last edge.
+        """
+        if n < 1:
+            raise InputError(f"{n} bins make no picture; expected at least 1", field="n")
+        window = self._window(start, end)
+        if not window.length > 0:
+            return Steps(np.zeros(0), np.zeros(0))
+        edges = np.linspace(window.start, window.end, n + 1)
+        means = np.diff(self._integral(edges)) / np.diff(edges)
+        return Steps(edges, np.append(means, self.at(window.end)))
+
+    def _window(self, start: float | None, end: float | None) -> Interval:
+        first, last = (self.times_s[0], self.times_s[-1]) if len(self.times_s) else NOWHERE
+        return Interval(float(first if start is None else start), float(last if end is None else end))
+
+    def _integral(self, times: FloatArray) -> FloatArray:
+        """Integral from the first time to each of the *times*; value times seconds."""
+        if not len(self.times_s):
+            return np.zeros(len(times))
+        reached = np.zeros(len(self.times_s))
+        np.cumsum(self.values[:-1] * np.diff(self.times_s), out=reached[1:])
+        rows = np.searchsorted(self.times_s, times, side="right") - 1
+        known = np.maximum(rows, 0)
+        return np.where(rows < 0, 0.0, reached[known] + self.values[known] * (times - self.times_s[known]))
+
+
+def busy_cores(record: Record) -> Steps:
+    """Cores held by jobs, over time."""
+    ran = record.ran
+    return _steps(record.start_us[ran], record.end_us[ran], record.workload.cores[ran])
+
+
+def queue_length(record: Record) -> Steps:
+    """Jobs that were submitted and not yet started, over time; jobs that never ran do not queue."""
+    ran = record.ran
+    begin = record.workload.submit[ran]
+    return _steps(begin, record.start_us[ran], np.ones(len(begin), dtype=np.int64))
+
+
+def _steps(begin: IntArray, end: IntArray, amount: IntArray) -> Steps:
+    """Sum of the *amount* of everything that is in ``[begin, end)``, microseconds, over time."""
+    times = np.concatenate([begin, end])
+    if not len(times):
+        return Steps(np.zeros(0), np.zeros(0, dtype=np.int64))
+    order = np.argsort(times)
+    times = times[order]
+    level = np.cumsum(np.concatenate([amount, -amount])[order])
+    settled = np.append(times[1:] != times[:-1], True)
+    times, level = times[settled], level[settled]
+    moved = np.append(True, level[1:] != level[:-1])
+    return Steps(seconds(times[moved]), level[moved])
+
+
+def _microseconds(record: Record, start: float | None, end: float | None) -> tuple[int, int]:
+    """The interval in whole microseconds, the makespan's where left out; an empty one at 0 where there is none."""
+    default = makespan_window(record)
+    low, high = (default.start if start is None else start), (default.end if end is None else end)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        return 0, 0
+    return whole(float(low)), whole(float(high))
+
+
+def _overlap(begin: IntArray, end: IntArray, low: int, high: int) -> IntArray:
+    """Microseconds that each ``[begin, end)`` shares with ``[low, high)``."""
+    shared = np.minimum(end, high)
+    shared -= np.maximum(begin, low)
+    return np.maximum(shared, 0, out=shared)
+
+
+def utilisation(record: Record, start: float | None = None, end: float | None = None) -> float:
+    """Core-seconds held in ``[start, end)`` over the core-seconds there were; a fraction, NaN for an empty interval.
+
+    Parameters
+    ----------
+    start, end : float, optional
+        The interval, s; jobs are clipped to it. From the first submit to the last end (the makespan) where left
+        out; ``*arrival_window(record)`` leaves out the draining of the queue at the end.
+
+    Examples
+    --------
+    >>> rows = [dict(submit=0, start=0, end=30, cores=1), dict(submit=10, start=30, end=40, cores=2)]
+    >>> record = Record.from_rows(rows)
+    >>> utilisation(record), utilisation(record, *arrival_window(record))
+    (0.625, 0.5)
+    """
+    low, high = _microseconds(record, start, end)
+    if high <= low:
+        return float("nan")
+    held = _overlap(record.start_us, record.end_us, low, high)
+    return float(np.multiply(held, record.workload.cores, dtype=np.float64).sum() / (high - low) / record.cores)
+
+
+def mean_queue_length(record: Record, start: float | None = None, end: float | None = None) -> float:
+    """Waiting jobs in ``[start, end)``, mean over time; the makespan's interval where left out."""
+    low, high = _microseconds(record, start, end)
+    if high <= low:
+        return float("nan")
+    ran = record.ran
+    waited = _overlap(record.workload.submit[ran], record.start_us[ran], low, high)
+    return float(waited.sum(dtype=np.float64) / (high - low))
+
+
+def throughput(record: Record, start: float | None = None, end: float | None = None) -> float:
+    """Jobs that ended in ``(start, end]``, completed or killed, per hour; the makespan's interval where left out."""
+    low, high = _microseconds(record, start, end)
+    if high <= low:
+        return float("nan")
+    ended = np.count_nonzero((record.end_us > low) & (record.end_us <= high))
+    return float(ended / (seconds(high - low) / HOUR))
+
+
+def waiting_area(record: Record) -> float:
+    """Cores times wait, summed over the jobs that ran; core-seconds asked for in vain."""
+    return float(np.nansum(record.workload.cores * record.wait))
+
+
+def offered_load(record: Record, start: float | None = None, end: float | None = None) -> float:
+    """True work of the jobs submitted in ``[start, end]`` over the core-seconds there were; a fraction.
+
+    Parameters
+    ----------
+    start, end : float, optional
+        The interval, s; from the first to the last submit where left out. Above 1 the queue must grow.
+    """
+    first, last = arrival_window(record)
+    low, high = _microseconds(record, first if start is None else start, last if end is None else end)
+    if high <= low:
+        return float("nan")
+    workload = record.workload
+    inside = slice(*(np.searchsorted(workload.submit, low, "left"), np.searchsorted(workload.submit, high, "right")))
+    work = np.multiply(workload.cores[inside], workload.runtime[inside], dtype=np.float64).sum()
+    return float(work / (high - low) / record.cores)

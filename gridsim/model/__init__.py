@@ -1,0 +1,1 @@
+"""Immutable data: what exists, without a clock. Nothing here decides, moves or measures."""

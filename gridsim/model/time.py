@@ -1,0 +1,62 @@
+"""Whole microseconds inside, seconds at the edges: the one place where the two meet."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["MICROSECOND", "NEVER", "FloatArray", "IntArray", "seconds", "whole"]
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float64]
+
+MICROSECOND = 1_000_000
+"""Microseconds in a second."""
+
+NEVER = 1 << 61
+"""An instant after every other one, in microseconds: no deadline, not started, no end in sight."""
+
+
+@overload
+def whole(value: float) -> int: ...
+@overload
+def whole(value: npt.NDArray[Any]) -> IntArray: ...
+def whole(value: Any) -> Any:
+    """Seconds to whole microseconds, rounded once (half to even); infinity and NaN become ``NEVER``.
+
+    Examples
+    --------
+    >>> whole(1.5), whole(float("inf")) == NEVER
+    (1500000, True)
+    """
+    array = np.asarray(value)
+    if array.dtype.kind in "iu":
+        result = array.astype(np.int64) * MICROSECOND
+    else:
+        known = np.isfinite(array)
+        result = np.where(known, np.rint(np.where(known, array, 0.0) * MICROSECOND), 0.0).astype(np.int64)
+        result[~known] = NEVER
+    return int(result) if result.ndim == 0 else result
+
+
+@overload
+def seconds(value: int) -> float: ...
+@overload
+def seconds(value: IntArray) -> FloatArray: ...
+def seconds(value: Any) -> Any:
+    """Whole microseconds to seconds; ``NEVER`` becomes NaN in a column and infinity as a number.
+
+    Examples
+    --------
+    >>> seconds(2_500_000), seconds(NEVER)
+    (2.5, inf)
+    """
+    if isinstance(value, int):
+        return float("inf") if value >= NEVER else value / MICROSECOND
+    result = value / MICROSECOND
+    late = value >= NEVER
+    if late.any():
+        result[late] = np.nan
+    return result

@@ -1,0 +1,21 @@
+"""Conservative insertion: behind all promises, wherever there is a hole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gridsim.policy.admission.plan import Plan
+from gridsim.policy.protocols import Offer
+
+__all__ = ["Conservative"]
+
+
+@dataclass
+class Conservative:
+    """Every request is promised its earliest place in the plan as it stands; nobody is moved, nobody refused."""
+
+    source: ClassVar[str] = "Feitelson, Weil 1998"
+
+    def plan(self, request: int, plan: Plan, now: int) -> Offer:
+        return Offer(plan.earliest(request, now))

@@ -1,0 +1,123 @@
+"""What each kind of policy must answer. Classes need no base class: having the methods is enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+
+from numpy.random import Generator
+
+from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.policy.queue import ClusterView, Queue
+
+if TYPE_CHECKING:
+    from gridsim.policy.admission.plan import Plan
+
+__all__ = ["Admission", "Changes", "Lanes", "Offer", "Ordering", "Quote", "ReservationRule", "Scheduler"]
+
+Changes = Literal["static", "pass", "start"]
+"""When ranks are asked again: never, at each pass, after each start."""
+
+
+class Ordering(Protocol):
+    """Which waiting request comes first?
+
+    An ordering may say how often it is asked (`changes`, ``"pass"`` where it does not) and may define
+    ``pick(queue, now) -> int`` with ``reset(rng)`` instead of `rank`: the index of the next request in job order.
+    """
+
+    changes: Changes
+
+    def rank(self, queue: Queue, now: float) -> FloatArray:
+        """One number a request, lower first; ties go to the earlier job. *now* in seconds; NaN is refused."""
+        ...
+
+
+class Lanes(NamedTuple):
+    """Who may hold a promised start: each lane is held by its first ``capacity`` blocked requests.
+
+    ``lane`` numbers the lane of each request, ``capacity`` has one entry a lane.
+    """
+
+    lane: IntArray
+    capacity: IntArray
+
+
+class ReservationRule(Protocol):
+    """Who holds a promised start, and may anybody pass a blocked request (``blocking`` false)?"""
+
+    blocking: bool
+
+    def lanes(self, queue: Queue) -> Lanes:
+        """Lanes of the requests; asked once for all that may come."""
+        ...
+
+
+class Offer(NamedTuple):
+    """A place for a request: its planned start, and the rearranged plan if other jobs must move for it."""
+
+    start: int
+    plan: Plan | None = None
+    granted: int = NEVER
+
+
+class Admission(Protocol):
+    """Can this request be taken without breaking a promise, and where?"""
+
+    def plan(self, request: int, plan: Plan, now: int) -> Offer | None:
+        """An offer, or None to refuse; leaves *plan* as it is."""
+        ...
+
+
+class Quote(NamedTuple):
+    """What a scheduler answers to a new request."""
+
+    request: int
+    offer: Offer | None = None
+
+
+class Scheduler(Protocol):
+    """Who starts now? Works in whole microseconds; a request is a row of `Requests`.
+
+    The cluster calls `ended` and `overran` for what happened, `settled` once when the ends of an instant are
+    complete, `quote` and `commit` for arrivals, `dispatch` for the decision, `wake` for the next instant at which a
+    decision is due although nothing happens.
+    """
+
+    def setup(self, cluster: ClusterView, rng: Generator) -> None:
+        """Begin a run."""
+        ...
+
+    def ended(self, request: int, now: int) -> None:
+        """The running request gave its cores back."""
+        ...
+
+    def overran(self, request: int, expected_end: int, now: int) -> None:
+        """The running request reached its estimate and goes on until *expected_end* at least."""
+        ...
+
+    def settled(self, now: int) -> None:
+        """All ends of this instant have been told."""
+        ...
+
+    def quote(self, request: int, now: int) -> Quote | None:
+        """Answer to a new request; None rejects it."""
+        ...
+
+    def commit(self, quote: Quote, now: int) -> None:
+        """Take the quoted request in."""
+        ...
+
+    def dispatch(self, now: int) -> Sequence[int]:
+        """Requests that start now."""
+        ...
+
+    def wake(self, now: int) -> int:
+        """Next instant that needs a decision of its own, `NEVER` for none."""
+        ...
+
+
+def changes_of(ordering: Any) -> Changes:
+    """How often an ordering is asked; every pass where it does not say."""
+    answer: Changes = getattr(ordering, "changes", "pass")
+    return answer

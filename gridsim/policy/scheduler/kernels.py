@@ -1,0 +1,169 @@
+"""Compiled passes over a cluster's waiting and running requests. Arrays in, numbers out; times in microseconds.
+
+Layouts (few arrays, since each costs a call as much as a short pass does):
+
+- ``table`` (5, n): cores, estimate, place in the order of the run, lane, and the queue: request rows in
+  ``[meta[HEAD], meta[TAIL])`` of its last row, in queue order; arrivals are appended behind and sorted in by `take_in`.
+- ``running`` (2, busy): expected ends (ascending) and request rows, in ``[0, meta[RUNNING])``.
+- ``moves`` (2, busy): rows that a pass started, rows that ended since the last one.
+- ``blocks`` (2, room): scratch for a profile. ``lanes`` (2, k): capacity of each lane, scratch.
+- ``meta``: the four counts named here and the cores of the machine; ``HELD`` are the cores of running requests.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from numba import njit
+
+from gridsim.profile.kernels import change, earliest, fits
+
+__all__ = ["HEAD", "HELD", "RUNNING", "TAIL", "TOTAL", "backfill", "begin_running", "end_running", "take_in"]
+
+HEAD, TAIL, RUNNING, HELD, TOTAL = 0, 1, 2, 3, 4
+CORES, ESTIMATE, PLACE, LANE, QUEUE = 0, 1, 2, 3, 4
+
+
+@njit(cache=True)
+def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untyped-def]
+    """Let *ended* requests go and sort the arrivals in ``[meta[TAIL], tail)`` of the queue into it.
+
+    Where arrivals come in queue order this only moves the tail.
+    """
+    for k in range(ended):
+        end_running(running, meta, moves[1, k], table[CORES, moves[1, k]])
+    waiting = table[QUEUE]
+    place = table[PLACE]
+    head = meta[HEAD]
+    for k in range(meta[TAIL], tail):
+        row = waiting[k]
+        key = place[row]
+        if k == head or place[waiting[k - 1]] < key:
+            continue
+        low, high = head, k
+        while low < high:
+            middle = (low + high) >> 1
+            if place[waiting[middle]] < key:
+                low = middle + 1
+            else:
+                high = middle
+        for i in range(k, low, -1):
+            waiting[i] = waiting[i - 1]
+        waiting[low] = row
+    meta[TAIL] = tail
+
+
+@njit(cache=True)
+def begin_running(running, meta, row, end, cores):  # type: ignore[no-untyped-def]
+    """Put a request among the running ones, by expected end; equal ends in order of starting."""
+    low, high = 0, meta[RUNNING]
+    while low < high:
+        middle = (low + high) >> 1
+        if running[0, middle] <= end:
+            low = middle + 1
+        else:
+            high = middle
+    for i in range(meta[RUNNING], low, -1):
+        running[0, i] = running[0, i - 1]
+        running[1, i] = running[1, i - 1]
+    running[0, low] = end
+    running[1, low] = row
+    meta[RUNNING] += 1
+    meta[HELD] += cores
+
+
+@njit(cache=True)
+def end_running(running, meta, row, cores):  # type: ignore[no-untyped-def]
+    """Take a request from the running ones."""
+    i = 0
+    while running[1, i] != row:
+        i += 1
+    meta[RUNNING] -= 1
+    meta[HELD] -= cores
+    for k in range(i, meta[RUNNING]):
+        running[0, k] = running[0, k + 1]
+        running[1, k] = running[1, k + 1]
+
+
+@njit(cache=True)
+def available_now(now, running, meta, cores):  # type: ignore[no-untyped-def]
+    """Free cores: a request whose expected end is not after *now* holds nothing (``per-event`` passes see such)."""
+    available = meta[TOTAL] - meta[HELD]
+    i = 0
+    while i < meta[RUNNING] and running[0, i] <= now:
+        available += cores[running[1, i]]
+        i += 1
+    return available
+
+
+@njit(cache=True)
+def running_profile(now, available, running, meta, cores, times, free):  # type: ignore[no-untyped-def]
+    """Write the profile of the running requests from *now* on; returns its size."""
+    times[0], free[0] = now, available
+    size = 1
+    for i in range(meta[RUNNING]):
+        if running[0, i] <= now:
+            continue
+        available += cores[running[1, i]]
+        if running[0, i] == times[size - 1]:
+            free[size - 1] = available
+        else:
+            times[size], free[size] = running[0, i], available
+            size += 1
+    return size
+
+
+@njit(cache=True)
+def backfill(now, limit, blocking, ended, tail, table, running, moves, blocks, lanes, meta):  # type: ignore[no-untyped-def]
+    """One pass: start what may start, protect the holders of lanes; returns how many requests ``moves[0]`` names.
+
+    Requests are looked at in queue order. One that can run from *now* to its expected end beside the running ones and
+    the promises made so far in this pass starts. Another becomes a holder, and is given its earliest place, while its
+    lane has capacity. With *blocking*, the first that does not start ends the pass. At most *limit* requests start.
+
+    Until a promise is made the running profile only rises, so a request fits when its cores are free now; the profile
+    is written down at the first promise, and a pass that makes none stays linear in what it looks at.
+    """
+    take_in(table, running, moves, meta, ended, tail)
+    cores, estimate, lane, waiting = table[CORES], table[ESTIMATE], table[LANE], table[QUEUE]
+    times, free = blocks[0], blocks[1]
+    head = meta[HEAD]
+    if head == tail:
+        return 0
+    available = available_now(now, running, meta, cores)
+    capacity, left = lanes[0], lanes[1]
+    open_lanes = 0
+    for k in range(capacity.shape[0]):
+        left[k] = capacity[k]
+        open_lanes += capacity[k]
+    size = 0
+    count = 0
+    kept = 0  # looked at and not started; moved to the front of the looked-at stretch
+    i = head
+    while i < tail and available > 0 and count < limit:
+        row = waiting[i]
+        need = cores[row]
+        if need <= available and (size == 0 or fits(times, free, size, need, estimate[row])):
+            moves[0, count] = row
+            count += 1
+            available -= need
+            begin_running(running, meta, row, now + estimate[row], need)
+            if size:
+                size = change(times, free, size, now, now + estimate[row], -need)
+        else:
+            if blocking:
+                break
+            waiting[head + kept] = row
+            kept += 1
+            if open_lanes > 0 and left[lane[row]] > 0:
+                left[lane[row]] -= 1
+                open_lanes -= 1
+                if size == 0:
+                    size = running_profile(now, available, running, meta, cores, times, free)
+                start = earliest(times, free, size, need, estimate[row])
+                size = change(times, free, size, start, start + estimate[row], -need)
+        i += 1
+    if count:  # close the gap: what was kept moves up to what was not looked at
+        for k in range(kept):
+            waiting[i - 1 - k] = waiting[head + kept - 1 - k]
+        meta[HEAD] = i - kept
+    return count

@@ -1,0 +1,113 @@
+"""Plan-based scheduling: every waiting request holds a promised start, kept while the plan is compressed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.random import Generator
+
+from gridsim.errors import PolicyError
+from gridsim.model.time import NEVER
+from gridsim.policy.admission.conservative import Conservative
+from gridsim.policy.admission.plan import Plan
+from gridsim.policy.protocols import Quote
+from gridsim.policy.queue import ClusterView, Queue
+
+__all__ = ["Planned"]
+
+
+@dataclass
+class Planned:
+    """Requests start at their promised starts; *admission* makes the promises.
+
+    Parameters
+    ----------
+    admission : Admission
+        Where a new request goes, and whether it is taken at all.
+    compress : {"planned", "arrival", "none"}
+        When a job ends before its expected end, each waiting request moves to its earliest place, all others staying:
+        in the order of their planned starts (one pass then leaves no hole that one of them could use), in order of
+        arrival (a single pass may leave holes), or not at all.
+    ordering : Ordering, optional
+        Order of compression instead: an ordering of the waiting requests.
+
+    Notes
+    -----
+    No request moves later while runtimes respect the estimates (spec of the deadline papers, 3.3 and 3.4). A job that
+    outlives its estimate has all waiting requests placed again in planned order (6.3).
+    """
+
+    admission: Any = field(default_factory=Conservative)
+    compress: Literal["planned", "arrival", "none"] = "planned"
+    ordering: Any = None
+    source: ClassVar[str] = "Mu'alem, Feitelson 2001; Islam, Balaji, Sadayappan, Panda 2003"
+
+    def setup(self, cluster: ClusterView, rng: Generator) -> None:
+        """Begin a run: an empty plan."""
+        self._requests = cluster.requests
+        self._plan = Plan(cluster.requests, cluster.cores)
+        self._frontier = 0
+        self._overrun = False
+        # Only compression in planned order leaves the plan left-shifted, which is what the frontier relies on.
+        self._left_shifted = self.compress == "planned" and self.ordering is None
+        if hasattr(self.ordering, "setup"):
+            self.ordering.setup(rng)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan as it stands."""
+        return self._plan
+
+    def quote(self, request: int, now: int) -> Quote | None:
+        """The admission's offer; None where it refuses."""
+        offer = self.admission.plan(request, self._plan, now)
+        return None if offer is None else Quote(request, offer)
+
+    def commit(self, quote: Quote, now: int) -> None:
+        """The offered start becomes a promise."""
+        assert quote.offer is not None
+        if quote.offer.plan is not None:
+            self._plan = quote.offer.plan
+        self._plan.reserve(quote.request, quote.offer.start)
+
+    def ended(self, request: int, now: int) -> None:
+        """The request gave its cores back, maybe before its expected end."""
+        until = self._plan.ended(request, now)
+        if until > now:
+            self._frontier = max(self._frontier, until)
+
+    def overran(self, request: int, expected_end: int, now: int) -> None:
+        """The request is expected to hold its cores until *expected_end*."""
+        self._plan.expected[request] = expected_end
+        self._overrun = True
+
+    def settled(self, now: int) -> None:
+        """Plan again after an overrun, else compress if something was given back."""
+        if self._overrun:
+            self._plan.replan(now)
+        elif self._frontier > now and self.compress != "none" and len(self._plan):
+            self._compress(now)
+        self._overrun, self._frontier = False, 0
+
+    def _compress(self, now: int) -> None:
+        rows = self._plan.order().copy()
+        if self.ordering is not None:
+            rows.sort()
+            ranks = np.asarray(self.ordering.rank(Queue(self._requests, rows, {}), now / 1e6), dtype=np.float64)
+            if ranks.shape != rows.shape or np.isnan(ranks).any():
+                raise PolicyError(f"{self.ordering!r} must rank {len(rows)} requests with one number each")
+            rows = rows[np.argsort(ranks, kind="stable")]
+        elif self.compress == "arrival":
+            rows.sort()
+        self._plan.compress(rows, now, self._frontier if self._left_shifted else NEVER)
+
+    def dispatch(self, now: int) -> Sequence[int]:
+        """Requests whose promised start has come."""
+        return self._plan.due(now)
+
+    def wake(self, now: int) -> int:
+        """The next promised start."""
+        return self._plan.next_start()

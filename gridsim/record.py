@@ -1,0 +1,153 @@
+"""What happened, as columns: the one thing that leaves a simulation. Metrics, files and pictures read only this."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.workload import Workload
+
+__all__ = ["Record", "Status"]
+
+
+class Status(IntEnum):
+    """What became of a job; submitted is the sum of all."""
+
+    completed = 0
+    killed_walltime = 1
+    rejected = 2
+    unadmitted = 3
+    cancelled = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """One row a job, aligned with the rows of its workload.
+
+    Attributes
+    ----------
+    workload : Workload
+        The jobs as they were simulated.
+    start_us, end_us : (n,) int64
+        When the job held its cores, ``[start, end)``, whole microseconds; `NEVER` for jobs that did not run.
+    status : (n,) int8
+        Values of `Status`.
+    cluster : (n,) int16
+        Index of the cluster that ran the job, in tree order.
+    cores : int
+        Cores of the platform.
+    """
+
+    workload: Workload
+    start_us: IntArray
+    end_us: IntArray
+    status: npt.NDArray[np.int8]
+    cluster: npt.NDArray[np.int16]
+    cores: int
+
+    @classmethod
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
+        """Record of a few jobs written by hand, times in seconds.
+
+        Parameters
+        ----------
+        rows : sequence of mapping
+            ``submit``, ``start``, ``end``, ``cores``; optional ``job``, ``runtime`` (end - start),
+            ``estimate`` (runtime), ``user``, ``status``. A job with start None did not run.
+        cores : int, optional
+            Size of the machine; the widest job where left out.
+
+        Examples
+        --------
+        >>> record = Record.from_rows([dict(submit=0, start=30, end=35, cores=1)])
+        >>> float(record.wait[0]), float(record.response[0])
+        (30.0, 35.0)
+        """
+        rows = sorted(rows, key=lambda row: row["submit"])
+
+        def column(name: str, default: Any) -> list[Any]:
+            return [row[name] if name in row else default(row) for row in rows]
+
+        runtime = column("runtime", lambda row: row["end"] - row["start"])
+        users = column("user", lambda row: -1)
+        workload = Workload.from_columns(
+            submit=column("submit", None),
+            runtime=runtime,
+            cores=column("cores", lambda row: 1),
+            estimate=[row.get("estimate", known) for row, known in zip(rows, runtime, strict=True)],
+            job=[row.get("job", index + 1) for index, row in enumerate(rows)],
+            labels={"user": users} if any(user != -1 for user in users) else {},
+        )
+        ran = [row["start"] is not None for row in rows]
+        status = [
+            row.get("status", Status.completed if done else Status.rejected)
+            for row, done in zip(rows, ran, strict=True)
+        ]
+        return cls(
+            workload=workload,
+            start_us=whole(np.array([row["start"] if done else np.inf for row, done in zip(rows, ran, strict=True)])),
+            end_us=whole(np.array([row["end"] if done else np.inf for row, done in zip(rows, ran, strict=True)])),
+            status=np.array(status, dtype=np.int8),
+            cluster=np.zeros(len(rows), dtype=np.int16),
+            cores=cores or int(workload.cores.max()),
+        )
+
+    def __len__(self) -> int:
+        return len(self.start_us)
+
+    @property
+    def ran(self) -> npt.NDArray[np.bool_]:
+        """Which jobs held cores at all."""
+        return self.start_us < NEVER
+
+    @property
+    def submit(self) -> FloatArray:
+        """Submit times, s."""
+        return seconds(self.workload.submit)
+
+    @property
+    def start(self) -> FloatArray:
+        """Start times, s; NaN for jobs that did not run."""
+        return seconds(self.start_us)
+
+    @property
+    def end(self) -> FloatArray:
+        """End times, s; NaN for jobs that did not run."""
+        return seconds(self.end_us)
+
+    @property
+    def runtime(self) -> FloatArray:
+        """Time each job held its cores, s, less than its true runtime where it was killed; NaN where it did not run."""
+        return np.where(self.ran, (self.end_us - self.start_us) / 1e6, np.nan)
+
+    @property
+    def wait(self) -> FloatArray:
+        """Start minus submit, s; NaN for jobs that did not run."""
+        return np.where(self.ran, (self.start_us - self.workload.submit) / 1e6, np.nan)
+
+    @property
+    def response(self) -> FloatArray:
+        """End minus submit, s; NaN for jobs that did not run."""
+        return np.where(self.ran, (self.end_us - self.workload.submit) / 1e6, np.nan)
+
+    @property
+    def area(self) -> FloatArray:
+        """Cores times the time held, core-seconds; NaN for jobs that did not run."""
+        return self.workload.cores * self.runtime
+
+    def select(self, rows: Any) -> Record:
+        """Record of some rows (mask, slice or indices)."""
+        return Record(
+            self.workload.select(rows),
+            self.start_us[rows],
+            self.end_us[rows],
+            self.status[rows],
+            self.cluster[rows],
+            self.cores,
+        )

@@ -1,0 +1,298 @@
+"""Names to things: classes found in gridsim's own rooms, in installed packages, and in plain files.
+
+A *spec* is what a user types: ``name``, ``name?parameter=value&…``, or ``file.py:Class?…``. A value may itself be
+a spec with its parameters in brackets: ``backfilling?ordering=wfp3&reserve=depth(k=4)``.
+"""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import importlib
+import importlib.metadata
+import importlib.util
+import re
+import sys
+import typing
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from gridsim.errors import InputError, UnknownNameError
+
+__all__ = [
+    "KINDS",
+    "Spec",
+    "describe",
+    "describe_file",
+    "find",
+    "kind_of",
+    "knows",
+    "make",
+    "name_of",
+    "names",
+    "parameters",
+    "parse",
+]
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "ordering": ("gridsim.policy.ordering",),
+    "reservation": ("gridsim.policy.reservation",),
+    "admission": ("gridsim.policy.admission.conservative",),
+    "scheduler": ("gridsim.policy.scheduler.backfilling", "gridsim.policy.scheduler.planned"),
+    "model": ("gridsim.workload.synthetic.lublin",),
+    "transform": ("gridsim.workload.transform.slice",),
+}
+"""Kinds of pluggable things, and the modules of gridsim that hold them. Installed packages add modules through
+the entry-point group ``gridsim.<kind>``."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Spec:
+    """A parsed spec: a name (or ``file.py:Class``) and its parameters as written."""
+
+    name: str
+    parameters: dict[str, Any]
+
+
+def kebab(name: str) -> str:
+    """Class name as a user types it: ``SmallestArea`` is ``smallest-area``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", name).lower()
+
+
+@cache
+def _modules(kind: str) -> tuple[ModuleType, ...]:
+    own = [importlib.import_module(name) for name in KINDS[kind]]
+    entries = importlib.metadata.entry_points(group=f"gridsim.{kind}")
+    return (*own, *(entry.load() for entry in sorted(entries, key=lambda entry: entry.name)))
+
+
+def _public(module: ModuleType) -> Iterator[type]:
+    """Classes that a module offers: those it names in ``__all__``, else those defined in it."""
+    listed = getattr(module, "__all__", None)
+    for name, value in vars(module).items():
+        if not isinstance(value, type) or getattr(value, "_is_protocol", False):
+            continue
+        if (name in listed) if listed is not None else (value.__module__ == module.__name__ and name[0] != "_"):
+            yield value
+
+
+def name_of(thing: type) -> str:
+    """Name of a class in specs: its ``name`` attribute if it has one of its own, else its name in kebab case."""
+    own = vars(thing).get("name")
+    return own if isinstance(own, str) else kebab(thing.__name__)
+
+
+@cache
+def _table(kind: str) -> dict[str, type]:
+    table: dict[str, type] = {}
+    for module in _modules(kind):
+        for thing in _public(module):
+            for name in (name_of(thing), *getattr(thing, "aliases", ())):
+                if table.setdefault(name, thing) is not thing:
+                    raise InputError(f"{kind} '{name}' is both {table[name].__module__} and {thing.__module__}")
+    return table
+
+
+def names(kind: str) -> dict[str, type]:
+    """Every class of a kind under its first name, in the order of their modules."""
+    return {name_of(thing): thing for thing in dict.fromkeys(_table(kind).values())}
+
+
+def knows(kind: str, name: str) -> bool:
+    """Whether *name* is a registered class of the kind."""
+    return name in _table(kind)
+
+
+def find(kind: str, name: str) -> type:
+    """Class of a kind by name, alias, or ``file.py:Class``.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest name and the list.
+    InputError
+        When the file is missing, does not import, or has no such class.
+    """
+    path, colon, attribute = name.rpartition(":")
+    if colon and path.endswith(".py"):
+        return _from_file(Path(path), attribute)
+    table = _table(kind)
+    if name not in table:
+        raise UnknownNameError(kind, name, table)
+    return table[name]
+
+
+@cache
+def _module_of(path: Path) -> ModuleType:
+    """Module of a plain file, imported once."""
+    if not path.is_file():
+        raise InputError("no such file; expected a Python file with the class", path=path)
+    spec = importlib.util.spec_from_file_location(f"gridsim_plugin_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # where dataclasses and copies look their class up
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        line = error.lineno if isinstance(error, SyntaxError) else None
+        raise InputError(f"does not import: {type(error).__name__}: {error}", path=path, line=line) from error
+    return module
+
+
+def _from_file(path: Path, attribute: str) -> type:
+    module = _module_of(path)
+    thing = getattr(module, attribute, None)
+    if not isinstance(thing, type):
+        offered = [candidate.__name__ for candidate in _public(module)]
+        raise UnknownNameError(f"class of {path}", attribute, offered)
+    return thing
+
+
+def parse(text: str) -> Spec:
+    """Split a spec into its name and parameters.
+
+    Examples
+    --------
+    >>> parse("backfilling?ordering=wfp3&reserve=depth(k=4)").parameters["reserve"]
+    Spec(name='depth', parameters={'k': 4})
+    """
+    name, mark, rest = text.partition("?")
+    if not mark and text.endswith(")") and not text.partition("(")[0].endswith(".py"):
+        name, _, rest = text[:-1].partition("(")
+    if not name:
+        raise InputError(f"'{text}' has no name before its parameters")
+    parameters: dict[str, Any] = {}
+    for part in _split(rest):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            raise InputError(f"'{part}' in '{text}' is not parameter=value")
+        parameters[key.strip()] = _value(value.strip())
+    return Spec(name.strip(), parameters)
+
+
+def _split(text: str) -> list[str]:
+    """Parts between ``&`` or ``,`` outside brackets."""
+    parts, depth, start = [], 0, 0
+    for index, letter in enumerate(text):
+        depth += (letter == "(") - (letter == ")")
+        if letter in "&," and depth == 0:
+            parts.append(text[start:index])
+            start = index + 1
+    if depth:
+        raise InputError(f"brackets do not match in '{text}'")
+    return [part for part in [*parts, text[start:]] if part.strip()]
+
+
+def _value(text: str) -> Any:
+    lowered = text.lower()
+    if lowered in ("true", "false"):
+        return lowered == "true"
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        pass
+    return parse(text) if text.endswith(")") and "(" in text else text
+
+
+def make(kind: str, what: Any, **context: Any) -> Any:
+    """Object of a kind from a spec, a parsed spec, or an object that is one already.
+
+    Parameters
+    ----------
+    what : str, Spec or object
+        Objects that are neither pass through unchanged.
+    **context
+        Parameters that apply unless the spec gives them.
+
+    Raises
+    ------
+    UnknownNameError
+        For an unknown name or parameter.
+    InputError
+        For a value that the parameter does not take.
+    """
+    if isinstance(what, str):
+        what = parse(what)
+    if not isinstance(what, Spec):
+        return what
+    thing = find(kind, what.name)
+    known = parameters(thing)
+    values = {**context, **what.parameters}
+    for name in values:
+        if name not in known:
+            raise UnknownNameError(f"parameter of {what.name}", name, known)
+    try:
+        return thing(**{name: _typed(thing, name, value, what.name) for name, value in values.items()})
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what.name}: {error}") from error
+
+
+def parameters(thing: type) -> dict[str, Any]:
+    """Parameters of a class with their defaults (`dataclasses.MISSING` where there is none)."""
+    if not dataclasses.is_dataclass(thing):
+        return {}
+    return {
+        field.name: field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+        for field in dataclasses.fields(thing)
+        if field.init
+    }
+
+
+def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
+    """Value of a parameter as its annotation wants it: numbers widened, literals checked, nested specs made."""
+    try:
+        wanted = typing.get_type_hints(thing).get(name)
+    except Exception:  # annotations of a plug-in may not resolve; its own constructor then decides
+        return value
+    if isinstance(value, Spec | str):
+        kind = kind_of(name)
+        if kind is not None:
+            return make(kind, value)
+    if value == "none" and type(None) in typing.get_args(wanted):
+        return None
+    if wanted is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if typing.get_origin(wanted) is typing.Literal and value not in typing.get_args(wanted):
+        raise UnknownNameError(f"value of {owner}?{name}", str(value), map(str, typing.get_args(wanted)))
+    if wanted in (int, float, bool) and type(value) is not wanted:
+        raise InputError(f"{owner}: {value!r} is not {wanted.__name__}", field=name)
+    return value
+
+
+_PARAMETER_KIND = {"reserve": "reservation", "heuristic": "ordering"}
+"""Parameters whose values are specs of another kind than their name."""
+
+
+def kind_of(parameter: str) -> str | None:
+    """Kind of the things that a parameter of this name takes, None where it takes plain values."""
+    kind = _PARAMETER_KIND.get(parameter, parameter)
+    return kind if kind in KINDS else None
+
+
+def describe(kind: str) -> list[dict[str, Any]]:
+    """A row for each class of a kind: name, aliases, parameters with defaults, first line of its docstring, source."""
+    return [_description(kind, name, thing) for name, thing in names(kind).items()]
+
+
+def describe_file(path: str | Path) -> list[dict[str, Any]]:
+    """The same for the classes of a plain file, named as ``--policy`` takes them."""
+    module = _module_of(Path(path))
+    return [_description("file", f"{path}:{thing.__name__}", thing) for thing in _public(module)]
+
+
+def _description(kind: str, name: str, thing: type) -> dict[str, Any]:
+    text = (thing.__doc__ or "").strip()
+    return {
+        "kind": kind,
+        "name": name,
+        "aliases": list(getattr(thing, "aliases", ())),
+        "parameters": {
+            key: None if value is dataclasses.MISSING else value for key, value in parameters(thing).items()
+        },
+        "summary": text.splitlines()[0] if text else "",
+        "source": getattr(thing, "source", ""),
+    }

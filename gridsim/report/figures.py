@@ -1,0 +1,265 @@
+"""Figures: functions of records and metrics that return a matplotlib `Figure`, and its text as SVG for the page.
+
+Nothing here computes a metric. Colours are those of Okabe and Ito, told apart by colour-blind readers too, and lines
+differ in their dashes as well; `svg` replaces them by CSS variables, so that one figure is read in light and dark.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridsim.metrics.responsiveness import measure
+from gridsim.metrics.utilisation import Steps, busy_cores, queue_length
+from gridsim.model.time import FloatArray
+from gridsim.record import Record
+from gridsim.report.words import duration, percent
+
+if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs it
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from gridsim.report.comparison import GroupRow
+
+__all__ = ["PALETTE", "groups", "queue", "slowdowns", "svg", "utilisation", "waits"]
+
+PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#f0e442")
+"""Colours of policies in their order (Okabe and Ito 2008, without black); after the last one they begin again."""
+
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
+_INK, _RULE, _PAPER = "#010203", "#040506", "#070809"
+_SIZE = (5.4, 3.3)
+_POINTS = 400
+_BINS = 240
+
+_RC = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "gridsim",
+    "text.parse_math": False,
+    "font.family": "sans-serif",
+    "font.size": 10.0,
+    "axes.edgecolor": _RULE,
+    "axes.labelcolor": _INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": _RULE,
+    "grid.linewidth": 0.5,
+    "text.color": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "xtick.labelsize": 9.0,
+    "ytick.labelsize": 9.0,
+    "legend.frameon": False,
+    "legend.fontsize": 9.0,
+    "lines.linewidth": 1.8,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+}
+
+
+@contextmanager
+def _figure(height: float = _SIZE[1]) -> Iterator[tuple[Figure, Axes]]:
+    import matplotlib  # half a second: only where a figure is made
+    from matplotlib.figure import Figure
+
+    with matplotlib.rc_context(_RC):
+        figure = Figure(figsize=(_SIZE[0], height), layout="constrained")
+        yield figure, figure.add_subplot()
+
+
+def svg(figure: Figure, name: str) -> str:
+    """The figure as an ``<svg>`` element for the page: the same text every time, colours as CSS variables.
+
+    Parameters
+    ----------
+    name : str
+        Distinguishes the ids of this figure from those of others on the page.
+    """
+    import matplotlib
+
+    buffer = io.StringIO()
+    with matplotlib.rc_context({**_RC, "svg.hashsalt": f"gridsim {name}"}):
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :].rstrip()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
+    text = re.sub(r'\bid="', f'id="{name}-', text)
+    text = text.replace('"url(#', f'"url(#{name}-').replace("url(#", "url(#").replace('href="#', f'href="#{name}-')
+    for colour, variable in _variables():
+        text = re.sub(re.escape(colour), f"var({variable})", text, flags=re.IGNORECASE)
+    return text.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
+
+
+def _variables() -> Iterator[tuple[str, str]]:
+    yield from ((_INK, "--ink"), (_RULE, "--rule"), (_PAPER, "--paper"))
+    yield from ((colour, f"--policy-{index}") for index, colour in enumerate(PALETTE))
+
+
+def waits(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
+    """Share of jobs that waited at most so long, against the wait on a logarithmic axis that begins at "none"."""
+    figure = _distribution(records, lambda record: record.wait[rows], linear_to=10.0)
+    axes = figure.axes[0]
+    axes.set_xlabel("wait")
+    _duration_ticks(axes, (0, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400), linear_to=10.0)
+    return figure
+
+
+def slowdowns(records: Mapping[str, Record], rows: Any = slice(None), *, bound: float = 10.0) -> Figure:
+    """Share of jobs whose bounded slowdown is at most so large."""
+    figure = _distribution(records, lambda record: measure(record, "bounded_slowdown", bound)[rows], linear_to=None)
+    axes = figure.axes[0]
+    axes.set_xlabel(f"bounded slowdown (bound {bound:g} s)")
+    ticks = [tick for tick in 10.0 ** np.arange(0, 9) if tick <= axes.get_xlim()[1]]
+    axes.set_xticks(ticks, ["1", *(f"{tick:,.0f}" for tick in ticks[1:])])
+    axes.minorticks_off()
+    return figure
+
+
+def _distribution(
+    records: Mapping[str, Record], values: Callable[[Record], FloatArray], *, linear_to: float | None
+) -> Figure:
+    with _figure() as (figure, axes):
+        lowest, largest = 1.0, 1.0
+        for index, (label, record) in enumerate(records.items()):
+            column = values(record)
+            known = np.sort(column[np.isfinite(column)])
+            if not len(known):
+                continue
+            chosen = np.unique(np.linspace(0, len(known) - 1, min(_POINTS, len(known))).astype(int))
+            x = np.unique(known[chosen])
+            share = np.searchsorted(known, x, side="right") / len(known)
+
+            axes.step([x[0], *x], [0, *share], where="post", label=label, **_line(index))
+            lowest, largest = min(lowest, float(x[0])), max(largest, float(known[-1]))
+        if linear_to is None:
+            axes.set_xscale("log")
+            axes.set_xlim(1.0, max(10.0, largest))
+        else:
+            axes.set_xscale("symlog", linthresh=linear_to, linscale=0.4)
+            axes.set_xlim(0, max(60.0, largest))
+        axes.set_ylim(0, 1.01)
+        axes.set_ylabel("share of jobs")
+        _share_ticks(axes)
+        axes.legend(loc="lower right")
+        return figure
+
+
+def utilisation(records: Mapping[str, Record]) -> Figure:
+    """Busy share of the machine over time, means of equal bins."""
+    cores = next(iter(records.values())).cores
+    with _figure() as (figure, axes):
+        _over_time(axes, records, lambda record: busy_cores(record), scale=1 / cores)
+        axes.set_ylim(0, 1.01)
+        axes.set_ylabel("busy share of the cores")
+        _share_ticks(axes)
+        return figure
+
+
+def queue(records: Mapping[str, Record]) -> Figure:
+    """Waiting jobs over time, means of equal bins."""
+    with _figure() as (figure, axes):
+        _over_time(axes, records, lambda record: queue_length(record), scale=1.0)
+        axes.set_ylim(bottom=0)
+        axes.set_ylabel("waiting jobs")
+        return figure
+
+
+def _over_time(axes: Axes, records: Mapping[str, Record], steps: Callable[[Record], Steps], *, scale: float) -> None:
+    first = float(next(iter(records.values())).submit[0])
+    last = max((float(np.nanmax(record.end)) for record in records.values() if record.ran.any()), default=first + 1)
+    unit, name = _time_unit(last - first)
+    for index, (label, record) in enumerate(records.items()):
+        binned = steps(record).resample(_BINS, first, last)
+        if len(binned.times_s):
+            values = np.append(binned.values[:-1], binned.values[-2]) * scale
+            style = _line(index) | {"linewidth": 1.1, "alpha": 0.9}
+            axes.step((binned.times_s - first) / unit, values, where="post", label=label, **style)
+    axes.set_xlim(0, (last - first) / unit)
+    axes.set_xlabel(f"{name} since the first submission")
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0, handlelength=1.6)
+
+
+def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "cores") -> Figure:
+    """Ratio of mean waits to the baseline's by group, with its interval; to the left of 1 a group wins.
+
+    Parameters
+    ----------
+    rows : sequence of GroupRow
+        Of one kind of group.
+    labels : sequence of str
+        Policies in the order of their colours.
+    unit : str
+        What the names of the groups mean.
+    """
+    names = list(dict.fromkeys(row.group for row in rows))
+    policies = [label for label in labels if any(row.policy == label for row in rows)]
+    spread = 0.7 / max(1, len(policies))
+    with _figure(height=1.3 + 0.27 * len(names) * max(1.0, 0.62 * len(policies))) as (figure, axes):
+        for number, policy in enumerate(policies):
+            own = [row for row in rows if row.policy == policy and np.isfinite(row.ratio)]
+            y = np.array([names.index(row.group) + (number - (len(policies) - 1) / 2) * spread for row in own])
+            colour = PALETTE[labels.index(policy) % len(PALETTE)]
+            low = np.array([row.ratio_low for row in own], dtype=float)
+            high = np.array([row.ratio_high for row in own], dtype=float)
+            known = np.isfinite(low) & np.isfinite(high)
+            axes.hlines(y[known], np.maximum(low[known], 1e-3), high[known], color=colour, linewidth=2.4, alpha=0.55)
+            marker = "osD^vP"[labels.index(policy) % 6]
+            axes.plot([row.ratio for row in own], y, marker, color=colour, markersize=5.5, label=policy)
+        axes.axvline(1.0, color=_INK, linewidth=1)
+        axes.set_xscale("log")
+        _ratio_ticks(axes, rows)
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.4, -0.6)
+        axes.set_ylabel(unit)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        baseline = rows[0].baseline if rows else ""
+        axes.set_xlabel(f"mean wait, times that under {baseline}")
+        if len(policies) > 1:
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0, handlelength=1.0)
+        return figure
+
+
+def _line(index: int) -> dict[str, Any]:
+    return {"color": PALETTE[index % len(PALETTE)], "linestyle": _DASHES[index % len(_DASHES)]}
+
+
+def _share_ticks(axes: Axes) -> None:
+    ticks = [0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    axes.set_yticks(ticks, [percent(tick) for tick in ticks])
+
+
+def _duration_ticks(axes: Axes, ticks: Sequence[float], *, linear_to: float) -> None:
+    limit = axes.get_xlim()[1]
+    shown = [tick for tick in ticks if tick <= limit]
+    axes.set_xticks(shown, ["none" if not tick else duration(tick) for tick in shown])
+    axes.set_xlim(-0.04 * linear_to, limit * 1.05)
+    axes.minorticks_off()
+
+
+def _ratio_ticks(axes: Axes, rows: Sequence[GroupRow]) -> None:
+    values = np.array([[row.ratio, row.ratio_low, row.ratio_high] for row in rows], dtype=float).ravel()
+    values = values[np.isfinite(values) & (values > 0)]
+    low = float(np.clip(values.min(initial=0.5), 0.01, 0.5))
+    high = float(np.clip(values.max(initial=2.0), 2.0, 100.0))
+    steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+    shown = [tick for tick in steps if low / 1.15 <= tick <= high * 1.15]
+    axes.set_xticks(shown, [f"{tick:g}" for tick in shown])
+    axes.set_xlim(low / 1.15, high * 1.15)
+    axes.minorticks_off()
+
+
+def _time_unit(span: float) -> tuple[float, str]:
+    for size, name in ((86_400.0, "days"), (3_600.0, "hours"), (60.0, "minutes")):
+        if span >= 3 * size:
+            return size, name
+    return 1.0, "seconds"

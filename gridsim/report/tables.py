@@ -1,0 +1,141 @@
+"""Policies by metrics as rows: for a terminal of 80 columns, and the same for the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from gridsim.metrics.summary import METRICS
+from gridsim.report.words import duration, number, percent
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["SHOWN", "Cell", "Row", "rows", "shown", "terminal"]
+
+SHOWN: Mapping[str, str] = {
+    "wait_mean": "wait, mean",
+    "wait_median": "wait, median",
+    "wait_p95": "wait, 95th percentile",
+    "wait_max": "wait, longest",
+    "wait_mean_by_area": "wait, mean by area",
+    "bounded_slowdown_mean": "bounded slowdown, mean",
+    "bounded_slowdown_p95": "bounded slowdown, 95th p.",
+    "response_mean": "response, mean",
+    "queue_length_mean": "waiting jobs, mean",
+    "utilisation": "utilisation",
+    "makespan": "makespan",
+    "backfilled_share": "backfilled",
+    "killed_walltime": "killed at the walltime",
+    "rejected": "rejected",
+    "unadmitted": "not admitted",
+}
+"""Metrics of the table with their short titles, in its order."""
+
+_SHORT = ("wait_mean", "wait_p95", "bounded_slowdown_mean", "utilisation")
+"""Metrics that fit side by side when there are many policies."""
+
+_ONLY_IF_ANY = ("killed_walltime", "rejected", "unadmitted")
+
+_SHARES = ("utilisation", "utilisation_arrivals", "backfilled_share", "backfilled_share_by_area")
+
+_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value, as shown, and whether it is the best of its row."""
+
+    value: float
+    text: str
+    best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One metric of all policies."""
+
+    metric: str
+    title: str
+    better: Literal["lower", "higher"] | None
+    description: str
+    cells: Mapping[str, Cell]
+
+
+def shown(metric: str, value: float) -> str:
+    """A value of a metric as people read it.
+
+    Examples
+    --------
+    >>> shown("wait_mean", 4320.0), shown("utilisation", 0.634), shown("bounded_slowdown_mean", 12.345)
+    ('1 h 12 min', '63.4 %', '12.3')
+    """
+    if math.isnan(value):
+        return "-"
+    unit = METRICS[metric].unit
+    if unit == "s":
+        return duration(value)
+    if metric in _SHARES:
+        return f"{100 * value:.1f} %"
+    if unit == "jobs" and float(value).is_integer():
+        return number(value)
+    return number(value) if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def rows(metrics: Mapping[str, Mapping[str, float]]) -> list[Row]:
+    """Rows of `SHOWN` for the metrics of each policy; counts that are 0 everywhere are left out."""
+    return [
+        _row(name, {label: numbers[name] for label, numbers in metrics.items()})
+        for name in SHOWN
+        if name not in _ONLY_IF_ANY or any(numbers[name] for numbers in metrics.values())
+    ]
+
+
+def _row(name: str, values: Mapping[str, float]) -> Row:
+    """A row; every value that reads like the best one is marked, none where all read alike."""
+    better = METRICS[name].better
+    texts = {label: shown(name, value) for label, value in values.items()}
+    known = {label: value for label, value in values.items() if not math.isnan(value)}
+    marked = ""
+    if better is not None and known and len(set(texts.values())) > 1:
+        choose = min if better == "lower" else max
+        marked = texts[choose(known, key=lambda label: known[label])]
+    cells = {label: Cell(values[label], text, text == marked) for label, text in texts.items()}
+    return Row(name, SHOWN[name], better, METRICS[name].description, cells)
+
+
+def terminal(table: Sequence[Row], *, width: int = _WIDTH) -> Table:
+    """The rows as a rich table; metrics downwards where the policies fit side by side, else policies downwards.
+
+    The best of each metric is bold and has an asterisk, so that it is seen without colour too.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    def cell(value: Cell) -> Text:
+        return Text(f"{value.text} *" if value.best else f"{value.text}  ", style="bold" if value.best else "")
+
+    labels = list(table[0].cells)
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, width=None, caption="* best", caption_justify="left")
+    needed = max(len(row.title) for row in table) + 2 + sum(_wide(table, label) + 2 for label in labels)
+    if needed <= width:
+        grid.add_column("")
+        for label in labels:
+            grid.add_column(Text(f"{label}  "), justify="right", no_wrap=True)
+        for row in table:
+            grid.add_row(Text(row.title), *(cell(row.cells[label]) for label in labels))
+        return grid
+    short = [row for row in table if row.metric in _SHORT]
+    grid.add_column("policy", overflow="fold")
+    for row in short:
+        grid.add_column(Text(row.title.replace(", ", "\n").replace("bounded slowdown", "b. slowdown")), justify="right")
+    for label in labels:
+        grid.add_row(Text(label), *(cell(row.cells[label]) for row in short))
+    return grid
+
+
+def _wide(table: Sequence[Row], label: str) -> int:
+    return max(len(label), *(len(row.cells[label].text) for row in table)) + 2

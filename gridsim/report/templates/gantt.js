@@ -1,0 +1,637 @@
+// The Gantt chart of the page: packed columns in, canvas out. Work per frame is bounded: few pieces are drawn one by
+// one, more are added up into the pixels they cover, and the widest views come from bins computed once.
+(() => {
+  "use strict";
+
+  const ONE_BY_ONE = 4000; // pieces drawn as rectangles of their own
+  const ADDED_UP = 40000; // pieces added up afresh for a frame; beyond, the bins are stretched
+  const BLOCK = 512; // pieces that share one entry of the index of ends
+  const BINS = 4096; // bins of time over the whole log
+  const CLASSES = { wait: [0, 600, 3600, 14400, 86400, Infinity] };
+  const NAMES = { wait: ["none", "to 10 min", "to 1 h", "to 4 h", "to 1 day", "longer"] };
+  const AXIS = 26;
+  const GAP = 18;
+
+  // ---- columns ----------------------------------------------------------------------------------------------------
+
+  const ARRAYS = { u1: Uint8Array, u2: Uint16Array, i4: Int32Array };
+
+  async function unpack(column, deflated) {
+    const text = atob(column.data);
+    let bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+    if (deflated) {
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+      bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+    }
+    return new ARRAYS[column.type](bytes.buffer, 0, column.length);
+  }
+
+  function summed(steps) {
+    const values = new Int32Array(steps.length);
+    for (let i = 0, total = 0; i < steps.length; i++) values[i] = total += steps[i];
+    return values;
+  }
+
+  async function load(pack) {
+    if (pack.deflated && !("DecompressionStream" in window))
+      throw new Error("This browser is too old to unpack the chart; any browser of 2023 or later shows it.");
+    const get = async (column) => (column ? unpack(column, pack.deflated) : null);
+    const data = {
+      jobs: pack.jobs,
+      cores: pack.cores,
+      tick: pack.tick,
+      origin: pack.origin,
+      sizes: pack.sizes,
+      job: summed(await get(pack.columns.job)),
+      submit: summed(await get(pack.columns.submit)),
+      runtime: await get(pack.columns.runtime),
+      width: await get(pack.columns.cores),
+      user: await get(pack.columns.user),
+      policies: [],
+    };
+    for (const packed of pack.policies) data.policies.push(policy(data, packed, await each(packed, get)));
+    data.last = Math.max(1, ...data.policies.map((one) => one.last));
+    return data;
+  }
+
+  async function each(packed, get) {
+    const columns = {};
+    for (const name of ["wait", "pieces", "low", "size", "runtime"]) columns[name] = await get(packed[name]);
+    return columns;
+  }
+
+  // Pieces of a policy in order of start, with the latest end of each block of them: the index of every search.
+  function policy(data, packed, { wait, pieces, low, size, runtime }) {
+    const n = data.jobs;
+    const held = runtime || data.runtime;
+    const start = new Int32Array(n);
+    const first = new Int32Array(n + 1);
+    const extra = new Int32Array(n + 1); // where the sizes of a job in several pieces begin
+    let ran = 0;
+    for (let i = 0; i < n; i++) {
+      start[i] = wait[i] < 0 ? -1 : data.submit[i] + wait[i];
+      ran += wait[i] >= 0;
+      first[i + 1] = first[i] + pieces[i];
+      extra[i + 1] = extra[i] + (pieces[i] > 1 ? pieces[i] : 0);
+    }
+    const keys = new Float64Array(ran); // start and row in one number: sorting it is native and fast
+    for (let i = 0, k = 0; i < n; i++) if (start[i] >= 0) keys[k++] = start[i] * 4194304 + i;
+    keys.sort();
+    const m = low.length;
+    const out = {
+      label: packed.label, wait, start, held, count: m, bins: {}, last: 1,
+      from: new Int32Array(m), to: new Int32Array(m), low: new Int32Array(m), size: new Int32Array(m), row: new Int32Array(m),
+      latest: new Int32Array(Math.ceil(m / BLOCK)),
+    };
+    for (let k = 0, p = 0; k < ran; k++) {
+      const i = keys[k] % 4194304;
+      for (let j = 0; j < pieces[i]; j++, p++) {
+        out.from[p] = start[i];
+        out.to[p] = start[i] + held[i];
+        out.low[p] = low[first[i] + j];
+        out.size[p] = pieces[i] > 1 ? size[extra[i] + j] : data.width[i];
+        out.row[p] = i;
+        const block = (p / BLOCK) | 0;
+        if (out.to[p] > out.latest[block]) out.latest[block] = out.to[p];
+      }
+      if (start[i] + held[i] > out.last) out.last = start[i] + held[i];
+    }
+    return out;
+  }
+
+  function startsBefore(one, time) {
+    let low = 0, high = one.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (one.from[middle] < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  // Pieces that hold cores at some moment of [from, to], or null when there are more than most.
+  function visible(one, from, to, most) {
+    const found = [];
+    const end = startsBefore(one, to);
+    for (let block = 0; block * BLOCK < end; block++) {
+      if (one.latest[block] <= from) continue;
+      const stop = Math.min(end, (block + 1) * BLOCK);
+      for (let p = block * BLOCK; p < stop; p++) if (one.to[p] > from) found.push(p);
+      if (found.length > most) return null;
+    }
+    return found;
+  }
+
+  // ---- colours ----------------------------------------------------------------------------------------------------
+
+  const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  let ink, idle, palette, rgb;
+
+  function readTheme() {
+    ink = style("--ink");
+    idle = style("--idle");
+    palette = { size: [], user: [], wait: [] };
+    for (const mode of Object.keys(palette))
+      for (let i = 0; i < 9 && style(`--${mode}-${i}`); i++) palette[mode].push(style(`--${mode}-${i}`));
+    rgb = {};
+    for (const mode of Object.keys(palette)) rgb[mode] = palette[mode].map(channels);
+  }
+
+  function channels(hex) {
+    const value = parseInt(hex.slice(1), 16);
+    return [value >> 16, (value >> 8) & 255, value & 255];
+  }
+
+  function sizeColours(data) {
+    const classes = new Uint8Array(data.jobs);
+    for (let i = 0; i < data.jobs; i++) {
+      let k = 0;
+      while (k < data.sizes.length - 1 && data.width[i] > data.sizes[k]) k++;
+      classes[i] = k;
+    }
+    return classes;
+  }
+
+  function userColours(data, shown) {
+    const area = new Map();
+    for (let i = 0; i < data.jobs; i++)
+      area.set(data.user[i], (area.get(data.user[i]) || 0) + data.width[i] * Math.max(0, data.runtime[i]));
+    data.topUsers = [...area].filter(([user]) => user >= 0).sort((a, b) => b[1] - a[1]).slice(0, shown).map(([user]) => user);
+    const place = new Map(data.topUsers.map((user, k) => [user, k]));
+    return Uint8Array.from(data.user, (user) => (place.has(user) ? place.get(user) : data.topUsers.length));
+  }
+
+  function waitColours(data, one) {
+    const bounds = CLASSES.wait;
+    const classes = new Uint8Array(data.jobs);
+    for (let i = 0; i < data.jobs; i++) {
+      let k = 0;
+      while (one.wait[i] * data.tick > bounds[k]) k++;
+      classes[i] = k;
+    }
+    return classes;
+  }
+
+  function colours(data, one, mode) {
+    if (mode === "wait") return (one.waitClass ||= waitColours(data, one));
+    if (mode === "user") return (data.userClass ||= userColours(data, palette.user.length - 1));
+    return (data.sizeClass ||= sizeColours(data));
+  }
+
+  function legend(data, mode) {
+    if (mode === "wait") return NAMES.wait.map((name, k) => [name, palette.wait[k]]);
+    if (mode === "user") {
+      const rows = data.topUsers.map((user, k) => [`user ${user}`, palette.user[k]]);
+      return [...rows, ["all others", palette.user[data.topUsers.length]]];
+    }
+    return data.sizes.map((bound, k) => {
+      const low = k ? data.sizes[k - 1] + 1 : 1;
+      return [low === bound ? `${bound} core${bound > 1 ? "s" : ""}` : `${low} to ${bound}`, palette.size[k]];
+    });
+  }
+
+  // ---- drawing ----------------------------------------------------------------------------------------------------
+
+  // Picture of [from, to] in columns x rows cells, each the mean of the colours of what covers it.
+  function addUp(data, one, mode, list, from, to, columns, rows) {
+    const sums = new Float32Array(columns * rows * 4);
+    const classes = colours(data, one, mode);
+    const perTick = columns / (to - from);
+    const perCore = rows / data.cores;
+    const total = list ? list.length : one.count;
+    for (let k = 0; k < total; k++) {
+      const p = list ? list[k] : k;
+      const x0 = Math.max(0, (one.from[p] - from) * perTick);
+      const x1 = Math.min(columns, (one.to[p] - from) * perTick);
+      const y0 = one.low[p] * perCore;
+      const y1 = Math.min(rows, (one.low[p] + one.size[p]) * perCore);
+      const [r, g, b] = rgb[mode][classes[one.row[p]]];
+      for (let y = y0 | 0; y < y1; y++) {
+        const tall = Math.min(y + 1, y1) - Math.max(y, y0);
+        for (let x = x0 | 0, at = (y * columns + x) * 4; x < x1; x++, at += 4) {
+          const covered = tall * (Math.min(x + 1, x1) - Math.max(x, x0));
+          sums[at] += r * covered;
+          sums[at + 1] += g * covered;
+          sums[at + 2] += b * covered;
+          sums[at + 3] += covered;
+        }
+      }
+    }
+    const canvas = document.createElement("canvas");
+    canvas.width = columns;
+    canvas.height = rows;
+    const context = canvas.getContext("2d");
+    const image = context.createImageData(columns, rows);
+    for (let at = 0; at < sums.length; at += 4) {
+      const covered = sums[at + 3];
+      if (!covered) continue;
+      image.data[at] = sums[at] / covered;
+      image.data[at + 1] = sums[at + 1] / covered;
+      image.data[at + 2] = sums[at + 2] / covered;
+      image.data[at + 3] = Math.min(255, 255 * covered);
+    }
+    context.putImageData(image, 0, 0);
+    return canvas;
+  }
+
+  function start(root, data) {
+    const canvas = root.querySelector("canvas");
+    const tip = root.querySelector(".tip");
+    const chosen = root.querySelector("[name=policy]");
+    const colouring = root.querySelector("[name=colour]");
+    const finder = root.querySelector("[name=job]");
+    const detail = root.querySelector(".pinned");
+    const api = { data, lastDrawMs: 0, lastVisited: 0, lastRectangles: 0, ready: true };
+    const margin = { left: 44, right: 8 };
+    let view = { from: 0, to: data.last };
+    let pinned = -1;
+    let asked = 0;
+
+    data.policies.forEach((one, k) => chosen.add(new Option(one.label, String(k))));
+    if (data.policies.length > 1) chosen.add(new Option("all, one below the other", "all"));
+    if (data.policies.length > 1 && data.policies.length < 5 && root.clientWidth > 600) chosen.value = "all";
+    if (!data.user) colouring.querySelector("[value=user]").remove();
+
+    const panels = () => (chosen.value === "all" ? data.policies : [data.policies[Number(chosen.value)]]);
+    const panelHeight = () => (chosen.value === "all" ? Math.max(120, Math.min(220, 620 / data.policies.length)) : root.clientWidth > 600 ? 380 : 260);
+    const plotWidth = () => Math.max(50, canvas.clientWidth - margin.left - margin.right);
+    const timeAt = (x) => view.from + ((x - margin.left) / plotWidth()) * (view.to - view.from);
+    const xOf = (time) => margin.left + ((time - view.from) / (view.to - view.from)) * plotWidth();
+
+    function draw() {
+      const began = performance.now();
+      asked = 0;
+      const mode = colouring.value;
+      const ratio = window.devicePixelRatio || 1;
+      const shown = panels();
+      const height = shown.length * (panelHeight() + GAP) + AXIS;
+      canvas.style.height = `${height}px`;
+      const pixels = [Math.round(canvas.clientWidth * ratio), Math.round(height * ratio)];
+      if (canvas.width !== pixels[0] || canvas.height !== pixels[1]) [canvas.width, canvas.height] = pixels;
+      const context = canvas.getContext("2d");
+      context.setTransform(ratio, 0, 0, ratio, 0, 0);
+      context.clearRect(0, 0, canvas.clientWidth, height);
+      context.font = "12px system-ui, sans-serif";
+      api.lastVisited = api.lastRectangles = 0;
+      shown.forEach((one, k) => panel(context, one, mode, GAP + k * (panelHeight() + GAP), panelHeight(), ratio));
+      axis(context, height - AXIS, shown.length);
+      api.lastDrawMs = performance.now() - began;
+    }
+
+    function panel(context, one, mode, top, high, ratio) {
+      const wide = plotWidth();
+      context.fillStyle = ink;
+      context.textAlign = "left";
+      context.textBaseline = "alphabetic";
+      context.font = "600 12px system-ui, sans-serif";
+      context.fillText(one.label, margin.left, top - 5);
+      context.font = "11px system-ui, sans-serif";
+      context.textAlign = "right";
+      context.textBaseline = "middle";
+      context.fillText("0", margin.left - 5, top + 5);
+      context.fillText(String(data.cores), margin.left - 5, top + high - 5);
+      context.textAlign = "center";
+      context.save();
+      context.translate(12, top + high / 2);
+      context.rotate(-Math.PI / 2);
+      context.fillText("cores", 0, 0);
+      context.restore();
+      context.fillStyle = idle;
+      context.fillRect(margin.left, top, wide, high);
+      context.save();
+      context.beginPath();
+      context.rect(margin.left, top, wide, high);
+      context.clip();
+      const list = visible(one, view.from, view.to, ADDED_UP);
+      api.lastVisited += list ? list.length : 0;
+      if (!list) stretch(context, one, mode, top, wide, high);
+      else if (list.length > ONE_BY_ONE) {
+        const rows = Math.min(data.cores, Math.round(high * ratio));
+        const picture = addUp(data, one, mode, list, view.from, view.to, Math.round(wide * ratio), rows);
+        context.imageSmoothingEnabled = false;
+        context.drawImage(picture, margin.left, top, wide, high);
+        api.lastRectangles += 1;
+      } else rectangles(context, one, mode, list, top, high);
+      if (pinned >= 0) mark(context, one, top, high);
+      context.restore();
+    }
+
+    function stretch(context, one, mode, top, wide, high) {
+      const bins = (one.bins[mode] ||= addUp(data, one, mode, null, 0, data.last, BINS, Math.min(data.cores, 256)));
+      const left = (view.from / data.last) * BINS;
+      context.imageSmoothingEnabled = true;
+      context.imageSmoothingQuality = "high";
+      const across = ((view.to - view.from) / data.last) * BINS;
+      context.drawImage(bins, left, 0, across, bins.height, margin.left, top, wide, high);
+      api.lastRectangles += 1;
+    }
+
+    function rectangles(context, one, mode, list, top, high) {
+      const classes = colours(data, one, mode);
+      const buckets = palette[mode].map(() => []);
+      for (const p of list) buckets[classes[one.row[p]]].push(p);
+      const perTick = plotWidth() / (view.to - view.from);
+      const perCore = high / data.cores;
+      buckets.forEach((bucket, k) => {
+        context.fillStyle = palette[mode][k];
+        for (const p of bucket) {
+          const x = Math.max(-2, margin.left + (one.from[p] - view.from) * perTick);
+          const end = Math.min(canvas.clientWidth + 2, margin.left + (one.to[p] - view.from) * perTick);
+          const w = end - x, h = one.size[p] * perCore;
+          context.fillRect(x, top + one.low[p] * perCore, w > 4 ? w - 1 : Math.max(w, 0.7), h > 4 ? h - 1 : h > 2 ? h - 0.5 : h);
+        }
+      });
+      api.lastRectangles += list.length;
+    }
+
+    // The pinned job: a frame round its pieces, and a line from its submission to its start.
+    function mark(context, one, top, high) {
+      if (one.start[pinned] < 0) return;
+      const perCore = high / data.cores;
+      context.strokeStyle = ink;
+      context.lineWidth = 2;
+      let middle = null;
+      for (let p = startsBefore(one, one.start[pinned]); p < one.count && one.from[p] === one.start[pinned]; p++) {
+        if (one.row[p] !== pinned) continue;
+        const x = xOf(one.from[p]), y = top + one.low[p] * perCore;
+        context.strokeRect(x, y, Math.max(2, xOf(one.to[p]) - x), Math.max(2, one.size[p] * perCore));
+        middle ??= y + (one.size[p] * perCore) / 2;
+      }
+      if (middle === null || one.wait[pinned] === 0) return;
+      context.setLineDash([4, 3]);
+      context.beginPath();
+      context.moveTo(xOf(data.submit[pinned]), middle);
+      context.lineTo(xOf(one.start[pinned]), middle);
+      context.stroke();
+      context.setLineDash([]);
+    }
+
+    function axis(context, y, count) {
+      const span = (view.to - view.from) * data.tick;
+      const room = Math.max(2, Math.floor(plotWidth() / 95));
+      const steps = [0.001, 0.01, 0.1, 1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2419200, 4838400, 9676800, 31536000];
+      const step = steps.find((candidate) => span / candidate <= room) || 63072000;
+      context.fillStyle = ink;
+      context.textBaseline = "middle";
+      context.textAlign = "center";
+      context.strokeStyle = style("--rule");
+      context.lineWidth = 1;
+      for (let time = Math.ceil((view.from * data.tick) / step) * step; time <= view.to * data.tick; time += step) {
+        const x = Math.round(xOf(time / data.tick)) + 0.5;
+        context.beginPath();
+        for (let k = 0; k < count; k++) {
+          const bottom = GAP + k * (panelHeight() + GAP) + panelHeight();
+          context.moveTo(x, bottom);
+          context.lineTo(x, bottom + 4);
+        }
+        context.stroke();
+        const text = moment(time, step);
+        const half = context.measureText(text).width / 2;
+        context.fillText(text, Math.min(Math.max(x, half + 2), canvas.clientWidth - half - 2), y + AXIS / 2 - 2);
+      }
+    }
+
+    const two = (value) => String(value).padStart(2, "0");
+
+    function moment(time, step) {
+      const day = Math.floor(time / 86400), rest = time - day * 86400;
+      if (step >= 86400) return `day ${day}`;
+      const clock = `${two(Math.floor(rest / 3600))}:${two(Math.floor((rest % 3600) / 60))}`;
+      return `day ${day}, ${step < 60 ? `${clock}:${step < 1 ? (rest % 60).toFixed(3) : two(Math.floor(rest % 60))}` : clock}`;
+    }
+
+    function duration(ticks) {
+      const time = ticks * data.tick;
+      if (time < 60) return `${Number(time.toPrecision(3))} s`;
+      for (const [size, name, small, smallName] of [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]]) {
+        const whole = Math.round(time / small) * small;
+        if (whole >= size) {
+          const rest = Math.round((whole % size) / small);
+          return `${Math.floor(whole / size)} ${name}${rest ? ` ${rest} ${smallName}` : ""}`;
+        }
+      }
+      return `${time} s`;
+    }
+
+    // ---- asking ---------------------------------------------------------------------------------------------------
+
+    function later() {
+      if (!asked) asked = requestAnimationFrame(draw);
+    }
+
+    function look(from, to) {
+      const span = Math.min(data.last, Math.max(Math.min(20, data.last), to - from));
+      const left = Math.min(Math.max(0, from), data.last - span);
+      view = { from: left, to: left + span };
+      later();
+    }
+
+    function zoom(factor, at = 0.5) {
+      const span = view.to - view.from;
+      const centre = view.from + at * span;
+      look(centre - at * span * factor, centre + (1 - at) * span * factor);
+    }
+
+    function panelAt(y) {
+      const k = Math.floor((y - GAP / 2) / (panelHeight() + GAP));
+      const one = panels()[k];
+      const top = GAP + k * (panelHeight() + GAP);
+      return one && y >= top && y < top + panelHeight() ? [one, Math.floor(((y - top) / panelHeight()) * data.cores)] : [null, 0];
+    }
+
+    // Row of the job below the pointer; within a pixel of it, where the job is thinner than one.
+    function jobAt(x, y) {
+      const [one, core] = panelAt(y);
+      if (!one || x < margin.left) return [-1, null];
+      const reach = (view.to - view.from) / plotWidth() / 2;
+      const list = visible(one, timeAt(x) - reach, timeAt(x) + reach, Infinity);
+      const hit = list.find((p) => one.low[p] <= core && core < one.low[p] + one.size[p]);
+      return hit === undefined ? [-1, one] : [one.row[hit], one];
+    }
+
+    function facts(row, one) {
+      const rows = [["Job", String(data.job[row])]];
+      if (data.user && data.user[row] >= 0) rows.push(["User", String(data.user[row])]);
+      rows.push(["Cores", String(data.width[row])], ["Submitted", moment(data.submit[row] * data.tick, 1)]);
+      if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(one.wait[row])]);
+      rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
+      return rows;
+    }
+
+    function hover(x, y) {
+      const [row, one] = jobAt(x, y);
+      tip.hidden = row < 0;
+      canvas.style.cursor = row < 0 ? "grab" : "pointer";
+      if (row < 0) return;
+      tip.replaceChildren(...facts(row, one).flatMap(([name, value]) => [node("dt", name), node("dd", value)]));
+      const left = Math.min(x + 14, canvas.clientWidth - tip.offsetWidth - 4);
+      const below = y + 18 + tip.offsetHeight < canvas.clientHeight;
+      tip.style.transform = `translate(${Math.max(0, left)}px, ${below ? y + 18 : Math.max(0, y - tip.offsetHeight - 10)}px)`;
+    }
+
+    function node(name, text) {
+      const made = document.createElement(name);
+      made.textContent = text;
+      return made;
+    }
+
+    function pin(row) {
+      pinned = row;
+      detail.hidden = row < 0;
+      later();
+      if (row < 0) return;
+      const head = facts(row, null).map(([name, value]) => `${name.toLowerCase()} ${value}`).join(", ");
+      const table = document.createElement("table");
+      const body = table.createTBody();
+      const top = table.createTHead().insertRow();
+      for (const name of ["policy", "start", "wait"]) top.append(Object.assign(node("th", name), { scope: "col" }));
+      for (const one of data.policies) {
+        const line = body.insertRow();
+        line.append(Object.assign(node("th", one.label), { scope: "row" }));
+        const ran = one.start[row] >= 0;
+        line.append(node("td", ran ? moment(one.start[row] * data.tick, 1) : "never ran"), node("td", ran ? duration(one.wait[row]) : ""));
+      }
+      detail.replaceChildren(node("p", head[0].toUpperCase() + head.slice(1) + "."), table);
+    }
+
+    function find(number) {
+      const row = data.job.indexOf(number);
+      finder.setCustomValidity(row < 0 ? "No such job in this chart" : "");
+      finder.reportValidity();
+      if (row < 0) return;
+      const starts = data.policies.map((one) => one.start[row]).filter((time) => time >= 0);
+      const from = data.submit[row], to = Math.max(from, ...starts) + Math.max(1, data.runtime[row]);
+      look(from - (to - from) * 0.5, to + (to - from) * 0.5);
+      pin(row);
+    }
+
+    // ---- hands ----------------------------------------------------------------------------------------------------
+
+    const pointers = new Map();
+    let pressed = null;
+    const inside = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return [event.clientX - box.left, event.clientY - box.top];
+    };
+    const share = (x) => Math.min(1, Math.max(0, (x - margin.left) / plotWidth()));
+
+    canvas.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+        const move = (event.deltaX / plotWidth()) * (view.to - view.from);
+        look(view.from + move, view.to + move);
+      } else zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY / 300))), share(inside(event)[0]));
+    }, { passive: false });
+
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      pointers.set(event.pointerId, inside(event));
+      pressed = { at: inside(event), view, moved: pointers.size > 1 };
+    });
+
+    canvas.addEventListener("pointermove", (event) => {
+      const here = inside(event);
+      if (!pointers.has(event.pointerId)) return hover(...here);
+      const before = [...pointers.values()].map(([x]) => x);
+      pointers.set(event.pointerId, here);
+      if (pointers.size === 2) {
+        const now = [...pointers.values()].map(([x]) => x);
+        pinch(Math.min(...before), Math.max(...before), Math.min(...now), Math.max(...now));
+      } else if (pressed) {
+        const shift = here[0] - pressed.at[0];
+        if (Math.abs(shift) > 3) pressed.moved = true;
+        if (pressed.moved) {
+          const move = (-shift / plotWidth()) * (pressed.view.to - pressed.view.from);
+          look(pressed.view.from + move, pressed.view.to + move);
+          tip.hidden = true;
+        }
+      }
+      return undefined;
+    });
+
+    function pinch(a, b, c, d) {
+      const [from, to] = [timeAt(a), timeAt(b)];
+      const perPixel = (to - from) / Math.max(10, d - c);
+      const left = from - (c - margin.left) * perPixel;
+      pressed.moved = true;
+      look(left, left + perPixel * plotWidth());
+    }
+
+    for (const name of ["pointerup", "pointercancel"])
+      canvas.addEventListener(name, (event) => {
+        if (name === "pointerup" && pressed && !pressed.moved) {
+          pin(jobAt(...inside(event))[0]);
+          hover(...inside(event));
+        }
+        pointers.delete(event.pointerId);
+        if (!pointers.size) pressed = null;
+        else pressed = { at: [...pointers.values()][0], view, moved: true };
+      });
+    canvas.addEventListener("pointerleave", () => (tip.hidden = true));
+
+    canvas.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const step = (view.to - view.from) / 5;
+      const actions = {
+        ArrowLeft: () => look(view.from - step, view.to - step),
+        ArrowRight: () => look(view.from + step, view.to + step),
+        ArrowUp: () => zoom(0.7), ArrowDown: () => zoom(1 / 0.7),
+        "+": () => zoom(0.7), "=": () => zoom(0.7), "-": () => zoom(1 / 0.7),
+        0: () => look(0, data.last), Home: () => look(0, data.last), Escape: () => pin(-1),
+      };
+      if (!actions[event.key]) return;
+      event.preventDefault();
+      actions[event.key]();
+    });
+
+    root.querySelector("[name=in]").addEventListener("click", () => zoom(0.5));
+    root.querySelector("[name=out]").addEventListener("click", () => zoom(2));
+    root.querySelector("[name=all]").addEventListener("click", () => look(0, data.last));
+    chosen.addEventListener("change", later);
+    colouring.addEventListener("change", recolour);
+    root.querySelector("form").addEventListener("submit", (event) => {
+      event.preventDefault();
+      find(Number(finder.value));
+    });
+    finder.addEventListener("input", () => finder.setCustomValidity(""));
+
+    function recolour() {
+      colours(data, data.policies[0], colouring.value);
+      root.querySelector(".legend").replaceChildren(...legend(data, colouring.value).map(([name, colour]) => {
+        const item = node("li", name);
+        item.style.setProperty("--swatch", colour);
+        return item;
+      }));
+      later();
+    }
+
+    function theme() {
+      readTheme();
+      for (const one of data.policies) one.bins = {};
+      recolour();
+    }
+
+    window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", theme);
+    new ResizeObserver(later).observe(root);
+    theme();
+    draw();
+    return Object.assign(api, { draw, zoom, look, pin, find, jobAt, pinned: () => pinned, view: () => ({ ...view }) });
+  }
+
+  async function main() {
+    const root = document.getElementById("gantt");
+    if (!root) return;
+    try {
+      const data = await load(JSON.parse(document.getElementById("gantt-data").textContent));
+      root.querySelector(".chart").hidden = false;
+      root.querySelector(".loading").hidden = true;
+      window.gridsimGantt = start(root, data);
+    } catch (error) {
+      root.querySelector(".loading").textContent = `The chart could not be drawn: ${error.message}`;
+      console.error(error);
+    }
+  }
+
+  main();
+})();

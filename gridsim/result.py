@@ -1,0 +1,170 @@
+"""One run as its user holds it: the record, where it came from, and the files it is written to."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import platform as machine
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.files import write_atomically, write_json
+from gridsim.metrics.responsiveness import bounded_slowdown, slowdown
+from gridsim.metrics.summary import metrics
+from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER
+from gridsim.model.workload import Workload
+from gridsim.record import Record, Status
+
+__all__ = ["Result", "versions"]
+
+
+def versions() -> dict[str, str]:
+    """Versions of gridsim, Python and the packages that can change a number."""
+    packages = ("gridsim", "simpy", "numpy", "scipy", "numba")
+    return {"python": machine.python_version(), **{name: importlib.metadata.version(name) for name in packages}}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """What one policy did with one workload.
+
+    Attributes
+    ----------
+    record : Record
+        One row a job.
+    platform : Platform
+        The machine.
+    policy : str
+        Its full composition, every parameter shown.
+    options : mapping
+        Options of the run: overrun, instant, seed, tick.
+    """
+
+    record: Record
+    platform: Platform
+    policy: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def workload(self) -> Workload:
+        """The jobs that were simulated."""
+        return self.record.workload
+
+    def metrics(self, *, bound: float = 10.0, warmup: float = 0.0, cooldown: float = 0.0) -> dict[str, float]:
+        """Numbers of the whole run by name (`gridsim.metrics.summary.METRICS` says what each is)."""
+        return metrics(self.record, bound=bound, warmup=warmup, cooldown=cooldown)
+
+    @property
+    def jobs(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns, one row a job: times in seconds, NaN where a job did not run."""
+        record, workload = self.record, self.workload
+        seconds = 1e6
+        deadline = np.where(workload.deadline >= NEVER, np.nan, workload.deadline / seconds)
+        columns: dict[str, npt.NDArray[Any]] = {
+            "job": workload.job,
+            **{name: workload.labels[name] for name in ("user", "group") if name in workload.labels},
+            "cores": workload.cores,
+            "submit": record.submit,
+            "start": record.start,
+            "end": record.end,
+            "wait": record.wait,
+            "runtime": workload.runtime / seconds,
+            "estimate": workload.estimate / seconds,
+            "response": record.response,
+            "slowdown": slowdown(record),
+            "bounded_slowdown": bounded_slowdown(record),
+            "cluster": np.array([cluster.name for cluster in self.platform.clusters()])[record.cluster],
+            "status": np.array([status.name for status in Status])[record.status],
+        }
+        if not np.isnan(deadline).all():
+            columns["deadline"] = deadline
+        return columns
+
+    def to_pandas(self) -> Any:
+        """The jobs as a pandas data frame.
+
+        Raises
+        ------
+        InputError
+            Where pandas is not installed.
+        """
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise InputError("pandas is not installed; pip install pandas") from error
+        return pandas.DataFrame(self.jobs)
+
+    def provenance(self) -> dict[str, Any]:
+        """The full recipe: input, its checksum, what was repaired or left out, machine, policy, options, versions."""
+        return {
+            "workload": dict(self.workload.provenance),
+            "platform": {
+                "cores": self.platform.cores,
+                "origin": self.platform.origin,
+                "tree": asdict(self.platform.root),
+            },
+            "policy": self.policy,
+            "options": dict(self.options),
+            "versions": versions(),
+        }
+
+    def write(self, folder: str | Path, *, table: str = "csv", **cuts: float) -> None:
+        """Write ``jobs.csv`` (or ``jobs.parquet``), ``metrics.json`` and ``run.json``, each atomically.
+
+        Parameters
+        ----------
+        table : {"csv", "parquet"}
+            Parquet needs the extra ``parquet``.
+        **cuts
+            ``bound``, ``warmup``, ``cooldown`` of `metrics`.
+        """
+        folder = Path(folder)
+        if table not in ("csv", "parquet"):
+            raise InputError(f"'{table}' is neither csv nor parquet", field="table")
+        if table == "parquet":
+            write_atomically(folder / "jobs.parquet", self._write_parquet)
+        else:
+            write_atomically(folder / "jobs.csv", lambda path: _write_csv(path, self.jobs))
+        write_json(folder / "metrics.json", self.metrics(**cuts))
+        write_json(folder / "run.json", self.provenance())
+
+    def _write_parquet(self, path: Path) -> None:
+        try:
+            duckdb = importlib.import_module("duckdb")
+        except ImportError as error:
+            raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'") from error
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            rows = Path(folder) / "jobs.csv"
+            _write_csv(rows, self.jobs)
+            escaped = [str(name).replace("'", "''") for name in (rows, path)]
+            duckdb.sql(f"copy (select * from read_csv('{escaped[0]}')) to '{escaped[1]}' (format parquet)")
+
+
+_CHUNK = 8192
+
+
+def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Columns as CSV: whole numbers without a decimal point, others as short as they read back, NaN as empty."""
+    n = len(next(iter(columns.values())))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(columns) + "\n")
+        for first in range(0, n, _CHUNK):
+            texts = [_texts(column[first : first + _CHUNK]) for column in columns.values()]
+            file.writelines(",".join(row) + "\n" for row in zip(*texts, strict=True))
+
+
+def _texts(column: npt.NDArray[Any]) -> list[str]:
+    if column.dtype.kind != "f":
+        return [str(value) for value in column.tolist()]
+    return [
+        "" if value != value else str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+        for value in column.tolist()
+    ]

@@ -1,0 +1,161 @@
+"""One scenario: a recipe that says everything, and the result that it gives. Recipes are TOML or this object."""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from gridsim import registry
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.platform import Platform
+from gridsim.model.streams import stream
+from gridsim.model.workload import Workload
+from gridsim.result import Result
+from gridsim.simulation import Run, simulate
+from gridsim.workload.read import machine_cores, read_workload
+
+__all__ = ["Scenario", "simulate_all"]
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything that one run depends on.
+
+    Parameters
+    ----------
+    file : str or None
+        Log to read; relative to the recipe that names it.
+    model : str or None
+        Workload model with its parameters instead (``lublin?jobs=5000&load=0.7``); ``lublin`` where neither is given.
+    cores : int or None
+        Size of the machine; what the source states where left out.
+    rules : mapping
+        Rules for kinds of damaged or impossible lines (``{"zero-runtime": "repair"}``).
+    transforms : sequence of str
+        Applied in this order (``slice?first=0&jobs=5000``).
+    policy : str
+        As ``--policy`` takes it.
+    options : Run
+        Overrun, instant, seed, tick.
+
+    Examples
+    --------
+    >>> Scenario(model="lublin?jobs=50", policy="fcfs").run().metrics()["completed"]
+    50.0
+    """
+
+    file: str | None = None
+    model: str | None = None
+    cores: int | None = None
+    rules: Mapping[str, str] = field(default_factory=dict)
+    transforms: Sequence[str] = ()
+    policy: str = "easy"
+    options: Run = field(default_factory=Run)
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> Scenario:
+        """Scenario of a recipe file.
+
+        Raises
+        ------
+        InputError
+            Naming the file, the key and what was expected.
+        """
+        path = Path(path)
+        try:
+            recipe = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise InputError(f"is no TOML: {error}", path=path) from error
+        return cls.from_mapping(recipe, path=path)
+
+    @classmethod
+    def from_mapping(cls, recipe: Mapping[str, Any], *, path: Path | None = None) -> Scenario:
+        """Scenario of a recipe as `from_toml` reads it: tables ``workload`` and ``options``, key ``policy``."""
+        workload = _table(recipe, "workload", ("file", "model", "cores", "on", "transforms"), path)
+        options = _table(recipe, "options", tuple(option.name for option in fields(Run)), path)
+        _known(recipe, ("workload", "options", "policy"), "recipe", path)
+        if "file" in workload and "model" in workload:
+            raise InputError("give a file or a model, not both", path=path, field="workload.model")
+        file = workload.get("file")
+        if file is not None and path is not None:
+            file = str(path.parent / file)
+        try:
+            return cls(
+                file=file,
+                model=workload.get("model"),
+                cores=workload.get("cores"),
+                rules=workload.get("on", {}),
+                transforms=tuple(workload.get("transforms", ())),
+                policy=recipe.get("policy", "easy"),
+                options=Run(**options),
+            )
+        except TypeError as error:
+            raise InputError(str(error), path=path, field="options") from error
+
+    def load(self) -> Workload:
+        """The workload, transformed."""
+        if self.file is not None:
+            workload = read_workload(self.file, cores=self.cores, rules=self.rules)
+        else:
+            model = registry.parse(self.model or "lublin")
+            if self.cores is not None:
+                model.parameters.setdefault("cores", self.cores)
+            workload = registry.make("model", model).generate(self.options.seed)
+        for number, text in enumerate(self.transforms):
+            transform = registry.make("transform", text)
+            workload = transform.apply(workload, stream(self.options.seed, "transform", number))
+        return workload
+
+    def run(self, *, progress: Callable[[int], None] | None = None) -> Result:
+        """Simulate the scenario."""
+        workload = self.load()
+        cores, origin = machine_cores(workload, self.cores)
+        options = {option.name: getattr(self.options, option.name) for option in fields(Run)}
+        platform = Platform.single(cores, origin=origin)
+        return simulate(workload, platform=platform, policy=self.policy, progress=progress, **options)
+
+
+def _table(recipe: Mapping[str, Any], name: str, keys: Sequence[str], path: Path | None) -> Mapping[str, Any]:
+    table = recipe.get(name, {})
+    if not isinstance(table, Mapping):
+        raise InputError(f"is {type(table).__name__}; a table [{name}] was expected", path=path, field=name)
+    _known(table, keys, f"[{name}]", path)
+    return table
+
+
+def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path | None) -> None:
+    for key in table:
+        if key not in keys:
+            raise UnknownNameError(f"key of {where} in {path or 'the recipe'}", key, keys)
+
+
+def simulate_all(
+    workload: Workload,
+    policies: Mapping[str, Any],
+    *,
+    platform: Platform,
+    options: Run | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> dict[str, Result]:
+    """Results of several policies on the same workload, by label.
+
+    Parameters
+    ----------
+    policies : mapping of str to str or object
+        What each label stands for.
+    progress : callable, optional
+        Told the label and the number of jobs released so far.
+    """
+    options = options or Run()
+    named = {option.name: getattr(options, option.name) for option in fields(Run)}
+    results = {}
+    for label, policy in policies.items():
+        told = None if progress is None else functools.partial(progress, label)
+        results[label] = simulate(workload, platform=platform, policy=policy, progress=told, **named)
+    return results

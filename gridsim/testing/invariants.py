@@ -1,0 +1,434 @@
+"""What is true of every schedule, whoever made it: checks on columns, no simulation.
+
+`violations` takes a record of gridsim, `violations_of` any `Schedule` beside its workload. Claims about particular
+policies (FCFS keeps the order, EASY's head is never delayed, …) are in `gridsim.testing.claims`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import CheckFailed, InputError
+from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER, IntArray, seconds, whole
+from gridsim.model.workload import Workload
+from gridsim.record import Record, Status
+
+__all__ = ["KINDS", "Schedule", "Violation", "assert_valid", "violations", "violations_of"]
+
+Mask = npt.NDArray[np.bool_]
+Overrun = Literal["kill", "extend"]
+
+KINDS: Mapping[str, str] = {
+    "unknown-job": "the schedule has a job that the workload does not",
+    "duplicate-job": "a job stands in the schedule more than once",
+    "missing-job": "a job of the workload does not stand in the schedule",
+    "no-outcome": "a job has neither a known status nor a start and an end: submitted is not the sum of the outcomes",
+    "negative-time": "a start or an end is before 0 s",
+    "ends-before-start": "a job ends before it starts",
+    "starts-before-submit": "a job starts before it was submitted",
+    "wrong-submit": "the submit time is not the workload's",
+    "wrong-wait": "the stated wait is not start minus submit",
+    "wrong-end": "a job does not hold its cores for its runtime (killed at its estimate, where jobs are killed)",
+    "wrong-cores": "a job got another number of cores than it asked for",
+    "too-wide": "a job wider than the machine was started",
+    "oversubscribed": "more cores were in use than there are",
+    "wrong-status": "the status contradicts what happened to the job",
+    "rejected-fits": "a job was rejected although it fits the machine",
+    "deadline-missed": "a job ended after the deadline that it was granted",
+}
+"""Every kind of violation with what it means."""
+
+UNKNOWN_STATUS = -1
+UNKNOWN_CORES = -1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """Rows of a schedule as its source states them; nothing is assumed of their order or completeness.
+
+    Attributes
+    ----------
+    job : (n,) int64
+        Job numbers.
+    start, end : (n,) int64
+        Whole microseconds; `NEVER` where the source gives none.
+    submit, wait, granted : (n,) int64 or None
+        Whole microseconds, `NEVER` where the source gives none; None where it has no such column at all.
+    cores : (n,) int64 or None
+        Cores that the job got; -1 where unknown.
+    status : (n,) int64 or None
+        Values of `Status`; -1 where the source's word means nothing here. None where outcomes are not stated.
+    cluster : (n,) int64 or None
+        Index of the cluster.
+    source : str
+        What to call it in messages.
+    """
+
+    job: IntArray
+    start: IntArray
+    end: IntArray
+    submit: IntArray | None = None
+    wait: IntArray | None = None
+    granted: IntArray | None = None
+    cores: IntArray | None = None
+    status: IntArray | None = None
+    cluster: IntArray | None = None
+    source: str = "schedule"
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    @classmethod
+    def of(cls, record: Record) -> Schedule:
+        """Schedule that a record holds."""
+        return cls(
+            job=record.workload.job,
+            start=record.start_us,
+            end=record.end_us,
+            status=record.status.astype(np.int64),
+            cluster=record.cluster.astype(np.int64),
+            source="record",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One kind of violation: how often, and the first offenders.
+
+    Attributes
+    ----------
+    kind : str
+        A name of `KINDS`.
+    count : int
+        Offending jobs; for ``oversubscribed`` stretches of time.
+    jobs : tuple of int
+        Numbers of the first offenders.
+    instants : tuple of float
+        When the first offences happened, s.
+    detail : str
+        The first offence in numbers.
+    """
+
+    kind: str
+    count: int
+    jobs: tuple[int, ...] = ()
+    instants: tuple[float, ...] = ()
+    detail: str = ""
+
+    def __str__(self) -> str:
+        where = f" (jobs {', '.join(map(str, self.jobs))}{', …' if self.count > len(self.jobs) else ''})"
+        when = f"; first at {self.instants[0]:.15g} s" if self.instants else ""
+        return f"{self.kind}: {self.count:,}{where if self.jobs else ''}: {self.detail or KINDS[self.kind]}{when}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The violation in JSON's types."""
+        return {
+            "kind": self.kind,
+            "meaning": KINDS[self.kind],
+            "count": self.count,
+            "jobs": list(self.jobs),
+            "instants": list(self.instants),
+            "detail": self.detail,
+        }
+
+
+def violations(
+    record: Record,
+    *,
+    overrun: Overrun = "kill",
+    platform: Platform | None = None,
+    granted: Any = None,
+    tolerance: float = 0.0,
+    limit: int = 5,
+) -> list[Violation]:
+    """What is wrong with a record; empty when it is a possible schedule of its workload.
+
+    Parameters
+    ----------
+    overrun : {"kill", "extend"}
+        What happened to jobs that reached their estimates.
+    platform : Platform, optional
+        Its clusters, where there are several; one cluster of the record's cores where left out.
+    granted : (n,) array_like, optional
+        Deadlines that were promised, s; NaN for none.
+    tolerance : float
+        Differences of times up to this many seconds count as none.
+    limit : int
+        Offenders to name of each kind.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=0, end=9, cores=2), dict(submit=1, start=1, end=4, cores=1)])
+    >>> print(*violations(record))
+    oversubscribed: 1 (jobs 2): 3 of 2 cores in use; first at 1 s
+    """
+    schedule = Schedule.of(record)
+    if granted is not None:
+        promised = whole(np.asarray(granted, dtype=float))
+        schedule = Schedule(
+            schedule.job,
+            schedule.start,
+            schedule.end,
+            granted=promised,
+            status=schedule.status,
+            cluster=schedule.cluster,
+            source="record",
+        )
+    capacities = [record.cores] if platform is None else [cluster.cores for cluster in platform.clusters()]
+    rows = np.arange(len(record), dtype=np.int64)
+    return _check(schedule, record.workload, rows, capacities, overrun, whole(tolerance), limit)
+
+
+def violations_of(
+    schedule: Schedule,
+    workload: Workload,
+    *,
+    cores: int | Sequence[int],
+    overrun: Overrun = "kill",
+    tolerance: float = 0.0,
+    limit: int = 5,
+) -> list[Violation]:
+    """What is wrong with a schedule of a workload; parameters as in `violations`.
+
+    Parameters
+    ----------
+    cores : int or sequence of int
+        Cores of the machine, or of each of its clusters in the order that ``schedule.cluster`` numbers them.
+    """
+    capacities = [cores] if isinstance(cores, int) else list(cores)
+    rows = _rows(schedule.job, workload)
+    return _check(schedule, workload, rows, capacities, overrun, whole(tolerance), limit)
+
+
+def assert_valid(record: Record, **options: Any) -> None:
+    """Raise `CheckFailed` with every violation of a record; options as in `violations`."""
+    found = violations(record, **options)
+    if found:
+        raise CheckFailed("; ".join(map(str, found)))
+
+
+def _rows(job: IntArray, workload: Workload) -> IntArray:
+    """Row of the workload for each job number; -1 for unknown ones."""
+    order = np.argsort(workload.job, kind="stable")
+    numbers = workload.job[order]
+    if (numbers[1:] == numbers[:-1]).any():
+        twice = int(numbers[1:][numbers[1:] == numbers[:-1]][0])
+        raise InputError(f"the workload has job {twice} twice; jobs are matched by number", field="job")
+    if not len(numbers):
+        return np.full(len(job), -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(numbers, job), len(numbers) - 1)
+    return np.where(numbers[place] == job, order[place], -1)
+
+
+class _Checks:
+    """A schedule beside its workload: known rows only in the columns of both, so that they can be compared."""
+
+    def __init__(
+        self,
+        schedule: Schedule,
+        workload: Workload,
+        rows: IntArray,
+        capacities: Sequence[int],
+        overrun: Overrun,
+        tolerance: int,
+        limit: int,
+    ) -> None:
+        self.schedule, self.workload, self.rows = schedule, workload, rows
+        self.capacities, self.overrun, self.tolerance, self.limit = capacities, overrun, tolerance, limit
+        self.known: Mask = rows >= 0
+        at = np.where(self.known, rows, 0)
+        self.started: Mask = schedule.start < NEVER
+        self.ended: Mask = schedule.end < NEVER
+        self.ran: Mask = self.started & self.ended
+        empty = len(workload) == 0
+        self.submit = np.zeros(len(rows), dtype=np.int64) if empty else workload.submit[at]
+        self.runtime = np.zeros(len(rows), dtype=np.int64) if empty else workload.runtime[at]
+        self.estimate = np.zeros(len(rows), dtype=np.int64) if empty else workload.estimate[at]
+        self.request = np.zeros(len(rows), dtype=np.int64) if empty else workload.cores[at]
+        stated = schedule.cores
+        self.cores = self.request if stated is None else np.where(stated > 0, stated, self.request)
+        self.status = np.full(len(rows), UNKNOWN_STATUS, dtype=np.int64) if schedule.status is None else schedule.status
+
+    def found(self, kind: str, bad: Mask, instants: IntArray | None = None, detail: Any = None) -> Iterator[Violation]:
+        """The violation of the rows that *bad* marks, if there is any; *detail* tells a row's numbers."""
+        count = int(bad.sum())
+        if not count:
+            return
+        first = np.flatnonzero(bad)[: self.limit]
+        when = () if instants is None else tuple(seconds(int(instant)) for instant in instants[first])
+        text = "" if detail is None else detail(int(first[0]))
+        yield Violation(kind, count, tuple(self.schedule.job[first].tolist()), when, text)
+
+    def differ(self, one: IntArray, other: IntArray) -> Mask:
+        return np.abs(one - other) > self.tolerance
+
+    # -- which jobs --------------------------------------------------------------------------------------------------
+
+    def jobs(self) -> Iterator[Violation]:
+        job = self.schedule.job
+        yield from self.found("unknown-job", ~self.known, None, lambda row: f"job {job[row]} is not in the workload")
+        order = np.argsort(job, kind="stable")
+        again = np.zeros(len(job), dtype=bool)
+        again[order[1:]] = job[order[1:]] == job[order[:-1]]
+        yield from self.found("duplicate-job", again, self.schedule.start)
+        absent = np.ones(len(self.workload), dtype=bool)
+        absent[self.rows[self.known]] = False
+        if absent.any():
+            numbers = self.workload.job[absent]
+            yield Violation("missing-job", len(numbers), tuple(numbers[: self.limit].tolist()))
+
+    def outcomes(self) -> Iterator[Violation]:
+        """Every job is completed, killed, rejected, unadmitted or cancelled, and what happened to it agrees."""
+        status, ran = self.status, self.ran
+        if self.schedule.status is None:
+            yield from self.found("no-outcome", ~ran, None, lambda row: "no start and end")
+            return
+        outcome = np.isin(status, [int(value) for value in Status])
+        half = self.started != self.ended
+        yield from self.found("no-outcome", ~outcome | half, None, self._no_outcome)
+        held = np.isin(status, [Status.completed, Status.killed_walltime])
+        idle = np.isin(status, [Status.rejected, Status.unadmitted])
+        late = self.runtime > self.estimate
+        killed = status == Status.killed_walltime
+        should = late & (self.overrun == "kill")
+        contradiction = (held & ~ran & ~half) | (idle & (self.started | self.ended))
+        contradiction |= self.known & ran & held & (killed != should)
+        yield from self.found("wrong-status", contradiction, self.schedule.start, self._status)
+        widest = max(self.capacities)
+        fits = self.known & (status == Status.rejected) & (self.request <= widest)
+        yield from self.found(
+            "rejected-fits", fits, self.submit, lambda row: f"{self.request[row]} of {widest} cores asked for"
+        )
+
+    def _no_outcome(self, row: int) -> str:
+        if self.started[row] != self.ended[row]:
+            return "a start without an end" if self.started[row] else "an end without a start"
+        return "no known status"
+
+    def _status(self, row: int) -> str:
+        word = Status(int(self.status[row])).name
+        if not self.ran[row]:
+            return f"{word}, but it did not run"
+        held = seconds(int(self.schedule.end[row] - self.schedule.start[row]))
+        return (
+            f"{word}, but it ran for {held:.15g} s; its runtime is {seconds(int(self.runtime[row])):.15g} s, "
+            f"its estimate {seconds(int(self.estimate[row])):.15g} s"
+        )
+
+    # -- times -------------------------------------------------------------------------------------------------------
+
+    def times(self) -> Iterator[Violation]:
+        start, end = self.schedule.start, self.schedule.end
+        yield from self.found("negative-time", (start < 0) | (end < 0), np.minimum(start, end))
+        yield from self.found("ends-before-start", self.ran & (end < start), start, self._backwards)
+        early = self.known & self.started & (start < self.submit - self.tolerance)
+        yield from self.found("starts-before-submit", early, start, self._early)
+        submit = self.schedule.submit
+        if submit is not None:
+            wrong = self.known & (submit < NEVER) & self.differ(submit, self.submit)
+            yield from self.found("wrong-submit", wrong, submit, lambda row: self._instead(submit[row], self.submit[row]))
+        wait = self.schedule.wait
+        if wait is not None:
+            true = start - np.where(submit < NEVER, submit, self.submit) if submit is not None else start - self.submit
+            wrong = self.started & (wait < NEVER) & self.differ(wait, true)
+            wrong &= self.known if submit is None else self.known | (submit < NEVER)
+            yield from self.found("wrong-wait", wrong, start, lambda row: self._instead(wait[row], true[row]))
+        held = self.runtime if self.overrun == "extend" else np.minimum(self.runtime, self.estimate)
+        cut = self.status == Status.cancelled
+        wrong = self.known & self.ran & np.where(cut, end - start > held + self.tolerance, self.differ(end - start, held))
+        yield from self.found("wrong-end", wrong, end, lambda row: self._instead(end[row], start[row] + held[row]))
+        granted = self.schedule.granted
+        if granted is not None:
+            missed = self.ended & (granted < NEVER) & (end > granted + self.tolerance)
+            yield from self.found("deadline-missed", missed, end, lambda row: self._instead(end[row], granted[row]))
+
+    @staticmethod
+    def _instead(found: Any, expected: Any) -> str:
+        return f"{seconds(int(found)):.15g} s instead of {seconds(int(expected)):.15g} s"
+
+    def _backwards(self, row: int) -> str:
+        start, end = self.schedule.start[row], self.schedule.end[row]
+        return f"starts at {seconds(int(start)):.15g} s, ends at {seconds(int(end)):.15g} s"
+
+    def _early(self, row: int) -> str:
+        start, submit = self.schedule.start[row], self.submit[row]
+        return f"starts at {seconds(int(start)):.15g} s, submitted at {seconds(int(submit)):.15g} s"
+
+    # -- cores -------------------------------------------------------------------------------------------------------
+
+    def machine(self) -> Iterator[Violation]:
+        stated = self.schedule.cores
+        if stated is not None:
+            wrong = self.known & (stated >= 0) & (stated != self.request) & self.started
+            yield from self.found(
+                "wrong-cores", wrong, self.schedule.start, lambda row: f"{stated[row]} instead of {self.request[row]} cores"
+            )
+        several = len(self.capacities) > 1 and self.schedule.cluster is not None
+        cluster = self.schedule.cluster if several else None
+        capacity = np.asarray(self.capacities) if cluster is None else np.asarray(self.capacities)[cluster]
+        total = np.broadcast_to(capacity.sum() if cluster is None else capacity, self.cores.shape)
+        yield from self.found(
+            "too-wide",
+            self.started & (self.cores > total),
+            self.schedule.start,
+            lambda row: f"{self.cores[row]} of {total[row]} cores",
+        )
+        if cluster is None:
+            yield from self._oversubscribed(self.ran, sum(self.capacities), "")
+            return
+        for index, size in enumerate(self.capacities):
+            yield from self._oversubscribed(self.ran & (cluster == index), size, f" of cluster {index}")
+
+    def _oversubscribed(self, which: Mask, total: int, where: str) -> Iterator[Violation]:
+        """Stretches of time in which more cores were in use than there are; intervals are half open."""
+        which = which & (self.schedule.end > self.schedule.start)
+        start, cores = self.schedule.start[which] + self.tolerance, self.cores[which]
+        end = np.maximum(self.schedule.end[which], start)
+        instants = np.concatenate([start, end])
+        order = np.argsort(instants, kind="stable")
+        instants, change = instants[order], np.concatenate([cores, -cores])[order]
+        first = np.flatnonzero(np.r_[True, instants[1:] != instants[:-1]]) if len(instants) else order
+        if not len(first):
+            return
+        used = np.cumsum(np.add.reduceat(change, first))
+        over = used > total
+        if not over.any():
+            return
+        when = instants[first]
+        begins = over & ~np.r_[False, over[:-1]]
+        length = np.diff(when, append=when[-1])
+        share = float(length[over].sum() / max(int(when[-1] - when[0]), 1))
+        stretches = when[begins]
+        # The last straws: jobs that start as a stretch begins.
+        straws = np.flatnonzero(which)[np.isin(start, stretches[: self.limit])][: self.limit]
+        detail = f"{used[begins][0]:,} of {total:,} cores{where} in use"
+        if int(begins.sum()) > 1:
+            detail += f", at most {used.max():,}, {share:.2%} of the time"
+        yield Violation(
+            "oversubscribed",
+            int(begins.sum()),
+            tuple(self.schedule.job[straws].tolist()),
+            tuple(seconds(int(instant) - self.tolerance) for instant in stretches[: self.limit]),
+            detail,
+        )
+
+
+def _check(
+    schedule: Schedule,
+    workload: Workload,
+    rows: IntArray,
+    capacities: Sequence[int],
+    overrun: Overrun,
+    tolerance: int,
+    limit: int,
+) -> list[Violation]:
+    checks = _Checks(schedule, workload, rows, capacities, overrun, tolerance, limit)
+    found = [*checks.jobs(), *checks.outcomes(), *checks.times(), *checks.machine()]
+    place = {kind: index for index, kind in enumerate(KINDS)}
+    return sorted(found, key=lambda violation: place[violation.kind])

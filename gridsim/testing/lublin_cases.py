@@ -1,0 +1,136 @@
+"""Conformance cases of kind ``lublin``: all of the Lublin-Feitelson model that is not a random draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridsim.workload.synthetic import lublin_law as law
+from gridsim.workload.synthetic.lublin import SIZE_KINDS, size_exponents, size_kinds, sizes
+from gridsim.workload.synthetic.lublin_clock import DailyClock, cycle
+from gridsim.workload.synthetic.lublin_parameters import ALL, BATCH, INTERACTIVE, REFERENCE_CORES
+
+__all__ = ["check_case"]
+
+
+class Comparison(NamedTuple):
+    """What is compared, what the case expects, what we have, and the decimals that the case prints, if few."""
+
+    place: str
+    expected: Any
+    found: Any
+    decimals: int | None = None
+
+
+PROSE = ("schema", "kind", "name", "title", "why", "spec_sections", "tolerance")
+"""Keys of a case that hold nothing to compare."""
+
+
+def check_case(case: Mapping[str, Any]) -> list[str]:
+    """Mismatches between a case and gridsim, one sentence each; empty when it passes.
+
+    Parameters
+    ----------
+    case : mapping
+        The parsed JSON; a case may leave parts out.
+
+    Notes
+    -----
+    A number agrees within the case's ``tolerance``; quantiles of runtimes and gaps and the mean gap, which cases
+    print with few decimals, within half a unit of the last one.
+    """
+    tolerance = float(case.get("tolerance", 0.0))
+    unknown = [f"unknown part '{key}': nothing to compare it with" for key in case if key not in (*PROSE, *_PARTS)]
+    return unknown + [
+        f"{comparison.place}: expected {comparison.expected}, got {comparison.found}"
+        for part, comparisons in _PARTS.items()
+        if part in case
+        for comparison in comparisons(case[part])
+        if not _agrees(comparison, tolerance)
+    ]
+
+
+def _agrees(comparison: Comparison, tolerance: float) -> bool:
+    _, expected, found, decimals = comparison
+    if not isinstance(found, float):
+        return bool(expected == found)
+    printed = 0.0 if decimals is None else 0.5001 * 10.0**-decimals
+    return abs(found - float(expected)) <= max(tolerance, printed)
+
+
+def _cycle(part: Mapping[str, list[float]]) -> Iterator[Comparison]:
+    classes = {job_class.name: job_class for job_class in (ALL, BATCH, INTERACTIVE)}
+    for name, expected in part.items():
+        weights = cycle(classes[name])
+        yield Comparison(f"cycle {name} length", len(expected), len(weights))
+        for bucket, (value, weight) in enumerate(zip(expected, weights, strict=False)):
+            yield Comparison(f"cycle {name} bucket {bucket}", value, float(weight))
+
+
+def _clock(part: list[dict[str, Any]]) -> Iterator[Comparison]:
+    weights = cycle(ALL)
+    for row in part:
+        time = DailyClock(weights, row["start_bucket"]).time(row["cumulative_seconds"])
+        place = f"clock at {row['cumulative_seconds']} points from bucket {row['start_bucket']}"
+        yield Comparison(place, row["time"], float(time))
+
+
+def _sizes(part: list[dict[str, Any]]) -> Iterator[Comparison]:
+    for row in part:
+        u_kind, u_stage, u_place = (row[name] for name in ("u_kind", "u_stage", "u_place"))
+        place = f"size of ({u_kind}, {u_stage}, {u_place})"
+        yield Comparison(f"{place} kind", row["kind"], SIZE_KINDS[int(size_kinds(ALL, u_kind))])
+        yield Comparison(f"{place} exponent", row["exponent"], float(size_exponents(ALL, u_stage, u_place)))
+        yield Comparison(f"{place} cores", row["cores"], int(sizes(ALL, REFERENCE_CORES, u_kind, u_stage, u_place)))
+
+
+def _mixture(part: list[dict[str, Any]]) -> Iterator[Comparison]:
+    for row in part:
+        cores = row["cores"]
+        yield Comparison(f"mixture on {cores} cores p_raw", row["p_raw"], ALL.pa * cores + ALL.pb)
+        yield Comparison(f"mixture on {cores} cores p", row["p"], float(law.short_weight(ALL, cores)))
+        share = float(law.short_share(ALL, cores))
+        yield Comparison(f"mixture on {cores} cores first share", row["first_share_after_truncation"], share)
+
+
+def _size_pmf(part: Mapping[str, float]) -> Iterator[Comparison]:
+    probabilities = law.size_probabilities(ALL, REFERENCE_CORES)
+    for size, expected in part.items():
+        yield Comparison(f"probability of size {size}", expected, float(probabilities[int(size)]))
+
+
+def _size_mean(part: float) -> Iterator[Comparison]:
+    yield Comparison("mean size", part, law.mean_size(ALL, REFERENCE_CORES))
+
+
+def _runtimes(part: Mapping[str, float]) -> Iterator[Comparison]:
+    for probability, expected in part.items():
+        found = law.runtime_quantile(ALL, REFERENCE_CORES, float(probability))
+        yield Comparison(f"runtime quantile {probability}", expected, float(found), 3)
+
+
+def _gap_points(part: Mapping[str, Any]) -> Iterator[Comparison]:
+    gap = ALL.log_gap
+    found = {"shape": gap.shape, "scale": gap.scale, "kept": gap.kept, "mean": gap.mean_exponential}
+    for name, expected in part.items():
+        if name != "quantiles":
+            yield Comparison(f"gap points {name}", expected, found.get(name, np.nan), 2 if name == "mean" else None)
+    for probability, expected in part.get("quantiles", {}).items():
+        yield Comparison(
+            f"gap points quantile {probability}", expected, float(np.exp(gap.quantile(float(probability)))), 4
+        )
+
+
+_PARTS: dict[str, Callable[[Any], Iterator[Comparison]]] = {
+    "cycle": _cycle,
+    "clock": _clock,
+    "sizes": _sizes,
+    "mixture": _mixture,
+    "size_pmf": _size_pmf,
+    "size_mean": _size_mean,
+    "runtime_quantiles_before_floor": _runtimes,
+    "gap_points": _gap_points,
+}
+"""Parts of a case by their keys."""

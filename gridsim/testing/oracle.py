@@ -1,0 +1,374 @@
+"""A second FCFS, EASY, conservative, first-fit and depth-k: slow and obviously right.
+
+Everything is a Python integer (whole microseconds) or a list of intervals ``(begin, end, cores)``; a place is found by
+trying every candidate start. Nothing here is shared with the schedulers of `gridsim.policy`: no profile, no kernel, no
+event loop of SimPy. Meant for tens of jobs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.time import NEVER, whole
+from gridsim.model.workload import Workload
+from gridsim.record import Record, Status
+
+__all__ = ["ORDERS", "Watcher", "schedule"]
+
+Interval = tuple[int, int, int]
+"""Cores held from an instant until before another: ``(begin, end, cores)``."""
+
+Watcher = Callable[[int, Mapping[int, int]], None]
+"""Told an instant (microseconds) and the planned start of every waiting job after it, by job number."""
+
+Policy = Literal["fcfs", "easy", "conservative", "first-fit", "depth"]
+
+
+@dataclass(eq=False)
+class _Job:
+    """One job, and what has become of it so far."""
+
+    row: int
+    number: int
+    submit: int
+    cores: int
+    estimate: int
+    runtime: int
+    deadline: int
+    planned: int = NEVER
+    start: int = NEVER
+    end: int = NEVER
+    expected: int = NEVER
+    turn: int = field(default=-1)
+
+
+# -- orders: a key of a waiting job, lower first, ties by job order --------------------------------------------------
+
+
+def _log2(cores: int) -> float:
+    return math.log2(max(cores, 2))
+
+
+ORDERS: dict[str, Callable[[_Job, int], Fraction | float | int]] = {
+    "fifo": lambda job, now: 0,
+    "sjf": lambda job, now: job.estimate,
+    "ljf": lambda job, now: -job.estimate,
+    "smallest-cores": lambda job, now: job.cores,
+    "largest-cores": lambda job, now: -job.cores,
+    "smallest-area": lambda job, now: job.cores * job.estimate,
+    "largest-area": lambda job, now: -job.cores * job.estimate,
+    "edf": lambda job, now: job.deadline,
+    "llf": lambda job, now: math.inf if job.deadline >= NEVER else job.deadline - job.estimate,
+    "xfactor": lambda job, now: -Fraction(now - job.submit, job.estimate),
+    "wfp3": lambda job, now: -(Fraction(now - job.submit, job.estimate) ** 3) * job.cores,
+    "unicef": lambda job, now: -(now - job.submit) / (_log2(job.cores) * job.estimate),
+}
+"""Orders of the waiting jobs by name, the keys exact wherever the formula is rational."""
+
+
+# -- one machine and lists of intervals ------------------------------------------------------------------------------
+
+
+def _in_use(intervals: Iterable[Interval], instant: int) -> int:
+    return sum(cores for begin, end, cores in intervals if begin <= instant < end)
+
+
+def _fits(intervals: list[Interval], total: int, cores: int, begin: int, end: int) -> bool:
+    """Whether *cores* more stay within *total* throughout ``[begin, end)``: use only rises where an interval begins."""
+    rises = [begin, *(other for other, _, _ in intervals if begin < other < end)]
+    return all(_in_use(intervals, instant) + cores <= total for instant in rises)
+
+
+def _earliest(intervals: list[Interval], total: int, cores: int, duration: int, now: int) -> int:
+    """Smallest start from *now* on; only now and the ends of intervals can be answers."""
+    candidates = sorted({now, *(end for _, end, _ in intervals if end > now)})
+    return next(start for start in candidates if _fits(intervals, total, cores, start, start + duration))
+
+
+# -- the simulation --------------------------------------------------------------------------------------------------
+
+
+class _Machine:
+    """State of a run: jobs still to come, waiting and running, and what happens at each instant."""
+
+    def __init__(
+        self,
+        jobs: list[_Job],
+        cores: int,
+        policy: str,
+        *,
+        k: int,
+        compress: str,
+        overrun: str,
+        tick: int,
+        order: Callable[[_Job, int], Fraction | float | int],
+        compress_by: Callable[[_Job, int], Fraction | float | int] | None,
+    ) -> None:
+        self.coming, self.cores, self.policy = jobs, cores, policy
+        self.k, self.compress, self.extend, self.tick = k, compress, overrun == "extend", tick
+        self.order, self.compress_by = order, compress_by
+        self.waiting: list[_Job] = []
+        self.running: list[_Job] = []
+        self.turn = 0
+
+    @property
+    def planned(self) -> bool:
+        return self.policy == "conservative"
+
+    def next_instant(self) -> int:
+        """The next instant at which anything happens by itself."""
+        instants = [job.submit for job in self.coming[:1]]
+        instants += [job.end for job in self.running]
+        instants += [job.expected for job in self.running if self.extend]
+        instants += [job.planned for job in self.waiting if self.planned]
+        return min(instants, default=NEVER)
+
+    def batched(self, now: int) -> None:
+        """Ends, overruns, compression, arrivals, then starts: specification of the deadline family, section 2.4."""
+        early = [self.leave(job, now) for job in list(self.running) if job.end == now]
+        self.overruns(now)
+        if any(early) and self.planned:
+            self.squeeze(now)
+        while self.coming and self.coming[0].submit == now:
+            self.arrive(self.coming.pop(0), now)
+        self.starts(now)
+
+    def per_event(self, now: int) -> None:
+        """Each submission, then each end in the order of starting, a pass after every single one.
+
+        What is known of overruns comes first: a job that goes on holds its cores, whoever asks.
+        """
+        self.overruns(now)
+        while self.coming and self.coming[0].submit == now:
+            self.arrive(self.coming.pop(0), now)
+            self.starts(now)
+        for job in sorted(self.running, key=lambda job: job.turn):
+            if job.end == now:
+                if self.leave(job, now) and self.planned:
+                    self.squeeze(now)
+                self.starts(now)
+        self.starts(now)
+
+    # -- what happens ------------------------------------------------------------------------------------------------
+
+    def arrive(self, job: _Job, now: int) -> None:
+        if job.cores > self.cores:
+            return
+        if self.planned:
+            job.planned = self.place(job, now)
+        self.waiting.append(job)
+
+    def leave(self, job: _Job, now: int) -> bool:
+        """The job gives its cores back; whether it had been expected to hold them longer."""
+        self.running.remove(job)
+        return job.expected > now
+
+    def overruns(self, now: int) -> None:
+        """Jobs that reach their expected end and go on: the overrun is assumed to be one tick, two, four, …"""
+        late = [job for job in self.running if job.expected == now and job.end > now]
+        for job in late:
+            beyond = now - job.start - job.estimate
+            job.expected = job.start + job.estimate + max(2 * beyond, self.tick)
+        if late and self.planned:
+            self.replan(now)
+
+    def begin(self, job: _Job, now: int) -> None:
+        self.waiting.remove(job)
+        self.running.append(job)
+        self.turn += 1
+        job.turn, job.start = self.turn, now
+        job.expected = now + job.estimate
+        job.end = now + (job.runtime if self.extend else min(job.runtime, job.estimate))
+
+    # -- plans -------------------------------------------------------------------------------------------------------
+
+    def held(self) -> list[Interval]:
+        return [(job.start, job.expected, job.cores) for job in self.running]
+
+    def reserved(self, jobs: Iterable[_Job]) -> list[Interval]:
+        return [(job.planned, job.planned + job.estimate, job.cores) for job in jobs]
+
+    def place(self, job: _Job, now: int) -> int:
+        """Earliest place of a job beside the running ones and the reservations of all other waiting ones."""
+        others = self.reserved(other for other in self.waiting if other is not job)
+        return _earliest(self.held() + others, self.cores, job.cores, job.estimate, now)
+
+    def by_plan(self) -> list[_Job]:
+        return sorted(self.waiting, key=lambda job: (job.planned, job.row))
+
+    def squeeze(self, now: int) -> None:
+        """Compression, section 3.4: each waiting job in turn to its earliest place, the others staying."""
+        if self.compress == "none":
+            return
+        by = self.compress_by
+        if by is not None:
+            turns = sorted(self.waiting, key=lambda job: (by(job, now), job.row))
+        elif self.compress == "arrival":
+            turns = sorted(self.waiting, key=lambda job: job.row)
+        else:
+            turns = self.by_plan()
+        for job in turns:
+            before = job.planned
+            job.planned = self.place(job, now)
+            assert job.planned <= before, "compression delays nobody"
+
+    def replan(self, now: int) -> None:
+        """Section 6.3: all waiting jobs placed again in the order of their planned starts."""
+        placed: list[_Job] = []
+        for job in self.by_plan():
+            intervals = self.held() + self.reserved(placed)
+            job.planned = _earliest(intervals, self.cores, job.cores, job.estimate, now)
+            placed.append(job)
+
+    # -- passes ------------------------------------------------------------------------------------------------------
+
+    def free(self, now: int) -> int:
+        """Cores that no running job is expected to hold from now on."""
+        return self.cores - sum(job.cores for job in self.running if job.expected > now)
+
+    def queue(self, now: int) -> list[_Job]:
+        return sorted(self.waiting, key=lambda job: (self.order(job, now), job.row))
+
+    def starts(self, now: int) -> None:
+        passes = {
+            "fcfs": self.pass_fcfs,
+            "easy": self.pass_easy,
+            "first-fit": self.pass_first_fit,
+            "depth": self.pass_depth,
+            "conservative": self.pass_planned,
+        }
+        passes[self.policy](now)
+
+    def pass_planned(self, now: int) -> None:
+        for job in self.by_plan():
+            if job.planned == now:
+                self.begin(job, now)
+
+    def pass_fcfs(self, now: int) -> None:
+        """Section 3.1: start the head as long as it fits."""
+        for job in self.queue(now):
+            if job.cores > self.free(now):
+                break
+            self.begin(job, now)
+
+    def pass_first_fit(self, now: int) -> None:
+        for job in self.queue(now):
+            if job.cores <= self.free(now):
+                self.begin(job, now)
+
+    def pass_easy(self, now: int) -> None:
+        """Section 3.2, step by step: heads, the head's shadow time and the extra cores, then whoever delays it not."""
+        self.pass_fcfs(now)
+        queue = self.queue(now)
+        if not queue:
+            return
+        head, *others = queue
+        shadow = _earliest(self.held(), self.cores, head.cores, head.estimate, now)
+        extra = self.cores - _in_use(self.held(), shadow) - head.cores
+        for job in others:
+            if job.cores > self.free(now):
+                continue
+            if now + job.estimate <= shadow:
+                self.begin(job, now)
+            elif job.cores <= extra:
+                extra -= job.cores
+                self.begin(job, now)
+
+    def pass_depth(self, now: int) -> None:
+        """The first k blocked jobs are given their earliest places; others start if they overlap none of them."""
+        promised: list[Interval] = []
+        for job in self.queue(now):
+            held = [interval for interval in self.held() if interval[1] > now] + promised
+            if _fits(held, self.cores, job.cores, now, now + job.estimate):
+                self.begin(job, now)
+            elif len(promised) < self.k:
+                start = _earliest(held, self.cores, job.cores, job.estimate, now)
+                promised.append((start, start + job.estimate, job.cores))
+
+
+def schedule(
+    workload: Workload,
+    cores: int,
+    policy: Policy = "easy",
+    *,
+    k: int = 1,
+    compress: Literal["planned", "arrival", "none"] = "planned",
+    overrun: Literal["kill", "extend"] = "kill",
+    instant: Literal["batched", "per-event"] = "batched",
+    tick: float = 1.0,
+    order: str = "fifo",
+    watch: Watcher | None = None,
+) -> Record:
+    """Schedule of a small workload by the second implementation.
+
+    Parameters
+    ----------
+    cores : int
+        Size of the machine; wider jobs are rejected.
+    k : int
+        Jobs that ``depth`` protects; 1 is EASY.
+    compress : {"planned", "arrival", "none"}
+        Order of compression of ``conservative``.
+    tick : float
+        First overrun that is assumed of a job that outlives its estimate, s.
+    order : str
+        A name of `ORDERS`: the order of the queue; for ``conservative`` the order of compression, unless ``fifo``.
+    watch : callable, optional
+        Told the plan after each instant (``conservative`` only).
+
+    Examples
+    --------
+    >>> jobs = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[3, 3, 1])
+    >>> schedule(jobs, 4, "easy").start.tolist()
+    [0.0, 10.0, 2.0]
+    """
+    if order not in ORDERS:
+        raise InputError(f"the oracle knows no order '{order}'; known: {', '.join(ORDERS)}", field="order")
+    jobs = [
+        _Job(row, *(int(column[row]) for column in columns))
+        for columns in [
+            (workload.job, workload.submit, workload.cores, workload.estimate, workload.runtime, workload.deadline)
+        ]
+        for row in range(len(workload))
+    ]
+    machine = _Machine(
+        list(jobs),
+        cores,
+        policy,
+        k=k,
+        compress=compress,
+        overrun=overrun,
+        tick=whole(tick),
+        order=ORDERS[order],
+        compress_by=None if order == "fifo" else ORDERS[order],
+    )
+    step = machine.batched if instant == "batched" else machine.per_event
+    while (now := machine.next_instant()) < NEVER:
+        step(now)
+        if watch is not None:
+            watch(now, {job.number: job.planned for job in machine.by_plan()})
+    assert not machine.waiting, "no job waits for ever"
+    return _record(workload, jobs, cores, extend=overrun == "extend")
+
+
+def _record(workload: Workload, jobs: list[_Job], cores: int, *, extend: bool) -> Record:
+    def status(job: _Job) -> Status:
+        if job.start >= NEVER:
+            return Status.rejected
+        return Status.killed_walltime if job.runtime > job.estimate and not extend else Status.completed
+
+    return Record(
+        workload=workload,
+        start_us=np.array([job.start for job in jobs], dtype=np.int64),
+        end_us=np.array([job.end for job in jobs], dtype=np.int64),
+        status=np.array([status(job) for job in jobs], dtype=np.int8),
+        cluster=np.zeros(len(jobs), dtype=np.int16),
+        cores=cores,
+    )

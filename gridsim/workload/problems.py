@@ -1,0 +1,325 @@
+"""Damaged or impossible lines: their kinds, the rules for each, and the tally of what was found.
+
+One table (`KINDS`) is the only place that knows a kind: readers look rules up in it, the command line makes its
+``--on-KIND`` options of it, ``run.json`` records what it says and the page on damaged logs is generated from it.
+Nothing here reads a file, and nothing imports numpy, so that building the command line stays quick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gridsim.errors import InputError, UnknownNameError
+
+__all__ = ["KINDS", "RULES", "SHOWN_LINES", "Kind", "Problem", "Problems", "option"]
+
+SHOWN_LINES = 5
+"""Line numbers kept of each kind: enough to go and look."""
+
+RULES: Mapping[str, str] = {
+    "keep": "Leave the line as it is; it is counted and simulated.",
+    "repair": "Change the one value that is wrong, as the kind says, and keep the job.",
+    "skip": "Leave the job out of the workload; it is counted.",
+    "error": "Stop at the first such line, with exit code 2.",
+}
+"""What each rule does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A named kind of damaged or impossible line.
+
+    Attributes
+    ----------
+    name : str
+        In kebab case; the option is ``--on-`` and this.
+    meaning : str
+        What such a line is, and why it is not simply simulated.
+    expected : str
+        What stands there in a sound line; ends the error message.
+    rules : tuple of str
+        Names of `RULES` that make sense for it.
+    default : str
+        The rule that holds unless another one is asked for.
+    repair : str
+        What ``repair`` does to the job, empty where there is no such rule.
+    """
+
+    name: str
+    meaning: str
+    expected: str
+    rules: tuple[str, ...]
+    default: str
+    repair: str = ""
+
+    def done(self, rule: str) -> str:
+        """What became of the lines under *rule*, in a few words."""
+        return {"skip": "left out", "keep": "kept as they are", "repair": f"repaired: {self.repair}"}.get(rule, rule)
+
+
+_KINDS = (
+    Kind(
+        "too-few-fields",
+        "The line has fewer than 18 fields: usually the last line of a file that was cut, or a line broken in two. "
+        "Which of its numbers means what cannot be known.",
+        "18 fields",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "too-many-fields",
+        "The line has more than 18 fields. Some sites append columns of their own; the format allows none, but "
+        "the first 18 are where they belong.",
+        "18 fields",
+        ("repair", "skip", "error"),
+        "repair",
+        "the first 18 fields count, the rest is not read",
+    ),
+    Kind(
+        "not-a-number",
+        "A field is no number, is NaN or infinite, is larger than any real log can mean (times beyond 285 years, "
+        "more than 2,147,483,647 cores), or is a fraction where only whole numbers make sense. "
+        "Such a line was damaged on its way, so its other fields are not trusted either.",
+        "a number, -1 where it is not known",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "bad-submit",
+        "The submit time is negative or unknown (-1), so the job has no place in the order of arrivals. Some "
+        "conversions give the first job a small negative time.",
+        "a submit time from 0 s",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "partial",
+        "The status is 2, 3 or 4: the line is one part of a job that was swapped out or checkpointed. Where the log "
+        "also holds the job's summary line, counting both would count the work twice. Where the status field "
+        "holds raw exit codes instead (a conversion that ignored the format), keep such lines.",
+        "status -1, 0, 1 or 5",
+        ("skip", "keep", "error"),
+        "skip",
+    ),
+    Kind(
+        "never-ran",
+        "The job was cancelled before it started: status 5 and no runtime. It has a size and a requested time, so it "
+        "looks like a job, but it never held a core; when its user would have given up under another schedule "
+        "is not known.",
+        "a runtime above 0 s, or a status other than 5 (cancelled)",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "negative-runtime",
+        "The runtime is negative, mostly the -1 of an unknown one, and the status is not that of a cancelled job. "
+        "Without a runtime there is nothing to simulate.",
+        "a runtime above 0 s",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "zero-runtime",
+        "The runtime is 0: either the job ran for less than half a second and was rounded, or it failed at once. "
+        "A job of no length would start and end in one instant and make slowdowns infinite.",
+        "a runtime above 0 s",
+        ("skip", "repair", "error"),
+        "skip",
+        "the runtime becomes 1 s",
+    ),
+    Kind(
+        "missing-cores",
+        "Neither the requested nor the allocated number of processors is above 0, so the size of the job is unknown. "
+        "Where only one of the two is there it is taken, which is no problem and is reported apart.",
+        "requested or allocated processors above 0",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "too-wide",
+        "The job needs more cores than the machine has, so it could never start: the machine is smaller than the one "
+        "of the log (`--cores`), or the header states a part of it only.",
+        "at most the cores of the machine",
+        ("skip", "repair", "error"),
+        "skip",
+        "the job gets the whole machine, with its runtime unchanged",
+    ),
+    Kind(
+        "missing-estimate",
+        "The log has no requested time for the job. Backfilling plans with requested times, so it needs some number; "
+        "with the runtime in its place this job is predicted perfectly, which flatters the schedule.",
+        "a requested time above 0 s",
+        ("repair", "skip", "error"),
+        "repair",
+        "the estimate becomes the runtime, a perfect one",
+    ),
+    Kind(
+        "over-estimate",
+        "The job ran longer than it had asked for. Real systems grant some grace or do not enforce the limit at once. "
+        "Kept as it is, the job meets its limit in the simulation, which kills it there or extends it "
+        "(`--overrun`).",
+        "a runtime up to the requested time",
+        ("keep", "repair", "skip", "error"),
+        "keep",
+        "the estimate is lifted to the runtime",
+    ),
+    Kind(
+        "out-of-order",
+        "The job was submitted before a job on an earlier line. The format wants lines sorted by submit time, but "
+        "some logs are sorted by job number or by end.",
+        "a submit time not before that of the lines above",
+        ("repair", "skip", "error"),
+        "repair",
+        "jobs are put in order of submit time, equal ones stay in the order of the file",
+    ),
+    Kind(
+        "duplicate-job",
+        "The job number was met before, or there is none. Numbers are no index, but each names one job: that is how "
+        "the same job is found again in two schedules, so they must differ.",
+        "a job number of its own",
+        ("repair", "skip", "error"),
+        "repair",
+        "the job gets the next number above the largest of the log",
+    ),
+)
+
+KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _KINDS}
+"""Every kind by name, in the order in which a line is tested; the first kind that leaves a line out is the last
+one that it is tested for."""
+
+
+def option(kind: str) -> str:
+    """Option of the command line that sets the rule of a kind.
+
+    Examples
+    --------
+    >>> option("zero-runtime")
+    '--on-zero-runtime'
+    """
+    return f"--on-{kind}"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Lines of one kind that were found in one file: how many, the first of them, and the rule that they met."""
+
+    kind: str
+    count: int
+    first_lines: tuple[int, ...]
+    rule: str
+
+    @property
+    def outcome(self) -> str:
+        """What became of the lines, in a few words."""
+        return KINDS[self.kind].done(self.rule)
+
+    def to_json(self) -> dict[str, Any]:
+        """Entry of `run.json`."""
+        return {"kind": self.kind, "count": self.count, "first_lines": list(self.first_lines), "rule": self.rule}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Problem:
+        """The problem that `to_json` wrote."""
+        return cls(entry["kind"], entry["count"], tuple(entry["first_lines"]), entry["rule"])
+
+
+class Problems:
+    """Tally of the damaged or impossible lines of one file, and the rules that hold for it.
+
+    Parameters
+    ----------
+    rules : mapping of str to str, optional
+        Rule by kind, for kinds that shall not have their default.
+    source : object, optional
+        File that errors name.
+
+    Raises
+    ------
+    UnknownNameError
+        For a kind that there is not.
+    InputError
+        For a rule that the kind does not have.
+
+    Examples
+    --------
+    >>> problems = Problems({"zero-runtime": "repair"})
+    >>> problems.found("zero-runtime", [7, 9], value=0)
+    'repair'
+    >>> list(problems)
+    [Problem(kind='zero-runtime', count=2, first_lines=(7, 9), rule='repair')]
+    """
+
+    def __init__(self, rules: Mapping[str, str] | None = None, *, source: object = None) -> None:
+        self.source = source
+        self._rules = {kind.name: kind.default for kind in KINDS.values()}
+        self._found: dict[str, Problem] = {}
+        for name, rule in (rules or {}).items():
+            if name not in KINDS:
+                raise UnknownNameError("kind of damaged line", name, KINDS)
+            if rule not in KINDS[name].rules:
+                allowed = ", ".join(KINDS[name].rules)
+                raise InputError(f"{option(name)} has no rule '{rule}'; it takes one of: {allowed}")
+            self._rules[name] = rule
+
+    def rule(self, kind: str) -> str:
+        """Rule that holds for *kind*."""
+        return self._rules[kind]
+
+    def found(
+        self,
+        kind: str,
+        lines: Sequence[int],
+        *,
+        count: int | None = None,
+        value: object = None,
+        field: str | None = None,
+    ) -> str:
+        """Count lines of *kind* and return the rule for them.
+
+        Parameters
+        ----------
+        lines : sequence of int
+            Their numbers from 1, ascending; the first `SHOWN_LINES` are enough.
+        count : int, optional
+            How many there are, where *lines* are only the first.
+        value : object, optional
+            What stands on the first of them.
+        field : str, optional
+            Where it stands there.
+
+        Raises
+        ------
+        InputError
+            Under the rule ``error``, for the first line.
+        """
+        rule = self._rules[kind]
+        if rule == "error":
+            others = [f"{option(kind)} {other}" for other in KINDS[kind].rules if other != "error"]
+            raise InputError(
+                f"{kind}: found {value}; expected {KINDS[kind].expected}; give {' or '.join(others)} to read on",
+                path=self.source,
+                line=int(lines[0]),
+                field=field,
+            )
+        before = self._found.get(kind) or Problem(kind, 0, (), rule)
+        first = (*before.first_lines, *(int(line) for line in lines[:SHOWN_LINES]))
+        self._found[kind] = Problem(
+            kind, before.count + (len(lines) if count is None else count), first[:SHOWN_LINES], rule
+        )
+        return rule
+
+    def __iter__(self) -> Iterator[Problem]:
+        return (self._found[name] for name in KINDS if name in self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __getitem__(self, kind: str) -> Problem:
+        """What was found of *kind*; a count of 0 if nothing was."""
+        return self._found.get(kind) or Problem(kind, 0, (), self._rules[kind])
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Entries of `run.json`, in the order of the table."""
+        return [problem.to_json() for problem in self]

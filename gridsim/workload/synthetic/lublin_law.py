@@ -1,0 +1,120 @@
+"""Exact values of the Lublin-Feitelson model: what samples of it are drawn from and held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from gridsim.model.time import FloatArray
+from gridsim.workload.synthetic.lublin_parameters import JobClass
+
+__all__ = [
+    "expected_load",
+    "mean_area",
+    "mean_runtime",
+    "mean_size",
+    "runtime_cdf",
+    "runtime_quantile",
+    "short_share",
+    "short_weight",
+    "size_probabilities",
+]
+
+
+def short_weight(job_class: JobClass, cores: Any) -> FloatArray:
+    """Probability of the first gamma law of ln runtime on *cores* cores, before the cut of the runtimes."""
+    return np.clip(job_class.pa * np.asarray(cores, dtype=float) + job_class.pb, 0.0, 1.0)
+
+
+def short_share(job_class: JobClass, cores: Any) -> FloatArray:
+    """Share of the first gamma law among the jobs on *cores* cores, after the cut.
+
+    Notes
+    -----
+    A runtime that is too long is drawn again with its component, so the cut moves the shares.
+    """
+    weight = short_weight(job_class, cores)
+    short, long = weight * job_class.short.kept, (1.0 - weight) * job_class.long.kept
+    return short / (short + long)
+
+
+def size_probabilities(job_class: JobClass, cores: int) -> FloatArray:
+    """Probability of each size on a machine of *cores* cores; (cores + 1,), indexed by the size.
+
+    Parameters
+    ----------
+    job_class : JobClass
+        The class, already fitted to the machine (`JobClass.on`).
+    cores : int
+        Cores of the machine, where sizes are capped.
+    """
+    top = cores.bit_length() - 1
+    probabilities = np.zeros(cores + 1)
+    halves = np.log2(np.arange(1, cores, dtype=np.float64) + 0.5)
+    probabilities[1:] = (1.0 - job_class.serial - job_class.pow2) * _between(job_class, halves)
+    powers = 2 ** np.arange(top + 1)
+    probabilities[powers] += job_class.pow2 * _between(job_class, np.arange(top, dtype=np.float64) + 0.5)
+    probabilities[1] += job_class.serial
+    return probabilities
+
+
+def _between(job_class: JobClass, edges: FloatArray) -> FloatArray:
+    """Probabilities of the exponent below, between and above the *edges*."""
+    low, middle, high = job_class.u_low, job_class.u_med, job_class.u_hi
+    below = job_class.u_prob * _uniform_cdf(edges, low, middle) + (1.0 - job_class.u_prob) * _uniform_cdf(
+        edges, middle, high
+    )
+    return np.diff(below, prepend=0.0, append=1.0)
+
+
+def _uniform_cdf(value: FloatArray, low: float, high: float) -> FloatArray:
+    if low == high:
+        return (value >= low).astype(float)
+    return np.clip((value - low) / (high - low), 0.0, 1.0)
+
+
+def mean_size(job_class: JobClass, cores: int) -> float:
+    """Mean size, cores."""
+    return float(size_probabilities(job_class, cores) @ np.arange(cores + 1))
+
+
+def runtime_given_size(job_class: JobClass, cores: Any) -> FloatArray:
+    """Mean runtime of jobs on *cores* cores before it is cut to whole seconds, s."""
+    share = short_share(job_class, cores)
+    return share * job_class.short.mean_exponential + (1.0 - share) * job_class.long.mean_exponential
+
+
+def mean_runtime(job_class: JobClass, cores: int) -> float:
+    """Mean runtime before it is cut to whole seconds, s."""
+    return float(size_probabilities(job_class, cores) @ runtime_given_size(job_class, np.arange(cores + 1)))
+
+
+def mean_area(job_class: JobClass, cores: int) -> float:
+    """Mean of cores times runtime, core-seconds."""
+    sizes = np.arange(cores + 1)
+    return float(size_probabilities(job_class, cores) @ (sizes * runtime_given_size(job_class, sizes)))
+
+
+def runtime_cdf(job_class: JobClass, cores: int, runtime: Any) -> FloatArray:
+    """Probability that a job of any size runs at most *runtime* seconds, before the cut to whole seconds."""
+    share = size_probabilities(job_class, cores) @ short_share(job_class, np.arange(cores + 1))
+    value = np.log(np.asarray(runtime, dtype=float))
+    return np.asarray(share * job_class.short.cdf(value) + (1.0 - share) * job_class.long.cdf(value))
+
+
+def runtime_quantile(job_class: JobClass, cores: int, probability: Any) -> FloatArray:
+    """Runtime that is not exceeded with *probability*, s, before the cut to whole seconds; by bisection."""
+    wanted = np.asarray(probability, dtype=float)
+    low, high = np.zeros_like(wanted), np.full_like(wanted, job_class.short.limit)
+    for _ in range(60):
+        middle = (low + high) / 2.0
+        reached = runtime_cdf(job_class, cores, np.exp(middle)) >= wanted
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return np.asarray(np.exp(high))
+
+
+def expected_load(classes: Iterable[JobClass], cores: int) -> float:
+    """Offered load of the *classes* together on *cores* cores, a fraction: mean area over capacity of a mean gap."""
+    return sum(mean_area(job_class, cores) / (cores * job_class.log_gap.mean_exponential) for job_class in classes)

@@ -1,0 +1,81 @@
+"""A part of a workload, by the position of its jobs or by their submit times."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.time import NEVER, seconds, whole
+from gridsim.model.workload import Workload
+
+__all__ = ["Slice"]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """Jobs submitted in [*start*, *end*), of those *jobs* many from position *first* on.
+
+    Parameters
+    ----------
+    first : int
+        Position of the first job, from 0, among those of the time window.
+    jobs : int, optional
+        How many; all that follow where left out.
+    start, end : float, optional
+        Window of submit times, s.
+    origin : bool
+        Shift times so that the first submit is 0; logged waits are durations and stay.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 5, 9], runtime=[1, 1, 1], cores=[1, 1, 1])
+    >>> Slice(first=1).apply(log)
+    <Workload: 2 jobs, 5 s to 9 s>
+    >>> Slice(start=5, origin=True).apply(log)
+    <Workload: 2 jobs, 0 s to 4 s>
+    """
+
+    first: int = 0
+    jobs: int | None = None
+    start: float | None = None
+    end: float | None = None
+    origin: bool = False
+
+    def __post_init__(self) -> None:
+        if self.first < 0:
+            raise InputError(f"position {self.first} of the first job; expected one from 0", field="first")
+        if self.jobs is not None and self.jobs < 1:
+            raise InputError(f"{self.jobs} jobs; expected at least 1", field="jobs")
+        if self.start is not None and self.end is not None and self.end <= self.start:
+            raise InputError(f"a window from {self.start:g} s to {self.end:g} s; expected an end after it", field="end")
+
+    def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
+        """The part of *workload*; nothing is drawn from *rng*.
+
+        Raises
+        ------
+        InputError
+            When no job is in it.
+        """
+        low = 0 if self.start is None else int(np.searchsorted(workload.submit, whole(self.start)))
+        high = len(workload) if self.end is None else int(np.searchsorted(workload.submit, whole(self.end)))
+        low += self.first
+        if self.jobs is not None:
+            high = min(high, low + self.jobs)
+        if low >= high:
+            raise InputError(f"no job is left by {self}; the workload is {workload!r}")
+        part = workload.select(slice(low, high))
+        shift = int(part.submit[0]) if self.origin else 0
+        if shift:
+            part = replace(
+                part,
+                submit=part.submit - shift,
+                deadline=np.where(part.deadline < NEVER, part.deadline - shift, NEVER),
+            )
+        return part.with_provenance(transforms=[*workload.provenance.get("transforms", ()), self._entry(part, shift)])
+
+    def _entry(self, part: Workload, shift: int) -> dict[str, Any]:
+        return {"transform": "slice", **asdict(self), "jobs_kept": len(part), "shift": seconds(shift)}
