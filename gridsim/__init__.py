@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.record import Record
-    from gridsim.report.comparison import Comparison, compare
+    from gridsim.report.compare import compare
+    from gridsim.report.comparison import Comparison
     from gridsim.result import Result
     from gridsim.scenario import Scenario
     from gridsim.simulation import simulate
@@ -53,7 +54,7 @@ _HOME = {
     "Result": "result",
     "Scenario": "scenario",
     "Workload": "model.workload",
-    "compare": "report.comparison",
+    "compare": "report.compare",
     "default_workload": "workload.synthetic.lublin",
     "read_workload": "workload.read",
     "simulate": "simulation",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, fields, replace
+from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,10 @@ from gridsim.metrics.summary import METRICS, cut, metrics
 from gridsim.record import Record
 from gridsim.report import sentences, tables
 
-__all__ = ["COMPARED", "Comparison", "GroupRow", "turned"]
+__all__ = ["COMPARED", "Comparison", "GroupRow"]
 
 COMPARED = ("wait", "bounded_slowdown")
 """Metrics whose differences are tested; each is a family of tests of its own."""
-
-_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +142,7 @@ class Comparison:
         """Difference of a pair, whichever way round it was computed."""
         for found in self.differences:
             if found.metric == metric and {found.policy, found.baseline} == {policy, baseline}:
-                return found if found.policy == policy else turned(found)
+                return found if found.policy == policy else sentences.turned(found)
         raise InputError(f"no difference of {metric} between '{policy}' and '{baseline}'")
 
     def table(self) -> list[tables.Row]:
@@ -194,27 +192,6 @@ class Comparison:
             }
         )
         return found
-
-
-def turned(difference: Difference) -> Difference:
-    """The same difference seen from the other policy."""
-    return replace(
-        difference,
-        policy=difference.baseline,
-        baseline=difference.policy,
-        policy_mean=difference.baseline_mean,
-        baseline_mean=difference.policy_mean,
-        mean=-difference.mean,
-        low=-difference.high,
-        high=-difference.low,
-        ratio=1 / difference.ratio,
-        ratio_low=1 / difference.ratio_high,
-        ratio_high=1 / difference.ratio_low,
-        effect=-difference.effect,
-        better=difference.worse,
-        worse=difference.better,
-        verdict=_OPPOSITE.get(difference.verdict, difference.verdict),
-    )
 
 
 def _group_rows(records: Mapping[str, Record], best: str, rows: Any) -> Iterator[GroupRow]:

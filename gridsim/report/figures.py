@@ -37,7 +37,7 @@ _SIZE = (5.4, 3.3)
 _POINTS = 400
 _BINS = 240
 
-_RC = {
+_RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "gridsim",
     "text.parse_math": False,
@@ -93,9 +93,10 @@ def svg(figure: Figure, name: str) -> str:
     text = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", text, count=1)
     text = re.sub(r'\bid="', f'id="{name}-', text)
-    text = text.replace('"url(#', f'"url(#{name}-').replace("url(#", "url(#").replace('href="#', f'href="#{name}-')
+    text = text.replace('"url(#', f'"url(#{name}-').replace('href="#', f'href="#{name}-')
     for colour, variable in _variables():
         text = re.sub(re.escape(colour), f"var({variable})", text, flags=re.IGNORECASE)
+    text = re.sub(r' xmlns(:xlink)?="[^"]*"', "", text).replace("xlink:href=", "href=")
     return text.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)
 
 

@@ -165,7 +165,7 @@ def _size_classes(cores: int) -> list[int]:
 def _column(values: npt.NDArray[Any]) -> dict[str, Any]:
     """Narrowest type that holds the values; text comes later, when the size of all is known."""
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    kind = "u1" if 0 <= low and high < 2**8 else "u2" if 0 <= low and high < 2**16 else "i4"
+    kind = "u1" if low >= 0 and high < 2**8 else "u2" if low >= 0 and high < 2**16 else "i4"
     array = values.astype(f"<{kind}")
     return {"type": kind, "length": len(array), "bytes": array.nbytes, "data": array}
 

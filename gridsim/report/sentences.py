@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gridsim.metrics.compare import Difference
+from gridsim.metrics.compare import Difference, Verdict
 from gridsim.report.words import duration, number, percent, times
 
 if TYPE_CHECKING:
     from gridsim.report.comparison import Comparison, GroupRow
 
-__all__ = ["answer", "best", "caveats", "group_name"]
+__all__ = ["answer", "best", "caveats", "group_name", "turned"]
+
+CONFIDENCE = 0.95
+
+_WIDEST = 100.0
+"""A ratio known less well than this factor is told as an amount."""
+
+_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 _MOST = 3
 """Policies that one sentence names at most."""
@@ -49,69 +57,88 @@ def _alone(comparison: Comparison, label: str) -> str:
 
 def _winner(winner: str, wait: float, against: Sequence[Difference]) -> str:
     clear = [it for it in against if it.verdict == "better"]
-    head = f"{winner} waits least: {duration(wait) if wait else 'not at all'} on average"
     if not clear:
-        return f"{winner} has the shortest mean wait, {duration(wait)}, but not clearly so."
+        return f"{winner} has the shortest mean wait in this log, {duration(wait)}."
     named = sorted(clear, key=lambda it: it.baseline_mean, reverse=True)
     if len(named) > _MOST:
         named = [*named[: _MOST - 1], named[-1]]
-    parts = [f"{_less(it)} than {it.baseline} ({_sure(it)}{_family(it, against, first=not k)})" for k, it in enumerate(named)]
+    parts = [
+        f"{_less(it)} than {it.baseline} ({_sure(it)}{_family(it, against) if it is named[0] else ''})" for it in named
+    ]
     rest = len(clear) - len(named)
-    more = f", and clearly less than {rest} other{'s' if rest > 1 else ''}" if rest else ""
-    return f"{head}, {_listed(parts)}{more}."
+    more = f"; {rest} other{'s wait' if rest > 1 else ' waits'} clearly longer too" if rest else ""
+    return f"{winner} waits least: {duration(wait) if wait else 'not at all'} on average, {_listed(parts)}{more}."
 
 
 def _less(it: Difference) -> str:
-    return f"{duration(-it.mean)} less" if math.isnan(it.ratio) else f"{percent(1 - it.ratio)} less"
+    return f"{percent(1 - it.ratio)} less" if _relative(it) else f"{_amount(it, -it.mean)} less"
 
 
 def _sure(it: Difference) -> str:
-    return f"95 % interval {_interval(it)}; {_p(it.p_holm)}"
+    return f"95 % interval {_interval(turned(it))}; {_p(it.p_holm)}"
 
 
-def _interval(it: Difference, *, less: bool = True) -> str:
-    """Interval of the relative difference; of the absolute one where there is no ratio."""
-    if math.isnan(it.ratio_low):
-        return "unknown" if math.isnan(it.low) else f"{duration(-it.high)} to {duration(-it.low)}"
-    low, high = (1 - it.ratio_high, 1 - it.ratio_low) if less else (it.ratio_low - 1, it.ratio_high - 1)
-    if high > 10 or low < -10:
-        return f"{times(it.ratio_low)} to {times(it.ratio_high)} as long"
-    mixed = low < 0 < high
-    first, second = percent(low, sign=mixed), percent(high, sign=mixed)
-    return f"{first.removesuffix(' %')} to {second}"
+def _relative(it: Difference) -> bool:
+    """Whether the interval of the ratio says the same as the test of the difference; if not, amounts are told."""
+    if math.isnan(it.ratio_low) or it.ratio_high / it.ratio_low > _WIDEST:
+        return False
+    return (it.p < 1 - CONFIDENCE) == (not it.ratio_low <= 1 <= it.ratio_high)
+
+
+def _interval(it: Difference) -> str:
+    """By how much the policy exceeds the baseline, from and to, as shares of the larger mean or as amounts."""
+    if _relative(it):
+        less = it.ratio > 1
+        low, high = (1 - 1 / it.ratio_low, 1 - 1 / it.ratio_high) if less else (it.ratio_low - 1, it.ratio_high - 1)
+        first, second = (percent(value, sign=low < 0) for value in (low, high))
+        return f"{first.removesuffix(' %')} to {second}"
+    if math.isnan(it.low):
+        return "unknown"
+    return f"{_amount(it, it.low)} to {_amount(it, it.high)}"
+
+
+def _amount(it: Difference, value: float) -> str:
+    return duration(value) if it.metric in ("wait", "response") else f"{value:.3g}"
 
 
 def _p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
-def _family(it: Difference, against: Sequence[Difference], *, first: bool) -> str:
+def _family(it: Difference, against: Sequence[Difference]) -> str:
     """What the p value was corrected for and rests on; said once."""
-    if not first:
-        return ""
     policies = len(against) + 1
     comparisons = policies * (policies - 1) // 2
     corrected = f" after Holm, {comparisons} comparisons" if comparisons > 1 else ""
     return f"{corrected}, {it.blocks} blocks of time"
 
 
-def _undecided(winner: str, against: Sequence[Difference]) -> list[str]:
-    told = []
-    unclear = [it for it in against if it.verdict == "no clear difference"]
+def _undecided(winner: str, against: Sequence[Difference]) -> Iterator[str]:
+    same = [it.baseline for it in against if it.same == 1]
+    if same:
+        yield f"Under {_listed(same)} every job waits exactly as long."
+    unclear = [it for it in against if it.verdict == "no clear difference" and it.same < 1]
     if unclear:
-        parts = [f"from {it.baseline} (difference {_signed(it)}, 95 % interval {_interval(it, less=False)})" for it in unclear]
-        told.append(f"This log cannot tell {winner} {_listed(parts[:_MOST], 'or')}.")
-    few = [it.baseline for it in against if it.verdict == "too little data"]
+        parts = [f"from {it.baseline} (difference {_difference(it)})" for it in unclear[:_MOST]]
+        if len(unclear) > _MOST:
+            parts.append(f"from {len(unclear) - _MOST} others")
+        yield f"This log cannot tell {winner} {_listed(parts, 'or')}."
+    few = [it for it in against if it.verdict == "too little data"]
     if few:
-        told.append(
-            f"There is too little independent data to judge {winner} against {_listed(few)}: waits change too slowly "
-            "for a log of this length, so take the difference as what happened here, not as a rule."
+        means = _listed([f"{it.baseline} ({duration(it.baseline_mean)})" for it in few])
+        yield (
+            f"Against {means} on average, no interval can be trusted: the difference drifts so slowly that the log holds too "
+            "little independent evidence. Take it as what happened here, not as a rule."
         )
-    return told
 
 
-def _signed(it: Difference) -> str:
-    return duration(it.mean) if math.isnan(it.ratio) else percent(it.ratio - 1, sign=True)
+def _difference(it: Difference) -> str:
+    """The other policy's excess over the winner, with its interval."""
+    other = turned(it)
+    if not _relative(it):
+        return f"{_amount(it, other.mean)}, 95 % interval {_interval(other)}"
+    low, high = percent(other.ratio_low - 1, sign=True), percent(other.ratio_high - 1, sign=True)
+    return f"{percent(other.ratio - 1, sign=True)}, 95 % interval {low.removesuffix(' %')} to {high}"
 
 
 def _slowdown(comparison: Comparison, winner: str) -> list[str]:
@@ -145,6 +172,8 @@ def _losers(comparison: Comparison, winner: str, against: Sequence[Difference]) 
         ]
         return f"Who loses under {winner}: {_listed(parts)}."
     worst = max(against, key=lambda it: it.worse)
+    if not worst.worse:
+        return f"No job waits longer under {winner} than under any other policy."
     return (
         f"No class of size or length clearly loses under {winner}; single jobs do: "
         f"{percent(worst.worse)} wait longer than under {worst.baseline}, {percent(worst.better)} wait less."
@@ -162,6 +191,31 @@ def group_name(kind: str, group: str) -> str:
     if kind == "size":
         return f"jobs of {group} core{'' if group == '1' else 's'}"
     return f"jobs {group}" if group.startswith("under") else f"jobs of {group}"
+
+
+def turned(difference: Difference) -> Difference:
+    """The same difference seen from the other policy."""
+    return replace(
+        difference,
+        policy=difference.baseline,
+        baseline=difference.policy,
+        policy_mean=difference.baseline_mean,
+        baseline_mean=difference.policy_mean,
+        mean=-difference.mean,
+        low=-difference.high,
+        high=-difference.low,
+        ratio=_inverse(difference.ratio),
+        ratio_low=_inverse(difference.ratio_high),
+        ratio_high=_inverse(difference.ratio_low),
+        effect=-difference.effect,
+        better=difference.worse,
+        worse=difference.better,
+        verdict=_OPPOSITE.get(difference.verdict, difference.verdict),
+    )
+
+
+def _inverse(ratio: float) -> float:
+    return 1 / ratio if ratio else math.inf
 
 
 def _listed(parts: Sequence[str], word: str = "and") -> str:
@@ -217,11 +271,15 @@ def _jobs(count: float) -> str:
 
 def _problems(provenance: Mapping[str, Any]) -> list[str]:
     """Left out and changed lines of the log, each kind with its count."""
-    told = []
-    for rules, text in ((("skip",), "left out"), (("repair",), "repaired")):
-        found = [entry for entry in provenance.get("problems", ()) if entry["rule"] in rules and entry["count"]]
+    parts = []
+    for rule, text in (("skip", "left out"), ("repair", "repaired")):
+        found = [entry for entry in provenance.get("problems", ()) if entry["rule"] == rule and entry["count"]]
         if found:
             total = sum(entry["count"] for entry in found)
-            kinds = _listed([f"{number(entry['count'])} {entry['kind'].replace('-', ' ')}" for entry in found])
-            told.append(f"Of the log, {number(total)} line{'s were' if total != 1 else ' was'} {text} ({kinds}).")
-    return told
+            names = [str(entry["kind"]).replace("-", " ") for entry in found]
+            if len(found) > 1:
+                names = [f"{name}: {number(entry['count'])}" for name, entry in zip(names, found, strict=True)]
+            parts.append(f"{number(total)} {'was' if total == 1 else 'were'} {text} ({', '.join(names)})")
+    read = provenance.get("jobs_read")
+    lines = f"{number(read)} job lines" if isinstance(read, int) else "lines"
+    return [f"Of the log's {lines}, {_listed(parts)}."] if parts else []

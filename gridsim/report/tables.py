@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gridsim.metrics.summary import METRICS
-from gridsim.report.words import duration, number, percent
+from gridsim.report.words import duration, number
 
 if TYPE_CHECKING:
     from rich.table import Table

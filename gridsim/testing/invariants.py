@@ -63,7 +63,8 @@ class Schedule:
     cores : (n,) int64 or None
         Cores that the job got; -1 where unknown.
     status : (n,) int64 or None
-        Values of `Status`; -1 where the source's word means nothing here. None where outcomes are not stated.
+        Values of `Status`; -1 where the source's word means nothing here: such a job must have run. None where
+        outcomes are not stated.
     cluster : (n,) int64 or None
         Index of the cluster.
     source : str
@@ -286,10 +287,7 @@ class _Checks:
     def outcomes(self) -> Iterator[Violation]:
         """Every job is completed, killed, rejected, unadmitted or cancelled, and what happened to it agrees."""
         status, ran = self.status, self.ran
-        if self.schedule.status is None:
-            yield from self.found("no-outcome", ~ran, None, lambda row: "no start and end")
-            return
-        outcome = np.isin(status, [int(value) for value in Status])
+        outcome = np.isin(status, [int(value) for value in Status]) | ran
         half = self.started != self.ended
         yield from self.found("no-outcome", ~outcome | half, None, self._no_outcome)
         held = np.isin(status, [Status.completed, Status.killed_walltime])
@@ -309,7 +307,7 @@ class _Checks:
     def _no_outcome(self, row: int) -> str:
         if self.started[row] != self.ended[row]:
             return "a start without an end" if self.started[row] else "an end without a start"
-        return "no known status"
+        return "neither a start and an end nor a known status"
 
     def _status(self, row: int) -> str:
         word = Status(int(self.status[row])).name

@@ -6,6 +6,7 @@ import gzip
 import json
 import lzma
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -213,6 +214,13 @@ def test_values_that_are_no_time_are_not_numbers(log, value):
     workload = log(line(1), line(2, runtime=value), line(3))
     assert found(workload) == {"not-a-number": 1}
     assert workload.job.tolist() == [1, 3]
+
+
+def test_what_is_no_number_and_what_is_no_value_are_found_in_the_order_of_lines(log):
+    lines = [line(1, runtime="nan"), line(2, runtime="x"), line(3)]
+    assert log(*lines).provenance["problems"][0]["first_lines"] == [3, 4]
+    with pytest.raises(InputError, match=r"line 3, field 'run time': not-a-number: found nan;"):
+        log(*lines, rules={"not-a-number": "error"})
 
 
 @pytest.mark.parametrize(
@@ -440,7 +448,7 @@ def workloads(draw):
         submit=np.zeros(n),
         runtime=np.ones(n),
         cores=column(st.integers(1, 2**31 - 1)),
-        job=column(st.integers(0, 2**50)) if draw(st.booleans()) else None,
+        job=draw(st.lists(st.integers(0, 2**50), min_size=n, max_size=n, unique=True)),
         labels={name: column(st.integers(-1, 10**6)) for name in draw(st.sets(st.sampled_from(LABELS)))},
         logged={
             "wait": column(st.one_of(st.just(np.nan), st.integers(0, 10**12).map(lambda value: value / 1e6))),
@@ -449,12 +457,12 @@ def workloads(draw):
         },
         cores_stated=2**31,
     )
-    if len(np.unique(workload.job)) < n:
-        workload.job[:] = np.arange(n)
-    workload.submit[:] = np.sort(column(microseconds))
-    workload.runtime[:] = column(microseconds) + 1
-    workload.estimate[:] = column(microseconds) + 1
-    return workload
+    return replace(
+        workload,
+        submit=np.sort(column(microseconds)),
+        runtime=column(microseconds) + 1,
+        estimate=column(microseconds) + 1,
+    )
 
 
 @settings(max_examples=60, deadline=None)

@@ -309,6 +309,7 @@ class _Intake:
         self.cores_field = {"requested": 0, "allocated": 0}
         self.statuses: Counter[int] = Counter()
         self._columns: dict[str, _Column] = {}
+        self._unread: dict[int, list[bytes]] = {}
         self._latest = 0
         self._machine: int | None = None
 
@@ -362,10 +363,11 @@ class _Intake:
             return None
         if len(fields) > len(FIELDS) and self.problems.found("too-many-fields", [number], value=many) == "skip":
             return None
-        values = _numbers(fields[: len(FIELDS)])
+        fields = fields[: len(FIELDS)]
+        values = _numbers(fields)
         if values is None:
-            name, field = next(pair for pair in zip(FIELDS, fields, strict=False) if _numbers([pair[1]]) is None)
-            self.problems.found("not-a-number", [number], value=repr(_decoded(field[:40])), field=name)
+            self._unread[number] = fields
+            values = [(_numbers([field]) or [np.nan])[0] for field in fields]
         return values
 
     def _sound(self, table: FloatArray, numbers: IntArray) -> tuple[FloatArray, IntArray]:
@@ -377,8 +379,13 @@ class _Intake:
         if not bad.any():
             return table, numbers
         where = np.argmin(good, axis=1)
-        first = int(np.argmax(bad))
-        screen.find("not-a-number", bad, int(where[first]), lambda row: _plain(table[row, where[row]]))
+
+        def shown(row: int) -> str:
+            fields = self._unread.get(int(numbers[row]))
+            return _plain(table[row, where[row]]) if fields is None else repr(_decoded(fields[where[row]][:40]))
+
+        screen.find("not-a-number", bad, int(where[np.argmax(bad)]), shown)
+        self._unread.clear()
         return table[screen.keep], numbers[screen.keep]
 
     def _jobs(self, table: FloatArray, numbers: IntArray) -> None:
@@ -581,7 +588,7 @@ def write_swf(
                 stream.write(text.encode())
 
     try:
-        write_atomically(path, write)
+        write_atomically(Path(path), write)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", path=path) from error
 

@@ -1,0 +1,115 @@
+"""``gridsim compare``: several policies on one workload, ending in sentences, a table and a page."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridsim.cli import source
+
+if TYPE_CHECKING:
+    from gridsim.report.comparison import Comparison
+    from gridsim.result import Result
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    source.add_arguments(parser)
+    parser.add_argument(
+        "--policy",
+        action="append",
+        metavar="POLICY",
+        help="a preset (easy), a composition (easy?ordering=sjf), an ordering, or file.py:Class; give it several times, "
+        "the first is the baseline (default: fcfs, easy, conservative; see gridsim list)",
+    )
+    run = parser.add_argument_group("simulation")
+    run.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
+    run.add_argument(
+        "--instant",
+        choices=("batched", "per-event"),
+        default="batched",
+        help="one decision after all events of an instant, or one after each (default: batched)",
+    )
+    told = parser.add_argument_group("what is told")
+    told.add_argument("--bound", type=float, default=10.0, metavar="S", help="of bounded slowdown, s (default: 10)")
+    told.add_argument("--warmup", type=_duration, default=0.0, metavar="T", help="leave out jobs of the first T")
+    told.add_argument("--cooldown", type=_duration, default=0.0, metavar="T", help="and of the last (90, 12h, 2d)")
+    told.add_argument("--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)")
+    told.add_argument("--table", choices=("csv", "parquet"), default="csv", help="format of the per-job tables")
+    told.add_argument("--no-page", action="store_true", help="do not make the HTML page")
+    told.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def _duration(text: str) -> float:
+    """Seconds of ``90``, ``15m``, ``12h``, ``2d`` or ``1w``."""
+    units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    try:
+        value = float(number) * unit
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is no duration; expected such as 90, 15m, 12h, 2d, 1w")
+    return value
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, simulate, compare, tell, write."""
+    from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
+    from gridsim.report.compare import DEFAULT_POLICIES, comparison_of, labelled
+    from gridsim.scenario import simulate_all
+    from gridsim.simulation import Run
+
+    policies = labelled(args.policy or DEFAULT_POLICIES)
+    workload, platform = source.load(args)
+    told = sys.stderr if args.json else sys.stdout
+    print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
+    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed or 0)
+    with Progress(len(workload)) as progress:
+        results = simulate_all(workload, policies, platform=platform, options=options, progress=progress.told)
+    comparison = comparison_of(
+        results,
+        options=options,
+        bound=args.bound,
+        warmup=args.warmup,
+        cooldown=args.cooldown,
+        command=shlex.join(["gridsim", *sys.argv[1:]]),
+    )
+    written = _write(args, comparison, results)
+    if args.json:
+        print(json.dumps(comparison.to_dict(), indent=1))
+    else:
+        _tell(comparison)
+    print(f"\n{written}", file=told)
+    return 0
+
+
+def _tell(comparison: Comparison) -> None:
+    from rich.console import Console
+
+    from gridsim.report.tables import terminal
+
+    console = Console(highlight=False)
+    console.print()
+    console.print(terminal(comparison.table()))
+    for sentence in comparison.sentences():
+        console.print(sentence, markup=False)
+
+
+def _write(args: argparse.Namespace, comparison: Comparison, results: dict[str, Result]) -> str:
+    """Write the result directory; returns where the answer is."""
+    folder = Path(args.out)
+    comparison.write(folder)
+    for number, (label, result) in enumerate(results.items(), start=1):
+        name = label if label.replace("-", "").isalnum() else f"policy-{number}"
+        result.write(folder / name, table=args.table, bound=args.bound, warmup=args.warmup, cooldown=args.cooldown)
+    if args.no_page:
+        return f"Written: {folder}{'/'}"
+    page = comparison.page(folder / "report.html")
+    return f"Page: {page}   (numbers beside it in {folder}/)"

@@ -1,0 +1,113 @@
+"""Several policies on one workload: simulate each, compare what they did. The main job of gridsim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from gridsim.errors import InputError
+from gridsim.metrics.responsiveness import BOUND
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.report.comparison import Comparison
+from gridsim.result import Result, versions
+from gridsim.scenario import simulate_all
+from gridsim.simulation import Run
+
+__all__ = ["DEFAULT_POLICIES", "compare", "comparison_of", "labelled"]
+
+DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
+"""What is compared when nobody says what."""
+
+
+def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
+    """Policies by label: a mapping's keys, a text itself, or the ``repr`` of an object.
+
+    Raises
+    ------
+    InputError
+        When there is none, or one is given twice.
+    """
+    if isinstance(policies, Mapping):
+        named = dict(policies)
+    else:
+        named = {}
+        for policy in policies:
+            label = policy if isinstance(policy, str) else repr(policy)
+            if label in named:
+                raise InputError(f"'{label}' is given twice; a difference to itself says nothing", field="policy")
+            named[label] = policy
+    if not named:
+        raise InputError("no policy is given", field="policy")
+    return named
+
+
+def compare(
+    workload: Workload,
+    policies: Iterable[Any] | Mapping[str, Any] = DEFAULT_POLICIES,
+    *,
+    platform: Platform | None = None,
+    options: Run | None = None,
+    bound: float = BOUND,
+    warmup: float = 0.0,
+    cooldown: float = 0.0,
+    progress: Callable[[str, int], None] | None = None,
+) -> Comparison:
+    """Simulate *policies* on the same workload and compare what they did with its jobs.
+
+    Parameters
+    ----------
+    workload : Workload
+        The jobs.
+    policies : iterable or mapping
+        As `gridsim.policy.presets.policy` takes them; the first is the baseline. Keys of a mapping are labels.
+    platform : Platform, optional
+        The machine; one cluster of the size that the workload's source states where left out.
+    options : Run, optional
+        Overrun, instant, seed, tick: the same for all.
+    bound : float
+        Runtimes below this many seconds count as this many in bounded slowdowns.
+    warmup, cooldown : float
+        Jobs submitted in the first and last so many seconds are simulated but left out of the numbers.
+    progress : callable, optional
+        Told the label and the number of jobs released so far.
+
+    Examples
+    --------
+    >>> jobs = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[2, 4, 2])
+    >>> compare(jobs, ["fcfs", "easy"], platform=Platform.single(4)).metrics["easy"]["wait_mean"]
+    3.0
+    """
+    if platform is None:
+        if workload.cores_stated is None:
+            raise InputError("the workload does not state the size of its machine; give a platform", field="cores")
+        platform = Platform.single(workload.cores_stated, origin="the workload")
+    options = options or Run()
+    results = simulate_all(workload, labelled(policies), platform=platform, options=options, progress=progress)
+    return comparison_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown)
+
+
+def comparison_of(
+    results: Mapping[str, Result],
+    *,
+    options: Run,
+    bound: float = BOUND,
+    warmup: float = 0.0,
+    cooldown: float = 0.0,
+    command: str = "",
+) -> Comparison:
+    """Comparison of results that are there, with what the page tells of their making."""
+    first = next(iter(results.values()))
+    provenance = first.workload.provenance
+    info = {
+        "title": str(provenance.get("source", "workload")),
+        "workload": dict(provenance),
+        "platform": {"cores": first.platform.cores, "origin": first.platform.origin},
+        "policies": {label: result.policy for label, result in results.items()},
+        "options": {**asdict(options), "bound": bound, "warmup": warmup, "cooldown": cooldown},
+        "versions": versions(),
+        "command": command,
+    }
+    records = {label: result.record for label, result in results.items()}
+    return Comparison.of(records, info=info, bound=bound, warmup=warmup, cooldown=cooldown)

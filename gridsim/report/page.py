@@ -1,0 +1,230 @@
+"""The page: one HTML file that needs no network, with everything that came out of a log escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from gridsim.report import figures, gantt, sentences
+from gridsim.report.words import duration, number, percent
+from gridsim.workload.problems import KINDS, Problem, option
+
+if TYPE_CHECKING:
+    from gridsim.report.comparison import Comparison
+
+__all__ = ["render"]
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+METHOD = (
+    "Differences are paired: every job is compared with itself under the other policy.",
+    "Jobs that wait together are no independent witnesses, so the evidence is the mean difference in blocks of "
+    "consecutive jobs, merged until neighbours no longer look alike; intervals are Student's t over the blocks, "
+    "widened for what correlation remains.",
+    "p values are corrected by Holm for all pairs of one metric, and for all groups of one kind; with too few "
+    "independent blocks no verdict is given.",
+)
+
+
+class Picture(NamedTuple):
+    """A figure on the page, and what it shows in words."""
+
+    title: str
+    text: str
+    svg: Markup
+
+
+class Found(NamedTuple):
+    """One kind of damaged line: how many, where, and what was done."""
+
+    name: str
+    count: str
+    lines: str
+    meaning: str
+    outcome: str
+    option: str
+
+
+def render(comparison: Comparison) -> str:
+    """Text of the page."""
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"duration": duration, "number": number, "percent": percent, "signed": _signed, "p": _p}
+    script = (TEMPLATES / "gantt.js").read_text(encoding="utf-8")
+    kept = comparison.kept
+    rows = slice(None) if kept.all() else kept
+    return environment.get_template("page.html.j2").render(
+        comparison=comparison,
+        title=str(comparison.info.get("title") or "comparison"),
+        lead=list(_lead(comparison)),
+        answer=sentences.answer(comparison),
+        caveats=sentences.caveats(comparison),
+        table=comparison.table(),
+        pictures=list(_pictures(comparison, rows)),
+        winners=list(_winners(comparison)),
+        clear_groups=_clear_groups(comparison),
+        facts=list(_facts(comparison.info)),
+        problems=list(_problems(comparison.info.get("workload", {}))),
+        method=METHOD,
+        group_name=sentences.group_name,
+        pack=gantt.pack(comparison.records),
+        style=Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),  # our own file
+        script=Markup(script),
+        script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
+    )
+
+
+def _lead(comparison: Comparison) -> Iterator[str]:
+    """What was compared, in a few pieces."""
+    record = comparison.records[comparison.baseline]
+    yield f"{number(len(record))} jobs"
+    yield f"{number(record.cores)} cores"
+    span = float(record.submit[-1] - record.submit[0])
+    yield f"submitted over {duration(span)}"
+    load = comparison.metrics[comparison.baseline]["offered_load"]
+    if load == load:
+        yield f"offered load {percent(load)}"
+
+
+def _pictures(comparison: Comparison, rows: Any) -> Iterator[Picture]:
+    records = comparison.records
+    names = ", ".join(records)
+    yield Picture(
+        "How long jobs wait",
+        f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left edge is "
+        "the share that did not wait at all.",
+        _inline(figures.waits(records, rows), "waits"),
+    )
+    yield Picture(
+        "How much longer than its runtime a job takes",
+        f"Share of the jobs whose bounded slowdown was at most so large, under {names}. Higher is better.",
+        _inline(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
+    )
+    yield Picture(
+        "How busy the machine is",
+        f"Busy share of the cores over time, means of 240 equal bins, under {names}.",
+        _inline(figures.utilisation(records), "utilisation"),
+    )
+    yield Picture(
+        "How many jobs wait",
+        f"Waiting jobs over time, means of 240 equal bins, under {names}.",
+        _inline(figures.queue(records), "queue"),
+    )
+
+
+def _winners(comparison: Comparison) -> Iterator[Picture]:
+    base = comparison.baseline
+    for kind, title, unit in (
+        ("size", "By size", "cores of the job"),
+        ("length", "By length", "runtime of the job"),
+        ("user", "By user", ""),
+    ):
+        rows = [row for row in comparison.groups if row.kind == kind and row.baseline == base and row.ratio == row.ratio]
+        if rows:
+            text = (
+                f"Mean wait of each group as a multiple of that under {base}, with 95 % intervals: left of 1 the group "
+                f"waits less than under {base}, right of 1 longer."
+            )
+            yield Picture(title, text, _inline(figures.groups(rows, comparison.labels, unit=unit), f"by-{kind}"))
+
+
+def _clear_groups(comparison: Comparison) -> list[Any]:
+    """Rows of groups with a verdict of better or worse, for the table below the figures."""
+    return [row for row in comparison.groups if row.verdict in ("better", "worse") and row.kind != "user"]
+
+
+def _inline(figure: Any, name: str) -> Markup:
+    return Markup(figures.svg(figure, name))  # matplotlib escapes the texts in it
+
+
+def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What was read and how it was run: names and values."""
+    workload = info.get("workload", {})
+    if "jobs_read" in workload:
+        yield "Log", f"{workload.get('source', 'unknown')}: {number(workload['jobs_kept'])} of {number(workload['jobs_read'])} jobs"
+        if "sha256" in workload:
+            yield "SHA-256 of the log", str(workload["sha256"])
+        fields = workload.get("cores_field") or {}
+        if fields.get("allocated"):
+            yield (
+                "Cores of a job",
+                f"requested processors {number(fields.get('requested', 0))} times, "
+                f"allocated ones {number(fields['allocated'])} times, where there is no request",
+            )
+    elif workload:
+        yield "Workload", f"{workload.get('source') or workload.get('model') or 'made in Python'}"
+        if workload.get("parameters"):
+            yield "Its parameters", _pairs(workload["parameters"])
+        if "seed" in workload:
+            yield "Its seed", str(workload["seed"])
+    for transform in workload.get("transforms", ()):
+        yield "Transformed by", _pairs(transform)
+    platform = info.get("platform", {})
+    if platform:
+        yield "Machine", f"{number(platform.get('cores', 0))} cores ({_origin(str(platform.get('origin', 'given')))})"
+    for label, policy in info.get("policies", {}).items():
+        yield f"Policy {label}", str(policy)
+    yield from _options(info.get("options", {}))
+    if info.get("versions"):
+        yield "Versions", _pairs(info["versions"], " ")
+    if info.get("command"):
+        yield "Command", str(info["command"])
+
+
+def _options(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    meaning = {
+        "batched": "batched: one decision after all ends and arrivals of an instant",
+        "per-event": "per-event: a decision after every single end or arrival",
+        "kill": "kill: a job is ended at the walltime it asked for",
+        "extend": "extend: a job runs on to its true end",
+    }
+    for name, title in (("instant", "Order in an instant"), ("overrun", "At the walltime")):
+        if name in options:
+            yield title, meaning.get(str(options[name]), str(options[name]))
+    if "seed" in options:
+        yield "Seed of the simulation", str(options["seed"])
+    if "bound" in options:
+        yield "Bound of the bounded slowdown", duration(float(options["bound"]))
+    cuts = [f"{name} {duration(float(options[key]))}" for key, name in (("warmup", "first"), ("cooldown", "last")) if options.get(key)]
+    yield "Cuts", f"jobs of the {' and the '.join(cuts)} are not counted" if cuts else "none: every job counts"
+
+
+def _pairs(values: Mapping[str, Any], between: str = " = ") -> str:
+    return ", ".join(f"{name}{between}{value}" for name, value in values.items() if value is not None)
+
+
+def _origin(origin: str) -> str:
+    known = {"given": "as given", "MaxProcs": "MaxProcs in the log's header", "MaxNodes": "MaxNodes in the log's header"}
+    return known.get(origin, origin)
+
+
+def _problems(workload: Mapping[str, Any]) -> Iterator[Found]:
+    for problem in map(Problem.from_json, workload.get("problems", ())):
+        lines = ", ".join(map(str, problem.first_lines))
+        yield Found(
+            problem.kind.replace("-", " "),
+            number(problem.count),
+            lines + (", …" if problem.count > len(problem.first_lines) else ""),
+            KINDS[problem.kind].meaning,
+            problem.outcome,
+            f"{option(problem.kind)} {problem.rule}",
+        )
+
+
+def _signed(value: float, metric: str) -> str:
+    """A difference with its sign, in the unit of the metric."""
+    if value != value:
+        return "-"
+    text = duration(value) if metric in ("wait", "response") else f"{value:.3g}"
+    return f"+{text}" if value > 0 else text
+
+
+def _p(value: float) -> str:
+    return "-" if value != value else "< 0.001" if value < 0.001 else f"{value:.2g}"

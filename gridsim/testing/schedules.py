@@ -1,0 +1,320 @@
+"""Schedules of other programs: result directories, per-job CSVs, Batsim's ``jobs.csv``, SWF files.
+
+Everything is read as it stands: what is wrong with it is for `gridsim.testing.invariants` to say. Only what cannot be
+understood at all is an `InputError`.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import importlib
+import io
+import lzma
+import math
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.record import Status
+from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule
+
+__all__ = ["ALIASES", "STATUS_WORDS", "parse_columns", "read_schedule"]
+
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "job": ("job", "job_id", "jobid", "id", "job_number", "number"),
+    "submit": ("submit", "submit_time", "submission_time", "submitted", "arrival", "arrival_time"),
+    "start": ("start", "start_time", "starting_time", "started", "begin", "begin_time"),
+    "end": ("end", "end_time", "ending_time", "finish", "finish_time", "finished", "completion", "completion_time"),
+    "wait": ("wait", "wait_time", "waiting_time"),
+    "runtime": ("runtime", "run_time", "execution_time", "elapsed"),
+    "cores": ("cores", "processors", "procs", "requested_number_of_resources", "ncpus", "cpus", "allocated_cores"),
+    "allocated": ("allocated_resources",),
+    "status": ("status", "final_state", "state"),
+    "granted": ("granted",),
+}
+"""Columns that are understood, each with the names it goes by in files; upper and lower case do not matter."""
+
+STATUS_WORDS: Mapping[str, Status] = {
+    **{status.name: status for status in Status},
+    "completed_successfully": Status.completed,
+    "completed_failed": Status.completed,
+    "completed_walltime_reached": Status.killed_walltime,
+    # Batsim: killed by a decision of the scheduler (older versions: at the walltime too), so any length is possible.
+    "completed_killed": Status.cancelled,
+    "timeout": Status.killed_walltime,
+    "failed": Status.completed,
+}
+"""Words for outcomes, in lower case. A failed job held its cores for its runtime: for a schedule it is complete."""
+
+_EMPTY = ("", "nan", "none", "null", "na", "n/a")
+_TIMES = ("submit", "start", "end", "wait", "runtime", "granted")
+_SWF_FIELDS = 18
+_DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
+
+
+def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None) -> Schedule:
+    """Schedule of a file or a result directory.
+
+    Parameters
+    ----------
+    path : str or path
+        A directory with ``jobs.csv`` or ``jobs.parquet``, a CSV with one row a job, or an SWF file whose wait and run
+        time fields are the schedule; plain or compressed with gzip or xz.
+    columns : mapping of str to str, optional
+        Names that the file gives to the columns of `ALIASES`, where they are not among the names listed there.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read or understood, naming line and field.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path = _table(path)
+    if path.suffix == ".parquet":
+        return _from_csv(_parquet(path), path, columns)
+    text = _text(path)
+    if columns is None and _is_swf(path, text):
+        return _from_swf(text, path)
+    return _from_csv(io.StringIO(text, newline=""), path, columns)
+
+
+def parse_columns(text: str) -> dict[str, str]:
+    """Mapping of columns as a user types it.
+
+    Examples
+    --------
+    >>> parse_columns("job=id,start=begin")
+    {'job': 'id', 'start': 'begin'}
+    """
+    columns = {}
+    for part in filter(None, text.split(",")):
+        ours, equals, theirs = (piece.strip() for piece in part.partition("="))
+        if not equals or not theirs:
+            raise InputError(f"'{part}' is not column=name; expected such as job=id,start=begin", field="columns")
+        if ours not in ALIASES:
+            raise UnknownNameError("column", ours, ALIASES)
+        columns[ours] = theirs
+    return columns
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+
+def _table(folder: Path) -> Path:
+    for name in ("jobs.csv", "jobs.parquet"):
+        if (folder / name).is_file():
+            return folder / name
+    raise InputError("holds neither jobs.csv nor jobs.parquet; expected a result directory", path=folder)
+
+
+def _text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+        if data.startswith(b"\x1f\x8b"):
+            data = gzip.decompress(data)
+        elif data.startswith(b"\xfd7zXZ\x00"):
+            data = lzma.decompress(data)
+        elif path.suffix == ".swf":
+            return data.decode("latin-1")
+        return data.decode("utf-8-sig") if not data.lstrip().startswith(b";") else data.decode("latin-1")
+    except _DAMAGED as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"cannot be read ({reason}); expected a schedule", path=path) from error
+
+
+def _is_swf(path: Path, text: str) -> bool:
+    if ".swf" in path.suffixes or text.lstrip().startswith(";"):
+        return True
+    first = text.lstrip().partition("\n")[0].split()
+    return len(first) == _SWF_FIELDS and all(_number(word) is not None for word in first)
+
+
+def _parquet(path: Path) -> Iterator[str]:
+    try:
+        duckdb = importlib.import_module("duckdb")
+    except ImportError as error:
+        raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'", path=path) from error
+    escaped = str(path).replace("'", "''")
+    relation = duckdb.sql(f"select * from read_parquet('{escaped}')")
+    yield ",".join(relation.columns)
+    for row in relation.fetchall():
+        yield ",".join("" if value is None else str(value) for value in row)
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+# -- SWF -------------------------------------------------------------------------------------------------------------
+
+
+def _from_swf(text: str, path: Path) -> Schedule:
+    """Every line as it stands: start is submit plus wait, -1 is unknown in either."""
+    table = _swf_table(text, path)
+    submit, wait, runtime = whole(table[:, 1]), table[:, 2], table[:, 3]
+    waits = whole(wait)
+    start = np.where(wait == -1, NEVER, submit + waits)
+    end = np.where((wait == -1) | (runtime == -1), NEVER, start + whole(runtime))
+    allocated, requested = table[:, 4].astype(np.int64), table[:, 7].astype(np.int64)
+    cores = np.where(allocated > 0, allocated, np.where(requested > 0, requested, UNKNOWN_CORES))
+    cancelled = table[:, 10] == 5
+    idle = cancelled & (runtime <= 0)
+    return Schedule(
+        job=table[:, 0].astype(np.int64),
+        # The wait of a job that was cancelled before it ran is the time until that happened.
+        start=np.where(idle, NEVER, start),
+        end=np.where(idle, NEVER, end),
+        submit=submit,
+        cores=cores,
+        status=np.where(cancelled, int(Status.cancelled), UNKNOWN_STATUS),
+        source=str(path),
+    )
+
+
+def _swf_table(text: str, path: Path) -> Any:
+    lines = text.splitlines()
+    rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith(";")]
+    if not rows:
+        raise InputError("has no job; expected SWF lines of 18 fields", path=path)
+    try:
+        table = np.loadtxt([line for _, line in rows], ndmin=2)
+    except ValueError:
+        table = np.empty((0, 0))
+    if table.shape != (len(rows), _SWF_FIELDS) or not np.isfinite(table).all():
+        for number, line in rows:
+            words = line.split()
+            if len(words) != _SWF_FIELDS:
+                raise InputError(f"has {len(words)} fields; expected {_SWF_FIELDS}", path=path, line=number)
+            for place, word in enumerate(words, 1):
+                value = _number(word)
+                if value is None or not math.isfinite(value):
+                    raise InputError(f"'{word}' is not a number", path=path, line=number, field=str(place))
+    return table
+
+
+# -- CSV -------------------------------------------------------------------------------------------------------------
+
+
+def _from_csv(lines: Iterable[str], path: Path, columns: Mapping[str, str] | None) -> Schedule:
+    lines = iter(lines)
+    first = next(lines, "")
+    delimiter = max(",;\t", key=first.count)
+    header = next(csv.reader([first], delimiter=delimiter), [])
+    where = _places([name.strip() for name in header], path, columns or {})
+    values: dict[str, list[Any]] = {name: [] for name in where}
+    for line, row in enumerate(csv.reader(lines, delimiter=delimiter), 2):
+        if not any(field.strip() for field in row):
+            continue
+        if len(row) != len(header):
+            raise InputError(f"has {len(row)} fields; the header names {len(header)}", path=path, line=line)
+        for name, place in where.items():
+            values[name].append(_value(name, row[place].strip(), path, line, header[place]))
+    if not values["job"]:
+        raise InputError("has no job below its header", path=path)
+    return _assemble(values, str(path))
+
+
+def _places(header: Sequence[str], path: Path, given: Mapping[str, str]) -> dict[str, int]:
+    """Index of each column that the file has."""
+    places = {}
+    folded = [name.lower().replace(" ", "_").replace("-", "_") for name in header]
+    for name, theirs in given.items():
+        if theirs not in header:
+            raise UnknownNameError(f"column of {path}", theirs, header)
+        places[name] = header.index(theirs)
+    for name, aliases in ALIASES.items():
+        if name not in places:
+            place = next((folded.index(alias) for alias in aliases if alias in folded), None)
+            if place is not None and place not in places.values():
+                places[name] = place
+    for name, instead in (("job", ()), ("start", ("submit", "wait")), ("end", ("runtime",))):
+        if name not in places and not (instead and all(other in places for other in instead)):
+            raise InputError(
+                f"no column for '{name}' among {', '.join(filter(None, header)) or 'none'}; "
+                f"expected {' or '.join(ALIASES[name][:4])}; give --columns {name}=NAME",
+                path=path,
+                line=1,
+                field=name,
+            )
+    return places
+
+
+def _value(name: str, text: str, path: Path, line: int, field: str) -> Any:
+    """Value of a cell: seconds, whole numbers, a `Status`, or what a list of resources counts."""
+    if name == "status":
+        word = text.lower().replace(" ", "_")
+        return int(STATUS_WORDS.get(word, UNKNOWN_STATUS))
+    if name == "allocated":
+        return _count(text, path, line, field)
+    if text.lower() in _EMPTY:
+        if name == "job":
+            raise InputError("is empty; expected a job number", path=path, line=line, field=field)
+        return UNKNOWN_CORES if name == "cores" else math.inf
+    if name == "job":
+        text = text.rpartition("!")[2]  # Batsim: workload!job
+    number = _number(text)
+    if number is None or (name not in _TIMES and not number.is_integer()):
+        wanted = "a time in seconds" if name in _TIMES else "a whole number"
+        raise InputError(f"'{text}' is not {wanted}", path=path, line=line, field=field)
+    return number if name in _TIMES else int(number)
+
+
+def _count(text: str, path: Path, line: int, field: str) -> int:
+    """Resources of a list such as ``0-3 7``."""
+    count = 0
+    for part in text.replace(",", " ").split():
+        first, dash, last = part.partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise InputError(f"'{text}' is not a list of resources such as 0-3 7", path=path, line=line, field=field)
+        count += int(last) - int(first) + 1 if dash else 1
+    return count or UNKNOWN_CORES
+
+
+def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
+    def times(name: str) -> IntArray | None:
+        return whole(np.array(values[name], dtype=float)) if name in values else None
+
+    def numbers(name: str) -> IntArray | None:
+        return np.array(values[name], dtype=np.int64) if name in values else None
+
+    submit, wait, runtime = times("submit"), times("wait"), times("runtime")
+    start, end, status = times("start"), times("end"), numbers("status")
+    if start is None:
+        assert submit is not None and wait is not None
+        start, wait = _sum(submit, wait), None
+    if end is None:
+        assert runtime is not None
+        end = _sum(start, runtime)
+    if status is not None:  # Batsim writes -1 for what a rejected job does not have
+        never = (status == Status.rejected) & (start < 0)
+        start, end = np.where(never, NEVER, start), np.where(never, NEVER, end)
+    job, cores, allocated = numbers("job"), numbers("cores"), numbers("allocated")
+    assert job is not None
+    if allocated is not None:
+        cores = allocated if cores is None else np.where(allocated > 0, allocated, cores)
+    return Schedule(
+        job=job,
+        start=start,
+        end=end,
+        submit=submit,
+        wait=wait,
+        granted=times("granted"),
+        cores=cores,
+        status=status,
+        source=source,
+    )
+
+
+def _sum(one: IntArray, other: IntArray) -> IntArray:
+    """Sum of two columns of times; `NEVER` where either is."""
+    return np.where((one >= NEVER) | (other >= NEVER), NEVER, np.where(one >= NEVER, 0, one) + np.where(other >= NEVER, 0, other))
