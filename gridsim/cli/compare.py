@@ -25,8 +25,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--policy",
         action="append",
         metavar="POLICY",
-        help="a preset (easy), a composition (easy?ordering=sjf), an ordering, or file.py:Class; give it several times, "
-        "the first is the baseline (default: fcfs, easy, conservative; see gridsim list)",
+        help="a preset (easy), a composition (easy?ordering=sjf), an ordering, or file.py:Class; give it several "
+        "times, the first is the baseline (default: fcfs, easy, conservative; see gridsim list)",
     )
     run = parser.add_argument_group("simulation")
     run.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "add_generator_options", "add_log_options", "load", "read", "summary_lines"]
 
-_GENERATOR = {"jobs": int, "load": float, "seed": int}
+_GENERATOR = ("jobs", "load")
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -46,7 +46,7 @@ def add_generator_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("built-in workload (Lublin-Feitelson), without a log")
     group.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
     group.add_argument("--load", type=float, metavar="X", help="offered load, as a fraction of the machine")
-    group.add_argument("--seed", type=int, metavar="N", help="seed of its random numbers")
+    group.add_argument("--seed", type=int, metavar="N", help="seed of its random numbers, and of policies that draw")
 
 
 def rules(args: Namespace) -> dict[str, str]:

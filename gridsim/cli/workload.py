@@ -111,7 +111,7 @@ def _write(workload: Workload, args: Namespace) -> None:
     """Write the SWF file, with the machine size that was asked for, and say what became of the log."""
     from dataclasses import replace
 
-    from gridsim.workload.formats.swf import write_swf  # numpy: not needed for --help
+    from gridsim.workload.formats.swf_writer import write_swf  # numpy: not needed for --help
 
     if args.cores is not None:
         workload = replace(workload, cores_stated=args.cores)
@@ -234,7 +234,7 @@ def _number(value: int | None) -> str:
 def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
     from rich.table import Table
 
-    from gridsim.workload.formats.swf import STATUSES
+    from gridsim.workload.formats.swf_header import STATUSES
 
     console = _console()
     plain = Table(title=findings["source"], show_header=False, box=None)

@@ -12,7 +12,7 @@ what is to be estimated; blocks of equal time would need a ratio estimator and g
 blocks as an idle one.
 
 *Correlation.* Neighbouring blocks are merged, 64 to 32 to 16 to 8, until the lag-1 autocorrelation of the block means
-(from von Neumann's ratio, small-sample bias removed) is at most 0.75; what remains, when positive, widens the interval
+(from von Neumann's ratio, small-sample bias removed) is at most 0.8; what remains, when positive, widens the interval
 as in a first-order autoregression: variance times (1 + r) / (1 - r), degrees of freedom likewise fewer. This is the
 idea of ASAP3 (Steiger et al. 2005). Merging until the correlation is merely not significant keeps fewer blocks, and
 covered less often in our simulations: at few blocks the test overlooks correlation that matters. Fewer than 6 blocks'
@@ -79,11 +79,14 @@ JOBS_A_BLOCK = 10
 ENOUGH = 6.0
 """Independent blocks, after what correlation takes away, below which there is no verdict."""
 
-TOLERABLE = 0.75
-"""Correlation between blocks up to which an autoregression is trusted to describe it."""
+TOLERABLE = 0.8
+"""Correlation between blocks up to which an autoregression is trusted to describe it: the value of ASAP3."""
 
 LARGEST_EXPONENT = 300.0
 """Half widths of a log ratio beyond which only "no idea" is said, in numbers that still are some."""
+
+ROUNDING = 1e-12
+"""Spread between blocks, in parts of the means compared, that is no more than rounding."""
 
 MOST_CORRELATION = 0.9
 """Estimated correlation beyond which the interval widens no further."""
@@ -306,15 +309,19 @@ class _Estimate(NamedTuple):
 NO_ESTIMATE = _Estimate(*(float("nan"),) * 4, 0, float("nan"), False)
 
 
-def _estimate(series: FloatArray, mean: float | None = None) -> _Estimate:
-    """Estimate of the mean of a *series*; of *mean*, where the series is what linearises it."""
+def _estimate(series: FloatArray, mean: float | None = None, *, scale: float = 1.0) -> _Estimate:
+    """Estimate of the mean of a *series*; of *mean*, where the series is what linearises it.
+
+    The series is a difference of numbers of the size of *scale*: what is smaller by 12 digits is rounding.
+    """
     if len(series) < 2:
         return NO_ESTIMATE
-    means, correlation = _blocks(series)
+    negligible = ROUNDING * scale
+    means, correlation = _blocks(series, negligible)
     count = len(means)
     carried = min(max(correlation, 0.0), MOST_CORRELATION)
     worth = count * (1.0 - carried) / (1.0 + carried)
-    spread = float(means.std(ddof=1))
+    spread = _spread(means, negligible)
     return _Estimate(
         mean=float(series.mean()) if mean is None else mean,
         error=spread / math.sqrt(worth),
@@ -326,7 +333,7 @@ def _estimate(series: FloatArray, mean: float | None = None) -> _Estimate:
     )
 
 
-def _blocks(series: FloatArray) -> tuple[FloatArray, float]:
+def _blocks(series: FloatArray, negligible: float) -> tuple[FloatArray, float]:
     """Means of blocks of a series, merged until neighbours are little alike, and their autocorrelation."""
     n = len(series)
     count = BLOCKS
@@ -335,21 +342,25 @@ def _blocks(series: FloatArray) -> tuple[FloatArray, float]:
     while True:
         edges = np.arange(count + 1) * n // count
         means: FloatArray = np.add.reduceat(series, edges[:-1]) / np.diff(edges)
-        correlation = _lag_one(means)
+        correlation = _lag_one(means) if _spread(means, negligible) else 0.0
         if correlation <= TOLERABLE or count // 2 < FEWEST_BLOCKS:
             return means, correlation
         count //= 2
 
 
+def _spread(means: FloatArray, negligible: float) -> float:
+    """Standard deviation; 0 where it is *negligible*."""
+    spread = float(means.std(ddof=1))
+    return spread if spread > negligible else 0.0
+
+
 def _lag_one(means: FloatArray) -> float:
-    """Lag-1 autocorrelation, from von Neumann's ratio; 0 for a constant.
+    """Lag-1 autocorrelation of what is no constant, from von Neumann's ratio.
 
     The ratio is unbiased where there is no correlation, and too low by about four parts in the number of blocks
     where there is some.
     """
     spread = float(((means - means.mean()) ** 2).sum())
-    if not spread:
-        return 0.0
     ratio = 1.0 - float((np.diff(means) ** 2).sum()) / (2.0 * spread)
     return min(ratio * (1.0 + 4.0 / len(means)), 1.0)
 
@@ -362,7 +373,7 @@ def _difference(
     if not both.all():
         mine, theirs = mine[both], theirs[both]
     policy_mean, baseline_mean = _mean(mine), _mean(theirs)
-    gap = _estimate(mine - theirs)
+    gap = _estimate(mine - theirs, scale=max(policy_mean, baseline_mean))
     ratio = policy_mean / baseline_mean if policy_mean > 0 and baseline_mean > 0 else float("nan")
     evidence = gap if math.isnan(ratio) else _estimate(mine / policy_mean - theirs / baseline_mean, math.log(ratio))
     low, high = _interval(gap, evidence, confidence)

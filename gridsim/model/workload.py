@@ -23,7 +23,7 @@ UNKNOWN = -1
 
 
 def _ints(values: Any, n: int) -> IntArray:
-    return np.ascontiguousarray(np.broadcast_to(np.asarray(values, dtype=np.int64), (n,)))
+    return np.broadcast_to(np.asarray(values, dtype=np.int64), (n,)).copy()
 
 
 @dataclass(frozen=True, slots=True, eq=False)

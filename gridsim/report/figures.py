@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridsim.metrics.compare import Difference
 from gridsim.metrics.responsiveness import measure
 from gridsim.metrics.utilisation import Steps, busy_cores, queue_length
 from gridsim.model.time import FloatArray
@@ -26,16 +27,18 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs
 
     from gridsim.report.comparison import GroupRow
 
-__all__ = ["PALETTE", "groups", "queue", "slowdowns", "svg", "utilisation", "waits"]
+__all__ = ["BINS", "PALETTE", "groups", "job_by_job", "queue", "slowdowns", "svg", "utilisation", "waits"]
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#f0e442")
 """Colours of policies in their order (Okabe and Ito 2008, without black); after the last one they begin again."""
 
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
-_INK, _RULE, _PAPER = "#010203", "#040506", "#070809"
+_INK, _RULE = "#010203", "#040506"
+_BETTER, _SAME, _WORSE = "#0a0b0c", "#0d0e0f", "#101112"
 _SIZE = (5.4, 3.3)
 _POINTS = 400
-_BINS = 240
+BINS = 120
+"""Equal bins of time of the figures over time."""
 
 _RC: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -101,7 +104,7 @@ def svg(figure: Figure, name: str) -> str:
 
 
 def _variables() -> Iterator[tuple[str, str]]:
-    yield from ((_INK, "--ink"), (_RULE, "--rule"), (_PAPER, "--paper"))
+    yield from ((_INK, "--ink"), (_RULE, "--rule"), (_BETTER, "--better"), (_SAME, "--same"), (_WORSE, "--worse"))
     yield from ((colour, f"--policy-{index}") for index, colour in enumerate(PALETTE))
 
 
@@ -150,7 +153,7 @@ def _distribution(
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("share of jobs")
         _share_ticks(axes)
-        axes.legend(loc="lower right")
+        _legend(axes)
         return figure
 
 
@@ -169,7 +172,7 @@ def queue(records: Mapping[str, Record]) -> Figure:
     """Waiting jobs over time, means of equal bins."""
     with _figure() as (figure, axes):
         _over_time(axes, records, lambda record: queue_length(record), scale=1.0)
-        axes.set_ylim(bottom=0)
+        _count_axis(axes)
         axes.set_ylabel("waiting jobs")
         return figure
 
@@ -179,18 +182,20 @@ def _over_time(axes: Axes, records: Mapping[str, Record], steps: Callable[[Recor
     last = max((float(np.nanmax(record.end)) for record in records.values() if record.ran.any()), default=first + 1)
     unit, name = _time_unit(last - first)
     for index, (label, record) in enumerate(records.items()):
-        binned = steps(record).resample(_BINS, first, last)
+        binned = steps(record).resample(BINS, first, last)
         if len(binned.times_s):
             values = np.append(binned.values[:-1], binned.values[-2]) * scale
-            style = _line(index) | {"linewidth": 1.1, "alpha": 0.9}
+            style: dict[str, Any] = {"color": PALETTE[index % len(PALETTE)], "linewidth": 1.4, "alpha": 0.85}
             axes.step((binned.times_s - first) / unit, values, where="post", label=label, **style)
     axes.set_xlim(0, (last - first) / unit)
     axes.set_xlabel(f"{name} since the first submission")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0, handlelength=1.6)
+    _legend(axes)
 
 
 def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "cores") -> Figure:
     """Ratio of mean waits to the baseline's by group, with its interval; to the left of 1 a group wins.
+
+    An interval that leaves the picture is cut at its edge.
 
     Parameters
     ----------
@@ -225,9 +230,50 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
         axes.tick_params(axis="y", length=0)
         baseline = rows[0].baseline if rows else ""
         axes.set_xlabel(f"mean wait, times that under {baseline}")
-        if len(policies) > 1:
-            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0, handlelength=1.0)
+        _legend(axes)
         return figure
+
+
+def job_by_job(differences: Sequence[Difference]) -> Figure:
+    """Shares of the jobs that wait less, equally long and longer, a bar for each pair of policies."""
+    names = [f"{it.policy}\nagainst {it.baseline}" for it in differences]
+    with _figure(height=1.3 + 0.52 * len(names)) as (figure, axes):
+        left = np.zeros(len(names))
+        for title, colour in (("better", _BETTER), ("same", _SAME), ("worse", _WORSE)):
+            shares = np.array([getattr(it, title) for it in differences])
+            label = {"better": "wait less", "same": "the same", "worse": "wait longer"}[title]
+            axes.barh(range(len(names)), shares, 0.6, left=left, color=colour, label=label)
+            for row, share in enumerate(shares):
+                if share > 0.08:
+                    axes.text(
+                        left[row] + share / 2, row, percent(round(share, 2)), ha="center", va="center", fontsize=9
+                    )
+            left += shares
+        axes.set_xlim(0, 1)
+        ticks = [0, 0.25, 0.5, 0.75, 1]
+        axes.set_xticks(ticks, [percent(tick) for tick in ticks])
+        axes.set_xlabel("share of jobs")
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        _legend(axes)
+        return figure
+
+
+def _legend(axes: Axes) -> None:
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.01), ncols=3, borderaxespad=0, handlelength=1.8)
+
+
+def _count_axis(axes: Axes) -> None:
+    """From 0; logarithmic above 10 where one line would press the others to the ground."""
+    tops = [float(np.max(np.asarray(line.get_ydata()), initial=0.0)) for line in axes.lines]
+    if max(tops, default=0) > 10 * max(min(tops, default=0), 10):
+        axes.set_yscale("symlog", linthresh=10, linscale=0.6)
+        ticks = [tick for tick in (0, 10, 100, 1_000, 10_000, 100_000, 1_000_000) if tick <= 2 * max(tops)]
+        axes.set_yticks(ticks, [f"{tick:,}" for tick in ticks])
+        axes.minorticks_off()
+    axes.set_ylim(bottom=0)
 
 
 def _line(index: int) -> dict[str, Any]:
@@ -248,14 +294,15 @@ def _duration_ticks(axes: Axes, ticks: Sequence[float], *, linear_to: float) -> 
 
 
 def _ratio_ticks(axes: Axes, rows: Sequence[GroupRow]) -> None:
-    values = np.array([[row.ratio, row.ratio_low, row.ratio_high] for row in rows], dtype=float).ravel()
-    values = values[np.isfinite(values) & (values > 0)]
-    low = float(np.clip(values.min(initial=0.5), 0.01, 0.5))
-    high = float(np.clip(values.max(initial=2.0), 2.0, 100.0))
-    steps = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
-    shown = [tick for tick in steps if low / 1.15 <= tick <= high * 1.15]
+    values = np.array([row.ratio for row in rows if row.ratio > 0], dtype=float)
+    low = float(np.clip(values.min(initial=0.7) / 2, 0.005, 0.5))
+    high = float(np.clip(values.max(initial=1.4) * 2, 2.0, 200.0))
+    steps: tuple[float, ...] = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)
+    if high / low > 200:
+        steps = (0.01, 0.1, 1, 10, 100)
+    shown = [tick for tick in steps if low <= tick <= high]
     axes.set_xticks(shown, [f"{tick:g}" for tick in shown])
-    axes.set_xlim(low / 1.15, high * 1.15)
+    axes.set_xlim(low, high)
     axes.minorticks_off()
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from gridsim.report import figures, gantt, sentences
 from gridsim.report.words import duration, number, percent
@@ -44,7 +45,7 @@ class Found(NamedTuple):
     """One kind of damaged line: how many, where, and what was done."""
 
     name: str
-    count: str
+    number: str
     lines: str
     meaning: str
     outcome: str
@@ -54,9 +55,20 @@ class Found(NamedTuple):
 def render(comparison: Comparison) -> str:
     """Text of the page."""
     environment = Environment(
-        loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    environment.filters |= {"duration": duration, "number": number, "percent": percent, "signed": _signed, "p": _p}
+    environment.filters |= {
+        "duration": duration,
+        "number": number,
+        "percent": percent,
+        "signed": _signed,
+        "p": _p,
+        "prose": _prose,
+    }
     script = (TEMPLATES / "gantt.js").read_text(encoding="utf-8")
     kept = comparison.kept
     rows = slice(None) if kept.all() else kept
@@ -98,8 +110,8 @@ def _pictures(comparison: Comparison, rows: Any) -> Iterator[Picture]:
     names = ", ".join(records)
     yield Picture(
         "How long jobs wait",
-        f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left edge is "
-        "the share that did not wait at all.",
+        f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left edge "
+        "is the share that did not wait at all.",
         _inline(figures.waits(records, rows), "waits"),
     )
     yield Picture(
@@ -109,30 +121,45 @@ def _pictures(comparison: Comparison, rows: Any) -> Iterator[Picture]:
     )
     yield Picture(
         "How busy the machine is",
-        f"Busy share of the cores over time, means of 240 equal bins, under {names}.",
+        f"Busy share of the cores over time, means of {figures.BINS} equal bins, under {names}.",
         _inline(figures.utilisation(records), "utilisation"),
     )
     yield Picture(
         "How many jobs wait",
-        f"Waiting jobs over time, means of 240 equal bins, under {names}.",
+        f"Waiting jobs over time, means of {figures.BINS} equal bins, under {names}.",
         _inline(figures.queue(records), "queue"),
     )
 
 
 def _winners(comparison: Comparison) -> Iterator[Picture]:
     base = comparison.baseline
+    if len(comparison.labels) < 2:
+        return
     for kind, title, unit in (
-        ("size", "By size", "cores of the job"),
-        ("length", "By length", "runtime of the job"),
+        ("size", "By size", "cores"),
         ("user", "By user", ""),
+        ("length", "By length", "runtime"),
     ):
-        rows = [row for row in comparison.groups if row.kind == kind and row.baseline == base and row.ratio == row.ratio]
+        rows = [
+            row for row in comparison.groups if row.kind == kind and row.baseline == base and row.ratio == row.ratio
+        ]
         if rows:
             text = (
                 f"Mean wait of each group as a multiple of that under {base}, with 95 % intervals: left of 1 the group "
-                f"waits less than under {base}, right of 1 longer."
+                f"waits less than under {base}, right of 1 longer. "
+                f"{'The users with the most core-seconds. ' if kind == 'user' else ''}"
+                "An interval to the edge is wider than the picture: too few independent jobs to tell."
             )
             yield Picture(title, text, _inline(figures.groups(rows, comparison.labels, unit=unit), f"by-{kind}"))
+    best = sentences.best(comparison.metrics, "wait_mean")
+    pairs = [(label, base) for label in comparison.labels[1:]]
+    pairs += [(best, label) for label in comparison.labels[1:] if best not in (base, label)]
+    shares = [comparison.difference("wait", *pair) for pair in pairs]
+    text = "How many single jobs wait less, equally long and longer; " + "; ".join(
+        f"{it.policy} against {it.baseline}: {percent(it.better)}, {percent(it.same)}, {percent(it.worse)}"
+        for it in shares
+    )
+    yield Picture("Job by job", f"{text}.", _inline(figures.job_by_job(shares), "job-by-job"))
 
 
 def _clear_groups(comparison: Comparison) -> list[Any]:
@@ -148,7 +175,8 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What was read and how it was run: names and values."""
     workload = info.get("workload", {})
     if "jobs_read" in workload:
-        yield "Log", f"{workload.get('source', 'unknown')}: {number(workload['jobs_kept'])} of {number(workload['jobs_read'])} jobs"
+        jobs = f"{number(workload['jobs_kept'])} of {number(workload['jobs_read'])} jobs"
+        yield "Log", f"{workload.get('source', 'unknown')}: {jobs}"
         if "sha256" in workload:
             yield "SHA-256 of the log", str(workload["sha256"])
         fields = workload.get("cores_field") or {}
@@ -192,7 +220,11 @@ def _options(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Seed of the simulation", str(options["seed"])
     if "bound" in options:
         yield "Bound of the bounded slowdown", duration(float(options["bound"]))
-    cuts = [f"{name} {duration(float(options[key]))}" for key, name in (("warmup", "first"), ("cooldown", "last")) if options.get(key)]
+    cuts = [
+        f"{name} {duration(float(options[key]))}"
+        for key, name in (("warmup", "first"), ("cooldown", "last"))
+        if options.get(key)
+    ]
     yield "Cuts", f"jobs of the {' and the '.join(cuts)} are not counted" if cuts else "none: every job counts"
 
 
@@ -201,7 +233,11 @@ def _pairs(values: Mapping[str, Any], between: str = " = ") -> str:
 
 
 def _origin(origin: str) -> str:
-    known = {"given": "as given", "MaxProcs": "MaxProcs in the log's header", "MaxNodes": "MaxNodes in the log's header"}
+    known = {
+        "given": "as given",
+        "MaxProcs": "MaxProcs in the log's header",
+        "MaxNodes": "MaxNodes in the log's header",
+    }
     return known.get(origin, origin)
 
 
@@ -218,11 +254,17 @@ def _problems(workload: Mapping[str, Any]) -> Iterator[Found]:
         )
 
 
+def _prose(text: str) -> Markup:
+    """A sentence, escaped, with numbers kept beside their units and what is in brackets made quieter."""
+    together = re.sub(r"(\d) (?=(%|d|h|min|s|cores?|jobs?)(?![a-z]))", "\\1\u00a0", text)
+    return Markup(re.sub(r"\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(together))))
+
+
 def _signed(value: float, metric: str) -> str:
     """A difference with its sign, in the unit of the metric."""
     if value != value:
         return "-"
-    text = duration(value) if metric in ("wait", "response") else f"{value:.3g}"
+    text = duration(value) if metric in ("wait", "response") else f"{value:.3g}" if abs(value) < 1000 else number(value)
     return f"+{text}" if value > 0 else text
 
 

@@ -127,8 +127,8 @@ def _undecided(winner: str, against: Sequence[Difference]) -> Iterator[str]:
     if few:
         means = _listed([f"{it.baseline} ({duration(it.baseline_mean)})" for it in few])
         yield (
-            f"Against {means} on average, no interval can be trusted: the difference drifts so slowly that the log holds too "
-            "little independent evidence. Take it as what happened here, not as a rule."
+            f"Against {means} on average, no interval can be trusted: the difference drifts so slowly that the log "
+            "holds too little independent evidence. Take it as what happened here, not as a rule."
         )
 
 

@@ -13,7 +13,15 @@ import numpy as np
 from gridsim.model.time import NEVER
 from gridsim.record import Record
 
-__all__ = ["Promise", "fcfs_order_kept", "heads_delayed", "heads_kept_waiting", "promises_broken", "shadow_times", "work"]
+__all__ = [
+    "Promise",
+    "fcfs_order_kept",
+    "heads_delayed",
+    "heads_kept_waiting",
+    "promises_broken",
+    "shadow_times",
+    "work",
+]
 
 
 def work(record: Record) -> int:
@@ -49,7 +57,7 @@ def _head(record: Record, now: int) -> int | None:
 
 
 def heads_kept_waiting(record: Record) -> list[tuple[int, int]]:
-    """Instants (microseconds) after which the head of a first-come queue waits although its cores are free; job numbers.
+    """Instants (microseconds) after which the head of a first-come queue waits beside free cores, and its job number.
 
     Empty for FCFS and for everything that backfills with one reservation or more in first-come order.
     """
@@ -94,9 +102,7 @@ def heads_delayed(record: Record) -> list[Promise]:
     for _, head, shadow in shadow_times(record):
         best[head] = min(shadow, best.get(head, NEVER))
     numbers, start = record.workload.job, record.start_us
-    return [
-        Promise(int(numbers[row]), shadow, int(start[row])) for row, shadow in best.items() if start[row] > shadow
-    ]
+    return [Promise(int(numbers[row]), shadow, int(start[row])) for row, shadow in best.items() if start[row] > shadow]
 
 
 def promises_broken(record: Record, planned: Mapping[int, int]) -> list[Promise]:

@@ -267,7 +267,8 @@ class _Checks:
         yield Violation(kind, count, tuple(self.schedule.job[first].tolist()), when, text)
 
     def differ(self, one: IntArray, other: IntArray) -> Mask:
-        return np.abs(one - other) > self.tolerance
+        differs: Mask = np.abs(one - other) > self.tolerance
+        return differs
 
     # -- which jobs --------------------------------------------------------------------------------------------------
 
@@ -330,7 +331,9 @@ class _Checks:
         submit = self.schedule.submit
         if submit is not None:
             wrong = self.known & (submit < NEVER) & self.differ(submit, self.submit)
-            yield from self.found("wrong-submit", wrong, submit, lambda row: self._instead(submit[row], self.submit[row]))
+            yield from self.found(
+                "wrong-submit", wrong, submit, lambda row: self._instead(submit[row], self.submit[row])
+            )
         wait = self.schedule.wait
         if wait is not None:
             true = start - np.where(submit < NEVER, submit, self.submit) if submit is not None else start - self.submit
@@ -339,7 +342,8 @@ class _Checks:
             yield from self.found("wrong-wait", wrong, start, lambda row: self._instead(wait[row], true[row]))
         held = self.runtime if self.overrun == "extend" else np.minimum(self.runtime, self.estimate)
         cut = self.status == Status.cancelled
-        wrong = self.known & self.ran & np.where(cut, end - start > held + self.tolerance, self.differ(end - start, held))
+        odd = np.where(cut, end - start > held + self.tolerance, self.differ(end - start, held))
+        wrong = self.known & self.ran & odd
         yield from self.found("wrong-end", wrong, end, lambda row: self._instead(end[row], start[row] + held[row]))
         granted = self.schedule.granted
         if granted is not None:
@@ -365,7 +369,10 @@ class _Checks:
         if stated is not None:
             wrong = self.known & (stated >= 0) & (stated != self.request) & self.started
             yield from self.found(
-                "wrong-cores", wrong, self.schedule.start, lambda row: f"{stated[row]} instead of {self.request[row]} cores"
+                "wrong-cores",
+                wrong,
+                self.schedule.start,
+                lambda row: f"{stated[row]} instead of {self.request[row]} cores",
             )
         several = len(self.capacities) > 1 and self.schedule.cluster is not None
         cluster = self.schedule.cluster if several else None

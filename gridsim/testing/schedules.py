@@ -183,7 +183,7 @@ def _from_swf(text: str, path: Path) -> Schedule:
 
 def _swf_table(text: str, path: Path) -> Any:
     lines = text.splitlines()
-    rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and not line.lstrip().startswith(";")]
+    rows = [(number, line) for number, line in enumerate(lines, 1) if line.strip() and line.lstrip()[0] != ";"]
     if not rows:
         raise InputError("has no job; expected SWF lines of 18 fields", path=path)
     try:
@@ -290,7 +290,8 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
     submit, wait, runtime = times("submit"), times("wait"), times("runtime")
     start, end, status = times("start"), times("end"), numbers("status")
     if start is None:
-        assert submit is not None and wait is not None
+        assert submit is not None
+        assert wait is not None
         start, wait = _sum(submit, wait), None
     if end is None:
         assert runtime is not None
@@ -317,4 +318,5 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
 
 def _sum(one: IntArray, other: IntArray) -> IntArray:
     """Sum of two columns of times; `NEVER` where either is."""
-    return np.where((one >= NEVER) | (other >= NEVER), NEVER, np.where(one >= NEVER, 0, one) + np.where(other >= NEVER, 0, other))
+    known = (one < NEVER) & (other < NEVER)
+    return np.where(known, np.where(known, one, 0) + np.where(known, other, 0), NEVER)

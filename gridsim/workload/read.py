@@ -9,7 +9,8 @@ from pathlib import Path
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.swf import head, looks_like_swf, read_swf
+from gridsim.workload.formats.stream import head
+from gridsim.workload.formats.swf import looks_like_swf, read_swf
 
 __all__ = ["READERS", "Reader", "machine_cores", "read_workload"]
 

@@ -10,7 +10,8 @@ import pytest
 from gridsim.errors import InputError
 from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.swf import read_swf, write_swf
+from gridsim.workload.formats.swf import read_swf
+from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.transform.slice import Slice
 
 

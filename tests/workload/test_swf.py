@@ -18,8 +18,10 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import seconds
 from gridsim.model.workload import LABELS, Workload
 from gridsim.record import Record, Status
-from gridsim.workload.formats import swf
-from gridsim.workload.formats.swf import FIELDS, read_swf, write_swf
+from gridsim.workload.formats import stream, swf
+from gridsim.workload.formats.swf import read_swf
+from gridsim.workload.formats.swf_header import FIELDS
+from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.read import machine_cores, read_workload
 
 HEADER = "; Version: 2.2\n; MaxProcs: 8\n"
@@ -320,7 +322,7 @@ def test_line_numbers_hold_across_blocks(log, monkeypatch):
     lines = [line(job, submit=job) for job in range(1, 200)]
     lines[70], lines[150] = "broken", line(151, submit=151, runtime=0)
     whole_log = log(*lines)
-    monkeypatch.setattr(swf, "_BLOCK", 100)
+    monkeypatch.setattr(stream, "_BLOCK", 100)
     in_blocks = log(*lines)
     assert in_blocks.provenance == whole_log.provenance
     assert [entry["first_lines"] for entry in in_blocks.provenance["problems"]] == [[73], [153]]
@@ -348,7 +350,7 @@ def test_line_by_line_and_at_once_are_the_same(tmp_path_factory, lines, block):
     with pytest.MonkeyPatch.context() as patch:
         at_once = read_swf(path)
         patch.setattr(swf, "_fast", lambda block, first_line: None)
-        patch.setattr(swf, "_BLOCK", block)
+        patch.setattr(stream, "_BLOCK", block)
         one_by_one = read_swf(path)
     assert at_once.provenance == one_by_one.provenance
     assert_same(at_once, one_by_one)

@@ -10,7 +10,7 @@
   const CLASSES = { wait: [0, 600, 3600, 14400, 86400, Infinity] };
   const NAMES = { wait: ["none", "to 10 min", "to 1 h", "to 4 h", "to 1 day", "longer"] };
   const AXIS = 26;
-  const GAP = 18;
+  const GAP = 24;
 
   // ---- columns ----------------------------------------------------------------------------------------------------
 
@@ -285,7 +285,7 @@
       context.textAlign = "left";
       context.textBaseline = "alphabetic";
       context.font = "600 12px system-ui, sans-serif";
-      context.fillText(one.label, margin.left, top - 5);
+      context.fillText(one.label, margin.left, top - 7);
       context.font = "11px system-ui, sans-serif";
       context.textAlign = "right";
       context.textBaseline = "middle";

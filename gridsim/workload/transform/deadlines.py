@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray, whole
@@ -65,7 +64,8 @@ def requested_deadlines(
     # Whole ticks and the rest apart: the product with the numerator stays within 64 bits for any time of a log.
     ticks, rest = response // unit, response % unit
     shortened = ticks * share.numerator * whole(tick) + -(-(rest * share.numerator) // unit) * whole(tick)
-    return submit + np.maximum(runtime, shortened)
+    deadlines: IntArray = submit + np.maximum(runtime, shortened)
+    return deadlines
 
 
 def artificial_responses(estimate: IntArray, relaxation: float, floor: float = DAY) -> IntArray:
@@ -91,5 +91,6 @@ def artificial_responses(estimate: IntArray, relaxation: float, floor: float = D
     """
     factor = _exact(relaxation, "relaxation")
     whole_part, rest = estimate // factor.denominator, estimate % factor.denominator
-    relaxed: npt.NDArray[np.int64] = whole_part * factor.numerator + rest * factor.numerator // factor.denominator
-    return np.maximum(whole(floor), relaxed)
+    relaxed = whole_part * factor.numerator + rest * factor.numerator // factor.denominator
+    responses: IntArray = np.maximum(whole(floor), relaxed)
+    return responses

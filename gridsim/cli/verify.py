@@ -1,0 +1,60 @@
+"""``gridsim verify``: conformance cases, a row a case."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+from gridsim.errors import InputError
+
+__all__ = ["NAME", "SUMMARY", "add_arguments", "run"]
+
+NAME = "verify"
+SUMMARY = "run conformance cases"
+
+_SHOWN = 6
+"""Differences shown of a case."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="JSON case, or folder of them (searched to the bottom)"
+    )
+    parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check every case; 0 only when all pass."""
+    from gridsim.testing.conformance import check, family, read_cases  # numpy, kernels: not needed for --help
+
+    counts = {"passed": 0, "failed": 0, "unsupported": 0}
+    rows: list[dict[str, Any]] = []
+    for path, case in read_cases(args.paths):
+        try:
+            outcome = check(case)
+        except InputError as error:
+            raise InputError(str(error), path=path) from error
+        counts[outcome.status] += 1
+        name = str(case.get("name") or case.get("id") or path.stem)
+        if args.json:
+            rows.append({"path": str(path), "family": family(case), "name": name, **outcome.to_json()})
+            continue
+        print(f"{outcome.status:<11}  {family(case):<18}  {name:<34}  {outcome.summary}", end="")
+        first, *others = outcome.messages or ("",)
+        if outcome.status == "failed":
+            others = [first, *others]
+            print()
+            for message in others[:_SHOWN]:
+                print(f"    {message}")
+            if len(others) > _SHOWN:
+                print(f"    … and {len(others) - _SHOWN} more")
+        else:
+            more = f" (and {len(others)} more)" if others else ""
+            print(f"; {first}{more}" if first else "")
+    if args.json:
+        print(json.dumps({"cases": rows, **counts}, indent=1))
+    else:
+        print(f"{counts['passed']} passed, {counts['failed']} failed, {counts['unsupported']} unsupported")
+    return 0 if counts["passed"] and not counts["failed"] and not counts["unsupported"] else 1

@@ -1,0 +1,113 @@
+"""Which family and kind a case is of, who checks it, and how cases are read from files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from gridsim.errors import InputError
+from gridsim.testing.conformance import deadline, grid, moldable
+from gridsim.testing.conformance.outcome import Outcome, Unsupported
+
+__all__ = ["FAMILIES", "WORDS", "check", "family", "read_cases"]
+
+WORDS: Mapping[str, Mapping[str, str]] = {
+    "deadline-admission": deadline.WORDS,
+    "moldable": moldable.WORDS,
+    "grid-dag": grid.WORDS,
+}
+"""Each family's words and gridsim's for the same things: the one table of them."""
+
+_Check = Callable[[Mapping[str, Any]], Outcome]
+
+FAMILIES: Mapping[str, Mapping[str, _Check | None]] = {
+    "deadline-admission": {
+        "schedule": deadline.check_schedule,
+        "deadline_assignment": deadline.check_deadline_assignment,
+        "charges": None,
+        "load_expansion": None,
+    },
+    "moldable": {
+        "schedule": moldable.check_schedule,
+        "lublin": moldable.check_lublin,
+        **dict.fromkeys(("speedup", "range", "choices", "partition", "limits", "profile", "table")),
+    },
+    "grid-dag": {"schedule": grid.check_schedule, "metrics": None},
+}
+"""Kinds of cases in each family, and who checks them; None where this version cannot."""
+
+
+def family(case: Mapping[str, Any]) -> str:
+    """Family of a case, by its kind and, where families share one, by how it words its platform."""
+    kind = case.get("kind")
+    platform = case.get("platform")
+    words = platform if isinstance(platform, Mapping) else {}
+    if kind == "schedule":
+        if "processors" in words:
+            return "moldable"
+        return "grid-dag" if {"router", "children", "cluster"} & set(words) else "deadline-admission"
+    return next((name for name, kinds in FAMILIES.items() if kind in kinds), "unknown")
+
+
+def check(case: Mapping[str, Any]) -> Outcome:
+    """Whether gridsim does what a case says.
+
+    Parameters
+    ----------
+    case : mapping
+        The parsed JSON.
+
+    Returns
+    -------
+    Outcome
+        ``passed`` only when everything that the case expects was compared and agrees.
+
+    Raises
+    ------
+    InputError
+        When the case is malformed, naming the field.
+    """
+    name, kind = family(case), case.get("kind")
+    checks = FAMILIES.get(name, {}).get(str(kind))
+    if checks is None:
+        return Outcome.cannot(f"kind '{kind}' is not supported" if name != "unknown" else f"unknown kind '{kind}'")
+    try:
+        return checks(case)
+    except Unsupported as reason:
+        return Outcome.cannot(f"not supported: {reason}")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"is no well-formed case of {name}: {type(error).__name__}: {error}") from error
+
+
+def read_cases(paths: Iterable[str | Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Cases of files, and of all ``*.json`` below folders, in order of their names.
+
+    Raises
+    ------
+    InputError
+        For a path that is not there, a folder without cases, and a file that is no case, naming file and line.
+    """
+    for path in map(Path, paths):
+        if not path.exists():
+            raise InputError("no such file or folder; expected a JSON case or a folder of them", path=path)
+        files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
+        if not files:
+            raise InputError("holds no *.json; expected conformance cases", path=path)
+        for file in files:
+            yield file, _read(file)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        case = json.loads(path.read_bytes())
+    except json.JSONDecodeError as error:
+        raise InputError(f"is no JSON: {error.msg} (column {error.colno})", path=path, line=error.lineno) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is no JSON: not UTF-8 text", path=path, line=1) from error
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", path=path) from error
+    if not isinstance(case, dict) or not isinstance(case.get("kind"), str):
+        raise InputError("is no conformance case; expected an object with a 'kind'", path=path, line=1, field="kind")
+    return case

@@ -1,0 +1,150 @@
+"""Cases of deadline admission: FCFS, EASY, conservative, and deadlines from an EASY run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gridsim.model.time import MICROSECOND, whole
+from gridsim.model.workload import Workload
+from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
+from gridsim.testing.conformance.running import entry, known_only, rigid_workload, rows_of, run
+from gridsim.workload.transform.deadlines import artificial_responses, requested_deadlines
+
+__all__ = ["WORDS", "check_deadline_assignment", "check_schedule"]
+
+WORDS = {"id": "job", "status": "status", "start": "start", "end": "end", "cores": "cores"}
+"""The family's words for columns that gridsim produces."""
+
+PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
+_POLICIES = {
+    "fcfs": ("overrun", "instant", "tick"),
+    "easy": ("overrun", "instant", "tick"),
+    "conservative": ("overrun", "instant", "tick", "compress"),
+}
+"""Algorithms that gridsim has, with the parameters that a run may give."""
+
+
+def _jobs(case: Mapping[str, Any]) -> tuple[Workload, int]:
+    cores = entry(entry(case, "platform", dict, ""), "cores", int, "platform")
+    # Run times and estimates below 1 s count as 1 s (decision D1 of the family).
+    return rigid_workload(entry(case, "jobs", list, ""), cores="cores", machine=cores, least=1), cores
+
+
+def check_schedule(case: Mapping[str, Any]) -> Outcome:
+    """Every run of a case of kind ``schedule``."""
+    known_only(case, (*PROSE, "platform", "jobs", "runs"), "the case holds")
+    workload, cores = _jobs(case)
+    runs = entry(case, "runs", list, "")
+    return Outcome.of([_run(spec, f"runs[{index}]", workload, cores) for index, spec in enumerate(runs)])
+
+
+def _run(spec: Mapping[str, Any], where: str, workload: Workload, cores: int) -> Run:
+    name = entry(spec, "algorithm", str, where)
+    parameters = entry(spec, "parameters", dict, where)
+    expected = entry(spec, "expected", dict, where)
+    try:
+        if name not in _POLICIES:
+            raise Unsupported("this version has no such algorithm")
+        known_only(spec, ("algorithm", "parameters", "expected"), "the run holds")
+        known_only(parameters, _POLICIES[name], "parameter")
+        known_only(expected, ("jobs", "timeline"), "nothing compares expected")
+        options = {key: value for key, value in parameters.items() if key != "compress"}
+        policy = f"conservative?compress={parameters.get('compress', 'planned')}" if name == "conservative" else name
+        record, plans = run(workload, cores, policy, **options)
+    except Unsupported as reason:
+        return Run(name, "unsupported", (str(reason),))
+    comparison = Comparison()
+    _compare_jobs(comparison, rows_of(record), expected.get("jobs", ()), f"{where}.expected.jobs")
+    _compare_plans(comparison, plans, expected.get("timeline", ()))
+    label = "-".join([name, *(str(value) for key, value in parameters.items() if key != "overrun" or value != "kill")])
+    return comparison.verdict(label)
+
+
+def _compare_jobs(
+    comparison: Comparison, rows: Mapping[int, Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]], where: str
+) -> None:
+    for index, job in enumerate(jobs):
+        number = entry(job, "id", int, f"{where}[{index}]")
+        row = rows.get(number)
+        if row is None:
+            comparison.equal(f"job {number}", "not among the jobs", "there")
+            continue
+        for word, value in job.items():
+            if word in WORDS:
+                comparison.equal(f"job {number}: {word}", row[WORDS[word]], value)
+            else:
+                comparison.cannot(word)
+
+
+def _compare_plans(
+    comparison: Comparison, plans: Mapping[int, Mapping[int, int]], timeline: Sequence[Mapping[str, Any]]
+) -> None:
+    """Plans after each instant; the texts of events are informative and not compared."""
+    for moment in timeline:
+        if "plan" not in moment:
+            continue
+        if not plans:
+            comparison.cannot("plan")
+            continue
+        now, plan = moment["time"], plans.get(whole(moment["time"]))
+        expected = {job: whole(start) for job, start in moment["plan"].items()}
+        found = None if plan is None else {str(job): start for job, start in plan.items()}
+        comparison.equal(f"plan after {now} s (microseconds)", found, expected)
+
+
+def check_deadline_assignment(case: Mapping[str, Any]) -> Outcome:
+    """The EASY schedule of a case, the deadlines made from it, and artificial responses."""
+    known_only(case, (*PROSE, "platform", "jobs", "easy", "expected", "relaxation"), "the case holds")
+    workload, cores = _jobs(case)
+    record, _ = run(workload, cores, "easy")
+    runs = [_easy(record, entry(case, "easy", list, "", []))] if "easy" in case else []
+    response = record.end_us - workload.submit
+    for index, part in enumerate(entry(case, "expected", list, "", [])):
+        stringency = entry(part, "stringency", (int, float), f"expected[{index}]")
+        deadlines = requested_deadlines(workload.submit, workload.runtime, response, stringency)
+        runs.append(_deadlines(part, dict(zip(workload.job.tolist(), deadlines.tolist(), strict=True)), stringency))
+    if "relaxation" in case:
+        runs.append(_relaxation(entry(case, "relaxation", list, "")))
+    return Outcome.of(runs)
+
+
+def _easy(record: Any, jobs: Sequence[Mapping[str, Any]]) -> Run:
+    comparison = Comparison()
+    rows = rows_of(record)
+    submits = dict(zip(record.workload.job.tolist(), record.workload.submit.tolist(), strict=True))
+    for job in jobs:
+        for word, value in job.items():
+            number = job["id"]
+            if word == "response":
+                found = whole(rows[number]["end"]) - submits[number]
+                comparison.equal(f"job {number}: response (microseconds)", found, whole(value))
+            elif word in WORDS:
+                comparison.equal(f"job {number}: {word}", rows[number][WORDS[word]], value)
+            else:
+                comparison.cannot(word)
+    return comparison.verdict("easy")
+
+
+def _deadlines(part: Mapping[str, Any], deadlines: Mapping[int, int], stringency: float) -> Run:
+    comparison = Comparison()
+    for name in part:
+        if name not in ("stringency", "deadlines"):
+            comparison.cannot(name)
+    for job in part.get("deadlines", ()):
+        found = deadlines[job["id"]] / MICROSECOND
+        comparison.equal(f"job {job['id']}: deadline", found, job["deadline"])
+    return comparison.verdict(f"stringency {stringency}")
+
+
+def _relaxation(rows: Sequence[Mapping[str, Any]]) -> Run:
+    comparison = Comparison()
+    for index, row in enumerate(rows):
+        for name in row:
+            if name not in ("R", "floor", "estimate", "artificial_response"):
+                comparison.cannot(name)
+        found = artificial_responses(whole(np.array([row["estimate"]])), row["R"], row["floor"])[0] / MICROSECOND
+        comparison.equal(f"relaxation[{index}]: artificial_response", float(found), row["artificial_response"])
+    return comparison.verdict("relaxation")

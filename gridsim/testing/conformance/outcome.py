@@ -1,0 +1,115 @@
+"""What became of a case: its runs, each passed, failed or unsupported, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+__all__ = ["Comparison", "Outcome", "Run", "Unsupported"]
+
+Status = Literal["passed", "failed", "unsupported"]
+
+
+class Unsupported(Exception):  # noqa: N818 (no failure: an answer)
+    """This version of gridsim cannot do, or cannot compare, what a case asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run, or one part that is compared by itself, of a case."""
+
+    name: str
+    status: Status
+    messages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Verdict on a case.
+
+    Attributes
+    ----------
+    status : {"passed", "failed", "unsupported"}
+        Failed when any run fails; passed when there are runs and all pass; unsupported otherwise.
+    messages : tuple of str
+        Differences, or what is not supported.
+    passed, failed, unsupported : int
+        Runs of each kind.
+    """
+
+    status: Status
+    messages: tuple[str, ...] = ()
+    passed: int = 0
+    failed: int = 0
+    unsupported: int = 0
+
+    @classmethod
+    def of(cls, runs: Sequence[Run]) -> Outcome:
+        """Verdict from the verdicts on its runs."""
+        counts = {status: sum(run.status == status for run in runs) for status in ("passed", "failed", "unsupported")}
+        status: Status = "unsupported"
+        if counts["failed"]:
+            status = "failed"
+        elif runs and counts["passed"] == len(runs):
+            status = "passed"
+        told = [run for run in runs if run.status == status] if status != "passed" else []
+        messages = tuple(f"{run.name}: {message}" for run in told for message in run.messages)
+        return cls(status, messages if runs else ("holds nothing to run",), **counts)
+
+    @classmethod
+    def cannot(cls, reason: str) -> Outcome:
+        """Verdict on a case of which nothing can be run."""
+        return cls("unsupported", (reason,), unsupported=1)
+
+    @property
+    def summary(self) -> str:
+        """The verdict in a few words."""
+        total = self.passed + self.failed + self.unsupported
+        return f"{self.passed} of {total} run{'' if total == 1 else 's'} pass{'es' if total == 1 else ''}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The verdict in JSON's types."""
+        return {
+            "status": self.status,
+            "runs": {"passed": self.passed, "failed": self.failed, "unsupported": self.unsupported},
+            "messages": list(self.messages),
+        }
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Collects differences between what a run expects and what was found, and fields that cannot be compared."""
+
+    differences: list[str] = field(default_factory=list)
+    missing: dict[str, None] = field(default_factory=dict)
+    compared: int = 0
+
+    def equal(self, where: str, found: Any, expected: Any) -> None:
+        """Compare exactly; None is "none"."""
+        self.compared += 1
+        if found != expected:
+            self.differences.append(f"{where} is {found}, expected {expected}")
+
+    def near(self, where: str, found: Any, expected: Any, tolerance: float) -> None:
+        """Compare numbers, equal when they differ by at most *tolerance*."""
+        self.compared += 1
+        if found is None or expected is None:
+            agree = found is expected
+        else:
+            agree = abs(found - expected) <= tolerance
+        if not agree:
+            self.differences.append(f"{where} is {found}, expected {expected} within {tolerance:g}")
+
+    def cannot(self, what: str) -> None:
+        """Note an expected field that gridsim does not produce."""
+        self.missing[what] = None
+
+    def verdict(self, name: str) -> Run:
+        """Failed if anything differs, unsupported if anything could not be compared, else passed."""
+        if self.differences:
+            return Run(name, "failed", tuple(self.differences))
+        if self.missing:
+            count = f"{self.compared} values agree; " if self.compared else ""
+            return Run(name, "unsupported", (f"{count}not produced: {', '.join(self.missing)}",))
+        return Run(name, "passed")

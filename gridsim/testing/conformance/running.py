@@ -1,0 +1,136 @@
+"""Running the jobs of a case: job objects to a workload, plans as they stand after each instant."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gridsim.errors import InputError
+from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER
+from gridsim.model.workload import Workload
+from gridsim.record import Record, Status
+from gridsim.testing.conformance.outcome import Unsupported
+
+__all__ = ["entry", "known_only", "rigid_workload", "rows_of", "run"]
+
+_REQUIRED = object()
+
+
+def entry(of: Mapping[str, Any], name: str, kind: type | tuple[type, ...], where: str, default: Any = _REQUIRED) -> Any:
+    """A field of a case, of the type that it must have.
+
+    Raises
+    ------
+    InputError
+        Naming the field.
+    """
+    path = f"{where}.{name}" if where else name
+    if name not in of:
+        if default is not _REQUIRED:
+            return default
+        raise InputError("is not there", field=path)
+    value = of[name]
+    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise InputError(f"is {value!r}; expected {wanted}", field=path)
+    return value
+
+
+def known_only(of: Mapping[str, Any], known: Sequence[str], what: str) -> None:
+    """Raise `Unsupported` for a field that nobody looks at: it may hold something to compare, or change the run."""
+    for name in of:
+        if name not in known:
+            raise Unsupported(f"{what} '{name}'")
+
+
+def rigid_workload(jobs: Sequence[Mapping[str, Any]], *, cores: str, machine: int, least: float = 0) -> Workload:
+    """Workload of job objects; equal submits in order of their ids.
+
+    Parameters
+    ----------
+    cores : str
+        The family's word for cores.
+    machine : int
+        Cores of the machine: wider jobs are input errors.
+    least : float
+        Runtimes and estimates below this many seconds count as this many.
+    """
+    number = (int, float)
+    for index, job in enumerate(jobs):
+        where = f"jobs[{index}]"
+        entry(job, "id", int, where)
+        for name in ("submit", "runtime", "estimate"):
+            entry(job, name, number, where)
+        if entry(job, cores, int, where) > machine:
+            raise InputError(f"job {job['id']} is wider than the machine ({machine})", field=f"{where}.{cores}")
+    ordered = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
+    deadlines = [float("inf") if job.get("deadline") is None else job["deadline"] for job in ordered]
+    return Workload.from_columns(
+        job=[job["id"] for job in ordered],
+        submit=[job["submit"] for job in ordered],
+        runtime=[max(job["runtime"], least) for job in ordered],
+        estimate=[max(job["estimate"], least) for job in ordered],
+        cores=[job[cores] for job in ordered],
+        deadline=deadlines,
+    )
+
+
+class _Watched:
+    """A scheduler that writes its plan down after each decision."""
+
+    def __init__(self, scheduler: Any, plans: dict[int, dict[int, int]]) -> None:
+        self._scheduler, self._plans = scheduler, plans
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Watched:
+        return _Watched(copy.deepcopy(self._scheduler, memo), self._plans)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scheduler, name)
+
+    def __repr__(self) -> str:
+        return repr(self._scheduler)
+
+    def dispatch(self, now: int) -> Any:
+        started = self._scheduler.dispatch(now)
+        if hasattr(self._scheduler, "plan"):
+            self._plans[now] = self._scheduler.plan.starts()
+        return started
+
+
+def run(workload: Workload, cores: int, policy: str, **options: Any) -> tuple[Record, dict[int, dict[int, int]]]:
+    """Record of a policy, and the planned start of each waiting job after each instant (none for plan-less policies).
+
+    All whole microseconds; jobs by number.
+    """
+    from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
+    from gridsim.simulation import simulate
+
+    plans: dict[int, dict[int, int]] = {}
+    watched = _Watched(make_policy(policy), plans)
+    record = simulate(workload, platform=Platform.single(cores), policy=watched, **options).record
+    numbers = workload.job.tolist()
+    by_number = {now: {numbers[row]: start for row, start in plan.items()} for now, plan in plans.items()}
+    return record, by_number
+
+
+def rows_of(record: Record) -> dict[int, dict[str, Any]]:
+    """Outcome of each job by its number, in gridsim's words: start and end in seconds (None: did not run), status."""
+
+    def second(instant: int) -> int | float | None:
+        if instant >= NEVER:
+            return None
+        return instant // 1_000_000 if instant % 1_000_000 == 0 else instant / 1e6
+
+    columns = (
+        record.workload.job.tolist(),
+        record.start_us.tolist(),
+        record.end_us.tolist(),
+        record.status.tolist(),
+        record.workload.cores.tolist(),
+    )
+    return {
+        job: {"job": job, "start": second(start), "end": second(end), "status": Status(status).name, "cores": cores}
+        for job, start, end, status, cores in zip(*columns, strict=True)
+    }

@@ -1,0 +1,112 @@
+"""Files of lines, whichever way they are compressed: blocks of whole lines, a checksum, a clear word about damage."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import lzma
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from gridsim.errors import InputError
+
+__all__ = ["Digesting", "blocks", "head", "opened"]
+
+_BLOCK = 1 << 20
+"""Bytes parsed at once."""
+
+_LONGEST_LINE = 1 << 20
+
+_DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError)
+
+
+class Digesting(io.RawIOBase):
+    """A file that keeps a checksum of every byte taken from it, so that a pipe can be read too."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._digest = file, hashlib.sha256()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(len(buffer))
+        self._digest.update(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def hexdigest(self) -> str:
+        """Sha256 of the whole file."""
+        while rest := self._file.read(_BLOCK):
+            self._digest.update(rest)
+        return self._digest.hexdigest()
+
+
+def _file(path: str | os.PathLike[str]) -> IO[bytes]:
+    try:
+        return Path(path).open("rb", buffering=0)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror}); expected a log file", path=path) from error
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], Digesting]]:
+    """Contents of a file as plain bytes, whichever way it is compressed, and its running checksum."""
+    if Path(path).is_dir():
+        raise InputError("is a folder; expected a log file", path=path)
+    with _file(path) as file:
+        digesting = Digesting(file)
+        stream = io.BufferedReader(digesting, 1 << 16)
+        magic = stream.peek(6)[:6]
+        if not magic:
+            raise InputError("is empty; expected an SWF log", path=path)
+        if magic.startswith(b"\x1f\x8b"):
+            with gzip.GzipFile(fileobj=stream) as contents:
+                yield contents, digesting  # type: ignore[misc]
+        elif magic.startswith(b"\xfd7zXZ\x00"):
+            with lzma.LZMAFile(stream) as contents:
+                yield contents, digesting
+        else:
+            yield stream, digesting
+
+
+def head(path: str | os.PathLike[str], size: int = 4096) -> bytes:
+    """First bytes of a file, decompressed; fewer where it is damaged."""
+    with opened(path) as (stream, _):
+        try:
+            return stream.read(size)
+        except _DAMAGED:
+            return b""
+
+
+def blocks(stream: IO[bytes], path: object) -> Iterator[tuple[int, bytes]]:
+    """Blocks of whole lines, each with the number of its first line."""
+    line, rest = 1, b""
+    while True:
+        try:
+            data = stream.read(_BLOCK)
+        except _DAMAGED as error:
+            line += rest.count(b"\n")
+            raise InputError(
+                f"the compressed data is cut short or damaged ({error}); expected more lines, fetch the file again",
+                path=path,
+                line=line,
+            ) from error
+        if b"\0" in data:
+            line += (rest + data[: data.index(b"\0")]).count(b"\n")
+            raise InputError("holds a NUL byte: a binary file, expected text (SWF)", path=path, line=line)
+        text = rest + data
+        cut = text.rfind(b"\n") + 1 if data else len(text)
+        if cut:
+            yield line, text[:cut]
+            line += text.count(b"\n", 0, cut)
+        rest = text[cut:]
+        if len(rest) > _LONGEST_LINE:
+            raise InputError("a line of more than 1 MiB; expected lines of 18 fields (SWF)", path=path, line=line)
+        if not data:
+            return
