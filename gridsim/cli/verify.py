@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import textwrap
 from typing import Any
 
 from gridsim.errors import InputError
@@ -15,6 +16,9 @@ SUMMARY = "run conformance cases"
 
 _SHOWN = 6
 """Differences shown of a case."""
+
+_WIDTH = 120
+"""Letters shown of what is not supported."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
                 print(f"    … and {len(others) - _SHOWN} more")
         else:
             more = f" (and {len(others)} more)" if others else ""
-            print(f"; {first}{more}" if first else "")
+            print(f"; {textwrap.shorten(first, _WIDTH, placeholder=' …')}{more}" if first else "")
     if args.json:
         print(json.dumps({"cases": rows, **counts}, indent=1))
     else:

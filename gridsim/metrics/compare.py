@@ -26,7 +26,7 @@ difference; with a large one it is much the sharper, because in a log the differ
 congestion that both policies meet, and the ratio does not. The interval of the mean difference is that of its own
 block means, and allows for other congestion than this log's; it can be very wide when a policy cannot keep up with
 the load, as its waits then grow with the length of the log. Where the interval of the ratio leaves out 1, that of the
-difference ends at 0.
+difference does not cross 0.
 
 *What was checked* (tests/metrics/test_compare.py): on autoregressive differences of known mean the 95 % interval
 covers it in at least 90 % of the series, where the interval that counts jobs covers 10 to 40 %; without a difference

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import networkx as nx
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = ["Job", "Task"]
 
@@ -49,6 +51,8 @@ class Job:
     @property
     def graph(self) -> nx.DiGraph[int]:
         """The job as a networkx graph, built when asked for: nodes are task indices with their `Task` as ``task``."""
+        import networkx as nx  # 11 MB and a tenth of a second that no rigid log needs
+
         graph: nx.DiGraph[int] = nx.DiGraph()
         graph.add_nodes_from((index, {"task": task}) for index, task in enumerate(self.tasks))
         graph.add_edges_from(self.edges)

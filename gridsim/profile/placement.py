@@ -44,7 +44,8 @@ class Placement(NamedTuple):
 def place(record: Record) -> Placement:
     """Cores that each job of *record* would hold, were they handed out in order of start.
 
-    A job takes the first contiguous hole that is wide enough, else the lowest free cores in pieces. Jobs hold
+    A job takes the lowest cores of the first contiguous hole that is wide enough, else the widest hole there is and
+    so on for the rest: as few pieces as possible. Jobs hold
     their cores over ``[start, end)``, so ends come before starts of the same instant; jobs that did not run, or
     ran for no time, hold none.
 
@@ -99,8 +100,8 @@ def _place(start: Any, end: Any, cores: Any, starts: Any, ends: Any, machine: in
             return first, count, low, size, job, free
         free -= need
         first[job] = used
-        hole = _wide_enough(hole_low, hole_high, holes, need)
         while need > 0:
+            hole = _wide_enough(hole_low, hole_high, holes, need)
             if used == len(low):
                 low, size = _doubled(low), _doubled(size)
             taken = min(need, hole_high[hole] - hole_low[hole])
@@ -116,11 +117,15 @@ def _place(start: Any, end: Any, cores: Any, starts: Any, ends: Any, machine: in
 
 @njit(cache=True)
 def _wide_enough(hole_low: Any, hole_high: Any, holes: int, need: int) -> int:
-    """First hole of at least *need* cores, else the first hole of all."""
+    """First hole of at least *need* cores, else the widest, the first of equals."""
+    widest, width = 0, 0
     for hole in range(holes):
-        if hole_high[hole] - hole_low[hole] >= need:
+        size = hole_high[hole] - hole_low[hole]
+        if size >= need:
             return hole
-    return 0
+        if size > width:
+            widest, width = hole, size
+    return widest
 
 
 @njit(cache=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -234,8 +235,8 @@ def test_holm_by_hand() -> None:
 
 
 def test_only_jobs_that_ran_under_both_and_were_kept_are_paired() -> None:
-    jobs = [{"submit": t, "start": t + 1, "end": t + 2} for t in range(4)]
-    refused: list[dict[str, int | None]] = [{**jobs[0], "start": None, "end": None, "runtime": 1}, *jobs[1:]]
+    jobs: list[dict[str, Any]] = [{"submit": t, "start": t + 1, "end": t + 2} for t in range(4)]
+    refused: list[dict[str, Any]] = [{**jobs[0], "start": None, "end": None, "runtime": 1}, *jobs[1:]]
     records = {"a": Record.from_rows(jobs), "b": Record.from_rows(refused)}
     assert paired(records)[0].jobs == 3
     assert paired(records, rows=np.array([True, True, False, False]))[0].jobs == 1

@@ -54,15 +54,17 @@ def test_a_job_takes_the_first_hole_that_is_wide_enough() -> None:
     assert placement.cores(2).tolist() == [3, 4, 5]
 
 
-def test_a_job_that_fits_no_hole_takes_the_lowest_cores_in_pieces() -> None:
+def test_a_job_that_fits_no_hole_takes_the_widest_ones() -> None:
     rows = [
-        {"submit": 0, "start": 0, "end": 5, "cores": 2},
+        {"submit": 0, "start": 0, "end": 5, "cores": 1},
         {"submit": 0, "start": 0, "end": 9, "cores": 1},
-        {"submit": 0, "start": 5, "end": 9, "cores": 3},
+        {"submit": 0, "start": 5, "end": 9, "cores": 4},
     ]
+    placement = place(Record.from_rows(rows, cores=6))
+    assert placement.cores(2).tolist() == [2, 3, 4, 5]
     placement = place(Record.from_rows(rows, cores=5))
-    assert placement.cores(2).tolist() == [0, 1, 3]
-    assert placement.size[placement.offset[2] : placement.offset[3]].tolist() == [2, 1]
+    assert placement.cores(2).tolist() == [0, 2, 3, 4]
+    assert placement.size[placement.offset[2] : placement.offset[3]].tolist() == [3, 1]
 
 
 def test_ends_come_before_starts_of_the_same_instant() -> None:

@@ -4,9 +4,9 @@
   "use strict";
 
   const ONE_BY_ONE = 4000; // pieces drawn as rectangles of their own
-  const ADDED_UP = 40000; // pieces added up afresh for a frame; beyond, the bins are stretched
+  const ADDED_UP = 60000; // pieces added up afresh for a frame, all panels together; beyond, the bins are stretched
   const BLOCK = 512; // pieces that share one entry of the index of ends
-  const BINS = 4096; // bins of time over the whole log
+  const BINS = 8192; // bins of time over the whole log
   const CLASSES = { wait: [0, 600, 3600, 14400, 86400, Infinity] };
   const NAMES = { wait: ["none", "to 10 min", "to 1 h", "to 4 h", "to 1 day", "longer"] };
   const AXIS = 26;
@@ -303,7 +303,7 @@
       context.beginPath();
       context.rect(margin.left, top, wide, high);
       context.clip();
-      const list = visible(one, view.from, view.to, ADDED_UP);
+      const list = visible(one, view.from, view.to, ADDED_UP / panels().length);
       api.lastVisited += list ? list.length : 0;
       if (!list) stretch(context, one, mode, top, wide, high);
       else if (list.length > ONE_BY_ONE) {

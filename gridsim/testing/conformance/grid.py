@@ -32,7 +32,7 @@ WORDS = {
 
 PROSE = ("id", "kind", "title", "note")
 _ORDERINGS = {"fifo-job": "fifo", "fifo-task": "fifo"}
-"""Policies by the ordering that they are for jobs of one task: ready is arrival, so both are first come, first served."""
+"""Policies by the ordering that they are for jobs of one task: ready at their arrival, so both are first come first."""
 
 _RULES = {"strict": "strict", "first-fit": "first-fit", "easy": "easy"}
 _OPTIONS = (

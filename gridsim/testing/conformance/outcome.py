@@ -11,7 +11,7 @@ __all__ = ["Comparison", "Outcome", "Run", "Unsupported"]
 Status = Literal["passed", "failed", "unsupported"]
 
 
-class Unsupported(Exception):  # noqa: N818 (no failure: an answer)
+class Unsupported(Exception):
     """This version of gridsim cannot do, or cannot compare, what a case asks for."""
 
 

@@ -1,0 +1,220 @@
+"""Directives that write what the program says of itself: verbs, policies, metrics, damaged lines, violations.
+
+Nothing that can be asked of the program is written by hand in the pages.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+
+from gridsim import registry
+from gridsim.cli.list import KINDS as LISTED
+from gridsim.metrics.summary import METRICS
+from gridsim.policy.presets import PRESETS
+from gridsim.testing.invariants import KINDS as VIOLATIONS
+from gridsim.testing.schedules import ALIASES
+from gridsim.workload.problems import KINDS as PROBLEMS
+from gridsim.workload.problems import RULES, option
+
+_MARKED = re.compile(r"``(.+?)``|`(.+?)`|\*\*(.+?)\*\*|\*(\S.*?)\*")
+
+
+def inline(text: str) -> list[nodes.Node]:
+    """Text of a docstring or help line: backticks and asterisks as they mean."""
+    found: list[nodes.Node] = []
+    last = 0
+    for match in _MARKED.finditer(text):
+        found.append(nodes.Text(text[last : match.start()]))
+        double, single, strong, emphasis = match.groups()
+        if double or single:
+            found.append(nodes.literal(text=double or single))
+        else:
+            found.append(nodes.strong(text=strong) if strong else nodes.emphasis(text=emphasis))
+        last = match.end()
+    return [*found, nodes.Text(text[last:])]
+
+
+def paragraph(text: str) -> nodes.paragraph:
+    """One paragraph."""
+    return nodes.paragraph("", "", *inline(text))
+
+
+def definitions(rows: Iterable[tuple[str, Sequence[str]]]) -> nodes.definition_list:
+    """Terms, each with paragraphs that define it."""
+    found = nodes.definition_list()
+    for term, texts in rows:
+        body = nodes.definition("", *(paragraph(text) for text in texts if text))
+        found += nodes.definition_list_item("", nodes.term("", "", *inline(term)), body)
+    return found
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence[int]) -> nodes.table:
+    """Rows of cells below a header."""
+    group = nodes.tgroup("", *(nodes.colspec(colwidth=width) for width in widths), cols=len(widths))
+    group += nodes.thead("", _row(header))
+    group += nodes.tbody("", *(_row(row) for row in rows))
+    return nodes.table("", group)
+
+
+def _row(cells: Sequence[str]) -> nodes.row:
+    return nodes.row("", *(nodes.entry("", paragraph(cell)) for cell in cells))
+
+
+# -- what the program says of itself -----------------------------------------------------------------------------------
+
+
+def problems() -> Iterator[nodes.Node]:
+    """Damaged or impossible lines, each with its rules."""
+    for kind in PROBLEMS.values():
+        rules = ", ".join(f"`{rule}`" for rule in kind.rules)
+        repair = f" `repair`: {kind.repair}." if kind.repair else ""
+        yield definitions(
+            [(f"`{option(kind.name)}`", [kind.meaning, f"Rules: {rules}; default `{kind.default}`.{repair}"])]
+        )
+
+
+def rules() -> Iterator[nodes.Node]:
+    """What each rule does."""
+    yield table(("rule", "what it does"), ((f"`{name}`", text) for name, text in RULES.items()), (15, 85))
+
+
+def metrics() -> Iterator[nodes.Node]:
+    """Every number of ``metrics.json``."""
+    rows = ((f"`{name}`", it.unit, it.better or "", it.description) for name, it in METRICS.items())
+    yield table(("name", "unit", "better", "what it is"), rows, (28, 12, 10, 50))
+
+
+def violations() -> Iterator[nodes.Node]:
+    """Every kind of violation that ``validate`` finds."""
+    yield table(("kind", "what it means"), ((f"`{name}`", text) for name, text in VIOLATIONS.items()), (25, 75))
+
+
+def columns() -> Iterator[nodes.Node]:
+    """Names that a column of another program's schedule may have."""
+    rows = ((f"`{name}`", ", ".join(f"`{alias}`" for alias in aliases)) for name, aliases in ALIASES.items())
+    yield table(("column", "names that are understood"), rows, (15, 85))
+
+
+def presets() -> Iterator[nodes.Node]:
+    """Named compositions."""
+    rows = ((f"`{name}`", [_sourced(it.summary, it.source), f"`{it.spec}`"]) for name, it in PRESETS.items())
+    yield definitions(rows)
+
+
+def registered(kind: str) -> Iterator[nodes.Node]:
+    """Classes of a kind, with their parameters."""
+    yield definitions(_entry(row) for row in registry.describe(kind))
+
+
+def _entry(row: dict[str, Any]) -> tuple[str, list[str]]:
+    term = ", ".join(f"`{name}`" for name in (row["name"], *row["aliases"]))
+    values = ", ".join(f"`{name}={_shown(value)}`" for name, value in row["parameters"].items())
+    return term, [_sourced(row["summary"], row["source"]), f"Parameters: {values}." if values else ""]
+
+
+def _sourced(summary: str, source: str) -> str:
+    return f"{summary} [{source}]" if source else summary
+
+
+def _shown(value: object) -> str:
+    """A default as a user would type it."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    return registry.name_of(type(value)) if hasattr(value, "__dataclass_fields__") else str(value)
+
+
+# -- verbs -------------------------------------------------------------------------------------------------------------
+
+
+def verb(name: str) -> Iterator[nodes.Node]:
+    """Usage and options of a verb, and of the verbs below it."""
+    parser = argparse.ArgumentParser(prog=f"gridsim {name}")
+    importlib.import_module(f"gridsim.cli.{name}").add_arguments(parser)
+    yield from _usage(parser)
+
+
+def _usage(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not below:
+        yield nodes.literal_block(text=_short_usage(parser), language="text")
+    for group in parser._action_groups:
+        options = [action for action in group._group_actions if action.help != argparse.SUPPRESS]
+        options = [action for action in options if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)]
+        if options:
+            yield nodes.rubric(text=_title(group.title))
+            yield definitions((_names(action), [_help(action)]) for action in options)
+    for action in below:
+        helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
+        for name, sub in action.choices.items():
+            yield nodes.rubric(text=sub.prog, classes=["subverb"])
+            yield paragraph(helps[name][:1].upper() + helps[name][1:] + ".")
+            yield from _usage(sub)
+
+
+def _title(title: str | None) -> str:
+    titles = {"positional arguments": "Arguments", "options": "Options"}
+    return titles.get(title or "", (title or "")[:1].upper() + (title or "")[1:])
+
+
+def _short_usage(parser: argparse.ArgumentParser) -> str:
+    """One line: the options are listed below it."""
+    words = [parser.prog]
+    for action in parser._get_positional_actions():
+        word = action.metavar or action.dest.upper()
+        words.append({"?": f"[{word}]", "*": f"[{word} …]", "+": f"{word} [{word} …]"}.get(str(action.nargs), str(word)))
+    return " ".join([*words, "[options]"])
+
+
+def _names(action: argparse.Action) -> str:
+    if not action.option_strings:
+        return f"`{action.metavar or action.dest.upper()}`"
+    value = ""
+    if action.nargs != 0:
+        value = " " + str(action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper()))
+    return ", ".join(f"`{name}{value}`" for name in action.option_strings)
+
+
+def _help(action: argparse.Action) -> str:
+    text = (action.help or "").replace("%(default)s", str(action.default)).replace("%%", "%")
+    return text[:1].upper() + text[1:]
+
+
+WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
+    "problems": problems,
+    "rules": rules,
+    "metrics": metrics,
+    "violations": violations,
+    "columns": columns,
+    "presets": presets,
+    "verb": verb,
+    **{kind: lambda kind=kind: registered(kind[:-1]) for kind in LISTED if kind != "policies"},
+    "models": lambda: registered("model"),
+    "transforms": lambda: registered("transform"),
+}
+
+
+class Generated(Directive):
+    """``{generated} metrics``, ``{generated} verb compare`` …"""
+
+    required_arguments = 1
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        name, *rest = self.arguments
+        return list(WRITERS[name](*rest))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the directive."""
+    os.environ.setdefault("COLUMNS", "100")
+    app.add_directive("generated", Generated)
+    return {"parallel_read_safe": True}

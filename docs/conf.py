@@ -1,0 +1,40 @@
+"""Sphinx configuration: ``python -m sphinx -W -b html docs docs/_build/html``."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+
+project = "gridsim"
+author = "the gridsim authors"
+release = importlib.metadata.version("gridsim")
+language = "en-GB"
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated", "gantt"]
+exclude_patterns = ["_build", "examples"]
+default_role = "py:obj"
+
+myst_enable_extensions = ["deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_preserve_defaults = True
+napoleon_google_docstring = False
+napoleon_use_ivar = True
+napoleon_use_rtype = False
+python_use_unqualified_type_names = True
+python_maximum_signature_line_length = 80
+
+html_theme = "furo"
+html_title = "gridsim"
+html_static_path = ["_static"]
+html_css_files = ["gridsim.css"]
+html_show_sphinx = False
+html_copy_source = False
+html_theme_options = {"navigation_with_keys": True}
+pygments_style = "friendly"
+pygments_dark_style = "native"

@@ -1,0 +1,78 @@
+"""``gridsim validate``: the invariants on a schedule, whoever made it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from gridsim.cli import source
+
+__all__ = ["NAME", "SUMMARY", "add_arguments", "run"]
+
+NAME = "validate"
+SUMMARY = "check a schedule against the invariants, whoever made it"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument(
+        "schedule",
+        metavar="SCHEDULE",
+        help="result directory, SWF file whose wait field is the schedule, per-job CSV, or Batsim's jobs.csv",
+    )
+    parser.add_argument("log", metavar="WORKLOAD", help="job log that was scheduled (SWF, also .gz or .xz)")
+    source.add_log_options(parser)
+    parser.add_argument(
+        "--columns", metavar="OURS=THEIRS,…", help="names of the CSV's columns, such as job=id,start=begin,end=finish"
+    )
+    parser.add_argument(
+        "--overrun",
+        choices=("kill", "extend"),
+        default="kill",
+        help="what happens to a job that reaches its requested time (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--tolerance",
+        type=float,
+        default=0.0,
+        metavar="SECONDS",
+        help="times that differ by less are equal (default: 0)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the violations as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check; 1 when anything is violated."""
+    # numpy: not needed for --help
+    from gridsim.files import plain
+    from gridsim.testing.invariants import KINDS, violations_of
+    from gridsim.testing.schedules import parse_columns, read_schedule
+    from gridsim.workload.read import machine_cores
+
+    columns = parse_columns(args.columns) if args.columns else None
+    schedule = read_schedule(args.schedule, columns=columns)
+    workload = source.read(args.log, args)
+    cores, origin = machine_cores(workload, args.cores)
+    found = violations_of(schedule, workload, cores=cores, overrun=args.overrun, tolerance=args.tolerance)
+    if args.json:
+        facts = {
+            "schedule": args.schedule,
+            "workload": args.log,
+            "rows": len(schedule),
+            "jobs": len(workload),
+            "cores": cores,
+            "cores_from": origin,
+            "overrun": args.overrun,
+            "violations": [violation.to_json() for violation in found],
+        }
+        print(json.dumps(plain(facts), indent=1, ensure_ascii=False))
+        return 1 if found else 0
+    print(f"schedule: {args.schedule}, {len(schedule):,} rows")
+    print(f"workload: {args.log}, {len(workload):,} jobs; machine: {cores:,} cores ({origin})")
+    for problem in source.problems(workload):
+        print(source.problem_line(problem))
+    for violation in found:
+        print(f"violated  {violation}")
+    kinds = "violation" if len(found) == 1 else "kinds of violations"
+    print(f"{len(found)} {kinds} found" if found else f"valid: none of {len(KINDS)} kinds of violations found")
+    return 1 if found else 0

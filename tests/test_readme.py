@@ -1,0 +1,29 @@
+"""The README's promises: two commands, and the second is what CI runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def commands() -> list[str]:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return [line[2:] for block in re.findall(r"```console\n(.*?)```", text, re.S) for line in block.splitlines()]
+
+
+def test_the_readme_sets_up_and_answers_in_one_line_and_tests_in_another() -> None:
+    main, tests, *_ = commands()
+    assert main.endswith("&& .venv/bin/gridsim compare")
+    assert "pytest" in tests
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    assert commands()[1] in (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
+
+
+def test_every_file_that_the_readme_shows_is_there() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+        assert (ROOT / target).exists(), target
