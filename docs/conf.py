@@ -15,16 +15,15 @@ language = "en-GB"
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated", "gantt"]
 exclude_patterns = ["_build", "examples"]
-default_role = "py:obj"
+default_role = "literal"
 
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
-autodoc_preserve_defaults = True
 napoleon_google_docstring = False
-napoleon_use_ivar = True
+napoleon_custom_sections = [("Attributes", "params_style")]
 napoleon_use_rtype = False
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 80
@@ -34,6 +33,7 @@ html_title = "gridsim"
 html_static_path = ["_static"]
 html_css_files = ["gridsim.css"]
 html_show_sphinx = False
+html_show_copyright = False
 html_copy_source = False
 html_theme_options = {"navigation_with_keys": True}
 pygments_style = "friendly"

@@ -36,7 +36,7 @@ class InputError(GridsimError):
     """
 
     def __init__(self, message: str, *, path: object = None, line: int | None = None, field: str | None = None) -> None:
-        self.path, self.line, self.field = path, line, field
+        self.message, self.path, self.line, self.field = message, path, line, field
         place = "" if path is None else str(path)
         if line is not None:
             place += f" line {line}"

@@ -35,6 +35,7 @@ __all__ = [
     "names",
     "parameters",
     "parse",
+    "spellings",
 ]
 
 KINDS: dict[str, tuple[str, ...]] = {
@@ -66,7 +67,19 @@ def kebab(name: str) -> str:
 def _modules(kind: str) -> tuple[ModuleType, ...]:
     own = [importlib.import_module(name) for name in KINDS[kind]]
     entries = importlib.metadata.entry_points(group=f"gridsim.{kind}")
-    return (*own, *(entry.load() for entry in sorted(entries, key=lambda entry: entry.name)))
+    return (*own, *map(_installed, sorted(entries, key=lambda entry: (entry.name, entry.value))))
+
+
+def _installed(entry: importlib.metadata.EntryPoint) -> ModuleType:
+    """Module that an installed package registers."""
+    owner = f"installed package '{entry.dist.name if entry.dist else '?'}', entry point '{entry.name}' of {entry.group}"
+    try:
+        module = entry.load()
+    except Exception as error:
+        raise InputError(f"{entry.value} does not import: {type(error).__name__}: {error}", path=owner) from error
+    if not isinstance(module, ModuleType):
+        raise InputError(f"'{entry.value}' is no module; name the module, its classes are found in it", path=owner)
+    return module
 
 
 def _public(module: ModuleType) -> Iterator[type]:
@@ -101,6 +114,11 @@ def names(kind: str) -> dict[str, type]:
     return {name_of(thing): thing for thing in dict.fromkeys(_table(kind).values())}
 
 
+def spellings(kind: str) -> list[str]:
+    """Every name of a kind that `find` takes, aliases included."""
+    return list(_table(kind))
+
+
 def knows(kind: str, name: str) -> bool:
     """Whether *name* is a registered class of the kind."""
     return name in _table(kind)
@@ -114,11 +132,13 @@ def find(kind: str, name: str) -> type:
     UnknownNameError
         With the nearest name and the list.
     InputError
-        When the file is missing, does not import, or has no such class.
+        When the file is missing or does not import, or no class of it is named.
     """
     path, colon, attribute = name.rpartition(":")
     if colon and path.endswith(".py"):
         return _from_file(Path(path), attribute)
+    if name.endswith(".py"):
+        return _from_file(Path(name), "")
     table = _table(kind)
     if name not in table:
         raise UnknownNameError(kind, name, table)
@@ -130,7 +150,10 @@ def _module_of(path: Path) -> ModuleType:
     """Module of a plain file, imported once."""
     if not path.is_file():
         raise InputError("no such file; expected a Python file with the class", path=path)
-    spec = importlib.util.spec_from_file_location(f"gridsim_plugin_{path.stem}", path)
+    name = f"gridsim_plugin_{path.stem}"
+    while name in sys.modules:  # another file of the same name
+        name += "_"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -138,6 +161,7 @@ def _module_of(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[spec.name]
         line = error.lineno if isinstance(error, SyntaxError) else None
         raise InputError(f"does not import: {type(error).__name__}: {error}", path=path, line=line) from error
     return module
@@ -148,6 +172,8 @@ def _from_file(path: Path, attribute: str) -> type:
     thing = getattr(module, attribute, None)
     if not isinstance(thing, type):
         offered = [candidate.__name__ for candidate in _public(module)]
+        if not attribute:
+            raise InputError(f"which class of it? {path}:{' or :'.join(offered) or 'Class'}", path=path)
         raise UnknownNameError(f"class of {path}", attribute, offered)
     return thing
 
@@ -178,7 +204,9 @@ def _split(text: str) -> list[str]:
     """Parts between ``&`` or ``,`` outside brackets."""
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):
-        depth += (letter == "(") - (letter == ")")
+        depth += (letter in "([{") - (letter in ")]}")
+        if depth < 0:
+            break
         if letter in "&," and depth == 0:
             parts.append(text[start:index])
             start = index + 1
@@ -248,12 +276,14 @@ def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
         wanted = typing.get_type_hints(thing).get(name)
     except Exception:  # annotations of a plug-in may not resolve; its own constructor then decides
         return value
+    if type(None) in typing.get_args(wanted):
+        if value is None or value == "none":
+            return None
+        wanted = next(option for option in typing.get_args(wanted) if option is not type(None))
     if isinstance(value, Spec | str):
         kind = kind_of(name)
         if kind is not None:
             return make(kind, value)
-    if value == "none" and type(None) in typing.get_args(wanted):
-        return None
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if typing.get_origin(wanted) is typing.Literal and value not in typing.get_args(wanted):
@@ -274,7 +304,9 @@ def kind_of(parameter: str) -> str | None:
 
 
 def describe(kind: str) -> list[dict[str, Any]]:
-    """A row for each class of a kind: name, aliases, parameters with defaults, first line of its docstring, source."""
+    """A row for each class of a kind: name, aliases, parameters with their defaults (None for required ones, which are
+    listed too), first line of its docstring, source.
+    """
     return [_description(kind, name, thing) for name, thing in names(kind).items()]
 
 
@@ -293,6 +325,7 @@ def _description(kind: str, name: str, thing: type) -> dict[str, Any]:
         "parameters": {
             key: None if value is dataclasses.MISSING else value for key, value in parameters(thing).items()
         },
+        "required": [key for key, value in parameters(thing).items() if value is dataclasses.MISSING],
         "summary": text.splitlines()[0] if text else "",
         "source": getattr(thing, "source", ""),
     }

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.files import write_atomically, write_json
-from gridsim.metrics.responsiveness import bounded_slowdown, slowdown
+from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
-from gridsim.model.time import NEVER
+from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 
@@ -58,16 +58,19 @@ class Result:
         """The jobs that were simulated."""
         return self.record.workload
 
-    def metrics(self, *, bound: float = 10.0, warmup: float = 0.0, cooldown: float = 0.0) -> dict[str, float]:
+    def metrics(self, *, bound: float = BOUND, warmup: float = 0.0, cooldown: float = 0.0) -> dict[str, float]:
         """Numbers of the whole run by name (`gridsim.metrics.summary.METRICS` says what each is)."""
         return metrics(self.record, bound=bound, warmup=warmup, cooldown=cooldown)
 
     @property
     def jobs(self) -> dict[str, npt.NDArray[Any]]:
         """Columns, one row a job: times in seconds, NaN where a job did not run."""
+        return self._columns(BOUND)
+
+    def _columns(self, bound: float) -> dict[str, npt.NDArray[Any]]:
         record, workload = self.record, self.workload
-        seconds = 1e6
-        deadline = np.where(workload.deadline >= NEVER, np.nan, workload.deadline / seconds)
+        deadline = seconds(workload.deadline)
+        clusters = np.array([cluster.name for cluster in self.platform.clusters()])
         columns: dict[str, npt.NDArray[Any]] = {
             "job": workload.job,
             **{name: workload.labels[name] for name in ("user", "group") if name in workload.labels},
@@ -76,12 +79,12 @@ class Result:
             "start": record.start,
             "end": record.end,
             "wait": record.wait,
-            "runtime": workload.runtime / seconds,
-            "estimate": workload.estimate / seconds,
+            "runtime": seconds(workload.runtime),
+            "estimate": seconds(workload.estimate),
             "response": record.response,
             "slowdown": slowdown(record),
-            "bounded_slowdown": bounded_slowdown(record),
-            "cluster": np.array([cluster.name for cluster in self.platform.clusters()])[record.cluster],
+            "bounded_slowdown": bounded_slowdown(record, bound),
+            "cluster": np.where(record.ran, clusters[record.cluster], ""),
             "status": np.array([status.name for status in Status])[record.status],
         }
         if not np.isnan(deadline).all():
@@ -116,36 +119,33 @@ class Result:
             "versions": versions(),
         }
 
-    def write(self, folder: str | Path, *, table: str = "csv", **cuts: float) -> None:
+    def write(
+        self,
+        folder: str | Path,
+        *,
+        table: str = "csv",
+        bound: float = BOUND,
+        warmup: float = 0.0,
+        cooldown: float = 0.0,
+    ) -> None:
         """Write ``jobs.csv`` (or ``jobs.parquet``), ``metrics.json`` and ``run.json``, each atomically.
 
         Parameters
         ----------
         table : {"csv", "parquet"}
             Parquet needs the extra ``parquet``.
-        **cuts
-            ``bound``, ``warmup``, ``cooldown`` of `metrics`.
+        bound, warmup, cooldown
+            As in `metrics`; ``run.json`` tells them. Jobs that are cut are in the table all the same.
         """
         folder = Path(folder)
         if table not in ("csv", "parquet"):
             raise InputError(f"'{table}' is neither csv nor parquet", field="table")
-        if table == "parquet":
-            write_atomically(folder / "jobs.parquet", self._write_parquet)
-        else:
-            write_atomically(folder / "jobs.csv", lambda path: _write_csv(path, self.jobs))
-        write_json(folder / "metrics.json", self.metrics(**cuts))
-        write_json(folder / "run.json", self.provenance())
-
-    def _write_parquet(self, path: Path) -> None:
-        try:
-            duckdb = importlib.import_module("duckdb")
-        except ImportError as error:
-            raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'") from error
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-            rows = Path(folder) / "jobs.csv"
-            _write_csv(rows, self.jobs)
-            escaped = [str(name).replace("'", "''") for name in (rows, path)]
-            duckdb.sql(f"copy (select * from read_csv('{escaped[0]}')) to '{escaped[1]}' (format parquet)")
+        write = {"csv": _write_csv, "parquet": _write_parquet}[table]
+        cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
+        numbers = self.metrics(**cuts)  # refuses what makes no sense before anything is written
+        write_atomically(folder / f"jobs.{table}", lambda path: write(path, self._columns(bound)))
+        write_json(folder / "metrics.json", numbers)
+        write_json(folder / "run.json", {**self.provenance(), "metrics": cuts})
 
 
 _CHUNK = 8192
@@ -159,6 +159,22 @@ def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
         for first in range(0, n, _CHUNK):
             texts = [_texts(column[first : first + _CHUNK]) for column in columns.values()]
             file.writelines(",".join(row) + "\n" for row in zip(*texts, strict=True))
+
+
+def _write_parquet(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Columns as Parquet, through CSV: whole numbers as BIGINT, others as DOUBLE (NULL for NaN), words as VARCHAR."""
+    try:
+        duckdb = importlib.import_module("duckdb")
+    except ImportError as error:
+        raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'") from error
+    kinds = {"i": "BIGINT", "f": "DOUBLE", "U": "VARCHAR"}
+    types = ", ".join(f"'{name}': '{kinds[column.dtype.kind]}'" for name, column in columns.items())
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        rows = Path(folder) / "jobs.csv"
+        _write_csv(rows, columns)
+        source, target = (str(name).replace("'", "''") for name in (rows, path))
+        table = f"read_csv('{source}', header = true, auto_detect = false, delim = ',', columns = {{{types}}})"
+        duckdb.sql(f"copy (select * from {table}) to '{target}' (format parquet)")
 
 
 def _texts(column: npt.NDArray[Any]) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
+from gridsim.policy.presets import policy as make_policy
 from gridsim.result import Result
 from gridsim.simulation import Run, simulate
 from gridsim.workload.read import machine_cores, read_workload
@@ -77,26 +79,36 @@ class Scenario:
     @classmethod
     def from_mapping(cls, recipe: Mapping[str, Any], *, path: Path | None = None) -> Scenario:
         """Scenario of a recipe as `from_toml` reads it: tables ``workload`` and ``options``, key ``policy``."""
-        workload = _table(recipe, "workload", ("file", "model", "cores", "on", "transforms"), path)
-        options = _table(recipe, "options", tuple(option.name for option in fields(Run)), path)
         _known(recipe, ("workload", "options", "policy"), "recipe", path)
+        workload = _table(recipe, "workload", tuple(_TYPES), path)
+        options = _table(recipe, "options", tuple(option.name for option in fields(Run)), path)
+        policy = recipe.get("policy", "easy")
+        for key in workload:
+            _typed(f"workload.{key}", workload[key], _TYPES[key], path)
+        _typed("policy", policy, str, path)
         if "file" in workload and "model" in workload:
             raise InputError("give a file or a model, not both", path=path, field="workload.model")
         file = workload.get("file")
         if file is not None and path is not None:
             file = str(path.parent / file)
-        try:
-            return cls(
-                file=file,
-                model=workload.get("model"),
-                cores=workload.get("cores"),
-                rules=workload.get("on", {}),
-                transforms=tuple(workload.get("transforms", ())),
-                policy=recipe.get("policy", "easy"),
-                options=Run(**options),
-            )
-        except TypeError as error:
-            raise InputError(str(error), path=path, field="options") from error
+        with _named(path, "policy"):
+            make_policy(policy)
+        with _named(path, "workload.model"):
+            registry.make("model", workload.get("model", "lublin"))
+        for number, transform in enumerate(workload.get("transforms", ())):
+            with _named(path, f"workload.transforms[{number}]"):
+                registry.make("transform", transform)
+        with _named(path, "options"):
+            run = Run(**options)
+        return cls(
+            file=file,
+            model=workload.get("model"),
+            cores=workload.get("cores"),
+            rules=workload.get("on", {}),
+            transforms=tuple(workload.get("transforms", ())),
+            policy=policy,
+            options=run,
+        )
 
     def load(self) -> Workload:
         """The workload, transformed."""
@@ -119,6 +131,25 @@ class Scenario:
         options = {option.name: getattr(self.options, option.name) for option in fields(Run)}
         platform = Platform.single(cores, origin=origin)
         return simulate(workload, platform=platform, policy=self.policy, progress=progress, **options)
+
+
+_TYPES: dict[str, type] = {"file": str, "model": str, "cores": int, "on": Mapping, "transforms": list}
+_WORDS = {str: "text", int: "whole number", Mapping: "table", list: "list of texts"}
+
+
+def _typed(key: str, value: Any, wanted: type, path: Path | None) -> None:
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise InputError(f"is {value!r}; a {_WORDS[wanted]} was expected", path=path, field=key)
+
+
+@contextmanager
+def _named(path: Path | None, key: str) -> Iterator[None]:
+    """Let what is wrong with a value of a recipe be told with the file and the key."""
+    try:
+        yield
+    except InputError as error:
+        inner = f".{error.field}" if key == "options" and error.field else ""
+        raise InputError(error.message, path=path, field=key + inner) from error
 
 
 def _table(recipe: Mapping[str, Any], name: str, keys: Sequence[str], path: Path | None) -> Mapping[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -17,7 +18,7 @@ from gridsim.entities.source import Source
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
-from gridsim.model.time import whole
+from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.queue import ClusterView, Requests
@@ -55,8 +56,10 @@ class Run:
             raise InputError(f"'{self.overrun}' is neither kill nor extend", field="overrun")
         if self.instant not in modes:
             raise InputError(f"'{self.instant}' is neither batched nor per-event", field="instant")
-        if self.tick <= 0:
-            raise InputError(f"{self.tick} s; a tick above 0 s is needed", field="tick")
+        if not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise InputError(f"{self.seed!r} is no whole number from 0", field="seed")
+        if not isinstance(self.tick, int | float) or not 0 < whole(float(self.tick)) < NEVER:
+            raise InputError(f"{self.tick!r} is no number of seconds; at least 1e-06 is needed", field="tick")
 
 
 def run(
@@ -103,8 +106,8 @@ def run(
 
 
 def _check_complete(record: Record, outcome: Outcome, scheduler: Any) -> None:
-    """Every request has ended or was rejected: nothing may be left waiting on a machine without events."""
-    left = np.flatnonzero(np.frombuffer(outcome.state, dtype=np.uint8) != 3)
+    """Every request has ended or was refused: nothing may be left waiting on a machine without events."""
+    left = outcome.unfinished()
     if len(left):
         job = int(record.workload.job[left[0]])
         raise PolicyError(f"{scheduler!r} left {len(left)} jobs waiting for ever, job {job} first")
@@ -155,4 +158,6 @@ def simulate(
     options = Run(overrun, instant, seed, tick)
     scheduler = make_policy(policy)
     record = run(workload, platform, scheduler, options, progress=progress)
-    return Result(record, platform, repr(scheduler), asdict(options))
+    # A policy without a repr of its own shows its address, which differs between runs.
+    composition = re.sub(r" at 0x[0-9a-f]+", "", repr(scheduler))
+    return Result(record, platform, composition, asdict(options))

@@ -31,7 +31,9 @@ def svg(record: Record, until: float, title: str) -> str:
     """Schedule as SVG: time to the right in seconds, cores upwards."""
     height = record.cores * _ROW
     scale = (_WIDTH - 2 * _LEFT) / until
-    starts = ", ".join(f"job {job} at {start:g} s" for job, start in zip(record.workload.job, record.start, strict=True))
+    starts = ", ".join(
+        f"job {job} at {start:g} s" for job, start in zip(record.workload.job, record.start, strict=True)
+    )
     parts = [
         f'<svg class="gantt" role="img" viewBox="0 0 {_WIDTH} {_TOP + height + _BOTTOM}" '
         f'aria-label="{html.escape(title)}: starts {starts}">',
@@ -49,7 +51,8 @@ def _axis(until: float, scale: float, height: int) -> Iterator[str]:
         x = _LEFT + tick * scale
         anchor = "start" if tick == 0 else "end" if tick + step > until else "middle"
         yield f'<line class="tick" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP}" y2="{_TOP + height + 4}"/>'
-        yield f'<text class="time" x="{x:.1f}" y="{_TOP + height + 18}" text-anchor="{anchor}">{tick}{" s" * (tick == 0)}</text>'
+        label = f"{tick} s" if tick == 0 else tick
+        yield f'<text class="time" x="{x:.1f}" y="{_TOP + height + 18}" text-anchor="{anchor}">{label}</text>'
 
 
 def _boxes(record: Record, scale: float, height: int) -> Iterator[str]:
@@ -70,12 +73,12 @@ def _boxes(record: Record, scale: float, height: int) -> Iterator[str]:
 
 
 class Gantt(Directive):
-    """``{gantt} fcfs | easy``: body lines ``submit cores runtime [estimate]``, option ``:cores:``."""
+    """``{gantt} fcfs | easy``: body lines ``submit cores runtime [estimate]``, options ``:cores:`` and ``:until:`` (s)."""
 
     required_arguments = 1
     final_argument_whitespace = True
     has_content = True
-    option_spec = {"cores": directives.positive_int}  # noqa: RUF012 (docutils' own way)
+    option_spec = {"cores": directives.positive_int, "until": directives.positive_int}  # noqa: RUF012 (docutils' own way)
 
     def run(self) -> list[nodes.Node]:
         jobs = [_job(line) for line in self.content if line.strip()]
@@ -86,10 +89,11 @@ class Gantt(Directive):
             policy, *options = text.split()
             title = " ".join([policy, *(word.replace("=", " = ") for word in options)])
             runs[title] = gs.simulate(workload, platform=platform, policy=policy, **_options(options)).record
-        until = max(float(record.end.max()) for record in runs.values())
+        until = self.options.get("until") or max(float(record.end.max()) for record in runs.values())
         found: list[nodes.Node] = []
         for title, record in runs.items():
-            figure = f"<figure class='gantt'>{svg(record, until, title)}<figcaption>{html.escape(title)}</figcaption></figure>"
+            caption = f"<figcaption>{html.escape(title)}</figcaption>"
+            figure = f'<figure class="gantt">{svg(record, until, title)}{caption}</figure>'
             found.append(nodes.raw("", figure, format="html"))
         return found
 

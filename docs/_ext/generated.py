@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
+import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
+from pygments.lexers.shell import BashSessionLexer
 from sphinx.application import Sphinx
 
 from gridsim import registry
@@ -24,6 +26,8 @@ from gridsim.testing.invariants import KINDS as VIOLATIONS
 from gridsim.testing.schedules import ALIASES
 from gridsim.workload.problems import KINDS as PROBLEMS
 from gridsim.workload.problems import RULES, option
+
+EXAMPLES = Path(__file__).parents[2] / "scenarios" / "examples"
 
 _MARKED = re.compile(r"``(.+?)``|`(.+?)`|\*\*(.+?)\*\*|\*(\S.*?)\*")
 
@@ -117,7 +121,10 @@ def registered(kind: str) -> Iterator[nodes.Node]:
 
 def _entry(row: dict[str, Any]) -> tuple[str, list[str]]:
     term = ", ".join(f"`{name}`" for name in (row["name"], *row["aliases"]))
-    values = ", ".join(f"`{name}={_shown(value)}`" for name, value in row["parameters"].items())
+    required = row.get("required", ())
+    values = ", ".join(
+        f"`{name}=…`" if name in required else f"`{name}={_shown(value)}`" for name, value in row["parameters"].items()
+    )
     return term, [_sourced(row["summary"], row["source"]), f"Parameters: {values}." if values else ""]
 
 
@@ -130,6 +137,16 @@ def _shown(value: object) -> str:
     if value is None or isinstance(value, bool):
         return str(value).lower()
     return registry.name_of(type(value)) if hasattr(value, "__dataclass_fields__") else str(value)
+
+
+def recipes() -> Iterator[nodes.Node]:
+    """Recipes of the project, each with the question that it answers."""
+    rows = []
+    for path in sorted(EXAMPLES.glob("*.toml")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        comment = [line.lstrip("# ") for line in itertools.takewhile(lambda line: line.startswith("#"), lines)]
+        rows.append((f"`{path.name}`", [" ".join(comment)]))
+    yield definitions(rows)
 
 
 # -- verbs -------------------------------------------------------------------------------------------------------------
@@ -148,8 +165,13 @@ def _usage(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
         yield nodes.literal_block(text=_short_usage(parser), language="text")
     for group in parser._action_groups:
         options = [action for action in group._group_actions if action.help != argparse.SUPPRESS]
-        options = [action for action in options if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)]
-        if options:
+        options = [
+            action for action in options if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
+        ]
+        if group.title == "damaged or impossible lines":
+            yield nodes.rubric(text=_title(group.title))
+            yield _rules_of_lines()
+        elif options:
             yield nodes.rubric(text=_title(group.title))
             yield definitions((_names(action), [_help(action)]) for action in options)
     for action in below:
@@ -158,6 +180,14 @@ def _usage(parser: argparse.ArgumentParser) -> Iterator[nodes.Node]:
             yield nodes.rubric(text=sub.prog, classes=["subverb"])
             yield paragraph(helps[name][:1].upper() + helps[name][1:] + ".")
             yield from _usage(sub)
+
+
+def _rules_of_lines() -> nodes.definition_list:
+    """The options that every verb with a log has, in one entry."""
+    found = definitions([("`--on-KIND RULE`", ["What becomes of such lines. The kinds and their rules: "])])
+    link = nodes.reference("", "bring your own log", internal=True, refuri="../howto/log.html#the-kinds")
+    next(iter(found.findall(nodes.paragraph))).extend([link, nodes.Text(".")])
+    return found
 
 
 def _title(title: str | None) -> str:
@@ -170,7 +200,9 @@ def _short_usage(parser: argparse.ArgumentParser) -> str:
     words = [parser.prog]
     for action in parser._get_positional_actions():
         word = action.metavar or action.dest.upper()
-        words.append({"?": f"[{word}]", "*": f"[{word} …]", "+": f"{word} [{word} …]"}.get(str(action.nargs), str(word)))
+        words.append(
+            {"?": f"[{word}]", "*": f"[{word} …]", "+": f"{word} [{word} …]"}.get(str(action.nargs), str(word))
+        )
     return " ".join([*words, "[options]"])
 
 
@@ -179,7 +211,9 @@ def _names(action: argparse.Action) -> str:
         return f"`{action.metavar or action.dest.upper()}`"
     value = ""
     if action.nargs != 0:
-        value = " " + str(action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper()))
+        value = " " + str(
+            action.metavar or ("|".join(map(str, action.choices)) if action.choices else action.dest.upper())
+        )
     return ", ".join(f"`{name}{value}`" for name in action.option_strings)
 
 
@@ -195,6 +229,7 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "violations": violations,
     "columns": columns,
     "presets": presets,
+    "recipes": recipes,
     "verb": verb,
     **{kind: lambda kind=kind: registered(kind[:-1]) for kind in LISTED if kind != "policies"},
     "models": lambda: registered("model"),
@@ -213,8 +248,16 @@ class Generated(Directive):
         return list(WRITERS[name](*rest))
 
 
+class Console(BashSessionLexer):  # type: ignore[misc]  # pygments is untyped
+    """Commands after ``$ `` and their output; a line that begins with a per-cent sign is output."""
+
+    name = "console"
+    aliases = ()
+    _ps1rgx = re.compile(r"^(\$ )(.*\n?)")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the directive."""
-    os.environ.setdefault("COLUMNS", "100")
+    """Register the directive and the lexer."""
     app.add_directive("generated", Generated)
+    app.add_lexer("console", Console)
     return {"parallel_read_safe": True}

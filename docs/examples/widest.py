@@ -1,4 +1,5 @@
 """Widest request first."""
+
 from dataclasses import dataclass
 
 __all__ = ["WidestFirst"]

@@ -110,6 +110,6 @@ def _write(args: argparse.Namespace, comparison: Comparison, results: dict[str, 
         name = label if label.replace("-", "").isalnum() else f"policy-{number}"
         result.write(folder / name, table=args.table, bound=args.bound, warmup=args.warmup, cooldown=args.cooldown)
     if args.no_page:
-        return f"Written: {folder}{'/'}"
+        return f"Written: {folder}/"
     page = comparison.page(folder / "report.html")
     return f"Page: {page}   (numbers beside it in {folder}/)"

@@ -16,7 +16,7 @@ from gridsim.policy.presets import PRESETS, Preset
 
 __all__ = ["add_arguments", "run"]
 
-KINDS = ("policies", "schedulers", "orderings", "reservations", "admissions")
+KINDS = ("policies", "schedulers", "orderings", "reservations", "admissions", "models", "transforms")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +45,9 @@ def run(args: argparse.Namespace) -> int:
             table.add_column(column, overflow="fold")
         for row in rows:
             name = ", ".join([row["name"], *row["aliases"]])
-            parameters = "\n".join(f"{key}={_shown(value)}" for key, value in row["parameters"].items())
+            parameters = "\n".join(
+                f"{key}={'…' if key in row['required'] else _shown(value)}" for key, value in row["parameters"].items()
+            )
             parameters = row.get("spec") or parameters
             source = f" [{row['source']}]" if row["source"] else ""
             table.add_row(name, parameters, f"{row['summary']}{source}".replace("[", r"\["))
@@ -65,6 +67,7 @@ def _preset(preset: Preset) -> dict[str, Any]:
         "kind": "policy",
         "aliases": [],
         "parameters": {},
+        "required": [],
         "spec": preset.spec,
         "summary": preset.summary,
         "source": preset.source,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 
 from rich.console import Console
@@ -10,6 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bars
 
 __all__ = ["Progress"]
+
+_PAUSE = 10.0  # seconds between two plain lines
 
 
 class Progress:
@@ -25,6 +28,7 @@ class Progress:
         self._total = total
         self._console = Console(file=sys.stderr)
         self._tasks: dict[str, object] = {}
+        self._next = time.monotonic() + _PAUSE
         self._bars = Bars(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -50,8 +54,8 @@ class Progress:
             self._tasks[policy] = self._bars.add_task(policy, total=self._total)
         if self._console.is_terminal:
             self._bars.update(self._tasks[policy], completed=jobs)  # type: ignore[arg-type]
-
-    def note(self, line: str) -> None:
-        """Print a line about a step that is done, where no bar shows it."""
-        if not self._console.is_terminal:
-            print(line, file=sys.stderr)
+        elif time.monotonic() > self._next:
+            self._next = time.monotonic() + _PAUSE
+            print(
+                f"{policy}: {jobs:,}{f' of {self._total:,}' if self._total else ''} jobs", file=sys.stderr, flush=True
+            )

@@ -39,6 +39,10 @@ class Outcome:
         self.state = bytearray(n)
         self.runtime = np.require(runtime, dtype=np.int64, requirements=["C"])
 
+    def unfinished(self) -> IntArray:
+        """Requests that have neither ended nor been refused."""
+        return np.flatnonzero(np.frombuffer(self.state, dtype=np.uint8) != _DONE)
+
 
 class Cluster:
     """A process that decides once per instant (after every event in ``per-event`` mode), after all that happened in it.
@@ -109,15 +113,20 @@ class Cluster:
 
         That is at once when the next event lies later, and otherwise when everything else of this instant has happened.
         """
-        if not self._dirty or self._due:
+        if not self._dirty:
             return
         env = self._env
         if not self._batched or env.peek() > env.now:
             self._decide(env.now)  # type: ignore[arg-type]
         else:
+            self._decide_later()
+
+    def _decide_later(self) -> None:
+        """Decide when everything else of this instant has happened."""
+        if not self._due:
             self._due = True
             self._wanted._ok, self._wanted._value = True, None
-            env.schedule(self._wanted, self._decide_priority)  # type: ignore[arg-type]
+            self._env.schedule(self._wanted, self._decide_priority)  # type: ignore[arg-type]
 
     def _run(self) -> Generator[Event, None, None]:
         while True:
@@ -153,9 +162,12 @@ class Cluster:
 
     def _begin(self, request: int, now: int) -> None:
         """Check a decision and carry it out."""
-        need = self._need[request]
-        if self._state[request] != _WAITING:
-            what = ("has not arrived", "", "is running already", "has ended")[self._state[request]]
+        try:
+            need, state = self._need[request], self._state[request]
+        except (IndexError, TypeError) as error:
+            raise PolicyError(f"{self.scheduler!r} starts {request!r} at {now / 1e6} s, which is no request") from error
+        if state != _WAITING:
+            what = ("has not arrived", "", "is running already", "has ended")[state]
             raise PolicyError(f"{self.scheduler!r} starts request {request} at {now / 1e6} s, but it {what}")
         self.free -= need
         if self.free < 0:
@@ -179,6 +191,8 @@ class Cluster:
     def _ended(self, event: Event) -> None:
         request: int = event._value
         now: int = self._env.now  # type: ignore[assignment]
+        if self._unsettled and not self._batched:  # overruns of this instant
+            self._settle(now)
         self.free += self._need[request]
         self._state[request] = _DONE
         self._end[request] = now
@@ -194,15 +208,15 @@ class Cluster:
 
     def _overran(self, event: Event) -> None:
         request, overrun = event._value
-        if self._state[request] != _RUNNING:
-            return
         now: int = self._env.now  # type: ignore[assignment]
+        if self._start[request] + self._runtime[request] <= now:  # it has ended, or does so in this instant
+            return
         more = max(2 * overrun, self._tick)
         expected = self._start[request] + self._estimate[request] + more
         self.scheduler.overran(request, expected, now)
         self._watch(request, expected - now, more)
         self._unsettled = self._dirty = True
-        self.close()
+        self._decide_later()
 
     def _check_at_close(self) -> None:
         """Cores may be lent inside an instant when a pass runs between two events of it, but not beyond it."""

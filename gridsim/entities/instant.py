@@ -17,7 +17,8 @@ class Instant(NamedTuple):
 
     ``batched``: all ends, all overruns, all arrivals, then one pass a cluster in tree order (spec of the deadline
     papers, 2.4; of the grid paper, 2). ``per-event``: each arrival, then each end in the order of starting, a pass
-    after every single one.
+    after every single one. What is known of overruns comes before them all: a core whose job's estimated end is now
+    counts as free, unless that job is seen to go on.
     """
 
     batched: bool
@@ -28,7 +29,7 @@ class Instant(NamedTuple):
 
 
 BATCHED = Instant(True, arrival=3, end=1, overrun=2, decide=4)
-PER_EVENT = Instant(False, arrival=1, end=2, overrun=3, decide=4)
+PER_EVENT = Instant(False, arrival=2, end=3, overrun=1, decide=4)
 
 modes: dict[str, Instant] = {"batched": BATCHED, "per-event": PER_EVENT}
 

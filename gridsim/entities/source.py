@@ -40,7 +40,7 @@ class Source:
         self._instants = zip(
             submit[firsts].data,
             firsts.data,
-            np.append(firsts[1:], len(submit)).data,
+            np.append(firsts, len(submit))[1:].data,
             strict=True,
         )
         self.process = env.process(self._release())

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.job import Job, Task
+from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 
 __all__ = ["LABELS", "UNKNOWN", "Workload"]
@@ -22,8 +23,21 @@ UNKNOWN = -1
 """The label of jobs without one."""
 
 
-def _ints(values: Any, n: int) -> IntArray:
-    return np.broadcast_to(np.asarray(values, dtype=np.int64), (n,)).copy()
+def _ints(values: Any, n: int, field: str) -> IntArray:
+    """Column of *n* whole numbers; one number stands for all."""
+    given = np.asarray(values)
+    try:
+        with np.errstate(invalid="ignore"):
+            column = given.astype(np.int64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"is no column of whole numbers: {error}", field=field) from error
+    if (column != given).any():
+        raise InputError(f"has {given[column != given][0]}; expected whole numbers", field=field)
+    return np.broadcast_to(column, (n,) if column.ndim == 0 else column.shape).copy()
+
+
+def _no_duration(column: IntArray) -> npt.NDArray[np.bool_]:
+    return (column <= 0) | (column >= NEVER)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +65,11 @@ class Workload:
     provenance : mapping
         What `run.json` says of the workload: source, checksum, lines read, each kind of problem with its
         count, first lines and rule, transforms applied. JSON types only.
+    names : mapping of str to tuple of str
+        Names that the numbers of a label stand for, where the source has names (``share``: paths of a share tree).
+    tasks : Tasks or None
+        Tasks of DAG jobs; None where every job is one rigid task. Beside tasks, ``cores`` is the widest task of a job
+        and ``runtime`` and ``estimate`` are the longest chain of its tasks, without transfers.
     """
 
     job: IntArray
@@ -63,6 +82,8 @@ class Workload:
     logged: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     cores_stated: int | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tasks: Tasks | None = None
 
     @classmethod
     def from_columns(
@@ -105,13 +126,13 @@ class Workload:
         times = [whole(np.atleast_1d(np.asarray(column))) for column in (submit, runtime)]
         n = len(times[0])
         workload = cls(
-            job=np.arange(1, n + 1, dtype=np.int64) if job is None else _ints(job, n),
+            job=np.arange(1, n + 1, dtype=np.int64) if job is None else _ints(job, n, "job"),
             submit=times[0],
             runtime=times[1],
             estimate=times[1].copy() if estimate is None else whole(np.atleast_1d(np.asarray(estimate))),
-            cores=_ints(cores, n),
+            cores=_ints(cores, n, "cores"),
             deadline=np.full(n, NEVER) if deadline is None else whole(np.asarray(deadline, dtype=float)),
-            labels={name: _ints(column, n) for name, column in (labels or {}).items()},
+            labels={name: _ints(column, n, name) for name, column in (labels or {}).items()},
             logged={name: np.asarray(column) for name, column in (logged or {}).items()},
             cores_stated=cores_stated,
             provenance=dict(provenance or {}),
@@ -119,6 +140,54 @@ class Workload:
         workload.check()
         order = np.argsort(workload.submit, kind="stable")
         return workload if (order[1:] > order[:-1]).all() else workload.select(order)
+
+    @classmethod
+    def from_tasks(
+        cls,
+        tasks: Tasks,
+        *,
+        submit: Any,
+        job: Any = None,
+        deadline: Any = None,
+        labels: Mapping[str, Any] | None = None,
+        names: Mapping[str, tuple[str, ...]] | None = None,
+        logged: Mapping[str, Any] | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ) -> Workload:
+        """Workload of DAG jobs, sorted stably by submit time.
+
+        Parameters
+        ----------
+        tasks : Tasks
+            Tasks of the jobs, in the order of *submit*.
+        submit : (n,) array_like
+            Submit times, s.
+
+        Examples
+        --------
+        >>> tasks = Tasks.from_edges(counts=[3], runtime=[2, 3, 4], cores=[1, 1, 2], edges=[(0, 1), (0, 2)])
+        >>> workload = Workload.from_tasks(tasks, submit=[5])
+        >>> workload.cores, workload.runtime / 1e6, workload.area
+        (array([2]), array([6.]), array([13.]))
+        """
+        begins = tasks.first[:-1]
+        workload = cls.from_columns(
+            submit=submit,
+            runtime=np.maximum.reduceat(tasks.chains(tasks.runtime), begins) / 1e6,
+            estimate=np.maximum.reduceat(tasks.chains(tasks.estimate), begins) / 1e6,
+            cores=np.maximum.reduceat(tasks.cores, begins),
+            job=job,
+            deadline=deadline,
+            labels=labels,
+            logged=logged,
+            provenance=provenance,
+        )
+        submits = whole(np.asarray(submit))
+        return (
+            replace(workload, names=dict(names or {}), tasks=tasks.select(np.argsort(submits, kind="stable")))
+            if (np.diff(submits) < 0).any()
+            else replace(workload, names=dict(names or {}), tasks=tasks)
+        )
 
     def check(self) -> None:
         """Raise `InputError` for the first job that cannot be one.
@@ -133,8 +202,8 @@ class Workload:
             if len(column) != n:
                 raise InputError(f"column has {len(column)} rows, the job numbers have {n}", field=name)
         for name, bad, rule in (
-            ("runtime", self.runtime <= 0, "a runtime above 0 s (see --on-zero-runtime)"),
-            ("estimate", self.estimate <= 0, "an estimate above 0 s"),
+            ("runtime", _no_duration(self.runtime), "a runtime above 0 s that ends (see --on-zero-runtime)"),
+            ("estimate", _no_duration(self.estimate), "an estimate above 0 s that ends"),
             ("cores", self.cores < 1, "at least 1 core"),
             ("submit", (self.submit < 0) | (self.submit >= NEVER), "a submit time from 0 s"),
         ):
@@ -163,6 +232,7 @@ class Workload:
             deadline=self.deadline[rows],
             labels={name: column[rows] for name, column in self.labels.items()},
             logged={name: column[rows] for name, column in self.logged.items()},
+            tasks=None if self.tasks is None else self.tasks.select(rows),
         )
 
     def with_provenance(self, **entries: Any) -> Workload:
@@ -192,7 +262,9 @@ class Workload:
 
     @property
     def area(self) -> FloatArray:
-        """Cores times true runtime of each job, core-seconds."""
+        """Cores times true runtime of each job, over its tasks if it has several, core-seconds."""
+        if self.tasks is not None:
+            return self.tasks.area()
         return self.cores * seconds(self.runtime)
 
     def offered_load(self, cores: int) -> float:

@@ -66,41 +66,46 @@ def policy(what: Any) -> Any:
     spec = registry.parse(what)
     if spec.name in PRESETS:
         base = registry.parse(PRESETS[spec.name].spec)
-        return registry.make("scheduler", Spec(base.name, {**base.parameters, **_within(base, spec)}))
+        return registry.make("scheduler", _composed(base, spec))
     if registry.knows("scheduler", spec.name):
         return registry.make("scheduler", spec)
     if spec.name.endswith(".py") or ".py:" in spec.name or registry.knows("ordering", spec.name):
         return _as_scheduler(registry.make("ordering", spec))
-    known = {*PRESETS, *registry.names("scheduler"), *registry.names("ordering")}
+    known = {*PRESETS, *registry.spellings("scheduler"), *registry.spellings("ordering")}
     raise UnknownNameError("policy", spec.name, known)
 
 
-def _within(base: Spec, spec: Spec) -> dict[str, Any]:
-    """Parameters for a preset: those of its scheduler, and those of the parts it is composed of (``depth?k=4``)."""
-    scheduler = registry.parameters(registry.find("scheduler", base.name))
-    parameters: dict[str, Any] = {}
+def _composed(base: Spec, spec: Spec) -> Spec:
+    """Scheduler of a preset with the parameters of a spec: its own ones, and those of its parts (``depth?k=4``).
+
+    A part is looked at as it was chosen, so ``easy?reserve=depth&k=4`` is ``depth?k=4``.
+    """
+    own = registry.parameters(registry.find("scheduler", base.name))
+    values = {**base.parameters, **{name: value for name, value in spec.parameters.items() if name in own}}
     for name, value in spec.parameters.items():
-        if name in scheduler:
-            parameters[name] = value
+        if name not in own:
+            slot, part = _part_with(name, values, f"parameter of {spec.name}", list(own))
+            values[slot] = Spec(part.name, {**part.parameters, name: value})
+    return Spec(base.name, values)
+
+
+def _part_with(parameter: str, parts: dict[str, Any], what: str, known: list[str]) -> tuple[str, Spec]:
+    """The part of a composition that takes a parameter, as a spec, and the name it goes by."""
+    for slot, value in parts.items():
+        kind = registry.kind_of(slot)
+        if kind is None:
             continue
-        part = next(
-            (
-                (slot, kind, part)
-                for slot, part in base.parameters.items()
-                for kind in (registry.kind_of(slot),)
-                if kind is not None and isinstance(part, str) and name in registry.parameters(registry.find(kind, part))
-            ),
-            None,
-        )
-        if part is None:
-            raise UnknownNameError(f"parameter of {spec.name}", name, scheduler)
-        slot, _, part_name = part
-        earlier = parameters.get(slot, Spec(part_name, {}))
-        parameters[slot] = Spec(earlier.name, {**earlier.parameters, name: value})
-    return parameters
+        part = registry.parse(value) if isinstance(value, str) else value
+        takes = registry.parameters(registry.find(kind, part.name))
+        if parameter in takes:
+            return slot, part
+        known = [*known, *takes]
+    raise UnknownNameError(what, parameter, known)
 
 
 def _as_scheduler(what: Any) -> Any:
+    if isinstance(what, type):
+        raise InputError(f"{what.__name__} is a class; give an object of it: {what.__name__}()", field="policy")
     if hasattr(what, "dispatch"):
         return what
     if hasattr(what, "rank") or hasattr(what, "pick"):

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
+import numpy as np
 from numpy.random import Generator
 
+from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import ClusterView, Queue
 
 if TYPE_CHECKING:
     from gridsim.policy.admission.plan import Plan
 
-__all__ = ["Admission", "Changes", "Lanes", "Offer", "Ordering", "Quote", "ReservationRule", "Scheduler"]
+__all__ = [
+    "Admission",
+    "Changes",
+    "Lanes",
+    "Offer",
+    "Ordering",
+    "Quote",
+    "ReservationRule",
+    "Scheduler",
+    "changes_of",
+    "ranks_of",
+]
 
 Changes = Literal["static", "pass", "start"]
 """When ranks are asked again: never, at each pass, after each start."""
@@ -23,7 +36,8 @@ class Ordering(Protocol):
     """Which waiting request comes first?
 
     An ordering may say how often it is asked (`changes`, ``"pass"`` where it does not) and may define
-    ``pick(queue, now) -> int`` with ``reset(rng)`` instead of `rank`: the index of the next request in job order.
+    ``pick(queue, now) -> int`` beside or instead of `rank`: the index of the next request in job order, asked under a
+    rule that lets nobody pass, with ``reset()`` called when a pass begins. One with ``setup(rng)`` is told of each run.
     """
 
     changes: Changes
@@ -117,7 +131,36 @@ class Scheduler(Protocol):
         ...
 
 
+def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
+    """What an ordering answers, checked: one number a request.
+
+    Raises
+    ------
+    PolicyError
+        When it answers anything else.
+    """
+    if not hasattr(ordering, "rank"):
+        raise PolicyError(f"{ordering!r} has no rank; an ordering with pick alone needs a rule that lets nobody pass")
+    answer = ordering.rank(queue, now)
+    try:
+        ranks = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise PolicyError(f"{ordering!r} ranked {len(queue)} requests with no numbers: {error}") from error
+    if ranks.shape != queue.rows.shape or np.isnan(ranks).any():
+        what = f"shape {ranks.shape}" if ranks.shape != queue.rows.shape else "NaN"
+        raise PolicyError(f"{ordering!r} ranked {len(queue)} requests with {what}; one number each is needed")
+    return ranks
+
+
 def changes_of(ordering: Any) -> Changes:
-    """How often an ordering is asked; every pass where it does not say."""
+    """How often an ordering is asked; every pass where it does not say.
+
+    Raises
+    ------
+    PolicyError
+        When it says something else.
+    """
     answer: Changes = getattr(ordering, "changes", "pass")
+    if answer not in get_args(Changes):
+        raise PolicyError(f"{ordering!r} changes {answer!r}; expected one of {', '.join(get_args(Changes))}")
     return answer

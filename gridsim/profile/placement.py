@@ -12,7 +12,7 @@ import numpy.typing as npt
 from numba import njit
 
 from gridsim.errors import InputError
-from gridsim.record import Record
+from gridsim.model.time import MICROSECOND, NEVER, IntArray
 
 __all__ = ["Placement", "place"]
 
@@ -41,13 +41,23 @@ class Placement(NamedTuple):
         return np.sort(np.concatenate(held)) if held else np.zeros(0, dtype=np.int64)
 
 
-def place(record: Record) -> Placement:
-    """Cores that each job of *record* would hold, were they handed out in order of start.
+def place(start: IntArray, end: IntArray, width: IntArray, cores: int, *, job: IntArray | None = None) -> Placement:
+    """Cores that each job of a schedule would hold, were they handed out in order of start.
 
     A job takes the lowest cores of the first contiguous hole that is wide enough, else the widest hole there is and
-    so on for the rest: as few pieces as possible. Jobs hold
-    their cores over ``[start, end)``, so ends come before starts of the same instant; jobs that did not run, or
-    ran for no time, hold none.
+    so on for the rest: as few pieces as possible. Jobs hold their cores over ``[start, end)``, so ends come before
+    starts of the same instant; jobs that did not run, or ran for no time, hold none.
+
+    Parameters
+    ----------
+    start, end : (n,) int64
+        Whole microseconds; `NEVER` for jobs that did not run.
+    width : (n,) int64
+        Cores of each job.
+    cores : int
+        Cores of the machine.
+    job : (n,) int64, optional
+        Numbers by which an error names jobs; 1, 2, … where left out.
 
     Raises
     ------
@@ -56,20 +66,17 @@ def place(record: Record) -> Placement:
 
     Examples
     --------
-    >>> rows = [dict(submit=0, start=0, end=9, cores=1), dict(submit=0, start=5, end=8, cores=2)]
-    >>> place(Record.from_rows(rows, cores=4)).low.tolist()
+    >>> place(np.array([0, 5]), np.array([9, 8]), np.array([1, 2]), 4).low.tolist()
     [0, 1]
     """
-    held = np.flatnonzero(record.ran & (record.end_us > record.start_us))
-    starts = held[np.argsort(record.start_us[held], kind="stable")]
-    ends = held[np.argsort(record.end_us[held], kind="stable")]
-    first, count, low, size, failed, free = _place(
-        record.start_us, record.end_us, record.workload.cores, starts, ends, record.cores
-    )
+    held = np.flatnonzero((start < NEVER) & (end > start))
+    starts = held[np.argsort(start[held], kind="stable")]
+    ends = held[np.argsort(end[held], kind="stable")]
+    first, count, low, size, failed, free = _place(start, end, width, starts, ends, cores)
     if failed >= 0:
         raise InputError(
-            f"job {record.workload.job[failed]} starts at {record.start_us[failed] / 1e6:g} s and needs "
-            f"{record.workload.cores[failed]} of {free} free cores; the machine has {record.cores}"
+            f"job {failed + 1 if job is None else job[failed]} starts at {start[failed] / MICROSECOND:g} s and needs "
+            f"{width[failed]} of {free} free cores; the machine has {cores}"
         )
     offset = np.concatenate(([0], np.cumsum(count)))
     pieces = np.arange(offset[-1]) + np.repeat(first - offset[:-1], count)
@@ -77,7 +84,7 @@ def place(record: Record) -> Placement:
 
 
 @njit(cache=True)
-def _place(start: Any, end: Any, cores: Any, starts: Any, ends: Any, machine: int) -> Any:
+def _place(start: Any, end: Any, width: Any, starts: Any, ends: Any, machine: int) -> Any:
     """Sweep starts and ends over a sorted list of holes; -1 or the job that did not fit, and the cores free then."""
     n = len(start)
     first = np.full(n, -1, dtype=np.int64)
@@ -93,9 +100,9 @@ def _place(start: Any, end: Any, cores: Any, starts: Any, ends: Any, machine: in
             gone = ends[next_end]
             for piece in range(first[gone], first[gone] + count[gone]):
                 holes = _give_back(hole_low, hole_high, holes, low[piece], int(low[piece]) + int(size[piece]))
-            free += cores[gone]
+            free += width[gone]
             next_end += 1
-        need = cores[job]
+        need = width[job]
         if need > free:
             return first, count, low, size, job, free
         free -= need

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
@@ -101,7 +102,7 @@ def comparison_of(
     first = next(iter(results.values()))
     provenance = first.workload.provenance
     info = {
-        "title": str(provenance.get("source", "workload")),
+        "title": Path(str(provenance.get("source", "workload"))).name,
         "workload": dict(provenance),
         "platform": {"cores": first.platform.cores, "origin": first.platform.origin},
         "policies": {label: result.policy for label, result in results.items()},

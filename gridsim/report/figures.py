@@ -7,6 +7,7 @@ differ in their dashes as well; `svg` replaces them by CSS variables, so that on
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -27,7 +28,18 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs
 
     from gridsim.report.comparison import GroupRow
 
-__all__ = ["BINS", "PALETTE", "groups", "job_by_job", "queue", "slowdowns", "svg", "utilisation", "waits"]
+__all__ = [
+    "BINS",
+    "PALETTE",
+    "groups",
+    "job_by_job",
+    "queue",
+    "short_labels",
+    "slowdowns",
+    "svg",
+    "utilisation",
+    "waits",
+]
 
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#f0e442")
 """Colours of policies in their order (Okabe and Ito 2008, without black); after the last one they begin again."""
@@ -37,6 +49,7 @@ _INK, _RULE = "#010203", "#040506"
 _BETTER, _SAME, _WORSE = "#0a0b0c", "#0d0e0f", "#101112"
 _SIZE = (5.4, 3.3)
 _POINTS = 400
+_LONGEST = 24
 BINS = 120
 """Equal bins of time of the figures over time."""
 
@@ -229,14 +242,15 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
         baseline = rows[0].baseline if rows else ""
-        axes.set_xlabel(f"mean wait, times that under {baseline}")
+        axes.set_xlabel(f"mean wait, times that under {_short(baseline)}")
         _legend(axes)
         return figure
 
 
 def job_by_job(differences: Sequence[Difference]) -> Figure:
     """Shares of the jobs that wait less, equally long and longer, a bar for each pair of policies."""
-    names = [f"{it.policy}\nagainst {it.baseline}" for it in differences]
+    short = short_labels(list(dict.fromkeys(label for it in differences for label in (it.policy, it.baseline))))
+    names = [f"{short[it.policy]}\nagainst {short[it.baseline]}" for it in differences]
     with _figure(height=1.3 + 0.52 * len(names)) as (figure, axes):
         left = np.zeros(len(names))
         for title, colour in (("better", _BETTER), ("same", _SAME), ("worse", _WORSE)):
@@ -262,7 +276,47 @@ def job_by_job(differences: Sequence[Difference]) -> Figure:
 
 
 def _legend(axes: Axes) -> None:
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1.01), ncols=3, borderaxespad=0, handlelength=1.8)
+    """Above the axes, as many side by side as fit."""
+    handles, labels = axes.get_legend_handles_labels()
+    short = short_labels(labels)
+    columns = max(1, 66 // (max(map(len, short.values()), default=0) + 9))
+    rows = -(-len(labels) // columns)
+    if rows > 1:
+        axes.figure.set_figheight(axes.figure.get_figheight() + 0.19 * (rows - 1))  # type: ignore[union-attr]
+    if handles:
+        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.01), "borderaxespad": 0}
+        axes.legend(handles, [short[label] for label in labels], ncols=columns, handlelength=1.8, **place)
+
+
+def short_labels(labels: Sequence[str]) -> dict[str, str]:
+    """Labels for a legend: long ones lose their middle or, where that makes them alike, what they have in common.
+
+    Examples
+    --------
+    >>> list(short_labels(["easy", "backfilling?ordering=wfp3&reserve=easy"]).values())
+    ['easy', 'backfilling?…eserve=easy']
+    >>> list(short_labels([f"backfilling?ordering={name}&reserve=easy" for name in ("sjf", "wfp3")]).values())
+    ['…sjf…', '…wfp3…']
+    """
+    short = {label: _short(label) for label in labels}
+    for label in labels:
+        alike = [other for other in labels if short[other] == short[label]]
+        if len(alike) > 1:
+            before = _common(alike)
+            after = _common([other[before:][::-1] for other in alike])
+            short |= {other: f"…{other[before : len(other) - after][:_LONGEST]}…" for other in alike}
+    return short
+
+
+def _common(texts: Sequence[str]) -> int:
+    """Length of the beginning that all texts share."""
+    return sum(1 for _ in itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False)))
+
+
+def _short(label: str) -> str:
+    """A label without its middle where it is long."""
+    half = _LONGEST // 2
+    return label if len(label) <= _LONGEST else f"{label[:half]}…{label[1 - half :]}"
 
 
 def _count_axis(axes: Axes) -> None:

@@ -19,7 +19,7 @@ from gridsim.profile.placement import Placement, place
 from gridsim.record import Record
 from gridsim.report.words import duration, number
 
-__all__ = ["MOST_JOBS", "MOST_ROWS", "Window", "pack", "window"]
+__all__ = ["MOST_JOBS", "MOST_ROWS", "Window", "pack", "placement", "window"]
 
 MOST_JOBS = 150_000
 """Jobs that a page holds at most."""
@@ -60,24 +60,27 @@ def window(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = 
     return Window(slice(first, first + most), note)
 
 
-def pack(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = MOST_ROWS) -> dict[str, Any]:
+def pack(
+    records: Mapping[str, Record], *, first: str | None = None, jobs: int = MOST_JOBS, rows: int = MOST_ROWS
+) -> dict[str, Any]:
     """What the page embeds, JSON types only.
 
     Parameters
     ----------
     records : mapping of str to Record
         By label, all on the same workload.
+    first : str, optional
+        The policy to show where there is room for one.
     jobs, rows : int
         Limits of `window`.
     """
     shown, note = window(records, jobs=jobs, rows=rows)
-    parts = {label: (record, place(record)) for label, record in records.items()}
-    first = next(iter(records.values()))
-    workload = first.workload.select(shown)
+    record = next(iter(records.values()))
+    workload = record.workload.select(shown)
     origin = int(workload.submit[0]) if len(workload) else 0
     clock = _Clock.of(origin, [record.select(shown) for record in records.values()])
     submit = clock.ticks(workload.submit)
-    runtime = clock.held(first.select(shown))
+    runtime = clock.held(record.select(shown))
     columns = {
         "job": _column(np.diff(workload.job, prepend=0)),
         "submit": _column(np.diff(submit, prepend=0)),
@@ -86,22 +89,30 @@ def pack(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = MO
     }
     if "user" in workload.labels:
         columns["user"] = _column(workload.labels["user"])
-    policies = [_policy(label, *parts[label], shown, clock, submit, runtime) for label in records]
+    policies = [_policy(label, each, placement(each), shown, clock, submit, runtime) for label, each in records.items()]
     packed = sum(column["bytes"] for group in (columns, *policies) for column in _columns(group)) > _PLAIN_BYTES
     for group in (columns, *policies):
         for column in _columns(group):
             _encode(column, packed)
     return {
         "jobs": len(workload),
-        "cores": first.cores,
+        "cores": record.cores,
         "tick": clock.tick / MICROSECOND,
         "origin": seconds(origin),
+        "since": seconds(origin - int(record.workload.submit[0])) if len(workload) else 0.0,
+        "shown": 0 if first is None else list(records).index(first),
         "deflated": packed,
         "note": note,
-        "sizes": _size_classes(first.cores),
+        "sizes": _size_classes(record.cores),
         "columns": columns,
         "policies": policies,
     }
+
+
+def placement(record: Record) -> Placement:
+    """Cores that each job of a record is drawn on."""
+    workload = record.workload
+    return place(record.start_us, record.end_us, workload.cores, record.cores, job=workload.job)
 
 
 class _Clock(NamedTuple):
@@ -136,19 +147,19 @@ class _Clock(NamedTuple):
 
 
 def _policy(
-    label: str, record: Record, placement: Placement, shown: slice, clock: _Clock, submit: IntArray, runtime: IntArray
+    label: str, record: Record, placed: Placement, shown: slice, clock: _Clock, submit: IntArray, runtime: IntArray
 ) -> dict[str, Any]:
     """Waits of the shown jobs (-1: did not run), their pieces, and how long each ran where that is not common."""
     part = record.select(shown)
-    count = np.diff(placement.offset)[shown]
-    pieces = slice(int(placement.offset[shown.start]), int(placement.offset[shown.stop]))
+    count = np.diff(placed.offset)[shown]
+    pieces = slice(int(placed.offset[shown.start]), int(placed.offset[shown.stop]))
     in_pieces = np.repeat(count, count) > 1
     packed = {
         "label": label,
         "wait": _column(np.where(part.ran, clock.ticks(part.start_us) - submit, -1)),
         "pieces": _column(count),
-        "low": _column(placement.low[pieces]),
-        "size": _column(placement.size[pieces][in_pieces]),
+        "low": _column(placed.low[pieces]),
+        "size": _column(placed.size[pieces][in_pieces]),
     }
     held = clock.held(part)
     if (held != runtime).any():

@@ -24,10 +24,10 @@ __all__ = ["render"]
 TEMPLATES = Path(__file__).parent / "templates"
 
 METHOD = (
-    "Differences are paired: every job is compared with itself under the other policy.",
-    "Jobs that wait together are no independent witnesses, so the evidence is the mean difference in blocks of "
-    "consecutive jobs, merged until neighbours no longer look alike; intervals are Student's t over the blocks, "
-    "widened for what correlation remains.",
+    "Every job is compared with itself under the other policy, and the verdict is on the ratio of the two means.",
+    "Jobs that wait together are no independent witnesses, so the evidence is in blocks of consecutive jobs, merged "
+    "while neighbours are much alike; intervals are Student's t over the blocks, widened for the correlation that "
+    "remains.",
     "p values are corrected by Holm for all pairs of one metric, and for all groups of one kind; with too few "
     "independent blocks no verdict is given.",
 )
@@ -68,6 +68,8 @@ def render(comparison: Comparison) -> str:
         "signed": _signed,
         "p": _p,
         "prose": _prose,
+        "breakable": _breakable,
+        "ratio": _ratio,
     }
     script = (TEMPLATES / "gantt.js").read_text(encoding="utf-8")
     kept = comparison.kept
@@ -86,7 +88,7 @@ def render(comparison: Comparison) -> str:
         problems=list(_problems(comparison.info.get("workload", {}))),
         method=METHOD,
         group_name=sentences.group_name,
-        pack=gantt.pack(comparison.records),
+        pack=gantt.pack(comparison.records, first=sentences.best(comparison.metrics, "wait_mean")),
         style=Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),  # our own file
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
@@ -107,7 +109,7 @@ def _lead(comparison: Comparison) -> Iterator[str]:
 
 def _pictures(comparison: Comparison, rows: Any) -> Iterator[Picture]:
     records = comparison.records
-    names = ", ".join(records)
+    names = ", ".join(records) if len(records) < 5 else f"{len(records)} policies"
     yield Picture(
         "How long jobs wait",
         f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left edge "
@@ -257,7 +259,12 @@ def _problems(workload: Mapping[str, Any]) -> Iterator[Found]:
 def _prose(text: str) -> Markup:
     """A sentence, escaped, with numbers kept beside their units and what is in brackets made quieter."""
     together = re.sub(r"(\d) (?=(%|d|h|min|s|cores?|jobs?)(?![a-z]))", "\\1\u00a0", text)
-    return Markup(re.sub(r"\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(together))))
+    return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(together))))
+
+
+def _breakable(label: str) -> Markup:
+    """A label, escaped, that may break after its punctuation."""
+    return Markup("<wbr>").join(re.split(r"(?<=[?&=,:(])", label))
 
 
 def _signed(value: float, metric: str) -> str:
@@ -266,6 +273,11 @@ def _signed(value: float, metric: str) -> str:
         return "-"
     text = duration(value) if metric in ("wait", "response") else f"{value:.3g}" if abs(value) < 1000 else number(value)
     return f"+{text}" if value > 0 else text
+
+
+def _ratio(value: float) -> str:
+    """A ratio with as many digits as tell something; infinities are as good as unknown."""
+    return "-" if value != value else f"{value:.3g}" if 1e-3 <= value < 1e3 else "0" if value < 1e-3 else "∞"
 
 
 def _p(value: float) -> str:

@@ -274,7 +274,8 @@ class _Checks:
 
     def jobs(self) -> Iterator[Violation]:
         job = self.schedule.job
-        yield from self.found("unknown-job", ~self.known, None, lambda row: f"job {job[row]} is not in the workload")
+        never = (self.status == Status.cancelled) & ~self.started & ~self.ended
+        yield from self.found("unknown-job", ~self.known & ~never, None, self._unknown)
         order = np.argsort(job, kind="stable")
         again = np.zeros(len(job), dtype=bool)
         again[order[1:]] = job[order[1:]] == job[order[:-1]]
@@ -304,6 +305,9 @@ class _Checks:
         yield from self.found(
             "rejected-fits", fits, self.submit, lambda row: f"{self.request[row]} of {widest} cores asked for"
         )
+
+    def _unknown(self, row: int) -> str:
+        return f"job {self.schedule.job[row]} is not in the workload, or a rule left it out"
 
     def _no_outcome(self, row: int) -> str:
         if self.started[row] != self.ended[row]:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError
-from gridsim.profile.placement import place
+from gridsim.profile.placement import Placement, place
 from gridsim.record import Record
 
 MACHINE = 12
@@ -27,12 +27,17 @@ def fitted(jobs: Sequence[tuple[int, int, int]]) -> list[dict[str, int]]:
     return rows
 
 
+def placed(record: Record) -> Placement:
+    workload = record.workload
+    return place(record.start_us, record.end_us, workload.cores, record.cores, job=workload.job)
+
+
 @settings(deadline=None, max_examples=150)
 @given(st.lists(st.tuples(st.integers(0, 60), st.integers(1, 30), st.integers(1, MACHINE)), min_size=1, max_size=60))
 def test_no_core_is_ever_shared_and_every_job_has_its_number(jobs: list[tuple[int, int, int]]) -> None:
     rows = fitted(jobs)
     record = Record.from_rows(rows, cores=MACHINE)
-    placement = place(record)
+    placement = placed(record)
     owner = np.full((200, MACHINE), -1)
     for row in range(len(record)):
         cores = placement.cores(row)
@@ -50,7 +55,7 @@ def test_a_job_takes_the_first_hole_that_is_wide_enough() -> None:
         {"submit": 0, "start": 0, "end": 9, "cores": 1},
         {"submit": 0, "start": 5, "end": 9, "cores": 3},
     ]
-    placement = place(Record.from_rows(rows, cores=6))
+    placement = placed(Record.from_rows(rows, cores=6))
     assert placement.cores(2).tolist() == [3, 4, 5]
 
 
@@ -60,16 +65,16 @@ def test_a_job_that_fits_no_hole_takes_the_widest_ones() -> None:
         {"submit": 0, "start": 0, "end": 9, "cores": 1},
         {"submit": 0, "start": 5, "end": 9, "cores": 4},
     ]
-    placement = place(Record.from_rows(rows, cores=6))
+    placement = placed(Record.from_rows(rows, cores=6))
     assert placement.cores(2).tolist() == [2, 3, 4, 5]
-    placement = place(Record.from_rows(rows, cores=5))
+    placement = placed(Record.from_rows(rows, cores=5))
     assert placement.cores(2).tolist() == [0, 2, 3, 4]
     assert placement.size[placement.offset[2] : placement.offset[3]].tolist() == [3, 1]
 
 
 def test_ends_come_before_starts_of_the_same_instant() -> None:
     rows = [{"submit": 0, "start": step, "end": step + 1, "cores": 4} for step in range(5)]
-    assert place(Record.from_rows(rows, cores=4)).low.tolist() == [0] * 5
+    assert placed(Record.from_rows(rows, cores=4)).low.tolist() == [0] * 5
 
 
 def test_jobs_that_did_not_run_hold_nothing() -> None:
@@ -77,7 +82,7 @@ def test_jobs_that_did_not_run_hold_nothing() -> None:
         {"submit": 0, "start": None, "end": None, "cores": 4, "runtime": 5},
         {"submit": 0, "start": 0, "end": 5, "cores": 4},
     ]
-    placement = place(Record.from_rows(rows, cores=4))
+    placement = placed(Record.from_rows(rows, cores=4))
     assert placement.offset.tolist() == [0, 0, 1]
 
 
@@ -87,10 +92,10 @@ def test_an_overfull_schedule_names_the_job() -> None:
         {"submit": 0, "start": 4, "end": 5, "cores": 2, "job": 9},
     ]
     with pytest.raises(InputError, match="job 9 starts at 4 s and needs 2 of 1 free cores; the machine has 4"):
-        place(Record.from_rows(rows, cores=4))
+        placed(Record.from_rows(rows, cores=4))
 
 
 def test_an_empty_record_has_no_pieces() -> None:
     rows = [{"submit": 0, "start": 0, "end": 5, "cores": 3}]
     record = Record.from_rows(rows, cores=4)
-    assert len(place(record.select(slice(0, 0))).low) == 0
+    assert len(placed(record.select(slice(0, 0))).low) == 0

@@ -12,11 +12,11 @@ from numpy.random import Generator
 from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import Lanes, Quote, changes_of
+from gridsim.policy.protocols import Lanes, Quote, changes_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler import kernels
-from gridsim.policy.scheduler.kernels import HEAD, HELD, RUNNING, TAIL, TOTAL
+from gridsim.policy.scheduler.kernels import CORES, HEAD, HELD, RUNNING, TAIL, TOTAL
 
 __all__ = ["Backfilling"]
 
@@ -73,15 +73,15 @@ class Backfilling:
         self._waiting, self._gone = self._table[4].data, self._moves[1].data
         self._tail = self._ended = 0
         # In first-come order nobody passes a head that is blocked until something ends.
-        self._head_decides = self.reserve.blocking and isinstance(self.ordering, Fifo)
+        self._head_decides = self.reserve.blocking and type(self.ordering) is Fifo
         self._blocked = False
 
     def _places(self, n: int) -> IntArray:
         """Position of each request in the order of the whole run, job order for orderings that change."""
         rows = np.arange(n)
-        if self._changes != "static" or isinstance(self.ordering, Fifo):
+        if self._changes != "static" or type(self.ordering) is Fifo:
             return rows
-        order = np.lexsort((rows, self._ranks(rows, 0.0)))
+        order = np.argsort(ranks_of(self.ordering, self._queue(rows), 0.0), kind="stable")
         places: IntArray = np.empty(n, dtype=np.int64)
         places[order] = rows
         return places
@@ -89,13 +89,6 @@ class Backfilling:
     def _queue(self, rows: IntArray) -> Queue:
         total, held = int(self._meta[TOTAL]), int(self._meta[HELD])
         return Queue(self._requests, rows, {"free": total - held, "total": total})
-
-    def _ranks(self, rows: IntArray, now: float) -> Any:
-        ranks = np.asarray(self.ordering.rank(self._queue(rows), now), dtype=np.float64)
-        if ranks.shape != rows.shape or np.isnan(ranks).any():
-            what = f"shape {ranks.shape}" if ranks.shape != rows.shape else "NaN"
-            raise PolicyError(f"{self.ordering!r} ranked {len(rows)} requests with {what}; one number each is needed")
-        return ranks
 
     def quote(self, request: int, now: int) -> Quote:
         """Every request is taken."""
@@ -166,11 +159,15 @@ class Backfilling:
             return False
         return bool(self._requests.cores[self._rows()].min() > self._meta[TOTAL] - self._meta[HELD])
 
+    def _available(self, now: int) -> int:
+        """Free cores as a pass counts them."""
+        return int(kernels.available_now(now, self._running, self._meta, self._table[CORES]))
+
     def _sort(self, now: int) -> None:
         """Put the queue into the order of this instant; equal ranks by job order."""
         rows = self._rows()
         rows.sort()
-        rows[:] = rows[np.argsort(self._ranks(rows, now / 1e6), kind="stable")]
+        rows[:] = rows[np.argsort(ranks_of(self.ordering, self._queue(rows), now / 1e6), kind="stable")]
 
     def _dispatch_one_by_one(self, now: int) -> list[int]:
         """A pass for orderings that change with every start: begun again after each."""
@@ -184,13 +181,15 @@ class Backfilling:
         return started
 
     def _dispatch_picks(self, now: int) -> list[int]:
-        """A strict pass for orderings that name the next request, until one does not fit."""
+        """A strict pass for orderings that name the next request, until one does not fit or no core is free."""
         started: list[int] = []
         self.ordering.reset()
-        while self._meta[TAIL] > self._meta[HEAD]:
+        while self._meta[TAIL] > self._meta[HEAD] and self._available(now):
             rows = self._rows()
             rows.sort()
             index = self.ordering.pick(self._queue(rows), now / 1e6)
+            if not 0 <= index < len(rows):
+                raise PolicyError(f"{self.ordering!r} picked number {index} of {len(rows)} requests")
             rows[: index + 1] = np.roll(rows[: index + 1], 1)
             more = self._pass(now, 1)
             if not more:

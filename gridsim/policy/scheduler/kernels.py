@@ -17,7 +17,19 @@ from numba import njit
 
 from gridsim.profile.kernels import change, earliest, fits
 
-__all__ = ["HEAD", "HELD", "RUNNING", "TAIL", "TOTAL", "backfill", "begin_running", "end_running", "take_in"]
+__all__ = [
+    "CORES",
+    "HEAD",
+    "HELD",
+    "RUNNING",
+    "TAIL",
+    "TOTAL",
+    "available_now",
+    "backfill",
+    "begin_running",
+    "end_running",
+    "take_in",
+]
 
 HEAD, TAIL, RUNNING, HELD, TOTAL = 0, 1, 2, 3, 4
 CORES, ESTIMATE, PLACE, LANE, QUEUE = 0, 1, 2, 3, 4

@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
-from gridsim.model.time import NEVER
+from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.protocols import Quote
+from gridsim.policy.protocols import Quote, ranks_of
 from gridsim.policy.queue import ClusterView, Queue
 
 __all__ = ["Planned"]
@@ -42,8 +41,12 @@ class Planned:
 
     admission: Any = field(default_factory=Conservative)
     compress: Literal["planned", "arrival", "none"] = "planned"
-    ordering: Any = None
+    ordering: Any | None = None
     source: ClassVar[str] = "Mu'alem, Feitelson 2001; Islam, Balaji, Sadayappan, Panda 2003"
+
+    def __post_init__(self) -> None:
+        if self.compress not in ("planned", "arrival", "none"):
+            raise ValueError(f"compress is {self.compress!r}; planned, arrival or none is needed")
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
@@ -53,7 +56,7 @@ class Planned:
         self._overrun = False
         # Only compression in planned order leaves the plan left-shifted, which is what the frontier relies on.
         self._left_shifted = self.compress == "planned" and self.ordering is None
-        if hasattr(self.ordering, "setup"):
+        if self.ordering is not None and hasattr(self.ordering, "setup"):
             self.ordering.setup(rng)
 
     @property
@@ -96,13 +99,14 @@ class Planned:
         rows = self._plan.order().copy()
         if self.ordering is not None:
             rows.sort()
-            ranks = np.asarray(self.ordering.rank(Queue(self._requests, rows, {}), now / 1e6), dtype=np.float64)
-            if ranks.shape != rows.shape or np.isnan(ranks).any():
-                raise PolicyError(f"{self.ordering!r} must rank {len(rows)} requests with one number each")
-            rows = rows[np.argsort(ranks, kind="stable")]
+            rows = rows[np.argsort(ranks_of(self.ordering, self._queue(rows), now / 1e6), kind="stable")]
         elif self.compress == "arrival":
             rows.sort()
         self._plan.compress(rows, now, self._frontier if self._left_shifted else NEVER)
+
+    def _queue(self, rows: IntArray) -> Queue:
+        total, running = self._plan.cores, list(self._plan.running)
+        return Queue(self._requests, rows, {"free": total - int(self._requests.cores[running].sum()), "total": total})
 
     def dispatch(self, now: int) -> Sequence[int]:
         """Requests whose promised start has come."""

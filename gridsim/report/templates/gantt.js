@@ -4,7 +4,7 @@
   "use strict";
 
   const ONE_BY_ONE = 4000; // pieces drawn as rectangles of their own
-  const ADDED_UP = 60000; // pieces added up afresh for a frame, all panels together; beyond, the bins are stretched
+  const ADDED_UP = 30000; // pieces added up afresh for a frame, all panels together; beyond, the bins are stretched
   const BLOCK = 512; // pieces that share one entry of the index of ends
   const BINS = 8192; // bins of time over the whole log
   const CLASSES = { wait: [0, 600, 3600, 14400, 86400, Infinity] };
@@ -41,8 +41,9 @@
       jobs: pack.jobs,
       cores: pack.cores,
       tick: pack.tick,
-      origin: pack.origin,
+      since: pack.since,
       sizes: pack.sizes,
+      shown: pack.shown,
       job: summed(await get(pack.columns.job)),
       submit: summed(await get(pack.columns.submit)),
       runtime: await get(pack.columns.runtime),
@@ -250,6 +251,7 @@
 
     data.policies.forEach((one, k) => chosen.add(new Option(one.label, String(k))));
     if (data.policies.length > 1) chosen.add(new Option("all, one below the other", "all"));
+    chosen.value = String(data.shown);
     if (data.policies.length > 1 && data.policies.length < 5 && root.clientWidth > 600) chosen.value = "all";
     if (!data.user) colouring.querySelector("[value=user]").remove();
 
@@ -370,15 +372,16 @@
     function axis(context, y, count) {
       const span = (view.to - view.from) * data.tick;
       const room = Math.max(2, Math.floor(plotWidth() / 95));
-      const steps = [0.001, 0.01, 0.1, 1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2419200, 4838400, 9676800, 31536000];
+      const steps = [0.001, 0.01, 0.1, 1, 5, 15, 60, 300, 900, 3600, 10800, 21600, 43200, 86400, 172800, 604800, 1209600, 2419200, 4838400, 9676800, 12096000, 15724800, 31536000];
       const step = steps.find((candidate) => span / candidate <= room) || 63072000;
       context.fillStyle = ink;
       context.textBaseline = "middle";
       context.textAlign = "center";
       context.strokeStyle = style("--rule");
       context.lineWidth = 1;
-      for (let time = Math.ceil((view.from * data.tick) / step) * step; time <= view.to * data.tick; time += step) {
-        const x = Math.round(xOf(time / data.tick)) + 0.5;
+      const [first, last] = [view.from, view.to].map((time) => time * data.tick + data.since);
+      for (let time = Math.ceil(first / step) * step; time <= last; time += step) {
+        const x = Math.round(xOf((time - data.since) / data.tick)) + 0.5;
         context.beginPath();
         for (let k = 0; k < count; k++) {
           const bottom = GAP + k * (panelHeight() + GAP) + panelHeight();
@@ -394,6 +397,9 @@
 
     const two = (value) => String(value).padStart(2, "0");
 
+    const when = (ticks) => moment(ticks * data.tick + data.since, 1);
+
+    // Day and time of day since the first submission of the log.
     function moment(time, step) {
       const day = Math.floor(time / 86400), rest = time - day * 86400;
       if (step >= 86400) return `day ${day}`;
@@ -453,7 +459,7 @@
     function facts(row, one) {
       const rows = [["Job", String(data.job[row])]];
       if (data.user && data.user[row] >= 0) rows.push(["User", String(data.user[row])]);
-      rows.push(["Cores", String(data.width[row])], ["Submitted", moment(data.submit[row] * data.tick, 1)]);
+      rows.push(["Cores", String(data.width[row])], ["Submitted", when(data.submit[row])]);
       if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(one.wait[row])]);
       rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
       return rows;
@@ -490,7 +496,7 @@
         const line = body.insertRow();
         line.append(Object.assign(node("th", one.label), { scope: "row" }));
         const ran = one.start[row] >= 0;
-        line.append(node("td", ran ? moment(one.start[row] * data.tick, 1) : "never ran"), node("td", ran ? duration(one.wait[row]) : ""));
+        line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(one.wait[row]) : ""));
       }
       detail.replaceChildren(node("p", head[0].toUpperCase() + head.slice(1) + "."), table);
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from typing import Any
 
 from gridsim.model.workload import Workload
@@ -46,7 +47,7 @@ def _run(spec: Mapping[str, Any], where: str, workload: Workload, machine: int, 
     except Unsupported as reason:
         return Run(name, "unsupported", (str(reason),))
     comparison, rows = Comparison(), rows_of(record)
-    allowed = tolerance * (1 + len(workload))
+    allowed = float(Fraction(str(tolerance)) * (1 + len(workload)))
     for index, job in enumerate(entry(expected, "jobs", list, f"{where}.expected")):
         number = entry(job, "id", int, f"{where}.expected.jobs[{index}]")
         if number not in rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Literal
 
 __all__ = ["Comparison", "Outcome", "Run", "Unsupported"]
@@ -97,7 +98,8 @@ class Comparison:
         if found is None or expected is None:
             agree = found is expected
         else:
-            agree = abs(found - expected) <= tolerance
+            # As they are written: differences of binary fractions would blur a tolerance of their last digit.
+            agree = abs(Fraction(str(found)) - Fraction(str(expected))) <= Fraction(str(tolerance))
         if not agree:
             self.differences.append(f"{where} is {found}, expected {expected} within {tolerance:g}")
 

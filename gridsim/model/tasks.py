@@ -1,0 +1,317 @@
+"""Tasks of DAG jobs as columns: what a workload holds where a job is more than one rigid task."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.model.time import FloatArray, IntArray, seconds, whole
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+__all__ = ["ANY_KIND", "Tasks"]
+
+ANY_KIND = "any"
+"""Architecture of tasks that name none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tasks:
+    """Every task of every job, in the order (job order, task index).
+
+    Attributes
+    ----------
+    first : (n + 1,) int64
+        Tasks of the job in row ``i`` are the rows ``first[i]`` to ``first[i + 1] - 1``.
+    runtime, estimate : (m,) int64
+        True runtime and estimate, whole microseconds.
+    cores : (m,) int64
+        Cores that the task holds from start to end.
+    kind : (m,) int16
+        Architecture that it needs, an index into ``kinds``.
+    kinds : tuple of str
+        Names of the architectures.
+    edge_first : (m + 1,) int64
+        Successors of task ``t`` are ``edge_to[edge_first[t]:edge_first[t + 1]]``.
+    edge_to : (e,) int64
+        Rows of successors, ascending for each task; a repeated edge is one edge.
+    names : tuple of str or None
+        Names of the tasks in their source, None where it has only an index.
+    volume : (e,) float64 or None
+        Data that goes along each edge, bytes, where the source tells it.
+    """
+
+    first: IntArray
+    runtime: IntArray
+    estimate: IntArray
+    cores: IntArray
+    kind: npt.NDArray[np.int16]
+    kinds: tuple[str, ...]
+    edge_first: IntArray
+    edge_to: IntArray
+    names: tuple[str, ...] | None = None
+    volume: FloatArray | None = None
+
+    @classmethod
+    def from_edges(
+        cls,
+        *,
+        counts: Any,
+        runtime: Any,
+        cores: Any,
+        edges: Any,
+        kind: Any = None,
+        kinds: Sequence[str] = (ANY_KIND,),
+        estimate: Any = None,
+        names: Sequence[str] | None = None,
+        volume: Any = None,
+        jobs: Sequence[Hashable] | None = None,
+        path: object = None,
+    ) -> Tasks:
+        """Tasks from columns and a list of edges between their rows.
+
+        Parameters
+        ----------
+        counts : (n,) array_like of int
+            Tasks of each job.
+        runtime, estimate, cores, kind : (m,) array_like
+            Times in seconds; estimates are the runtimes where left out.
+        edges : (e, 2) array_like of int
+            Rows: the second task needs the first.
+        jobs : sequence, optional
+            Names of the jobs, for errors.
+        path : object, optional
+            File that the tasks came from, for errors.
+
+        Raises
+        ------
+        InputError
+            For a job without tasks, a value that makes no task, an edge to an unknown task or another job, and a cycle;
+            naming file, job and task.
+
+        Examples
+        --------
+        >>> tasks = Tasks.from_edges(counts=[3], runtime=[2, 3, 4], cores=[1, 1, 2], edges=[(0, 1), (0, 2)])
+        >>> tasks.successors(0).tolist(), tasks.roots().tolist()
+        ([1, 2], [0])
+        """
+        counts = np.asarray(counts, dtype=np.int64)
+        m = int(counts.sum())
+        pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+        times = whole(np.asarray(runtime))
+        tasks = cls(
+            first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            runtime=times,
+            estimate=times.copy() if estimate is None else whole(np.asarray(estimate)),
+            cores=np.broadcast_to(np.asarray(cores, dtype=np.int64), (m,)).copy(),
+            kind=np.zeros(m, dtype=np.int16) if kind is None else np.asarray(kind, dtype=np.int16),
+            kinds=tuple(kinds),
+            edge_first=np.zeros(m + 1, dtype=np.int64),
+            edge_to=pairs[:, 1],
+            names=None if names is None else tuple(names),
+            volume=None if volume is None else np.asarray(volume, dtype=np.float64),
+        )
+        tasks._check(pairs, jobs, path)
+        return tasks._sorted(pairs, jobs, path)
+
+    def _place(self, row: int, jobs: Sequence[Hashable] | None) -> str:
+        job = int(np.searchsorted(self.first, row, side="right")) - 1
+        task = self.names[row] if self.names is not None else str(row - int(self.first[job]))
+        return f"job {jobs[job] if jobs is not None else job + 1} task {task}"
+
+    def _check(self, pairs: IntArray, jobs: Sequence[Hashable] | None, path: object) -> None:
+        counts = np.diff(self.first)
+        if (counts < 1).any():
+            job = int(np.argmax(counts < 1))
+            raise InputError(f"job {jobs[job] if jobs is not None else job + 1} has no tasks", path=path, field="tasks")
+        for field, bad, rule in (
+            ("runtime", self.runtime <= 0, "a runtime above 0 s"),
+            ("estimate", self.estimate <= 0, "an estimate above 0 s"),
+            ("cores", self.cores < 1, "at least 1 core"),
+        ):
+            if bad.any():
+                row = int(np.argmax(bad))
+                value = int(self.cores[row]) if field == "cores" else seconds(int(getattr(self, field)[row]))
+                raise InputError(f"{self._place(row, jobs)} has {value}; expected {rule}", path=path, field=field)
+        outside = ((pairs < 0) | (pairs >= len(self))).any(axis=1)
+        if not outside.any():
+            owner = np.searchsorted(self.first, pairs, side="right")
+            outside = owner[:, 0] != owner[:, 1]
+        if outside.any():
+            one, other = pairs[int(np.argmax(outside))].tolist()
+            raise InputError(f"an edge from row {one} to row {other} leaves its job", path=path, field="edges")
+        loop = pairs[:, 0] == pairs[:, 1]
+        if loop.any():
+            row = int(pairs[int(np.argmax(loop)), 0])
+            raise InputError(f"{self._place(row, jobs)} needs itself", path=path, field="edges")
+
+    def _sorted(self, pairs: IntArray, jobs: Sequence[Hashable] | None, path: object) -> Tasks:
+        """The same tasks with edges grouped by their first task, repeated ones once, and no cycle among them."""
+        key = pairs[:, 0] * (len(self) + 1) + pairs[:, 1]
+        _, kept = np.unique(key, return_index=True)
+        pairs = pairs[kept]
+        starts = np.searchsorted(pairs[:, 0], np.arange(len(self) + 1))
+        volume = None if self.volume is None else self.volume[kept]
+        tasks = replace(self, edge_first=starts.astype(np.int64), edge_to=pairs[:, 1].copy(), volume=volume)
+        if (pairs[:, 0] >= pairs[:, 1]).any() and tasks.topological() is None:
+            row = tasks._in_cycle()
+            raise InputError(
+                f"{self._place(row, jobs)} is in a cycle; expected an acyclic graph", path=path, field="edges"
+            )
+        return tasks
+
+    def topological(self) -> IntArray | None:
+        """Rows so that every task follows its predecessors; None where there is a cycle."""
+        if (self.edge_to > np.repeat(np.arange(len(self)), np.diff(self.edge_first))).all():
+            return np.arange(len(self))
+        missing = self.predecessor_counts().tolist()
+        ready = [row for row, count in enumerate(missing) if not count]
+        order = []
+        while ready:
+            row = ready.pop()
+            order.append(row)
+            for successor in self.successors(row).tolist():
+                missing[successor] -= 1
+                if not missing[successor]:
+                    ready.append(successor)
+        return np.array(order, dtype=np.int64) if len(order) == len(self) else None
+
+    def chains(self, times: IntArray) -> IntArray:
+        """Longest chain of *times* from the beginning of each task on, itself included (its upward rank)."""
+        longest = times.tolist()
+        first, to = self.edge_first.tolist(), self.edge_to.tolist()
+        order = self.topological()
+        assert order is not None
+        for row in reversed(order.tolist()):
+            if first[row] < first[row + 1]:
+                longest[row] += max(longest[successor] for successor in to[first[row] : first[row + 1]])
+        return np.array(longest, dtype=np.int64)
+
+    def _in_cycle(self) -> int:
+        """A task of a cycle: what is left when tasks without predecessors, then without successors, are taken away."""
+        graph = {row: set(self.successors(row).tolist()) for row in range(len(self))}
+        while True:
+            targets = set().union(*graph.values())
+            gone = {row for row, after in graph.items() if row not in targets or not after & graph.keys()}
+            if not gone:
+                return min(graph)
+            graph = {row: after - gone for row, after in graph.items() if row not in gone}
+
+    def __len__(self) -> int:
+        return len(self.runtime)
+
+    @property
+    def jobs(self) -> int:
+        """How many jobs the tasks belong to."""
+        return len(self.first) - 1
+
+    def job_rows(self) -> IntArray:
+        """Row of the job of each task."""
+        return np.repeat(np.arange(self.jobs), np.diff(self.first))
+
+    def successors(self, row: int) -> IntArray:
+        """Rows of the tasks that need this one."""
+        return self.edge_to[self.edge_first[row] : self.edge_first[row + 1]]
+
+    def predecessor_counts(self) -> IntArray:
+        """How many tasks each task needs."""
+        return np.bincount(self.edge_to, minlength=len(self)).astype(np.int64)
+
+    def roots(self) -> IntArray:
+        """Rows of tasks that need none."""
+        return np.flatnonzero(self.predecessor_counts() == 0)
+
+    def area(self) -> FloatArray:
+        """Cores times true runtime of each job's tasks together, core-seconds."""
+        return np.add.reduceat(self.cores * (self.runtime / 1e6), self.first[:-1])
+
+    def select(self, rows: Any) -> Tasks:
+        """Tasks of the jobs in *rows* (mask, slice or indices), in that order."""
+        picked = np.arange(self.jobs)[rows]
+        counts = np.diff(self.first)[picked]
+        keep = np.concatenate([np.arange(self.first[job], self.first[job + 1]) for job in picked] or [np.empty(0, int)])
+        renumbered = np.full(len(self) + 1, -1, dtype=np.int64)
+        renumbered[keep] = np.arange(len(keep))
+        edges = np.concatenate(
+            [np.arange(self.edge_first[row], self.edge_first[row + 1]) for row in keep] or [np.empty(0, int)]
+        ).astype(np.int64)
+        return Tasks(
+            first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            runtime=self.runtime[keep],
+            estimate=self.estimate[keep],
+            cores=self.cores[keep],
+            kind=self.kind[keep],
+            kinds=self.kinds,
+            edge_first=np.concatenate([[0], np.cumsum(np.diff(self.edge_first)[keep])]).astype(np.int64),
+            edge_to=renumbered[self.edge_to[edges]],
+            names=None if self.names is None else tuple(self.names[row] for row in keep),
+            volume=None if self.volume is None else self.volume[edges],
+        )
+
+    @classmethod
+    def from_graphs(cls, graphs: Mapping[Hashable, nx.DiGraph[Any]], *, path: object = None) -> Tasks:
+        """Tasks of networkx graphs, one a job; node order is the task index.
+
+        Nodes carry ``exec`` (s) or ``runtime`` (s), ``cores`` and optionally ``kind`` and ``estimate`` (s).
+
+        Raises
+        ------
+        InputError
+            For a missing attribute, and as `from_edges`.
+        """
+        counts: list[int] = []
+        nodes: list[tuple[Hashable, Hashable, Mapping[str, Any]]] = []
+        edges: list[tuple[int, int]] = []
+        for job, graph in graphs.items():
+            index = {node: len(nodes) + place for place, node in enumerate(graph)}
+            counts.append(len(index))
+            edges += [(index[one], index[other]) for one, other in graph.edges]
+            nodes += [(job, node, attributes) for node, attributes in graph.nodes(data=True)]
+        kinds = tuple(dict.fromkeys(str(attributes.get("kind", ANY_KIND)) for *_, attributes in nodes)) or (ANY_KIND,)
+        runtime = [_attribute(job, node, attributes, path, "exec", "runtime") for job, node, attributes in nodes]
+        return cls.from_edges(
+            counts=counts,
+            runtime=np.array(runtime, dtype=float),
+            estimate=np.array(
+                [attributes.get("estimate", known) for (*_, attributes), known in zip(nodes, runtime, strict=True)],
+                dtype=float,
+            ),
+            cores=[_attribute(job, node, attributes, path, "cores") for job, node, attributes in nodes],
+            kind=[kinds.index(str(attributes.get("kind", ANY_KIND))) for *_, attributes in nodes],
+            kinds=kinds,
+            edges=edges,
+            names=[str(node) for _, node, _ in nodes],
+            jobs=list(graphs),
+            path=path,
+        )
+
+    def graph(self, job: int) -> nx.DiGraph[int]:
+        """The job in a row as a graph: nodes are task indices with ``exec`` (s), ``cores``, ``kind`` and ``name``."""
+        import networkx as nx  # 11 MB and a tenth of a second that no simulation needs
+
+        begin, end = int(self.first[job]), int(self.first[job + 1])
+        graph: nx.DiGraph[int] = nx.DiGraph()
+        for row in range(begin, end):
+            graph.add_node(
+                row - begin,
+                exec=seconds(int(self.runtime[row])),
+                cores=int(self.cores[row]),
+                kind=self.kinds[self.kind[row]],
+                name=self.names[row] if self.names is not None else str(row - begin),
+            )
+        for row in range(begin, end):
+            graph.add_edges_from((row - begin, int(successor) - begin) for successor in self.successors(row))
+        return graph
+
+
+def _attribute(job: Hashable, node: Hashable, attributes: Mapping[str, Any], path: object, *names: str) -> Any:
+    for name in names:
+        if name in attributes:
+            return attributes[name]
+    raise InputError(f"job {job} task {node} has no '{names[0]}'", path=path, field=names[0])

@@ -1,0 +1,273 @@
+"""The checks that the author of a policy runs on it: one function a kind, each raises `CheckFailed` with what is wrong.
+
+They take a class, an object, or a spec such as ``widest.py:WidestFirst?tie=0.5``.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from gridsim import registry
+from gridsim.errors import CheckFailed, GridsimError
+from gridsim.model.platform import Platform
+from gridsim.model.streams import stream
+from gridsim.model.workload import Workload
+from gridsim.policy.queue import Queue, Requests
+from gridsim.record import Record
+from gridsim.testing.invariants import violations
+
+__all__ = ["check_ordering", "check_reservation", "check_scheduler", "small_workload"]
+
+CORES = 16
+"""Size of the machine on which policies are tried."""
+
+WORKLOADS = 12
+"""Random workloads that each policy is tried on."""
+
+_CHANGES = ("static", "pass", "start")
+_SCHEDULER = ("setup", "ended", "overran", "settled", "quote", "commit", "dispatch", "wake")
+
+
+def check_ordering(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> None:
+    """Check an ordering: its ranks, that it only reads, and the schedules that it makes.
+
+    Parameters
+    ----------
+    what : type, object or str
+        The ordering.
+    seed : int
+        Of the random queues and workloads.
+    workloads : int
+        How many to simulate.
+
+    Raises
+    ------
+    CheckFailed
+        Saying what is wrong with it.
+
+    Examples
+    --------
+    >>> from gridsim.policy.ordering import Wfp3
+    >>> check_ordering(Wfp3, workloads=2)
+    """
+    ordering = _object("ordering", what)
+    _check_dataclass(ordering)
+    changes = getattr(ordering, "changes", "pass")
+    _require(changes in _CHANGES, ordering, f"changes is {changes!r}; expected one of {', '.join(_CHANGES)}")
+    _require(
+        hasattr(ordering, "rank") or hasattr(ordering, "pick"),
+        ordering,
+        "has neither rank(queue, now) nor pick(queue, now)",
+    )
+    rng = stream(seed, "testing", "ordering")
+    for size in (1, 2, 5, 40):
+        queue, now = _queue(rng, size)
+        if hasattr(ordering, "rank"):
+            _check_ranks(ordering, queue, now, seed)
+        if hasattr(ordering, "pick"):
+            _check_pick(ordering, queue, now, seed)
+    from gridsim.policy.reservation import Easy, Strict
+    from gridsim.policy.scheduler.backfilling import Backfilling
+
+    for rule in (Strict(), Easy()):
+        _check_runs(Backfilling(ordering=ordering, reserve=rule), seed, workloads)
+
+
+def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> None:
+    """Check a reservation rule: its lanes, and the schedules that it makes; parameters as in `check_ordering`."""
+    rule = _object("reservation", what)
+    _check_dataclass(rule)
+    _require(isinstance(getattr(rule, "blocking", None), bool), rule, "needs an attribute blocking, True or False")
+    rng = stream(seed, "testing", "reservation")
+    for size in (1, 5, 40):
+        queue, _ = _queue(rng, size)
+        lanes = _unchanged(rule, queue, lambda queue=queue: rule.lanes(queue))
+        lane, capacity = (np.asarray(part) for part in lanes)
+        _require(lane.shape == (size,), rule, f"lanes of {size} requests have shape {lane.shape}")
+        _require(lane.dtype.kind in "iu", rule, f"lanes are numbered with {lane.dtype}; expected whole numbers")
+        _require(capacity.ndim == 1 and capacity.dtype.kind in "iu", rule, "capacity is no column of whole numbers")
+        inside = bool(((lane >= 0) & (lane < max(len(capacity), 1))).all())
+        _require(inside and bool((capacity >= 0).all()), rule, "a lane has no capacity, or one below 0")
+    from gridsim.policy.ordering import Fifo, ShortestEstimate
+    from gridsim.policy.scheduler.backfilling import Backfilling
+
+    for ordering in (Fifo(), ShortestEstimate()):
+        _check_runs(Backfilling(ordering=ordering, reserve=rule), seed, workloads)
+
+
+def check_scheduler(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> None:
+    """Check a scheduler by the schedules that it makes; parameters as in `check_ordering`."""
+    from gridsim.policy.presets import policy
+
+    scheduler = policy(what() if isinstance(what, type) else what)
+    _check_dataclass(scheduler)
+    missing = [name for name in _SCHEDULER if not callable(getattr(scheduler, name, None))]
+    _require(not missing, scheduler, f"has no {', '.join(missing)}")
+    _check_runs(scheduler, seed, workloads)
+
+
+def small_workload(rng: Generator, *, jobs: int = 25, cores: int = CORES, exact: bool = False) -> Workload:
+    """Random workload that is full of corner cases.
+
+    Ties in submit times and estimates, whole-machine and one-core jobs, jobs that nothing delays, estimates far above
+    and (unless *exact*) below runtimes, deadlines for some.
+    """
+    submit = np.cumsum(rng.choice([0, 0, 1, 5, 30], jobs))
+    runtime = rng.choice([1, 2, 5, 10, 40], jobs)
+    factor = np.ones(jobs) if exact else rng.choice([0.5, 1, 1, 2, 8], jobs)
+    width = np.minimum(rng.choice([1, 1, 2, 3, cores // 2, cores], jobs), cores)
+    estimate = np.maximum(1, runtime * factor)
+    deadline = np.where(rng.random(jobs) < 0.5, submit + 3 * estimate, np.nan)
+    labels = {"user": rng.integers(1, 5, jobs)}
+    return Workload.from_columns(
+        submit=submit, runtime=runtime, cores=width, estimate=estimate, deadline=deadline, labels=labels
+    )
+
+
+# -- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _require(condition: bool, policy: Any, message: str) -> None:
+    if not condition:
+        raise CheckFailed(f"{type(policy).__name__}: {message}")
+
+
+def _object(kind: str, what: Any) -> Any:
+    if isinstance(what, type):
+        try:
+            return what()
+        except TypeError as error:
+            raise CheckFailed(f"{what.__name__}: cannot be made without parameters: {error}") from error
+    return registry.make(kind, what)
+
+
+def _check_dataclass(policy: Any) -> None:
+    """Fields are parameters, ``repr`` is provenance, equality is the campaign key."""
+    _require(dataclasses.is_dataclass(policy), policy, "is no dataclass; decorate the class with @dataclass")
+    _require(copy.deepcopy(policy) == policy, policy, "is not equal to its copy; state of a run belongs into setup")
+    names = dict(_classes(policy))
+    try:
+        again = eval(repr(policy), {"__builtins__": {}}, names)  # what a recipe holds must make the same policy
+    except Exception as error:
+        raise CheckFailed(f"{type(policy).__name__}: repr {policy!r} makes no policy: {error}") from error
+    _require(again == policy, policy, f"repr {policy!r} makes another policy: {again!r}")
+
+
+def _classes(policy: Any) -> Iterator[tuple[str, type]]:
+    yield type(policy).__name__, type(policy)
+    for field in dataclasses.fields(policy):
+        value = getattr(policy, field.name, None)
+        if dataclasses.is_dataclass(value):
+            yield from _classes(value)
+
+
+def _queue(rng: Generator, size: int) -> tuple[Queue, float]:
+    """Some waiting requests of a random workload, and an instant after their arrivals."""
+    workload = small_workload(rng, jobs=3 * size)
+    rows = np.sort(rng.choice(3 * size, size, replace=False))
+    state = {"free": int(rng.integers(CORES + 1)), "total": CORES}
+    return Queue(Requests(workload), rows, state), float(workload.submit[-1] / 1e6 + 1)
+
+
+def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:
+    """What *call* answers, after a check that it left the queue alone."""
+    requests = queue.requests
+    before = [
+        queue.rows.copy(),
+        *(getattr(requests, name).copy() for name in ("cores", "estimate", "submit", "deadline")),
+    ]
+    seconds = [requests.cores_float.copy(), requests.estimate_seconds.copy(), requests.submit_seconds.copy()]
+    try:
+        answer = call()
+    except GridsimError:
+        raise
+    except Exception as error:
+        raise CheckFailed(f"{type(policy).__name__}: raises {type(error).__name__}: {error}") from error
+    after = [queue.rows, *(getattr(requests, name) for name in ("cores", "estimate", "submit", "deadline"))]
+    after += [requests.cores_float, requests.estimate_seconds, requests.submit_seconds]
+    same = all(np.array_equal(one, other) for one, other in zip([*before, *seconds], after, strict=True))
+    _require(same, policy, "changes the queue that it is shown; work on copies")
+    return answer
+
+
+def _set_up(ordering: Any, seed: int) -> Any:
+    ordering = copy.deepcopy(ordering)
+    if hasattr(ordering, "setup"):
+        ordering.setup(stream(seed, "cluster", 0))
+    return ordering
+
+
+def _ranks(ordering: Any, queue: Queue, now: float, seed: int) -> Any:
+    fresh = _set_up(ordering, seed)
+    answer = _unchanged(ordering, queue, lambda: fresh.rank(queue, now))
+    ranks = np.asarray(answer)
+    _require(ranks.dtype.kind in "fiub", ordering, f"ranks are {ranks.dtype}; expected numbers")
+    _require(
+        ranks.shape == (len(queue),), ordering, f"ranks {len(queue)} requests with shape {ranks.shape}; one number each"
+    )
+    ranks = ranks.astype(np.float64)
+    _require(
+        not np.isnan(ranks).any(), ordering, f"ranks request {int(np.isnan(ranks).argmax())} of the queue with NaN"
+    )
+    return ranks
+
+
+def _check_ranks(ordering: Any, queue: Queue, now: float, seed: int) -> None:
+    ranks = _ranks(ordering, queue, now, seed)
+    again = _ranks(ordering, queue, now, seed)
+    _require(np.array_equal(ranks, again), ordering, "ranks the same queue differently when asked again")
+    if getattr(ordering, "changes", "pass") != "static":
+        return
+    later = _ranks(ordering, queue, now + 1000.0, seed)
+    half = Queue(queue.requests, queue.rows[::2].copy(), queue.state)
+    for other, whose in ((later, ranks), (_ranks(ordering, half, now, seed), ranks[::2])):
+        same = np.array_equal(np.argsort(other, kind="stable"), np.argsort(whose, kind="stable"))
+        _require(
+            same,
+            ordering,
+            'says changes = "static", but its order depends on the time or on who else waits; say "pass"',
+        )
+
+
+def _check_pick(ordering: Any, queue: Queue, now: float, seed: int) -> None:
+    fresh = _set_up(ordering, seed)
+    if hasattr(fresh, "reset"):
+        fresh.reset()
+    index = _unchanged(ordering, queue, lambda: fresh.pick(queue, now))
+    inside = isinstance(index, int | np.integer) and 0 <= int(index) < len(queue)
+    _require(inside, ordering, f"picks {index!r} of {len(queue)} requests")
+
+
+def _check_runs(scheduler: Any, seed: int, workloads: int) -> None:
+    """Schedules of random workloads: possible, complete, and the same when run again with the same object."""
+    rng = stream(seed, "testing", "workloads")
+    for number in range(workloads):
+        workload = small_workload(rng, exact=number % 3 == 0)
+        for overrun in ("kill", "extend"):
+            record = _run(scheduler, workload, overrun, seed)
+            found = violations(record, overrun=overrun)
+            if found:
+                raise CheckFailed(f"{scheduler!r}: {'; '.join(map(str, found))}")
+            again = _run(scheduler, workload, overrun, seed)
+            _require(
+                np.array_equal(record.start_us, again.start_us),
+                scheduler,
+                "makes another schedule when run again: it keeps state between runs, or draws numbers of its own",
+            )
+
+
+def _run(scheduler: Any, workload: Workload, overrun: Any, seed: int) -> Record:
+    from gridsim.simulation import simulate  # SimPy and kernels: only when something runs
+
+    try:
+        return simulate(workload, platform=Platform.single(CORES), policy=scheduler, overrun=overrun, seed=seed).record
+    except GridsimError:
+        raise
+    except Exception as error:
+        raise CheckFailed(f"{scheduler!r}: raises {type(error).__name__}: {error}") from error

@@ -1,0 +1,96 @@
+"""The verb `verify`: a row a case, a last line that counts, an exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridsim.cli import main
+
+PASSING: dict[str, Any] = {
+    "kind": "schedule",
+    "name": "one-job",
+    "platform": {"cores": 1},
+    "jobs": [{"id": 1, "submit": 0, "cores": 1, "estimate": 5, "runtime": 5}],
+    "runs": [{"algorithm": "fcfs", "parameters": {}, "expected": {"jobs": [{"id": 1, "start": 0, "end": 5}]}}],
+}
+FAILING = {
+    **PASSING,
+    "name": "wrong",
+    "runs": [{"algorithm": "fcfs", "parameters": {}, "expected": {"jobs": [{"id": 1, "start": 1, "end": 6}]}}],
+}
+UNSUPPORTED = {"kind": "metrics", "id": "m1"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "below").mkdir()
+    return tmp_path
+
+
+def write(folder: Path, **cases: Any) -> None:
+    for name, case in cases.items():
+        (folder / "below" / f"{name}.json").write_text(json.dumps(case))
+
+
+def test_all_passed_is_exit_code_0(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=PASSING, b=PASSING)
+    assert main(["verify", str(folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "2 passed, 0 failed, 0 unsupported"
+    assert len(lines) == 3
+    assert lines[0].split()[:3] == ["passed", "deadline-admission", "one-job"]
+
+
+@pytest.mark.parametrize("other", [FAILING, UNSUPPORTED])
+def test_anything_but_passed_is_exit_code_1(folder: Path, other: Any) -> None:
+    write(folder, a=PASSING, b=other)
+    assert main(["verify", str(folder)]) == 1
+
+
+def test_a_failed_case_shows_its_differences(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=FAILING, b=UNSUPPORTED)
+    main(["verify", str(folder / "below")])
+    out = capsys.readouterr().out
+    assert "    fcfs: job 1: start is 0, expected 1\n" in out
+    assert "kind 'metrics' is not supported" in out
+    assert out.splitlines()[-1] == "0 passed, 1 failed, 1 unsupported"
+
+
+def test_json_holds_every_case_and_the_counts(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(folder, a=PASSING, b=FAILING)
+    assert main(["verify", "--json", str(folder)]) == 1
+    facts = json.loads(capsys.readouterr().out)
+    assert (facts["passed"], facts["failed"], facts["unsupported"]) == (1, 1, 0)
+    assert facts["cases"][0] == {
+        "path": str(folder / "below" / "a.json"),
+        "family": "deadline-admission",
+        "name": "one-job",
+        "status": "passed",
+        "runs": {"passed": 1, "failed": 0, "unsupported": 0},
+        "messages": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"kind":\n oops}', "a.json line 2"),
+        ("[]", "a.json line 1"),
+        ('{"kind": "schedule", "platform": {"cores": "many"}}', "a.json: field 'platform.cores'"),
+    ],
+)
+def test_a_file_that_is_no_case_is_exit_code_2_with_its_place(
+    text: str, place: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "below" / "a.json").write_text(text)
+    assert main(["verify", str(folder)]) == 2
+    assert place in capsys.readouterr().err
+
+
+def test_a_path_that_is_not_there_is_exit_code_2(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", str(folder / "nowhere")]) == 2
+    assert "no such file or folder" in capsys.readouterr().err

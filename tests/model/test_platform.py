@@ -1,0 +1,43 @@
+"""The machine."""
+
+from __future__ import annotations
+
+import pytest
+
+from gridsim.errors import InputError
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+
+TREE = Platform(
+    RouterSpec(
+        "root",
+        (
+            ClusterSpec("a", 1),
+            RouterSpec("site", (ClusterSpec("b", 8), ClusterSpec("c", 2))),
+            ClusterSpec("d", 4),
+        ),
+    )
+)
+
+
+def test_a_single_cluster_stands_below_a_router() -> None:
+    platform = Platform.single(4, name="main", origin="MaxProcs")
+    assert [cluster.name for cluster in platform.clusters()] == ["main"]
+    assert (platform.cores, platform.widest, platform.origin) == (4, 4, "MaxProcs")
+
+
+def test_clusters_come_from_left_to_right() -> None:
+    assert [cluster.name for cluster in TREE.clusters()] == ["a", "b", "c", "d"]
+
+
+def test_a_tree_has_the_cores_of_all_and_the_width_of_its_largest_cluster() -> None:
+    assert (TREE.cores, TREE.widest) == (15, 8)
+
+
+def test_a_cluster_without_cores_is_refused() -> None:
+    with pytest.raises(InputError, match="'cluster' has 0 cores"):
+        Platform.single(0)
+
+
+def test_a_router_without_children_is_refused() -> None:
+    with pytest.raises(InputError, match="'empty' has no children"):
+        RouterSpec("empty", ())

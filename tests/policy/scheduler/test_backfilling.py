@@ -1,0 +1,353 @@
+"""The backfilling scheduler: cases that can be checked in the head, and the order of its queue."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.policy.ordering import Fifo
+from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.queue import Queue
+from gridsim.policy.reservation import Easy
+from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.simulation import Run, run
+
+Row = tuple[int, ...]  # submit, runtime, cores, and the estimate where it is not the runtime
+
+
+def workload(rows: list[Row]) -> Workload:
+    return Workload.from_columns(
+        submit=[row[0] for row in rows],
+        runtime=[row[1] for row in rows],
+        cores=[row[2] for row in rows],
+        estimate=[row[3] if len(row) > 3 else row[1] for row in rows],
+    )
+
+
+def starts(rows: list[Row], policy: Any, cores: int = 4, **options: Any) -> list[float]:
+    return run(workload(rows), Platform.single(cores), policy, Run(**options)).start.tolist()
+
+
+# -- who may pass a blocked head -------------------------------------------------------------------------------------
+
+BLOCKED_HEAD = [(0, 10, 3), (1, 10, 2), (2, 5, 1)]
+
+
+def test_strict_lets_nobody_pass_a_blocked_head() -> None:
+    assert starts(BLOCKED_HEAD, "fcfs") == [0, 10, 10]
+
+
+@pytest.mark.parametrize("policy", ["easy", "first-fit", "depth", "conservative"])
+def test_a_short_narrow_job_passes_where_it_delays_nobody(policy: str) -> None:
+    assert starts(BLOCKED_HEAD, policy) == [0, 10, 2]
+
+
+def test_easy_holds_back_what_would_delay_the_head() -> None:
+    rows = [(0, 10, 3), (1, 10, 4), (2, 20, 1)]
+    assert starts(rows, "easy") == [0, 10, 20]
+    assert starts(rows, "first-fit") == [0, 22, 2]
+
+
+def test_a_wide_job_can_starve_under_first_fit() -> None:
+    rows = [(0, 10, 3), (1, 10, 4), *((5 * index, 10, 2) for index in range(1, 8))]
+    assert starts(rows, "first-fit")[1] == 50
+    assert starts(rows, "easy")[1] == 10
+
+
+def test_a_long_job_passes_on_cores_that_the_head_will_not_need() -> None:
+    rows = [(0, 10, 3), (1, 10, 3), (2, 100, 1)]
+    assert starts(rows, "easy") == [0, 10, 2]
+
+
+def test_the_extra_cores_are_used_up_by_those_that_pass() -> None:
+    # at 10 the head takes 3 of 6 cores; 3 are extra: two long jobs of 1 and 2 cores pass, the third finds none left
+    rows = [(0, 10, 2), (0, 10, 1), (1, 10, 4), (2, 50, 1), (3, 50, 1), (4, 50, 1)]
+    assert starts(rows, "easy", cores=6) == [0, 0, 10, 2, 3, 20]
+
+
+def test_all_jobs_that_end_at_the_shadow_time_count_for_the_extra_cores() -> None:
+    # Both running jobs end at 10. The head's two cores are there when the first of them has gone; its extra cores are
+    # two only when the second counts as well.
+    rows = [(0, 10, 1), (0, 10, 2), (1, 5, 2), (2, 100, 1)]
+    assert starts(rows, "easy") == [0, 0, 10, 2]
+
+
+def test_a_job_that_ends_at_the_shadow_time_delays_nobody() -> None:
+    assert starts([(0, 10, 3), (1, 10, 4), (2, 8, 1)], "easy") == [0, 10, 2]
+    assert starts([(0, 10, 3), (1, 10, 4), (2, 9, 1)], "easy") == [0, 10, 20]
+
+
+def test_easy_may_delay_the_second_in_the_queue_and_depth_two_does_not() -> None:
+    rows = [(0, 10, 2), (1, 10, 3), (2, 5, 4), (3, 25, 1)]
+    assert starts(rows, "easy") == [0, 10, 28, 3]
+    assert starts(rows, "depth?k=2") == [0, 10, 20, 25]
+    assert starts(rows, "conservative") == [0, 10, 20, 25]
+
+
+def test_a_reservation_of_easy_is_no_promise() -> None:
+    # The long job passes on the shadow at 100; the running job ends at 10 already, and the head must wait for it.
+    rows = [(0, 10, 3, 100), (1, 10, 4), (2, 50, 1)]
+    assert starts(rows, "easy") == [0, 52, 2]
+
+
+def test_depth_zero_is_first_fit() -> None:
+    rows = [(0, 10, 3), (1, 10, 4), (2, 20, 1)]
+    assert starts(rows, "depth?k=0") == starts(rows, "first-fit")
+
+
+rows_of_jobs = st.lists(
+    st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 4), st.integers(1, 15)), min_size=1, max_size=14
+)
+quiet = settings(deadline=None, max_examples=60)
+
+
+@quiet
+@given(rows_of_jobs)
+def test_a_depth_of_one_is_easy(rows: list[Row]) -> None:
+    assert starts(rows, "depth?k=1") == starts(rows, "easy")
+
+
+@quiet
+@given(rows_of_jobs)
+def test_without_waiting_jobs_every_rule_is_the_same(rows: list[Row]) -> None:
+    policies = ("fcfs", "easy", "first-fit", "depth", "conservative", "random", "easy?ordering=wfp3")
+    for policy in policies:
+        assert starts(rows, policy, cores=100) == sorted(row[0] for row in rows)
+
+
+@quiet
+@given(rows_of_jobs, st.sampled_from(["fifo", "sjf", "ljf", "saf", "laf", "narrowest", "widest"]))
+def test_an_ordering_asked_once_gives_what_it_gives_when_asked_at_each_pass(rows: list[Row], name: str) -> None:
+    class Again:
+        """The same ranks, asked for at each pass or after each start."""
+
+        def __init__(self, changes: str) -> None:
+            self.changes, self.ordering = changes, make_policy(name).ordering
+
+        def rank(self, queue: Queue, now: float) -> Any:
+            return self.ordering.rank(queue, now)
+
+    for reserve in (Easy(), make_policy("fcfs").reserve, make_policy("depth?k=2").reserve):
+        once = starts(rows, Backfilling(make_policy(name).ordering, reserve))
+        assert once == starts(rows, Backfilling(Again("pass"), reserve))
+        assert once == starts(rows, Backfilling(Again("start"), reserve))
+
+
+# -- the order of the queue ------------------------------------------------------------------------------------------
+
+KEYS: dict[str, Any] = {
+    "fifo": lambda job, now: 0,
+    "sjf": lambda job, now: job.estimate,
+    "ljf": lambda job, now: -job.estimate,
+    "narrowest": lambda job, now: job.cores,
+    "widest": lambda job, now: -job.cores,
+    "saf": lambda job, now: job.cores * job.estimate,
+    "laf": lambda job, now: -job.cores * job.estimate,
+    "edf": lambda job, now: job.deadline,
+    "llf": lambda job, now: job.deadline - job.estimate,
+    "xfactor": lambda job, now: -Fraction(now - job.submit, job.estimate),
+}
+
+
+@dataclass(frozen=True)
+class Job:
+    row: int
+    submit: int
+    estimate: int
+    cores: int
+    deadline: float
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 40),
+            st.integers(1, 8),
+            st.integers(1, 4),
+            st.one_of(st.integers(50, 60), st.just(float("inf"))),
+        ),
+        min_size=1,
+        max_size=16,
+    ),
+    st.sampled_from(sorted(KEYS)),
+)
+def test_one_after_the_other_jobs_start_as_sorted_would_have_them(rows: list[Any], name: str) -> None:
+    """A machine that runs one job at a time: whenever it is free, the least key of those that have come starts."""
+    jobs = [Job(row, *columns) for row, columns in enumerate(sorted(rows, key=lambda row: row[0]))]
+    expected = [0] * len(jobs)
+    left, now = list(jobs), 0
+    while left:
+        now = max(now, min(job.submit for job in left))
+        come = [job for job in left if job.submit <= now]
+        first = sorted(come, key=lambda job: (KEYS[name](job, now), job.row))[0]
+        expected[first.row] = now
+        now += first.estimate
+        left.remove(first)
+    made = Workload.from_columns(
+        submit=[job.submit for job in jobs],
+        runtime=[job.estimate for job in jobs],
+        cores=4,  # the whole machine, whatever the ordering is told
+        deadline=[job.deadline for job in jobs],
+    )
+    if name in ("narrowest", "widest", "saf", "laf"):
+        expected = [0] * len(jobs)
+        left, now = list(jobs), 0
+        while left:
+            now = max(now, min(job.submit for job in left))
+            come = [job for job in left if job.submit <= now]
+            sign = 1 if name in ("narrowest", "saf") else -1
+            key = {"narrowest": lambda job: 0, "widest": lambda job: 0}.get(name, lambda job, s=sign: s * job.estimate)
+            first = sorted(come, key=lambda job, key=key: (key(job), job.row))[0]
+            expected[first.row] = now
+            now += first.estimate
+            left.remove(first)
+    assert run(made, Platform.single(4), name).start.tolist() == expected
+
+
+# -- orderings that change -------------------------------------------------------------------------------------------
+
+
+@dataclass
+class LastFirst:
+    """Last come, first served: a whole policy in a few lines."""
+
+    def rank(self, queue: Queue, now: float) -> Any:
+        return -queue.submit
+
+
+def test_an_ordering_without_a_word_about_changes_is_asked_at_each_pass() -> None:
+    assert starts([(0, 10, 4), (1, 1, 4), (2, 1, 4), (3, 1, 4)], LastFirst()) == [0, 12, 11, 10]
+
+
+@dataclass
+class FewestStarts:
+    """The user with the fewest cores in use so far first: changes with every start."""
+
+    changes: ClassVar[str] = "start"
+    asked: ClassVar[list[int]] = []
+
+    def rank(self, queue: Queue, now: float) -> Any:
+        self.asked.append(len(queue))
+        return queue.estimate if queue.state["free"] % 2 else -queue.estimate
+
+
+def test_an_ordering_that_changes_with_every_start_is_asked_after_each() -> None:
+    """Four cores free: the longest first; three: the shortest; two: the longest; one: the shortest."""
+    FewestStarts.asked.clear()
+    rows = [(0, 10, 1), (0, 20, 1), (0, 30, 1), (0, 40, 1), (0, 50, 1)]
+    assert starts(rows, FewestStarts()) == [0, 0, 30, 0, 0]
+    assert FewestStarts.asked[:4] == [5, 4, 3, 2]
+
+
+def test_free_cores_are_told_to_orderings() -> None:
+    seen: list[tuple[int, int]] = []
+
+    class Spy(LastFirst):
+        def rank(self, queue: Queue, now: float) -> Any:
+            seen.append((queue.state["free"], queue.state["total"]))
+            return super().rank(queue, now)
+
+    starts([(0, 10, 1), (1, 1, 2)], Spy())
+    assert seen == [(4, 4), (3, 4)]
+
+
+def test_a_subclass_of_fifo_with_another_rank_is_no_fifo() -> None:
+    class Narrowest(Fifo):
+        def rank(self, queue: Queue, now: float) -> Any:
+            return queue.cores
+
+    rows = [(0, 10, 4), (1, 1, 4), (2, 1, 1)]
+    assert starts(rows, Narrowest()) == [0, 11, 10]
+
+
+# -- kill and extend -------------------------------------------------------------------------------------------------
+
+
+def test_a_job_is_killed_at_its_walltime_and_the_next_starts_there() -> None:
+    record = run(workload([(0, 20, 4, 10), (1, 5, 4)]), Platform.single(4), "easy")
+    assert record.end.tolist() == [10, 15]
+    assert record.status.tolist() == [1, 0]
+
+
+def test_a_job_that_is_extended_runs_to_its_end_and_the_next_waits_for_it() -> None:
+    record = run(workload([(0, 20, 4, 10), (1, 5, 4)]), Platform.single(4), "easy", Run(overrun="extend"))
+    assert record.end.tolist() == [20, 25]
+    assert record.status.tolist() == [0, 0]
+
+
+def test_an_overrun_moves_the_shadow_time() -> None:
+    # At 10 the running job goes on: it is then expected to end at 11, 12, 14, 18 and 26. A job of 3 s passes the head
+    # once the shadow is 3 s away: at 11 it is 1 s, at 12 it is 2 s, at 14 it is 4 s.
+    rows = [(0, 20, 3, 10), (1, 5, 4), (8, 3, 1)]
+    assert starts(rows, "easy") == [0, 10, 15]
+    assert starts(rows, "easy", overrun="extend") == [0, 20, 14]
+
+
+def test_the_tick_is_the_first_overrun_assumed() -> None:
+    rows = [(0, 20, 3, 10), (1, 5, 4), (8, 3, 1)]
+    assert starts(rows, "easy", overrun="extend", tick=3) == [0, 20, 10]
+
+
+# -- the order of one instant ----------------------------------------------------------------------------------------
+
+
+def test_batched_lets_all_that_ends_at_an_instant_go_before_it_decides() -> None:
+    # Both running jobs end at 10, the second one early. In one batch the head starts; after the first end alone two
+    # cores are free, the head is expected at 20, and the third job passes it.
+    rows = [(0, 10, 2), (0, 10, 2, 20), (1, 5, 4), (2, 5, 2)]
+    assert starts(rows, "easy") == [0, 0, 10, 15]
+    assert starts(rows, "easy", instant="per-event") == [0, 0, 15, 10]
+
+
+def test_per_event_decides_after_each_arrival_and_counts_cores_that_come_free_now() -> None:
+    # At 10 the running job ends as estimated, and two jobs come. The pass after the first arrival counts its cores as
+    # free and starts it; one decision for both takes the shorter one first.
+    rows = [(0, 10, 4), (10, 2, 4), (10, 1, 4)]
+    assert starts(rows, "sjf") == [0, 11, 10]
+    assert starts(rows, "sjf", instant="per-event") == [0, 10, 12]
+
+
+def test_per_event_does_not_count_the_cores_of_a_job_that_is_seen_to_go_on() -> None:
+    rows = [(0, 20, 4, 10), (10, 5, 4)]
+    assert starts(rows, "easy", instant="per-event", overrun="extend") == [0, 20]
+    assert starts(rows, "conservative", instant="per-event", overrun="extend") == [0, 20]
+
+
+@quiet
+@given(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 4)), min_size=1, max_size=12))
+def test_where_no_two_things_happen_at_once_the_order_of_an_instant_does_not_matter(
+    rows: list[tuple[int, int]],
+) -> None:
+    """Every submit and every end falls on an instant of its own: powers of two apart, in microseconds."""
+    made = Workload.from_columns(
+        submit=[index * 7 + 2.0 ** -(2 * index + 1) for index in range(len(rows))]
+        if len(rows) < 9
+        else range(len(rows)),
+        runtime=[runtime * 7 + np.sqrt(2 + index) for index, (runtime, _) in enumerate(rows)],
+        cores=[cores for _, cores in rows],
+    )
+    platform = Platform.single(4)
+    for policy in ("fcfs", "easy", "conservative"):
+        batched, one_by_one = (
+            run(made, platform, policy, Run(instant=instant)) for instant in ("batched", "per-event")
+        )
+        assert batched.start_us.tolist() == one_by_one.start_us.tolist()
+
+
+# -- parameters ------------------------------------------------------------------------------------------------------
+
+
+def test_the_repr_is_the_composition_and_a_run_does_not_change_it() -> None:
+    scheduler = make_policy("easy?ordering=sjf")
+    starts(BLOCKED_HEAD, scheduler)
+    assert repr(scheduler) == "Backfilling(ordering=ShortestEstimate(), reserve=Easy())"
+    assert scheduler == make_policy("backfilling?ordering=sjf&reserve=easy")

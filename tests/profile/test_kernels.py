@@ -1,0 +1,155 @@
+"""Compiled profile operations against a profile that is a plain list: one entry of free cores an instant."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gridsim.model.time import NEVER
+from gridsim.profile import kernels
+
+CORES = 6
+HORIZON = 24  # after it everything is free
+
+
+class Plain:
+    """Free cores of each instant in ``[0, HORIZON)``."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self.free = [CORES] * HORIZON
+
+    def at(self, instant: int) -> int:
+        return self.free[instant] if instant < HORIZON else CORES
+
+    def change(self, start: int, end: int, cores: int) -> None:
+        for instant in range(max(start, self.now), end):
+            self.free[instant] += cores
+
+    def fits(self, start: int, cores: int, duration: int) -> bool:
+        return all(self.at(instant) >= cores for instant in range(start, start + duration))
+
+    def earliest(self, cores: int, duration: int) -> int:
+        return next(start for start in range(self.now, HORIZON + 1) if self.fits(start, cores, duration))
+
+
+class Compiled:
+    """The same operations by the kernels, with enough room."""
+
+    def __init__(self) -> None:
+        self.times, self.free = np.zeros(200, dtype=np.int64), np.zeros(200, dtype=np.int64)
+        self.free[0] = CORES
+        self.size = 1
+
+    def change(self, start: int, end: int, cores: int) -> None:
+        self.size = kernels.change(self.times, self.free, self.size, start, end, cores)
+
+    def advance(self, now: int) -> None:
+        self.size = kernels.advance(self.times, self.free, self.size, now)
+
+    def levels(self, now: int) -> list[int]:
+        places = [kernels.block_at(self.times, self.size, instant) for instant in range(now, HORIZON)]
+        return self.free[places].tolist()
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> tuple[Plain, Compiled, list[tuple[int, int, int]]]:
+    """A plain and a compiled profile after the same reservations, releases and passing of time; what is held."""
+    plain, compiled = Plain(), Compiled()
+    held: list[tuple[int, int, int]] = []
+    for _ in range(draw(st.integers(0, 12))):
+        what = draw(st.sampled_from(["reserve", "reserve", "reserve", "release", "advance"]))
+        if what == "advance":
+            plain.now = draw(st.integers(plain.now, min(plain.now + 6, HORIZON - 1)))
+            compiled.advance(plain.now)
+        elif what == "release" and held:
+            start, end, cores = held.pop(draw(st.integers(0, len(held) - 1)))
+            if end > plain.now:
+                plain.change(start, end, cores)
+                compiled.change(max(start, plain.now), end, cores)
+        else:
+            start = draw(st.integers(plain.now, HORIZON - 1))
+            end = draw(st.integers(start, HORIZON))
+            room = min((plain.at(instant) for instant in range(start, end)), default=CORES)
+            cores = draw(st.integers(0, room))
+            plain.change(start, end, -cores)
+            compiled.change(start, end, -cores)
+            if cores and end > start:
+                held.append((start, end, cores))
+    return plain, compiled, held
+
+
+@settings(deadline=None)
+@given(profiles())
+def test_a_profile_holds_what_a_list_of_free_cores_holds(made: tuple[Plain, Compiled, object]) -> None:
+    plain, compiled, _ = made
+    assert compiled.levels(plain.now) == plain.free[plain.now :]
+    assert compiled.free[compiled.size - 1] == CORES
+
+
+@settings(deadline=None)
+@given(profiles())
+def test_blocks_are_maximal_and_begin_now(made: tuple[Plain, Compiled, object]) -> None:
+    plain, compiled, _ = made
+    times, free = compiled.times[: compiled.size], compiled.free[: compiled.size]
+    assert times[0] == plain.now
+    assert (np.diff(times) > 0).all()
+    assert (np.diff(free) != 0).all()
+
+
+@settings(deadline=None)
+@given(profiles(), st.integers(1, CORES), st.integers(1, HORIZON))
+def test_the_earliest_place_is_the_first_that_fits(
+    made: tuple[Plain, Compiled, object], cores: int, duration: int
+) -> None:
+    plain, compiled, _ = made
+    found = kernels.earliest(compiled.times, compiled.free, compiled.size, cores, duration)
+    assert found == plain.earliest(cores, duration)
+
+
+@settings(deadline=None)
+@given(profiles(), st.integers(1, CORES), st.integers(1, HORIZON))
+def test_a_job_fits_now_when_its_cores_are_free_throughout(
+    made: tuple[Plain, Compiled, object], cores: int, duration: int
+) -> None:
+    plain, compiled, _ = made
+    found = kernels.fits(compiled.times, compiled.free, compiled.size, cores, duration)
+    assert found == plain.fits(plain.now, cores, duration)
+
+
+@settings(max_examples=300, deadline=None)
+@given(profiles(), st.data())
+def test_a_planned_job_moves_to_the_earliest_place_beside_all_others(
+    made: tuple[Plain, Compiled, list[tuple[int, int, int]]], data: st.DataObject
+) -> None:
+    plain, compiled, held = made
+    ahead = [place for place in held if place[0] >= plain.now]
+    if not ahead:
+        return
+    start, end, cores = data.draw(st.sampled_from(ahead))
+    found = kernels.earlier(compiled.times, compiled.free, compiled.size, cores, end - start, start, NEVER)
+    plain.change(start, end, cores)
+    assert found == plain.earliest(cores, end - start)
+    assert found <= start
+
+
+def test_a_change_of_no_time_changes_nothing() -> None:
+    compiled = Compiled()
+    compiled.change(5, 5, -3)
+    assert compiled.size == 1
+
+
+def test_the_block_of_an_instant_begins_at_or_before_it() -> None:
+    times = np.array([0, 10, 20])
+    assert [kernels.block_at(times, 3, instant) for instant in (0, 9, 10, 19, 20, 99)] == [0, 0, 1, 1, 2, 2]
+
+
+def test_a_job_planned_beyond_all_that_was_given_back_is_not_looked_for() -> None:
+    """Free now, but the frontier says that nothing given back reaches it: the plan was left-shifted, it cannot move."""
+    compiled = Compiled()
+    compiled.change(0, 10, -CORES)
+    compiled.change(10, 15, -CORES)
+    compiled.change(2, 4, CORES)  # a hole that the frontier does not tell of
+    assert kernels.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, NEVER) == 2
+    assert kernels.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, 1) == 10

@@ -1,0 +1,60 @@
+"""Figures: what they show, and that their text is the same every time and safe on a page."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from gridsim.record import Record
+from gridsim.report import figures
+from gridsim.report.comparison import Comparison
+
+DRAW: dict[str, Callable[[Comparison], Figure]] = {
+    "waits": lambda it: figures.waits(it.records),
+    "slowdowns": lambda it: figures.slowdowns(it.records),
+    "utilisation": lambda it: figures.utilisation(it.records),
+    "queue": lambda it: figures.queue(it.records),
+    "groups": lambda it: figures.groups([row for row in it.groups if row.kind == "size"], it.labels),
+    "job_by_job": lambda it: figures.job_by_job([row for row in it.differences if row.metric == "wait"]),
+}
+
+
+@pytest.mark.parametrize("name", DRAW)
+def test_the_svg_is_the_same_every_time_and_has_theme_colours(comparison: Comparison, name: str) -> None:
+    text = figures.svg(DRAW[name](comparison), name)
+    assert text == figures.svg(DRAW[name](comparison), name)
+    assert "var(--ink)" in text
+    assert "http" not in text
+    assert "#010203" not in text
+    ET.fromstring(text)
+    ids = re.findall(r'id="([^"]*)"', text)
+    assert len(ids) == len(set(ids))
+    assert all(one.startswith(f"{name}-") for one in ids)
+
+
+def test_the_share_that_does_not_wait_is_where_the_curve_begins(records: dict[str, Record]) -> None:
+    for line, record in zip(figures.waits(records).axes[0].lines, records.values(), strict=True):
+        x, y = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        assert y[x == 0].max(initial=0) == pytest.approx((record.wait == 0).mean())
+        assert y[-1] == 1.0
+        assert (np.diff(y) >= 0).all()
+
+
+def test_labels_of_policies_are_escaped_and_never_formulas(records: dict[str, Record]) -> None:
+    hostile = "</svg><script>x()</script> $\\frac{1}{2}$ & co"
+    text = figures.svg(figures.waits({hostile: records["fcfs"]}), "waits")
+    assert "<script" not in text
+    ET.fromstring(text)
+
+
+def test_figures_of_tiny_records_can_be_drawn(comparing: Callable[..., Comparison]) -> None:
+    one = Record.from_rows([{"submit": 0, "start": 0, "end": 5, "cores": 1}], cores=4)
+    none = Record.from_rows([{"submit": 0, "start": None, "end": None, "cores": 1, "runtime": 3}], cores=4)
+    for record in (one, none):
+        for name in ("waits", "slowdowns", "utilisation", "queue"):
+            figures.svg(DRAW[name](comparing({"a": record, "b": record})), name)

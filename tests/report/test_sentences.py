@@ -1,0 +1,139 @@
+"""The answer in words: right about who wins, honest about how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gridsim.metrics.compare import Difference
+from gridsim.record import Record, Status
+from gridsim.report import sentences
+from gridsim.report.comparison import Comparison, GroupRow
+
+
+def difference(policy: str, baseline: str, **changes: object) -> Difference:
+    known = Difference(
+        metric="wait", policy=policy, baseline=baseline, policy_mean=3600.0, baseline_mean=7200.0,
+        mean=-3600.0, low=-4000.0, high=-3200.0, ratio=0.5, ratio_low=0.45, ratio_high=0.56, effect=-2.0,
+        p=1e-6, p_holm=3e-6, better=0.6, worse=0.1, same=0.3, jobs=1000, blocks=42, autocorrelation=0.0,
+        verdict="better",
+    )  # fmt: skip
+    return replace(known, **changes)  # type: ignore[arg-type]
+
+
+def told(comparison: Comparison, *differences: Difference, groups: tuple[GroupRow, ...] = ()) -> list[str]:
+    """Sentences about the first two policies of a comparison with other evidence."""
+    two = dict(list(comparison.records.items())[:2])
+    numbers = {
+        "fcfs": {**comparison.metrics["fcfs"], "wait_mean": 7200.0, "bounded_slowdown_mean": 9.0},
+        "greedy": {**comparison.metrics["greedy"], "wait_mean": 3600.0, "bounded_slowdown_mean": 5.0},
+    }
+    return sentences.answer(replace(comparison, records=two, metrics=numbers, differences=differences, groups=groups))
+
+
+def test_a_clear_winner_comes_with_its_lead_and_how_sure_it_is(comparison: Comparison) -> None:
+    first = told(comparison, difference("greedy", "fcfs"))[0]
+    assert first == (
+        "greedy waits least: 1 h on average, 50 % less than fcfs "
+        "(95 % interval 44 to 55 %; p < 0.001, 42 blocks of time)."
+    )
+
+
+def test_the_direction_of_the_evidence_does_not_matter(comparison: Comparison) -> None:
+    there = told(comparison, difference("greedy", "fcfs"))
+    assert told(comparison, sentences.turned(difference("greedy", "fcfs"))) == there
+
+
+def test_an_unclear_difference_is_told_as_such(comparison: Comparison) -> None:
+    unclear = difference(
+        "greedy", "fcfs", verdict="no clear difference", p=0.5, p_holm=0.5, ratio=0.98, ratio_low=0.93, ratio_high=1.04
+    )
+    answer = told(comparison, unclear)
+    assert answer[0] == "greedy has the shortest mean wait in this log, 1 h."
+    assert answer[1] == "This log cannot tell greedy from fcfs (difference +2.0 %, 95 % interval -3.8 to +7.5 %)."
+
+
+def test_too_little_data_is_no_verdict(comparison: Comparison) -> None:
+    answer = told(comparison, difference("greedy", "fcfs", verdict="too little data"))
+    assert "no interval can be trusted" in answer[1]
+    assert "waits least" not in answer[0]
+
+
+def test_equal_waits_are_called_equal(comparison: Comparison) -> None:
+    alike = difference(
+        "greedy", "fcfs", verdict="no clear difference", better=0.0, worse=0.0, same=1.0, p=1.0, mean=0.0
+    )
+    assert told(comparison, alike)[1] == "Under fcfs every job waits exactly as long."
+
+
+def test_losers_are_named_with_their_interval(comparison: Comparison) -> None:
+    loser = GroupRow("size", "65-128", "greedy", "fcfs", 90, 1400.0, 1000.0, 1.4, 1.1, 1.8, 0.01, "worse")
+    unsure = replace(loser, group="33-64", ratio=3.0, verdict="no clear difference")
+    answer = told(comparison, difference("greedy", "fcfs"), groups=(unsure, loser))
+    assert answer[-1] == (
+        "Who loses under greedy: jobs of 65-128 cores wait 1.4 times as long as under fcfs (95 % interval 1.1 to 1.8)."
+    )
+
+
+def test_without_a_losing_class_single_jobs_are_counted(comparison: Comparison) -> None:
+    assert "10 % wait longer than under fcfs, 60 % wait less" in told(comparison, difference("greedy", "fcfs"))[-1]
+
+
+def test_a_policy_that_is_ahead_by_slowdown_only_is_mentioned(comparison: Comparison) -> None:
+    numbers = {
+        "fcfs": {**comparison.metrics["fcfs"], "wait_mean": 7200.0, "bounded_slowdown_mean": 2.0},
+        "greedy": {**comparison.metrics["greedy"], "wait_mean": 3600.0, "bounded_slowdown_mean": 4.0},
+    }
+    two = dict(list(comparison.records.items())[:2])
+    evidence = [
+        difference("greedy", "fcfs"),
+        difference("fcfs", "greedy", metric="bounded_slowdown", policy_mean=2.0, baseline_mean=4.0),
+    ]
+    answer = sentences.answer(replace(comparison, records=two, metrics=numbers, differences=evidence, groups=[]))
+    assert any(it.startswith("By mean bounded slowdown fcfs is ahead: 2 against 4, 50 % less") for it in answer)
+
+
+def test_real_schedules_give_few_sentences_that_name_the_winner(comparison: Comparison) -> None:
+    answer = sentences.answer(comparison)
+    assert 2 <= len(answer) <= 5
+    assert answer[0].startswith("greedy ")
+    assert not any("nan" in sentence for sentence in comparison.sentences())
+
+
+def test_nobody_waits_on_a_large_machine(comparing: Callable[..., Comparison]) -> None:
+    rows = [{"submit": t, "start": t, "end": t + 1, "cores": 1} for t in range(50)]
+    record = Record.from_rows(rows, cores=8)
+    assert "Nobody waits" in comparing({"a": record, "b": record}).sentences()[0]
+
+
+def test_the_same_schedule_twice_is_no_difference(
+    records: dict[str, Record], comparing: Callable[..., Comparison]
+) -> None:
+    answer = comparing({"a": records["fcfs"], "b": records["fcfs"]}).sentences()
+    assert "Under b every job waits exactly as long." in answer
+
+
+def test_a_schedule_in_which_nothing_ran_is_told(comparing: Callable[..., Comparison]) -> None:
+    rows = [{"submit": t, "start": None, "end": None, "cores": 1, "runtime": 5} for t in range(3)]
+    record = Record.from_rows(rows, cores=8)
+    assert comparing({"a": record, "b": record}).sentences()[0].startswith("No job ran")
+
+
+def test_killed_jobs_and_lines_left_out_are_mentioned(
+    records: dict[str, Record], comparing: Callable[..., Comparison]
+) -> None:
+    status = np.where(np.arange(4000) < 12, Status.killed_walltime, Status.completed).astype(np.int8)
+    killed = {name: replace(record, status=status) for name, record in records.items()}
+    notes = sentences.caveats(comparing(killed))
+    assert "12 jobs were killed at the walltime they had asked for under every policy." in notes
+    assert "Of the log's 4,003 job lines, 3 were left out (zero runtime)." in notes
+
+
+@pytest.mark.parametrize(
+    ("kind", "group", "text"), [("size", "1", "jobs of 1 core"), ("length", "under 1 min", "jobs under 1 min")]
+)
+def test_groups_read_as_parts_of_sentences(kind: str, group: str, text: str) -> None:
+    assert sentences.group_name(kind, group) == text

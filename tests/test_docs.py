@@ -1,0 +1,354 @@
+"""What the documentation says is what the program does: pages build, examples run, links lead somewhere.
+
+Shell examples are the ``$ gridsim`` lines of ``console`` blocks; those of a page run in order in one folder that holds
+``docs/examples`` and ``scenarios/examples``. What a block shows below a command is compared with what it prints; a
+line ``...`` stands for any lines. A comment before a block changes what is expected of it: ``<!-- not run: why -->``,
+``<!-- exits with 2 -->``, ``<!-- output not shown -->``. Python examples are the ``pycon`` blocks.
+
+After a change of output: ``python tests/test_docs.py`` writes the blocks anew, except where ``...`` stands for
+anything but the lines above the first empty one; read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import doctest
+import importlib
+import io
+import json
+import os
+import re
+import shlex
+import shutil
+import sys
+import tempfile
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from unittest import mock
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from gridsim import cli, registry
+from gridsim.cli.list import KINDS as LISTED
+from gridsim.metrics.compare import Difference
+from gridsim.policy.presets import PRESETS
+from gridsim.report.comparison import GroupRow
+from gridsim.scenario import Scenario
+
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
+RECIPES = sorted((ROOT / "scenarios" / "examples").glob("*.toml"))
+
+_FENCE = re.compile(
+    r"(?P<before>(?:<!--[^\n]*-->\n)*)```(?P<language>\w+)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+_OUTPUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_CHANGING = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [path.relative_to(DOCS).as_posix() if path.is_relative_to(DOCS) else path.name for path in paths]
+
+
+# -- the blocks of a page ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Step:
+    """A line of a console block and what stands below it."""
+
+    command: str
+    shown: str
+
+
+@dataclass
+class Block:
+    """A fenced block of a page, with the place of its body in the text."""
+
+    language: str
+    body: str
+    before: str
+    line: int
+    span: tuple[int, int]
+
+    @property
+    def run(self) -> bool:
+        return "not run:" not in self.before
+
+    @property
+    def code(self) -> int:
+        found = re.search(r"exits with (\d+)", self.before)
+        return int(found[1]) if found else 0
+
+    @property
+    def compared(self) -> bool:
+        return "output not shown" not in self.before
+
+    def steps(self) -> list[Step]:
+        found: list[Step] = []
+        for line in self.body.splitlines(keepends=True):
+            if line.startswith("$ "):
+                found.append(Step(line[2:].rstrip("\n"), ""))
+            else:
+                found[-1].shown += line
+        return found
+
+
+def blocks(text: str, language: str) -> list[Block]:
+    return [
+        Block(language, match["body"], match["before"], text[: match.start("body")].count("\n") + 1, match.span("body"))
+        for match in _FENCE.finditer(text)
+        if match["language"] == language
+    ]
+
+
+@contextlib.contextmanager
+def workshop() -> Iterator[Path]:
+    """A folder with the files of the examples, where the commands run."""
+    with tempfile.TemporaryDirectory() as name, contextlib.chdir(name), mock.patch.dict(os.environ, _CHANGING):
+        for folder in (DOCS / "examples", ROOT / "scenarios" / "examples"):
+            shutil.copytree(folder, name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+        with mock.patch.object(sys, "path", [name, *sys.path]):
+            yield Path(name)
+        for module in Path(name).glob("*.py"):
+            sys.modules.pop(module.stem, None)
+
+
+def carry_out(command: str) -> tuple[int, str]:
+    """Exit code and everything that a ``gridsim`` line prints."""
+    words = shlex.split(command, comments=True)
+    printed = io.StringIO()
+    vars(cli).pop("list", None)  # the verb's module, once imported, hides the builtin in the package that uses it
+    with (
+        mock.patch.object(sys, "argv", words),
+        contextlib.redirect_stdout(printed),
+        contextlib.redirect_stderr(printed),
+    ):
+        try:
+            code = cli.main(words[1:])
+        except SystemExit as done:  # argparse: --help, wrong usage
+            code = int(done.code or 0)
+    return code, "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())
+
+
+def gridsim_steps(text: str) -> Iterator[tuple[Block, Step]]:
+    for block in blocks(text, "console"):
+        if block.run:
+            yield from ((block, step) for step in block.steps() if step.command.startswith("gridsim "))
+
+
+# -- examples ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_shell_examples_print_what_the_page_shows(page: Path) -> None:
+    with workshop():
+        for block, step in gridsim_steps(page.read_text(encoding="utf-8")):
+            code, printed = carry_out(step.command)
+            assert code == block.code, f"{page.name} line {block.line}: {step.command}\n{printed}"
+            if block.compared and not doctest.OutputChecker().check_output(step.shown, printed, _OUTPUT):
+                pytest.fail(f"{page.name} line {block.line}: {step.command} prints\n{printed}\nnot\n{step.shown}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+def test_python_examples_answer_what_the_page_shows(page: Path) -> None:
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    told: list[str] = []
+    shared: dict[str, Any] = {}
+    with workshop():
+        for block in blocks(page.read_text(encoding="utf-8"), "pycon"):
+            example = parser.get_doctest(block.body, shared, page.name, str(page), block.line)
+            runner.run(example, out=told.append, clear_globs=False)
+            shared = example.globs
+    assert not runner.failures, "".join(told)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=names(RECIPES))
+def test_a_recipe_asks_a_question_and_runs(recipe: Path) -> None:
+    assert re.match(r"# .*\?", recipe.read_text(encoding="utf-8")), "begin with a comment that asks the question"
+    assert Scenario.from_toml(recipe).run().metrics()["completed"] > 0
+
+
+def test_the_plug_in_of_the_pages_is_short() -> None:
+    lines = (DOCS / "examples" / "widest.py").read_text(encoding="utf-8").splitlines()
+    assert len(lines) <= 15
+
+
+# -- completeness ------------------------------------------------------------------------------------------------------
+
+
+def test_every_verb_has_a_section() -> None:
+    text = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    for verb in cli.VERBS:
+        assert f"\n## {verb}\n" in text
+        assert f"{{generated}} verb {verb}\n" in text
+
+
+@pytest.mark.parametrize(
+    ("kind", "page", "rows"),
+    [
+        ("jobs.csv", "files.md", "jobs"),
+        ("differences.csv", "files.md", "differences"),
+        ("groups.csv", "files.md", "groups"),
+    ],
+)
+def test_every_column_of_a_file_is_described(kind: str, page: str, rows: str) -> None:
+    text = (DOCS / "reference" / page).read_text(encoding="utf-8")
+    section = text.split(f"## Columns of `{kind}`")[1].split("\n## ")[0]
+    if rows == "jobs":
+        columns = list(Scenario(model="lublin?jobs=5&users=2").run().jobs)
+    else:
+        columns = [field.name for field in fields(Difference if rows == "differences" else GroupRow)]
+    described = set(re.findall(r"`(\w+)`", section))
+    assert not set(columns) - described
+
+
+def test_every_key_of_run_json_is_described(tmp_path: Path) -> None:
+    Scenario(model="lublin?jobs=5").run().write(tmp_path)
+    section = (DOCS / "reference" / "files.md").read_text(encoding="utf-8").split("## `run.json`")[1]
+    assert set(json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))) <= set(re.findall(r"`(\w+)`", section))
+
+
+def test_recipe_keys_of_the_page_are_those_of_recipes() -> None:
+    text = (DOCS / "howto" / "recipes.md").read_text(encoding="utf-8")
+    keys = re.findall(r"^\| `(?:workload|options)\.(\w+)`", text, re.MULTILINE)
+    assert {"file", "model", "cores", "on", "transforms"} < set(keys)
+    for recipe in RECIPES:
+        content = tomllib.loads(recipe.read_text(encoding="utf-8"))
+        assert {*content.get("workload", {}), *content.get("options", {})} <= set(keys)
+
+
+def test_lublin_parameters_of_the_page_are_those_of_the_model() -> None:
+    text = (DOCS / "background" / "lublin.md").read_text(encoding="utf-8")
+    table = text.split("## Parameters of the model")[1]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(
+        registry.parameters(registry.find("model", "lublin"))
+    )
+
+
+# -- the built pages ---------------------------------------------------------------------------------------------------
+
+
+class _Page(HTMLParser):
+    """Anchors and links of a built page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name == "id" and value:
+                self.anchors.add(value)
+            if name in ("href", "src") and value:
+                self.links.append(value)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built pages; warnings are errors."""
+    for package in ("sphinx", "furo", "myst_parser"):
+        pytest.importorskip(package, reason="the docs extra is not installed: pip install '.[docs]'")
+    from sphinx.cmd.build import build_main
+
+    folder = tmp_path_factory.mktemp("site")
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.redirect_stderr(told):
+        code = build_main(
+            ["-W", "--keep-going", "-q", "-b", "html", "-d", str(folder / "trees"), str(DOCS), str(folder / "html")]
+        )
+    assert code == 0, told.getvalue()
+    return folder / "html"
+
+
+def test_every_link_leads_somewhere(site: Path) -> None:
+    pages = {path: _Page(path) for path in site.rglob("*.html")}
+    missing = []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchored = target in pages and parts.fragment and unquote(parts.fragment) not in pages[target].anchors
+            if not target.exists() or anchored:
+                missing.append(f"{path.relative_to(site)}: {link}")
+    assert not missing
+
+
+def options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Long options of a parser and of those below it."""
+    for action in parser._actions:
+        yield from (name for name in action.option_strings if name.startswith("--") and name != "--help")
+        if isinstance(action, argparse._SubParsersAction):
+            for below in action.choices.values():
+                yield from options(below)
+
+
+@pytest.mark.parametrize("verb", cli.VERBS)
+def test_every_option_of_a_verb_is_in_the_reference(site: Path, verb: str) -> None:
+    parser = argparse.ArgumentParser()
+    importlib.import_module(f"gridsim.cli.{verb}").add_arguments(parser)
+    pages = (site / "reference" / "command-line.html", site / "howto" / "log.html")
+    described = set(re.findall(r'<span class="pre">(--[\w-]+)', "".join(page.read_text("utf-8") for page in pages)))
+    assert not set(options(parser)) - described
+
+
+@pytest.mark.parametrize("kind", LISTED)
+def test_every_name_of_the_registry_is_in_the_reference(site: Path, kind: str) -> None:
+    text = (site / "reference" / "policies.html").read_text(encoding="utf-8")
+    described = (
+        [{"name": name, "aliases": []} for name in PRESETS] if kind == "policies" else registry.describe(kind[:-1])
+    )
+    for row in described:
+        for name in (row["name"], *row["aliases"]):
+            assert f'<dt><code class="docutils literal notranslate"><span class="pre">{name}</span></code>' in text or (
+                f'</code>, <code class="docutils literal notranslate"><span class="pre">{name}</span></code>' in text
+            ), name
+
+
+def test_nothing_of_the_pages_comes_from_the_network(site: Path) -> None:
+    for path in site.rglob("*.html"):
+        loaded = re.findall(
+            r"<(?:script|img|link)[^>]+(?:src|href)=\"(https?:[^\"]+)\"", path.read_text(encoding="utf-8")
+        )
+        assert not loaded
+
+
+# -- writing the blocks anew -------------------------------------------------------------------------------------------
+
+
+def rewritten(text: str) -> str:
+    """The page with what its commands print now."""
+    with workshop():
+        for block in blocks(text, "console"):
+            if not block.run or not block.compared:
+                continue
+            parts = []
+            for step in block.steps():
+                shown = step.shown
+                if step.command.startswith("gridsim "):
+                    _, printed = carry_out(step.command)
+                    printed = re.sub(r"\n{3,}", "\n\n", printed)
+                    if shown.startswith("...\n"):  # for what stands above the first empty line
+                        printed = "...\n" + printed[printed.index("\n\n") + 1 :]
+                    if shown.startswith("...\n") or "...\n" not in shown:
+                        shown = printed
+                parts.append(f"$ {step.command}\n{shown}")
+            text = text.replace(f"```console\n{block.body}```", f"```console\n{''.join(parts)}```", 1)
+    return text
+
+
+if __name__ == "__main__":
+    for each in PAGES:
+        before = each.read_text(encoding="utf-8")
+        each.write_text(rewritten(before), encoding="utf-8")

@@ -1,0 +1,184 @@
+"""One violation of every kind, planted in a sound schedule and found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridsim.errors import CheckFailed, InputError
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.time import NEVER
+from gridsim.model.workload import Workload
+from gridsim.record import Record, Status
+from gridsim.testing.invariants import KINDS, Schedule, Violation, assert_valid, violations, violations_of
+
+SECOND = 1_000_000
+
+JOBS = Workload.from_columns(
+    job=[11, 12, 13, 14], submit=[0, 1, 2, 3], runtime=[10, 10, 5, 9], estimate=[10, 20, 5, 6], cores=[3, 4, 1, 2]
+)
+"""Job 14 reaches its estimate."""
+
+
+def sound() -> Schedule:
+    return Schedule(
+        job=JOBS.job.copy(),
+        start=np.array([0, 10, 2, 20]) * SECOND,
+        end=np.array([10, 20, 7, 26]) * SECOND,
+        submit=JOBS.submit.copy(),
+        wait=np.array([0, 9, 0, 17]) * SECOND,
+        granted=np.array([10 * SECOND, NEVER, 7 * SECOND, NEVER]),
+        cores=JOBS.cores.copy(),
+        status=np.array([Status.completed] * 3 + [Status.killed_walltime], dtype=np.int64),
+    )
+
+
+def changed(column: str, row: int, value: Any) -> Schedule:
+    schedule = sound()
+    getattr(schedule, column)[row] = value
+    return schedule
+
+
+def rows(order: list[int]) -> Schedule:
+    schedule = sound()
+    columns = ("job", "start", "end", "submit", "wait", "granted", "cores", "status")
+    return replace(schedule, **{name: getattr(schedule, name)[order] for name in columns})
+
+
+def rejected() -> Schedule:
+    schedule = changed("status", 3, int(Status.rejected))
+    schedule.start[3] = schedule.end[3] = schedule.wait[3] = NEVER  # type: ignore[index]
+    return schedule
+
+
+PLANTED: dict[str, tuple[Schedule, int]] = {
+    "unknown-job": (changed("job", 3, 99), 99),
+    "duplicate-job": (rows([0, 1, 2, 3, 2]), 13),
+    "missing-job": (rows([0, 1, 2]), 14),
+    "no-outcome": (changed("end", 3, NEVER), 14),
+    "negative-time": (changed("start", 0, -1), 11),
+    "ends-before-start": (changed("end", 3, 19 * SECOND), 14),
+    "starts-before-submit": (changed("start", 2, 1 * SECOND), 13),
+    "wrong-submit": (changed("submit", 1, 2 * SECOND), 12),
+    "wrong-wait": (changed("wait", 1, 8 * SECOND), 12),
+    "wrong-end": (changed("end", 2, 8 * SECOND), 13),
+    "wrong-cores": (changed("cores", 2, 0), 13),
+    "too-wide": (changed("cores", 1, 5), 12),
+    "oversubscribed": (changed("start", 3, 19 * SECOND), 14),
+    "wrong-status": (changed("status", 3, int(Status.completed)), 14),
+    "rejected-fits": (rejected(), 14),
+    "deadline-missed": (changed("granted", 2, 7 * SECOND - 1), 13),
+}
+
+
+def found(schedule: Schedule, **options: Any) -> dict[str, Violation]:
+    return {violation.kind: violation for violation in violations_of(schedule, JOBS, cores=4, **options)}
+
+
+def test_a_sound_schedule_has_no_violation() -> None:
+    assert violations_of(sound(), JOBS, cores=4) == []
+    assert violations_of(rows([3, 1, 0, 2]), JOBS, cores=4) == []
+
+
+def test_a_violation_of_every_kind_is_planted() -> None:
+    assert set(PLANTED) == set(KINDS)
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_planted_violation_is_found_with_its_job(kind: str) -> None:
+    schedule, job = PLANTED[kind]
+    violation = found(schedule)[kind]
+    assert (violation.count, violation.jobs) == (1, (job,))
+    assert kind in str(violation)
+
+
+def test_each_kind_is_found_by_itself_where_it_can_be_alone() -> None:
+    alone = {"wrong-submit": {"wrong-wait"}, "wrong-wait": set(), "deadline-missed": set(), "wrong-status": set()}
+    for kind, beside in alone.items():
+        assert set(found(PLANTED[kind][0])) == {kind, *beside}
+
+
+def test_cores_given_back_at_an_instant_can_be_used_at_it() -> None:
+    assert "oversubscribed" not in found(sound())
+    violation = found(changed("end", 0, 10 * SECOND + 1))["oversubscribed"]
+    assert violation.instants == (10.0,)
+    assert violation.detail.startswith("7 of 4 cores")
+
+
+def test_every_stretch_of_oversubscription_is_counted_with_its_peak() -> None:
+    record = Record.from_rows(
+        [{"submit": at, "start": at, "end": at + 2, "cores": 3} for at in (0, 1, 10, 11, 11, 20)], cores=5
+    )
+    (violation,) = violations(record)
+    assert (violation.count, violation.instants) == (2, (1.0, 11.0))
+    assert "at most 9" in violation.detail
+
+
+def test_differences_within_the_tolerance_are_none() -> None:
+    schedule = changed("end", 0, 10 * SECOND + 900)
+    assert {"wrong-end", "oversubscribed", "deadline-missed"} == set(found(schedule))
+    assert found(schedule, tolerance=0.001) == {}
+
+
+def test_extended_jobs_run_for_their_runtime() -> None:
+    schedule = sound()
+    schedule.end[3] = 29 * SECOND
+    schedule.status[3] = Status.completed  # type: ignore[index]
+    assert found(schedule, overrun="extend") == {}
+    assert set(found(schedule)) == {"wrong-end", "wrong-status"}
+
+
+def test_a_cancelled_job_may_end_early_but_not_late() -> None:
+    schedule = changed("status", 1, int(Status.cancelled))
+    schedule.end[1] = 12 * SECOND
+    assert found(schedule) == {}
+    schedule.end[1] = 21 * SECOND
+    assert "wrong-end" in found(schedule)
+
+
+def test_a_completed_job_without_times_contradicts_itself() -> None:
+    schedule = changed("start", 1, NEVER)
+    schedule.end[1] = schedule.wait[1] = NEVER  # type: ignore[index]
+    assert found(schedule)["wrong-status"].detail == "completed, but it did not run"
+
+
+def test_clusters_are_checked_one_by_one() -> None:
+    platform = Platform(RouterSpec("root", (ClusterSpec("a", 2), ClusterSpec("b", 2))))
+    record = Record.from_rows([{"submit": 0, "start": 0, "end": 5, "cores": 2} for _ in range(2)], cores=4)
+    assert [violation.kind for violation in violations(record, platform=platform)] == ["oversubscribed"]
+    record.cluster[1] = 1
+    assert violations(record, platform=platform) == []
+
+
+def test_promised_deadlines_of_a_record_are_checked() -> None:
+    record = Record.from_rows([{"submit": 0, "start": 0, "end": 5, "cores": 2}])
+    assert violations(record, granted=[5.0]) == []
+    assert violations(record, granted=[4.0])[0].kind == "deadline-missed"
+    assert violations(record, granted=[float("nan")]) == []
+
+
+def test_assert_valid_names_every_violation() -> None:
+    record = Record.from_rows([{"submit": 3, "start": 0, "end": 5, "cores": 2}])
+    with pytest.raises(CheckFailed, match=r"starts-before-submit: 1 .jobs 1.: starts at 0 s, submitted at 3 s"):
+        assert_valid(record)
+
+
+def test_a_workload_whose_numbers_are_not_unique_cannot_be_matched() -> None:
+    twice = Workload.from_columns(job=[1, 1], submit=[0, 1], runtime=[1, 1], cores=[1, 1])
+    with pytest.raises(InputError, match="job 1 twice"):
+        violations_of(sound(), twice, cores=4)
+
+
+def test_violations_are_told_in_json_types() -> None:
+    (violation,) = found(changed("wait", 1, 8 * SECOND)).values()
+    assert violation.to_json() == {
+        "kind": "wrong-wait",
+        "meaning": KINDS["wrong-wait"],
+        "count": 1,
+        "jobs": [12],
+        "instants": [10.0],
+        "detail": "8 s instead of 9 s",
+    }

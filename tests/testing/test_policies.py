@@ -1,0 +1,207 @@
+"""The checks for authors of policies: every policy of gridsim passes, every usual mistake is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridsim import registry
+from gridsim.errors import GridsimError
+from gridsim.policy.presets import PRESETS
+from gridsim.policy.protocols import Lanes
+from gridsim.policy.queue import Queue
+from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.testing import check_ordering, check_reservation, check_scheduler
+from gridsim.testing.policies import small_workload
+
+
+@pytest.mark.parametrize("name", registry.names("ordering"))
+def test_every_ordering_passes(name: str) -> None:
+    check_ordering(name, workloads=4)
+
+
+@pytest.mark.parametrize("name", registry.names("reservation"))
+def test_every_reservation_rule_passes(name: str) -> None:
+    check_reservation(name, workloads=4)
+
+
+@pytest.mark.parametrize("name", [*PRESETS, "conservative?compress=arrival", "conservative?ordering=wfp3"])
+def test_every_preset_passes(name: str) -> None:
+    check_scheduler(name, workloads=4)
+
+
+def test_a_policy_in_a_plain_file_is_checked_by_its_spec(tmp_path: Path) -> None:
+    (tmp_path / "widest.py").write_text(
+        "from dataclasses import dataclass\n\n\n@dataclass\nclass Widest:\n    tie: float = 0.0\n\n"
+        "    def rank(self, queue, now):\n        return -(queue.cores + self.tie * queue.estimate)\n"
+    )
+    check_ordering(f"{tmp_path}/widest.py:Widest?tie=0.5", workloads=2)
+
+
+@dataclass
+class Nan:
+    def rank(self, queue: Queue, now: float) -> Any:
+        return np.full(len(queue), np.nan)
+
+
+@dataclass
+class Scalar:
+    def rank(self, queue: Queue, now: float) -> Any:
+        return 1.0
+
+
+@dataclass
+class Words:
+    def rank(self, queue: Queue, now: float) -> Any:
+        return np.array(["soon"] * len(queue))
+
+
+@dataclass
+class Thief:
+    def rank(self, queue: Queue, now: float) -> Any:
+        queue.rows.sort()
+        queue.requests.estimate[queue.rows] = 1
+        return queue.cores
+
+
+@dataclass
+class Moody:
+    def rank(self, queue: Queue, now: float) -> Any:
+        return np.random.default_rng().random(len(queue))
+
+
+@dataclass
+class NotStatic:
+    changes = "static"
+
+    def rank(self, queue: Queue, now: float) -> Any:
+        return np.abs(now % 7 - queue.estimate % 7) if len(queue) else queue.cores
+
+
+@dataclass
+class Often:
+    changes = "hourly"
+
+    def rank(self, queue: Queue, now: float) -> Any:
+        return queue.cores
+
+
+@dataclass
+class Crash:
+    def rank(self, queue: Queue, now: float) -> Any:
+        return queue.importance  # type: ignore[attr-defined]
+
+
+@dataclass
+class Mute:
+    pass
+
+
+@dataclass
+class Beyond:
+    def pick(self, queue: Queue, now: float) -> int:
+        return len(queue)
+
+
+class Plain:
+    def rank(self, queue: Queue, now: float) -> Any:
+        return queue.cores
+
+
+@dataclass
+class Hidden:
+    seen: list[int] = field(default_factory=list, compare=False)
+    weight: float = field(default=1.0, repr=False)
+
+    def __post_init__(self) -> None:
+        self.weight = 2.0 if not self.seen else 1.0
+
+    def __deepcopy__(self, memo: Any) -> Hidden:
+        return Hidden([1])
+
+    def rank(self, queue: Queue, now: float) -> Any:
+        return queue.cores
+
+
+@pytest.mark.parametrize(
+    ("ordering", "message"),
+    [
+        (Nan, "NaN"),
+        (Scalar, "shape .*one number each"),
+        (Words, "expected numbers"),
+        (Thief, "changes the queue"),
+        (Moody, "differently when asked again"),
+        (NotStatic, 'changes = "static", but'),
+        (Often, "changes is 'hourly'; expected one of static, pass, start"),
+        (Crash, "raises AttributeError"),
+        (Mute, "neither rank.* nor pick"),
+        (Beyond, "picks 1 of 1 requests"),
+        (Plain, "no dataclass"),
+        (Hidden, "not equal to its copy"),
+    ],
+)
+def test_usual_mistakes_in_an_ordering_are_named(ordering: type, message: str) -> None:
+    with pytest.raises(GridsimError, match=f"{ordering.__name__}.*{message}"):
+        check_ordering(ordering)
+
+
+@dataclass
+class Lopsided:
+    blocking = False
+
+    def lanes(self, queue: Queue) -> Lanes:
+        return Lanes(np.arange(len(queue)), np.array([1]))
+
+
+@dataclass
+class Open:
+    def lanes(self, queue: Queue) -> Lanes:
+        return Lanes(np.zeros(len(queue), dtype=np.int64), np.array([1]))
+
+
+@pytest.mark.parametrize(("rule", "message"), [(Lopsided, "a lane has no capacity"), (Open, "blocking")])
+def test_usual_mistakes_in_a_reservation_rule_are_named(rule: type, message: str) -> None:
+    with pytest.raises(GridsimError, match=f"{rule.__name__}.*{message}"):
+        check_reservation(rule)
+
+
+@dataclass
+class Greedy(Backfilling):
+    def setup(self, cluster: Any, rng: Any) -> None:
+        super().setup(cluster, rng)
+        self._new: list[int] = []
+
+    def commit(self, quote: Any, now: int) -> None:
+        self._new.append(quote.request)
+
+    def dispatch(self, now: int) -> Any:
+        started, self._new = self._new, []
+        return started
+
+
+@dataclass
+class Lazy(Backfilling):
+    def dispatch(self, now: int) -> Any:
+        return ()
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "message"), [(Greedy, "cores"), (Lazy, "waiting for ever"), (Mute, "neither a scheduler")]
+)
+def test_impossible_schedulers_are_refused(scheduler: type, message: str) -> None:
+    with pytest.raises(GridsimError, match=message):
+        check_scheduler(scheduler)
+
+
+def test_small_workloads_hold_the_corner_cases() -> None:
+    workload = small_workload(np.random.default_rng(1), jobs=200)
+    assert (workload.runtime > workload.estimate).any()
+    assert (workload.runtime < workload.estimate).any()
+    assert (workload.cores == 16).any()
+    assert (np.diff(workload.submit) == 0).any()
+    exact = small_workload(np.random.default_rng(1), exact=True)
+    assert (exact.runtime == exact.estimate).all()
