@@ -56,7 +56,7 @@ def _axis(until: float, scale: float, height: int) -> Iterator[str]:
 
 
 def _boxes(record: Record, scale: float, height: int) -> Iterator[str]:
-    placement = place(record)
+    placement = place(record.start_us, record.end_us, record.workload.cores, record.cores)
     for row in range(len(record)):
         start, end = float(record.start[row]), float(record.end[row])
         colour = PALETTE[row % len(PALETTE)]
@@ -73,7 +73,7 @@ def _boxes(record: Record, scale: float, height: int) -> Iterator[str]:
 
 
 class Gantt(Directive):
-    """``{gantt} fcfs | easy``: body lines ``submit cores runtime [estimate]``, options ``:cores:`` and ``:until:`` (s)."""
+    """``{gantt} fcfs | easy``: body lines ``submit cores runtime [estimate]``, options ``:cores:``, ``:until:``."""
 
     required_arguments = 1
     final_argument_whitespace = True
@@ -82,7 +82,8 @@ class Gantt(Directive):
 
     def run(self) -> list[nodes.Node]:
         jobs = [_job(line) for line in self.content if line.strip()]
-        workload = gs.Workload.from_columns(**{name: [job[name] for job in jobs] for name in jobs[0]})
+        columns: dict[str, Any] = {name: [job[name] for job in jobs] for name in jobs[0]}
+        workload = gs.Workload.from_columns(**columns)
         platform = gs.Platform.single(self.options["cores"])
         runs = {}
         for text in self.arguments[0].split("|"):

@@ -254,6 +254,7 @@ class Console(BashSessionLexer):  # type: ignore[misc]  # pygments is untyped
     name = "console"
     aliases = ()
     _ps1rgx = re.compile(r"^(\$ )(.*\n?)")
+    _venv = re.compile(r"(?!)")  # a bracket at the beginning of a line names no environment
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

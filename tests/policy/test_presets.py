@@ -102,7 +102,7 @@ def test_a_class_is_no_policy_but_its_object_is() -> None:
 
 
 def test_an_object_that_decides_nothing_is_refused() -> None:
-    with pytest.raises(InputError, match="neither a scheduler .* nor an ordering"):
+    with pytest.raises(InputError, match=r"neither a scheduler .* nor an ordering"):
         policy(42)
 
 

@@ -50,7 +50,7 @@ def test_an_ordering_that_does_not_give_one_number_each_is_refused_by_name(answe
 
 @pytest.mark.parametrize("policy", [Backfilling(Answers([0.0])), Planned(ordering=Answers([0.0]))])
 def test_it_is_refused_in_a_run_too(policy: Any) -> None:
-    with pytest.raises(PolicyError, match="ranked . requests with shape"):
+    with pytest.raises(PolicyError, match=r"ranked . requests with shape"):
         run(JOBS, Platform.single(4), policy)
 
 

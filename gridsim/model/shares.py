@@ -1,0 +1,89 @@
+"""Share trees: which part of the machine each user or group is entitled to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from gridsim.errors import InputError
+
+__all__ = ["ShareTree"]
+
+
+@dataclass(frozen=True)
+class ShareTree:
+    """Whole shares of the nodes of a tree, by path such as ``/eng/ann``; the root is the empty path with everything.
+
+    Parameters
+    ----------
+    shares : mapping of str to int
+        Shares of every node below the root; every ancestor is there; leaves need not be at one depth.
+
+    Raises
+    ------
+    InputError
+        For a path that does not begin with a slash, a missing ancestor, or shares below 1.
+
+    Examples
+    --------
+    >>> tree = ShareTree({"/eng": 1, "/sci": 1, "/eng/ann": 1, "/eng/bob": 3})
+    >>> tree.leaves, tree.entitlement("/eng/bob")
+    (('/eng/ann', '/eng/bob', '/sci'), Fraction(3, 8))
+    """
+
+    shares: Mapping[str, int]
+    leaves: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not self.shares:
+            raise InputError("has no node; expected at least one path with its shares", field="share tree")
+        for path, share in self.shares.items():
+            if not path.startswith("/") or path.endswith("/") or "//" in path:
+                raise InputError(f"'{path}' is no path; expected such as /eng/ann", field="share tree")
+            if not isinstance(share, int) or share < 1:
+                raise InputError(f"'{path}' has {share} shares; expected a whole number from 1", field="share tree")
+            parent = path.rpartition("/")[0]
+            if parent and parent not in self.shares:
+                raise InputError(f"'{path}' is there but its parent '{parent}' is not", field="share tree")
+        inner = {path.rpartition("/")[0] for path in self.shares}
+        object.__setattr__(self, "leaves", tuple(sorted(path for path in self.shares if path not in inner)))
+
+    @classmethod
+    def equal(cls, paths: tuple[str, ...]) -> ShareTree:
+        """Tree in which every node that *paths* name or imply has one share."""
+        nodes = dict.fromkeys(ancestor for path in paths for ancestor in _path(path))
+        return cls(dict.fromkeys(nodes, 1))
+
+    def path(self, leaf: str) -> tuple[str, ...]:
+        """Nodes from below the root down to *leaf*.
+
+        Raises
+        ------
+        InputError
+            When it is no leaf of the tree.
+        """
+        if leaf not in self.leaves:
+            raise InputError(f"'{leaf}' is no leaf of the share tree; known: {', '.join(self.leaves)}", field="share")
+        return _path(leaf)
+
+    def siblings(self, node: str) -> int:
+        """Shares of a node and its siblings together."""
+        parent = node.rpartition("/")[0]
+        return sum(share for path, share in self.shares.items() if path.rpartition("/")[0] == parent)
+
+    def fraction(self, node: str) -> Fraction:
+        """Shares of a node over those of it and its siblings."""
+        return Fraction(self.shares[node], self.siblings(node))
+
+    def entitlement(self, node: str) -> Fraction:
+        """Absolute part of the machine of a node: the product of `fraction` along its path (grid spec, section 10)."""
+        part = Fraction(1)
+        for ancestor in _path(node):
+            part *= self.fraction(ancestor)
+        return part
+
+
+def _path(node: str) -> tuple[str, ...]:
+    names = node.split("/")[1:]
+    return tuple("/" + "/".join(names[: depth + 1]) for depth in range(len(names)))

@@ -1,0 +1,293 @@
+"""The cluster: what it asks, in which order, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from numpy.random import Generator
+
+from gridsim.errors import PolicyError
+from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER
+from gridsim.model.workload import Workload
+from gridsim.policy.protocols import Quote
+from gridsim.policy.queue import ClusterView
+from gridsim.record import Record, Status
+from gridsim.simulation import Run, run
+
+SECOND = 1_000_000
+
+
+class Told:
+    """A scheduler that starts whatever waits when its cores are free, and writes down what it is told (in seconds)."""
+
+    def __init__(self) -> None:
+        self.log: list[tuple[Any, ...]] = []
+
+    def __deepcopy__(self, memo: Any) -> Told:
+        return self  # so that the log of the run is this one
+
+    def setup(self, cluster: ClusterView, rng: Generator) -> None:
+        self.cluster, self.free, self.waiting = cluster, cluster.cores, list[int]()
+
+    def ended(self, request: int, now: int) -> None:
+        self.log.append(("ended", request, now // SECOND))
+        self.free += int(self.cluster.requests.cores[request])
+
+    def overran(self, request: int, expected_end: int, now: int) -> None:
+        self.log.append(("overran", request, expected_end // SECOND, now // SECOND))
+
+    def settled(self, now: int) -> None:
+        self.log.append(("settled", now // SECOND))
+
+    def quote(self, request: int, now: int) -> Quote | None:
+        self.log.append(("quote", request, now // SECOND))
+        return Quote(request)
+
+    def commit(self, quote: Quote, now: int) -> None:
+        self.waiting.append(quote.request)
+
+    def dispatch(self, now: int) -> Sequence[Any]:
+        self.log.append(("dispatch", now // SECOND))
+        started = []
+        for request in list(self.waiting):
+            need = int(self.cluster.requests.cores[request])
+            if need <= self.free:
+                self.free -= need
+                self.waiting.remove(request)
+                started.append(request)
+        return started
+
+    def wake(self, now: int) -> int:
+        return NEVER
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def simulate(rows: list[tuple[int, ...]], scheduler: Any, cores: int = 4, **options: Any) -> Record:
+    workload = Workload.from_columns(
+        submit=[row[0] for row in rows],
+        runtime=[row[1] for row in rows],
+        cores=[row[2] for row in rows],
+        estimate=[row[3] if len(row) > 3 else row[1] for row in rows],
+        job=[100 + index for index in range(len(rows))],
+    )
+    return run(workload, Platform.single(cores), scheduler, Run(**options))
+
+
+# -- the order of one instant ----------------------------------------------------------------------------------------
+
+
+def test_batched_tells_all_ends_then_all_arrivals_then_asks_once() -> None:
+    scheduler = Told()
+    simulate([(0, 10, 2), (0, 10, 2), (10, 5, 2), (10, 5, 2)], scheduler)
+    assert scheduler.log == [
+        ("quote", 0, 0),
+        ("quote", 1, 0),
+        ("dispatch", 0),
+        ("ended", 0, 10),
+        ("ended", 1, 10),
+        ("settled", 10),
+        ("quote", 2, 10),
+        ("quote", 3, 10),
+        ("dispatch", 10),
+        ("ended", 2, 15),
+        ("ended", 3, 15),
+        ("settled", 15),
+        ("dispatch", 15),
+    ]
+
+
+def test_per_event_tells_each_arrival_then_each_end_in_order_of_starting_and_asks_after_each() -> None:
+    scheduler = Told()
+    # The second starts at 0; the first comes with it but is wider than what is then free and starts at 4.
+    simulate([(0, 4, 3), (0, 9, 2), (1, 5, 2), (9, 1, 1)], scheduler, instant="per-event")
+    assert scheduler.log == [
+        ("quote", 0, 0),
+        ("dispatch", 0),
+        ("quote", 1, 0),
+        ("dispatch", 0),
+        ("quote", 2, 1),
+        ("dispatch", 1),
+        ("ended", 0, 4),
+        ("settled", 4),
+        ("dispatch", 4),
+        ("quote", 3, 9),
+        ("dispatch", 9),
+        ("ended", 2, 9),
+        ("settled", 9),
+        ("dispatch", 9),
+        ("ended", 3, 10),
+        ("settled", 10),
+        ("dispatch", 10),
+        ("ended", 1, 13),
+        ("settled", 13),
+        ("dispatch", 13),
+    ]
+
+
+def test_per_event_ends_jobs_in_the_order_in_which_they_started() -> None:
+    """The second job starts at 0, the first of the queue only at 4; both end at 9."""
+
+    class Backwards(Told):
+        def dispatch(self, now: int) -> Sequence[Any]:
+            self.waiting.sort(reverse=True)
+            return super().dispatch(now)
+
+    scheduler = Backwards()
+    record = simulate([(0, 5, 1), (0, 5, 1), (0, 5, 1)], scheduler, instant="batched")
+    assert record.start.tolist() == [0, 0, 0]
+    assert [entry[1] for entry in scheduler.log if entry[0] == "ended"] == [2, 1, 0]
+
+
+def test_an_overrun_is_told_with_an_expected_end_that_doubles_away() -> None:
+    scheduler = Told()
+    simulate([(0, 20, 1, 4)], scheduler, overrun="extend")
+    assert [entry for entry in scheduler.log if entry[0] == "overran"] == [
+        ("overran", 0, 5, 4),
+        ("overran", 0, 6, 5),
+        ("overran", 0, 8, 6),
+        ("overran", 0, 12, 8),
+        ("overran", 0, 20, 12),
+    ]
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+def test_a_job_that_ends_when_it_is_expected_to_is_no_overrun(instant: str) -> None:
+    scheduler = Told()
+    simulate([(0, 5, 1, 4)], scheduler, overrun="extend", instant=instant)
+    assert [entry for entry in scheduler.log if entry[0] == "overran"] == [("overran", 0, 5, 4)]
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+def test_overruns_of_an_instant_are_told_before_its_arrivals(instant: str) -> None:
+    scheduler = Told()
+    simulate([(0, 9, 1, 4), (4, 1, 1)], scheduler, overrun="extend", instant=instant)
+    log = scheduler.log
+    assert log.index(("overran", 0, 5, 4)) < log.index(("settled", 4)) < log.index(("quote", 1, 4))
+
+
+# -- what it refuses -------------------------------------------------------------------------------------------------
+
+
+def test_a_job_wider_than_the_machine_is_rejected_and_nobody_is_asked_about_it() -> None:
+    scheduler = Told()
+    record = simulate([(0, 10, 5), (1, 10, 4)], scheduler)
+    assert record.status.tolist() == [Status.rejected, Status.completed]
+    assert record.start_us.tolist() == [NEVER, SECOND]
+    assert ("quote", 0, 0) not in scheduler.log
+
+
+def test_a_job_that_the_scheduler_does_not_take_is_rejected() -> None:
+    class Picky(Told):
+        def quote(self, request: int, now: int) -> Quote | None:
+            return None if request == 0 else Quote(request)
+
+    assert simulate([(0, 10, 1), (1, 10, 1)], Picky()).status.tolist() == [Status.rejected, Status.completed]
+
+
+class Starts(Told):
+    """Starts what it was given, at the first decision, and what waits afterwards."""
+
+    def __init__(self, *requests: Any) -> None:
+        super().__init__()
+        self.requests = requests
+
+    def dispatch(self, now: int) -> Sequence[Any]:
+        first, self.requests = self.requests, ()
+        return first or super().dispatch(now)
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+@pytest.mark.parametrize(
+    ("requests", "told"),
+    [
+        ((0, 0), r"starts request 0 at 0.0 s, but it is running already"),
+        ((1,), r"starts request 1 at 0.0 s, but it has not arrived"),
+        ((7,), r"starts 7 at 0.0 s, which is no request"),
+        (("0",), r"starts '0' at 0.0 s, which is no request"),
+    ],
+)
+def test_an_impossible_start_is_refused_by_the_name_of_its_policy(
+    requests: tuple[Any, ...], told: str, instant: str
+) -> None:
+    with pytest.raises(PolicyError, match=told) as caught:
+        simulate([(0, 10, 1), (5, 10, 1)], Starts(*requests), instant=instant)
+    assert str(caught.value).startswith("Starts()")
+
+
+def test_a_job_that_has_ended_cannot_start_again() -> None:
+    class Again(Told):
+        def dispatch(self, now: int) -> Sequence[Any]:
+            return [0] if now == 10 * SECOND else super().dispatch(now)
+
+    with pytest.raises(PolicyError, match="but it has ended"):
+        simulate([(0, 10, 1)], Again())
+
+
+class Everyone(Told):
+    """Starts whoever waits, whether there are cores or not."""
+
+    def dispatch(self, now: int) -> Sequence[Any]:
+        started, self.waiting = self.waiting, []
+        return started
+
+
+def test_more_cores_than_there_are_cannot_be_taken() -> None:
+    with pytest.raises(PolicyError, match=r"starts request 1 \(2 cores\) at 1.0 s, but only 1 of 4 cores are free"):
+        simulate([(0, 10, 3), (1, 10, 2)], Everyone())
+
+
+def test_in_per_event_mode_cores_are_lent_inside_an_instant_and_not_beyond_it() -> None:
+    assert simulate([(0, 10, 4), (10, 5, 4)], Everyone(), instant="per-event").start.tolist() == [0, 10]
+    with pytest.raises(PolicyError, match=r"has 1 cores more in use at 1.0 s than the 4 that there are"):
+        simulate([(0, 10, 3), (1, 10, 2)], Everyone(), instant="per-event")
+
+
+def test_a_scheduler_that_leaves_jobs_waiting_is_refused() -> None:
+    class Idle(Told):
+        def dispatch(self, now: int) -> Sequence[Any]:
+            return ()
+
+    with pytest.raises(PolicyError, match=r"Idle\(\) left 2 jobs waiting for ever, job 100 first"):
+        simulate([(0, 10, 1), (1, 10, 1)], Idle())
+
+
+def test_a_scheduler_is_woken_when_it_asked_for_it() -> None:
+    class Later(Told):
+        """Starts what waits at 25, though nothing happens then."""
+
+        def dispatch(self, now: int) -> Sequence[Any]:
+            return super().dispatch(now) if now >= 25 * SECOND else ()
+
+        def wake(self, now: int) -> int:
+            return 25 * SECOND if now < 25 * SECOND else NEVER
+
+    assert simulate([(0, 10, 1), (1, 10, 1)], Later()).start.tolist() == [25, 25]
+
+
+def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
+    class Hasty(Told):
+        def wake(self, now: int) -> int:
+            return now
+
+    with pytest.raises(PolicyError, match="wants to be woken at 0.0 s, which is not after now"):
+        simulate([(0, 10, 1)], Hasty())
+
+
+# -- kill and extend -------------------------------------------------------------------------------------------------
+
+
+def test_a_job_above_its_walltime_is_killed_there() -> None:
+    record = simulate([(0, 10, 1, 6), (0, 6, 1, 6)], Told())
+    assert record.end.tolist() == [6, 6]
+    assert record.status.tolist() == [Status.killed_walltime, Status.completed]
+
+
+def test_a_job_above_its_walltime_goes_on_where_it_is_extended() -> None:
+    record = simulate([(0, 10, 1, 6), (0, 6, 1, 6)], Told(), overrun="extend")
+    assert record.end.tolist() == [10, 6]
+    assert record.status.tolist() == [Status.completed, Status.completed]

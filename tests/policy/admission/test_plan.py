@@ -1,0 +1,152 @@
+"""The plan of one cluster: places, compression, and making it anew."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gridsim.model.time import NEVER
+from gridsim.model.workload import Workload
+from gridsim.policy.admission.conservative import Conservative
+from gridsim.policy.admission.plan import Plan
+from gridsim.policy.queue import Requests
+
+SECOND = 1_000_000
+CORES = 4
+
+
+def plan_of(*jobs: tuple[int, int]) -> Plan:
+    """A plan for requests of (cores, estimate), none of them in it."""
+    workload = Workload.from_columns(
+        submit=[0] * len(jobs), runtime=[estimate for _, estimate in jobs], cores=[cores for cores, _ in jobs]
+    )
+    return Plan(Requests(workload), CORES)
+
+
+def enter(plan: Plan, request: int, now: int = 0) -> int:
+    """Promise a request its earliest place; in seconds."""
+    start = plan.earliest(request, now * SECOND)
+    plan.reserve(request, start)
+    return start // SECOND
+
+
+def test_requests_are_placed_one_after_the_other_and_ordered_by_start() -> None:
+    plan = plan_of((3, 10), (4, 10), (1, 8), (1, 30))
+    assert [enter(plan, request) for request in range(4)] == [0, 10, 0, 20]
+    assert plan.order().tolist() == [0, 2, 1, 3]
+    assert len(plan) == 4
+    assert plan.next_start() == 0
+
+
+def test_a_place_is_found_without_being_taken() -> None:
+    plan = plan_of((4, 10), (4, 10))
+    assert plan.earliest(1, 0) == 0
+    assert plan.earliest(1, 0) == 0
+    assert Conservative().plan(1, plan, 0).start == 0
+    assert len(plan) == 0
+    assert plan.next_start() == NEVER
+
+
+def test_what_is_due_runs_until_its_estimate() -> None:
+    plan = plan_of((3, 10), (4, 10), (1, 8))
+    for request in range(3):
+        enter(plan, request)
+    assert list(plan.due(0)) == [0, 2]
+    assert list(plan.due(0)) == []
+    assert plan.running == {0, 2}
+    assert plan.expected[[0, 2]].tolist() == [10 * SECOND, 8 * SECOND]
+    assert plan.next_start() == 10 * SECOND
+
+
+def test_what_an_early_end_gives_back_can_be_taken() -> None:
+    plan = plan_of((4, 10), (4, 5))
+    enter(plan, 0)
+    plan.due(0)
+    assert plan.earliest(1, 3 * SECOND) == 10 * SECOND
+    assert plan.ended(0, 3 * SECOND) == 10 * SECOND
+    assert plan.earliest(1, 3 * SECOND) == 3 * SECOND
+    assert plan.running == set()
+
+
+@pytest.mark.parametrize(
+    ("order", "planned"),
+    [([1, 3, 2], {1: 2, 2: 12, 3: 2}), ([1, 2, 3], {1: 2, 2: 20, 3: 2}), ([], {1: 10, 2: 20, 3: 10})],
+)
+def test_each_request_of_the_order_moves_while_all_others_stay(order: list[int], planned: dict[int, int]) -> None:
+    plan = plan_of((4, 10), (3, 10), (4, 10), (1, 10))
+    for request in range(4):
+        enter(plan, request)
+    plan.due(0)
+    plan.ended(0, 2 * SECOND)
+    rows = plan.order().copy()[: len(order)]
+    rows[:] = order
+    plan.compress(rows, 2 * SECOND)
+    assert {request: start // SECOND for request, start in plan.starts().items()} == planned
+
+
+def test_a_plan_made_anew_respects_who_runs_longer() -> None:
+    plan = plan_of((4, 10), (3, 10), (4, 10))
+    for request in range(3):
+        enter(plan, request)
+    plan.due(0)
+    plan.expected[0] = 13 * SECOND
+    plan.replan(10 * SECOND)
+    assert {request: start // SECOND for request, start in plan.starts().items()} == {1: 13, 2: 23}
+
+
+def test_a_copy_is_independent() -> None:
+    plan = plan_of((4, 10), (4, 10))
+    twin = copy.deepcopy(plan)
+    enter(twin, 0)
+    assert len(plan) == 0
+    assert plan.earliest(1, 0) == 0
+
+
+@settings(deadline=None, max_examples=150)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 12), st.integers(1, CORES), st.integers(1, 12), st.integers(1, 12)),
+        min_size=1,
+        max_size=16,
+    )
+)
+def test_compression_up_to_the_frontier_is_full_compression_is_list_scheduling(
+    rows: list[tuple[int, int, int, int]],
+) -> None:
+    """(arrival, cores, runtime, estimate): at each early end, three ways to the same plan.
+
+    Each request in planned order to its earliest place; the same, looking no further than what was given back; and
+    all placed anew in that order (specification of the deadline family, 3.4).
+    """
+    rows = sorted(rows)
+    plan = plan_of(*((cores, estimate) for _, cores, _, estimate in rows))
+    ends: dict[int, int] = {}
+    coming = list(range(len(rows)))
+    now = 0
+    while coming or ends or len(plan):
+        instants = [rows[coming[0]][0] * SECOND] if coming else []
+        now = min([*instants, *ends.values(), plan.next_start()])
+        gone = [request for request, end in ends.items() if end == now]
+        frontier = 0
+        for request in gone:
+            del ends[request]
+            frontier = max(frontier, plan.ended(request, now))
+        if frontier > now and len(plan):
+            full, anew = copy.deepcopy(plan), copy.deepcopy(plan)
+            order = plan.order().copy()
+            plan.compress(order, now, frontier)
+            full.compress(order, now, NEVER)
+            anew.replan(now)
+            assert plan.starts() == full.starts() == anew.starts()
+            assert plan.order().tolist() == full.order().tolist()
+            again = copy.deepcopy(plan)
+            again.compress(again.order().copy(), now, NEVER)
+            assert again.starts() == plan.starts(), "one pass suffices"
+        while coming and rows[coming[0]][0] * SECOND == now:
+            enter(plan, coming.pop(0), now // SECOND)
+        for request in plan.due(now):
+            _, _, runtime, estimate = rows[request]
+            ends[request] = now + min(runtime, estimate) * SECOND
