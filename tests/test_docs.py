@@ -125,7 +125,6 @@ def carry_out(command: str) -> tuple[int, str]:
     """Exit code and everything that a ``gridsim`` line prints."""
     words = shlex.split(command, comments=True)
     printed = io.StringIO()
-    vars(cli).pop("list", None)  # the verb's module, once imported, hides the builtin in the package that uses it
     with (
         mock.patch.object(sys, "argv", words),
         contextlib.redirect_stdout(printed),

@@ -50,7 +50,7 @@ def _parser(verb: str | None) -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Carry out a command line; returns the exit code: 0 done, 1 a check failed, 2 bad input or usage."""
-    words = list(sys.argv[1:] if argv is None else argv)
+    words = [*(sys.argv[1:] if argv is None else argv)]
     verb = next((word for word in words if not word.startswith("-")), None)
     try:
         args = _parser(verb).parse_args(words)

@@ -62,11 +62,12 @@ def _duration(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, tell, write."""
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
+    from gridsim.policy.presets import policy
     from gridsim.report.compare import DEFAULT_POLICIES, comparison_of, labelled
     from gridsim.scenario import simulate_all
     from gridsim.simulation import Run
 
-    policies = labelled(args.policy or DEFAULT_POLICIES)
+    policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     workload, platform = source.load(args)
     told = sys.stderr if args.json else sys.stdout
     print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)

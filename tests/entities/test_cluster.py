@@ -130,17 +130,15 @@ def test_per_event_tells_each_arrival_then_each_end_in_order_of_starting_and_ask
 
 
 def test_per_event_ends_jobs_in_the_order_in_which_they_started() -> None:
-    """The second job starts at 0, the first of the queue only at 4; both end at 9."""
-
-    class Backwards(Told):
-        def dispatch(self, now: int) -> Sequence[Any]:
-            self.waiting.sort(reverse=True)
-            return super().dispatch(now)
-
-    scheduler = Backwards()
-    record = simulate([(0, 5, 1), (0, 5, 1), (0, 5, 1)], scheduler, instant="batched")
-    assert record.start.tolist() == [0, 0, 0]
-    assert [entry[1] for entry in scheduler.log if entry[0] == "ended"] == [2, 1, 0]
+    """The second job waits for the first until 4, the third starts at 0; both end at 9."""
+    scheduler = Told()
+    record = simulate([(0, 4, 3), (0, 5, 2), (0, 9, 1)], scheduler, instant="per-event")
+    assert record.start.tolist() == [0, 4, 0]
+    assert [entry for entry in scheduler.log if entry[0] == "ended"] == [
+        ("ended", 0, 4),
+        ("ended", 2, 9),
+        ("ended", 1, 9),
+    ]
 
 
 def test_an_overrun_is_told_with_an_expected_end_that_doubles_away() -> None:
@@ -274,7 +272,7 @@ def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
         def wake(self, now: int) -> int:
             return now
 
-    with pytest.raises(PolicyError, match="wants to be woken at 0.0 s, which is not after now"):
+    with pytest.raises(PolicyError, match=r"wants to be woken at 0.0 s, which is not after now"):
         simulate([(0, 10, 1)], Hasty())
 
 

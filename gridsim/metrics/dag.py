@@ -1,0 +1,341 @@
+"""Numbers of a schedule of DAG jobs: utilisation, responsiveness and fairness, in float64. `exact` is the slow twin.
+
+Notes
+-----
+*Response* is finish minus arrival and feeds stretch, speedup and SLR; the paper's section 2.2.1 says finish minus
+start, but its own tables use arrival. ``*_from_start`` are its words taken literally.
+
+*Clock.* Times count from the first arrival, unless ``origin="absolute"`` keeps that of the schedule; bases and
+intervals are on the same clock.
+
+*Sums* are float64: cumulative completion of a large campaign comes near the limits of 64-bit integers.
+
+References
+----------
+Burkimsher, Bate and Indrusiak, "A survey of scheduling metrics and an improved ordering policy for list schedulers
+operating on workloads with dependencies and a wide variation in execution times", Future Generation Computer Systems
+29(8), 2013: equations 1 to 9, Table 1.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.metrics.fairness import SPREADS, standard_deviation
+from gridsim.metrics.schedule import Origin, Schedule
+from gridsim.model.time import FloatArray, IntArray
+
+__all__ = [
+    "DAG_METRICS",
+    "DagMetric",
+    "Deciles",
+    "cumulative_completion",
+    "dag_metrics",
+    "interval_metrics",
+    "job_columns",
+    "peak_in_flight",
+    "slr_by_decile",
+    "utilisation",
+]
+
+NAN = float("nan")
+
+Class = Literal["utilisation", "responsiveness", "fairness"]
+
+
+class DagMetric(NamedTuple):
+    """What a number is: its *unit*, which way is *better*, which *classes* of the paper's Table 1 it tells of."""
+
+    unit: str
+    better: Literal["lower", "higher"] | None
+    classes: tuple[Class, ...]
+    description: str
+
+
+MEASURES = {
+    "wait": ("ticks", "lower", "start minus arrival"),
+    "response": ("ticks", "lower", "finish minus arrival"),
+    "response_from_start": ("ticks", "lower", "finish minus start"),
+    "stretch": ("", "lower", "response over core-ticks of execution"),
+    "speedup": ("", "higher", "core-ticks of execution over response"),
+    "slr": ("", "lower", "response over critical path, at least 1"),
+    "slr_from_start": ("", "lower", "finish minus start over critical path"),
+}
+"""Values of a job, as `job_columns` answers them: unit, which way is better, what they are."""
+
+_SPREAD_TEXT: dict[str, tuple[Literal["lower", "higher"], str]] = {
+    "gini": ("lower", "Gini coefficient of the SLR over jobs"),
+    "jain": ("higher", "Jain's index of the SLR over jobs"),
+    "p99": ("lower", "99th percentile of the SLR over jobs"),
+    "max_over_median": ("lower", "worst over median SLR"),
+}
+
+
+def _describe() -> dict[str, DagMetric]:
+    """`DAG_METRICS`, in the order of `dag_metrics`."""
+    busy, felt, fair = ("utilisation",), ("responsiveness",), ("fairness",)
+    table = {
+        "makespan": DagMetric("ticks", "lower", busy, "latest finish (eq. 1)"),
+        "flow": DagMetric("jobs/tick", "higher", busy, "jobs finished per tick (eq. 2; of an interval eq. 3)"),
+        "utilisation": DagMetric("", "higher", busy, "busy share of the core-ticks up to the makespan (eq. 4)"),
+        "utilisation_arrivals": DagMetric("", "higher", busy, "the same, between first and last arrival"),
+        "peak_in_flight": DagMetric("jobs", "lower", busy, "most jobs begun and not finished at once (eq. 5)"),
+        "cumulative_completion": DagMetric(
+            "core-ticks x ticks",
+            "higher",
+            ("utilisation", "responsiveness"),
+            "work times the ticks it is done by (eq. 6)",
+        ),
+        "cumulative_completion_base": DagMetric("ticks", None, (), "instant up to which eq. 6 counts"),
+    }
+    for name, (unit, better, text) in MEASURES.items():
+        way: Literal["lower", "higher"] = "higher" if better == "higher" else "lower"
+        table[f"mean_{name}"] = DagMetric(unit, way, felt, f"{text}: mean over jobs")
+        table[f"worst_{name}"] = DagMetric(unit, way, felt, f"{text}: of the job that has it worst")
+        table[f"sd_{name}"] = DagMetric(unit, "lower", fair, f"{text}: standard deviation of the sample of jobs")
+    table |= {f"{name}_slr": DagMetric("", way, fair, text) for name, (way, text) in _SPREAD_TEXT.items()}
+    return table | {
+        "jobs": DagMetric("jobs", None, (), "jobs that the numbers about jobs count"),
+        "jobs_cut": DagMetric("jobs", None, (), "jobs that the warm-up and cool-down cuts leave out"),
+        "unfinished": DagMetric(
+            "jobs", "lower", (), "jobs that arrived in the interval and had not finished at its end"
+        ),
+    }
+
+
+DAG_METRICS: dict[str, DagMetric] = _describe()
+"""Everything that `dag_metrics` answers, by name."""
+
+
+def job_columns(schedule: Schedule) -> dict[str, FloatArray]:
+    """Values of `MEASURES` of every job.
+
+    Examples
+    --------
+    >>> two = Schedule.from_tasks(
+    ...     arrival=[0, 1], critical_path=[3, 2], task_job=[0, 1], task_start=[0, 3], task_finish=[3, 5], cores=1
+    ... )
+    >>> job_columns(two)["slr"].tolist(), job_columns(two)["slr_from_start"].tolist()
+    ([1.0, 2.0], [1.0, 1.0])
+    """
+    response = (schedule.finish - schedule.arrival).astype(np.float64)
+    held = (schedule.finish - schedule.start).astype(np.float64)
+    return {
+        "wait": (schedule.start - schedule.arrival).astype(np.float64),
+        "response": response,
+        "response_from_start": held,
+        "stretch": response / schedule.work,
+        "speedup": schedule.work / response,
+        "slr": response / schedule.critical_path,
+        "slr_from_start": held / schedule.critical_path,
+    }
+
+
+def dag_metrics(
+    schedule: Schedule,
+    *,
+    base: int | None = None,
+    origin: Origin = "first-arrival",
+    warmup: int = 0,
+    cooldown: int = 0,
+) -> dict[str, float]:
+    """Every number of `DAG_METRICS` for a whole run; NaN where there is none.
+
+    Parameters
+    ----------
+    base : int, optional
+        Instant up to which cumulative completion counts, ticks; give the longest makespan among the schedules of one
+        workload to compare them. The makespan where left out.
+    origin : {"first-arrival", "absolute"}
+        Where the clock begins.
+    warmup, cooldown : int
+        Ticks after the first and before the last arrival to leave out: numbers about jobs count the jobs that
+        arrived in what remains, both ends included, and follow them to their finish; flow, utilisation and peak
+        in-flight are those of what remains, with all jobs. The makespan is that of the whole run.
+
+    Raises
+    ------
+    InputError
+        When a job finishes after the base, or the cuts leave nothing.
+
+    Examples
+    --------
+    >>> two = Schedule.from_tasks(
+    ...     arrival=[0, 1], critical_path=[3, 2], task_job=[0, 1], task_start=[0, 3], task_finish=[3, 5], cores=1
+    ... )
+    >>> numbers = dag_metrics(two)
+    >>> numbers["flow"], numbers["mean_slr"], numbers["worst_slr"], numbers["cumulative_completion"]
+    (0.4, 1.5, 2.0, 11.0)
+    """
+    schedule = schedule.from_origin(origin)
+    makespan = schedule.makespan
+    base = makespan if base is None else base
+    first, last = (int(schedule.arrival[0]), int(schedule.arrival[-1])) if len(schedule) else (0, 0)
+    low, high, counted = 0, makespan, schedule
+    if warmup or cooldown:
+        low, high = _window(first, last, warmup, cooldown)
+        counted = schedule.select((schedule.arrival >= low) & (schedule.arrival <= high))
+        first, last = low, high
+    numbers = {
+        "makespan": float(makespan),
+        "flow": _flow(schedule, low, high),
+        "utilisation": utilisation(schedule, low, high),
+        "utilisation_arrivals": utilisation(schedule, first, last),
+        "peak_in_flight": float(peak_in_flight(schedule, low, high)),
+        "cumulative_completion": cumulative_completion(counted, base),
+        "cumulative_completion_base": float(base),
+        "jobs": float(len(counted)),
+        "jobs_cut": float(len(schedule) - len(counted)),
+        "unfinished": 0.0,
+    }
+    numbers |= _about_jobs(counted)
+    return {name: numbers[name] for name in DAG_METRICS}
+
+
+def interval_metrics(schedule: Schedule, start: int, end: int, *, origin: Origin = "first-arrival") -> dict[str, float]:
+    """Numbers of the interval from *start* to *end*, ticks: what an observer knows who leaves at its end.
+
+    Notes
+    -----
+    Flow counts finishes in ``(start, end]``; utilisation clips tasks to ``[start, end)``; peak in-flight is that of
+    ``[start, end)``. Numbers about jobs are over those that arrived in ``[start, end)`` and finished by *end*:
+    ``unfinished`` tells how many had not, and as those are the slow ones the means flatter. `dag_metrics` with
+    ``warmup`` and ``cooldown`` follows all of them to their finish. Cumulative completion counts the same jobs up to
+    the end of the interval.
+
+    Raises
+    ------
+    InputError
+        For an empty interval.
+    """
+    _nonempty(start, end)
+    schedule = schedule.from_origin(origin)
+    arrived = (schedule.arrival >= start) & (schedule.arrival < end)
+    known = arrived & (schedule.finish <= end)
+    counted = schedule.select(known)
+    numbers = {
+        "flow": _flow(schedule, start, end),
+        "utilisation": utilisation(schedule, start, end),
+        "peak_in_flight": float(peak_in_flight(schedule, start, end)),
+        "cumulative_completion": cumulative_completion(counted, end),
+        "cumulative_completion_base": float(end),
+        "jobs": float(len(counted)),
+        "unfinished": float(np.count_nonzero(arrived) - len(counted)),
+    }
+    numbers |= _about_jobs(counted)
+    return {name: numbers[name] for name in DAG_METRICS if name in numbers}
+
+
+def utilisation(schedule: Schedule, start: int, end: int) -> float:
+    """Core-ticks held in ``[start, end)`` over those that there were; NaN for an empty interval."""
+    if end <= start:
+        return NAN
+    held = np.minimum(schedule.task_finish, end) - np.maximum(schedule.task_start, start)
+    held = np.maximum(held, 0) * schedule.task_cores
+    return float(held.sum(dtype=np.float64) / (end - start) / schedule.cores)
+
+
+def peak_in_flight(schedule: Schedule, start: int, end: int) -> int:
+    """Most jobs at once in ``[start, end)`` that had begun and not finished; a finish comes before a start.
+
+    A job is in flight from its first task's start to its last task's finish, gaps included.
+    """
+    begins = np.sort(schedule.start)
+    ends = np.sort(schedule.finish)
+    instants = np.unique(np.append(begins[(begins >= start) & (begins < end)], start))
+    level = np.searchsorted(begins, instants, side="right") - np.searchsorted(ends, instants, side="right")
+    return int(level.max()) if end > start else 0
+
+
+def cumulative_completion(schedule: Schedule, base: int) -> float:
+    """Sum over jobs of the ticks from finish to *base*, both counted, times their work; core-ticks x ticks.
+
+    Raises
+    ------
+    InputError
+        When a job finishes after the base.
+    """
+    if len(schedule) and schedule.makespan > base:
+        raise InputError(
+            f"a job finishes at {schedule.makespan}, after the base {base}; expected the longest makespan of all "
+            "schedules compared",
+            field="base",
+        )
+    return float((1.0 + base - schedule.finish) @ schedule.work.astype(np.float64))
+
+
+class Deciles(NamedTuple):
+    """SLR by parts of the jobs, smallest work first; NaN for a part without jobs.
+
+    Attributes
+    ----------
+    jobs : (k,) int64
+        How many jobs each part has.
+    work : (k,) float64
+        Their median work, core-ticks.
+    mean, worst : (k,) float64
+        Their mean and their largest SLR.
+    """
+
+    jobs: IntArray
+    work: FloatArray
+    mean: FloatArray
+    worst: FloatArray
+
+
+def slr_by_decile(schedule: Schedule, parts: int = 10) -> Deciles:
+    """Mean and worst SLR by decile of work, ties in job order, cut as `numpy.array_split` does.
+
+    Examples
+    --------
+    >>> two = Schedule.from_tasks(
+    ...     arrival=[0, 1], critical_path=[3, 2], task_job=[0, 1], task_start=[0, 3], task_finish=[3, 5], cores=1
+    ... )
+    >>> slr_by_decile(two, parts=2).mean.tolist()
+    [2.0, 1.0]
+    """
+    order = np.argsort(schedule.work, kind="stable")
+    slr = (schedule.finish - schedule.arrival) / schedule.critical_path
+    columns = np.array_split(order, parts)
+    return Deciles(
+        jobs=np.array([len(rows) for rows in columns], dtype=np.int64),
+        work=np.array([np.median(schedule.work[rows]) if len(rows) else NAN for rows in columns]),
+        mean=np.array([slr[rows].mean() if len(rows) else NAN for rows in columns]),
+        worst=np.array([slr[rows].max() if len(rows) else NAN for rows in columns]),
+    )
+
+
+def _about_jobs(schedule: Schedule) -> dict[str, float]:
+    columns = job_columns(schedule)
+    numbers: dict[str, float] = {}
+    for name, values in columns.items():
+        worst = values.min if MEASURES[name][1] == "higher" else values.max
+        numbers[f"mean_{name}"] = float(values.mean()) if len(values) else NAN
+        numbers[f"worst_{name}"] = float(worst()) if len(values) else NAN
+        numbers[f"sd_{name}"] = standard_deviation(values)
+    return numbers | {f"{name}_slr": spread(columns["slr"]) for name, spread in SPREADS.items()}
+
+
+def _flow(schedule: Schedule, start: int, end: int) -> float:
+    """Jobs that finished in ``(start, end]`` per tick; NaN for an empty interval."""
+    if end <= start:
+        return NAN
+    return float(np.count_nonzero((schedule.finish > start) & (schedule.finish <= end)) / (end - start))
+
+
+def _window(first: int, last: int, warmup: int, cooldown: int) -> tuple[int, int]:
+    if warmup < 0 or cooldown < 0 or warmup + cooldown >= last - first:
+        raise InputError(
+            f"a warm-up of {warmup} and a cool-down of {cooldown} ticks leave nothing of jobs that arrive over "
+            f"{last - first} ticks; expected less, from 0 up",
+            field="warmup" if warmup else "cooldown",
+        )
+    return first + warmup, last - cooldown
+
+
+def _nonempty(start: int, end: int) -> None:
+    if end <= start:
+        raise InputError(f"from {start} to {end} is no interval; expected an end after the start", field="end")

@@ -1,0 +1,149 @@
+"""One run from workload to record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridsim.errors import InputError
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.workload import Workload
+from gridsim.policy.ordering import Random, ShortestEstimate
+from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.record import Status
+from gridsim.simulation import Run, run, simulate
+
+JOBS = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[3, 2, 1], cores_stated=4)
+POLICIES = ["fcfs", "easy", "conservative", "first-fit", "depth", "wfp3", "easy?ordering=random"]
+
+
+@pytest.mark.parametrize(("policy", "starts"), [("fcfs", [0, 10, 10]), ("easy", [0, 10, 2]), ("sjf", [0, 10, 2])])
+def test_three_jobs_on_four_cores_start_when_they_must(policy: str, starts: list[int]) -> None:
+    assert simulate(JOBS, policy=policy).record.start.tolist() == starts
+
+
+def test_the_machine_is_what_the_workload_states_unless_one_is_given() -> None:
+    assert simulate(JOBS).platform.cores == 4
+    assert simulate(JOBS, platform=Platform.single(6)).record.start.tolist() == [0, 1, 2]
+
+
+def test_a_workload_that_does_not_state_its_machine_needs_one() -> None:
+    jobs = Workload.from_columns(submit=[0], runtime=[1], cores=[1])
+    with pytest.raises(InputError, match="does not state the size of its machine"):
+        simulate(jobs)
+
+
+def test_a_platform_of_two_clusters_is_refused() -> None:
+    platform = Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))
+    with pytest.raises(InputError, match="the platform has 2 clusters; this version runs one"):
+        simulate(JOBS, platform=platform)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_without_jobs_nothing_happens(policy: str) -> None:
+    jobs = Workload.from_columns(submit=[], runtime=[], cores=[])
+    result = simulate(jobs, platform=Platform.single(4), policy=policy)
+    assert len(result.record) == 0
+    assert result.metrics()["submitted"] == 0
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_wider_jobs_than_the_machine_are_rejected_and_counted(policy: str) -> None:
+    jobs = Workload.from_columns(submit=[0, 1, 2], runtime=[5, 5, 5], cores=[5, 4, 9])
+    result = simulate(jobs, platform=Platform.single(4), policy=policy)
+    assert result.record.status.tolist() == [Status.rejected, Status.completed, Status.rejected]
+    metrics = result.metrics()
+    assert (metrics["submitted"], metrics["completed"], metrics["rejected"]) == (3, 1, 2)
+
+
+def test_a_simulation_need_not_start_at_zero() -> None:
+    jobs = Workload.from_columns(submit=[1e9, 1e9 + 0.25], runtime=[10.5, 1], cores=[4, 1])
+    assert (simulate(jobs, platform=Platform.single(4), policy="fcfs").record.start - 1e9).tolist() == [0, 10.5]
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"overrun": "forgive"}, "field 'overrun': 'forgive' is neither kill nor extend"),
+        ({"instant": "later"}, "field 'instant': 'later' is neither batched nor per-event"),
+        ({"seed": -1}, "field 'seed': -1 is no whole number from 0"),
+        ({"seed": "x"}, "field 'seed': 'x' is no whole number from 0"),
+        ({"tick": 0}, "field 'tick': 0 is no number of seconds"),
+        ({"tick": 1e-9}, "field 'tick'"),
+        ({"tick": float("nan")}, "field 'tick'"),
+        ({"tick": "1"}, "field 'tick': '1' is no number of seconds"),
+    ],
+)
+def test_an_option_that_is_none_is_refused(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        simulate(JOBS, **options)
+
+
+def test_a_policy_object_can_be_used_again_and_is_not_changed() -> None:
+    scheduler = Backfilling(ordering=Random())
+    before = dict(vars(scheduler))
+    once, again = (run(JOBS, Platform.single(4), scheduler).start.tolist() for _ in range(2))
+    assert once == again
+    assert vars(scheduler) == before
+
+
+def test_a_policy_is_a_text_an_ordering_or_a_scheduler() -> None:
+    texts = {
+        simulate(JOBS, policy=policy).policy
+        for policy in ("sjf", ShortestEstimate(), "backfilling?ordering=sjf&reserve=strict")
+    }
+    assert texts == {"Backfilling(ordering=ShortestEstimate(), reserve=Strict())"}
+
+
+def test_a_policy_without_a_repr_is_told_without_its_address() -> None:
+    class Plain:
+        def rank(self, queue: Any, now: float) -> Any:
+            return queue.cores
+
+    told = simulate(JOBS, policy=Plain()).policy
+    assert "Plain object" in told
+    assert " at 0x" not in told
+
+
+def test_another_policy_meets_the_same_jobs() -> None:
+    first, second = (simulate(JOBS, policy=policy) for policy in ("fcfs", "easy"))
+    assert first.workload is second.workload is JOBS
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_run_does_not_change_its_workload(policy: str) -> None:
+    before = {name: column.copy() for name, column in JOBS.columns()}
+    simulate(JOBS, policy=policy)
+    for name, column in JOBS.columns():
+        np.testing.assert_array_equal(column, before[name])
+
+
+def test_progress_is_told_and_an_interrupt_comes_through() -> None:
+    n = 5000
+    jobs = Workload.from_columns(submit=np.arange(n), runtime=np.ones(n), cores=1)
+    told: list[int] = []
+    simulate(jobs, platform=Platform.single(4), progress=told.append)
+    assert told == [2048, 4096]
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(jobs, platform=Platform.single(4), progress=interrupt)
+
+
+def test_what_a_plug_in_raises_comes_through_as_it_is() -> None:
+    class Broken:
+        def rank(self, queue: Any, now: float) -> Any:
+            return queue.widths
+
+    with pytest.raises(AttributeError, match="'Queue' object has no attribute 'widths'"):
+        simulate(JOBS, policy=Broken())
+
+
+def test_options_are_those_that_the_result_tells() -> None:
+    result = simulate(JOBS, overrun="extend", instant="per-event", seed=3, tick=2.0)
+    assert result.options == {"overrun": "extend", "instant": "per-event", "seed": 3, "tick": 2.0}
+    assert Run(**result.options) == Run("extend", "per-event", 3, 2.0)
