@@ -76,7 +76,9 @@ _SPREAD_TEXT: dict[str, tuple[Literal["lower", "higher"], str]] = {
 
 def _describe() -> dict[str, DagMetric]:
     """`DAG_METRICS`, in the order of `dag_metrics`."""
-    busy, felt, fair = ("utilisation",), ("responsiveness",), ("fairness",)
+    busy: tuple[Class, ...] = ("utilisation",)
+    felt: tuple[Class, ...] = ("responsiveness",)
+    fair: tuple[Class, ...] = ("fairness",)
     table = {
         "makespan": DagMetric("ticks", "lower", busy, "latest finish (eq. 1)"),
         "flow": DagMetric("jobs/tick", "higher", busy, "jobs finished per tick (eq. 2; of an interval eq. 3)"),

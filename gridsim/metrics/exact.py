@@ -12,6 +12,7 @@ from fractions import Fraction
 
 from gridsim.errors import InputError
 from gridsim.metrics.schedule import Origin, Schedule
+from gridsim.model.time import IntArray
 
 __all__ = ["Exact", "exact_interval", "exact_jobs", "exact_metrics", "exact_slr_by_decile"]
 
@@ -89,7 +90,7 @@ def exact_interval(schedule: Schedule, start: int, end: int, *, origin: Origin =
 
 
 def exact_slr_by_decile(schedule: Schedule, parts: int = 10) -> list[tuple[Exact, Exact]]:
-    """Mean and worst SLR of each part of the jobs sorted by work, then job order; the first parts are the longer ones."""
+    """Mean and worst SLR of each part of the jobs by work, ties in job order; the first parts are the longer ones."""
     jobs = sorted(exact_jobs(schedule), key=lambda job: job["exec"])
     size, longer = divmod(len(jobs), parts)
     answer: list[tuple[Exact, Exact]] = []
@@ -102,7 +103,7 @@ def exact_slr_by_decile(schedule: Schedule, parts: int = 10) -> list[tuple[Exact
     return answer
 
 
-def _job_columns(schedule: Schedule) -> Sequence[object]:
+def _job_columns(schedule: Schedule) -> Sequence[IntArray]:
     return schedule.arrival, schedule.start, schedule.finish, schedule.work, schedule.critical_path
 
 

@@ -1,0 +1,132 @@
+"""Conformance cases of kind ``metrics``: a schedule of DAG jobs is given, its numbers are compared exactly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from gridsim.errors import InputError
+from gridsim.metrics.exact import Exact, exact_jobs, exact_metrics
+from gridsim.metrics.schedule import Schedule
+
+__all__ = ["check_metrics_case", "schedule_of_case"]
+
+PROSE = ("id", "kind", "title", "note", "printed_in_paper")
+"""Keys of a case that hold nothing to compare."""
+
+TOLERANCE = 1e-12
+"""Relative, of standard deviations; everything else is exact."""
+
+
+def check_metrics_case(case: Mapping[str, Any]) -> list[str]:
+    """Mismatches between a case and gridsim, one sentence each; empty when it passes.
+
+    Raises
+    ------
+    InputError
+        When a case is not one: a part is missing, or names a job or task that is not there.
+    """
+    known = (*PROSE, "cores", "jobs", "schedule", "expected")
+    messages = [f"unknown part '{key}': nothing to compare it with" for key in case if key not in known]
+    schedule = schedule_of_case(case)
+    expected = _entry(case, "expected", "")
+    names = [job["id"] for job in _in_job_order(case)]
+    of_jobs = dict(zip(names, exact_jobs(schedule, "absolute"), strict=True))
+    base = expected.get("workload", {}).get("cumulative_completion_base")
+    parts: dict[str, Mapping[str, Mapping[str, Exact]]] = {
+        "jobs": of_jobs,
+        "workload": {"": exact_metrics(schedule, base=base)},
+    }
+    for part, wanted in expected.items():
+        if part not in parts:
+            messages.append(f"unknown part 'expected.{part}': nothing to compare it with")
+            continue
+        messages += _differences(part, parts[part], wanted if part == "jobs" else {"": wanted})
+    return messages
+
+
+def schedule_of_case(case: Mapping[str, Any]) -> Schedule:
+    """The schedule that a case gives; critical paths are longest chains, as one kind of cores has no delays.
+
+    Raises
+    ------
+    InputError
+        When a part is missing, a task has no start, or an edge names an unknown task.
+    """
+    starts = _entry(case, "schedule", "")
+    columns: dict[str, list[int]] = {name: [] for name in ("task_job", "task_start", "task_finish", "task_cores")}
+    jobs = _in_job_order(case)
+    for row, job in enumerate(jobs):
+        for task in _entry(job, "tasks", f"jobs {job['id']}"):
+            name = f"{job['id']}/{task['id']}"
+            start = _entry(_entry(starts, name, "schedule"), "start", f"schedule {name}")
+            columns["task_job"].append(row)
+            columns["task_start"].append(start)
+            columns["task_finish"].append(start + task["exec"])
+            columns["task_cores"].append(task["cores"])
+    return Schedule.from_tasks(
+        arrival=[job["arrival"] for job in jobs],
+        critical_path=[_longest_chain(job) for job in jobs],
+        cores=_entry(case, "cores", ""),
+        **columns,
+    )
+
+
+def _in_job_order(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return sorted(_entry(case, "jobs", ""), key=lambda job: int(job["arrival"]))
+
+
+def _entry(of: Mapping[str, Any], name: str, where: str) -> Any:
+    if name not in of:
+        raise InputError("is not there", field=f"{where}.{name}" if where else name)
+    return of[name]
+
+
+def _longest_chain(job: Mapping[str, Any]) -> int:
+    times = {task["id"]: int(task["exec"]) for task in job["tasks"]}
+    after: dict[str, list[str]] = {name: [] for name in times}
+    for one, other in job.get("edges", ()):
+        if one not in times or other not in times:
+            raise InputError(f"an edge from {one} to {other} leaves the job", field=f"jobs {job['id']}.edges")
+        after[one].append(other)
+    if len({task.get("kind") for task in job["tasks"]}) > 1:
+        raise InputError("holds tasks of several kinds, whose delays no case of this kind tells", field="jobs")
+    return max(_chain(name, times, after, {}, len(times)) for name in times)
+
+
+def _chain(
+    name: str, times: Mapping[str, int], after: Mapping[str, Sequence[str]], known: dict[str, int], depth: int
+) -> int:
+    """Longest chain from a task on; *depth* is how many more tasks a chain without a cycle can have."""
+    if not depth:
+        raise InputError(f"task {name} is in a cycle; expected an acyclic graph", field="jobs.edges")
+    if name not in known:
+        chains = [_chain(other, times, after, known, depth - 1) for other in after[name]]
+        known[name] = times[name] + max(chains, default=0)
+    return known[name]
+
+
+def _differences(part: str, found: Mapping[str, Mapping[str, Exact]], expected: Mapping[str, Any]) -> Iterator[str]:
+    for name, fields in expected.items():
+        place = f"{part} {name}".rstrip()
+        if name not in found:
+            yield f"{place}: expected it, but there is none"
+            continue
+        for field, value in fields.items():
+            if field not in found[name]:
+                yield f"{place} {field}: nothing to compare it with"
+            elif not _agrees(found[name][field], value):
+                yield f"{place} {field}: expected {value}, got {found[name][field]}"
+
+
+def _agrees(found: Exact, expected: Any) -> bool:
+    if isinstance(found, float):
+        if expected is None or math.isnan(float(expected)):
+            return math.isnan(found)
+        return math.isclose(found, float(expected), rel_tol=TOLERANCE)
+    try:
+        return found == Fraction(expected)
+    except (TypeError, ValueError):
+        return False
