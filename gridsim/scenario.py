@@ -186,7 +186,8 @@ def simulate_all(
     options = options or Run()
     named = {option.name: getattr(options, option.name) for option in fields(Run)}
     results = {}
-    for label, policy in policies.items():
+    schedulers = {label: make_policy(policy) for label, policy in policies.items()}  # all names before the first run
+    for label, scheduler in schedulers.items():
         told = None if progress is None else functools.partial(progress, label)
-        results[label] = simulate(workload, platform=platform, policy=policy, progress=told, **named)
+        results[label] = simulate(workload, platform=platform, policy=scheduler, progress=told, **named)
     return results

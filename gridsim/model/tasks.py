@@ -20,6 +20,9 @@ __all__ = ["ANY_KIND", "Tasks"]
 ANY_KIND = "any"
 """Architecture of tasks that name none."""
 
+_EDGES_A_LEVEL = 200
+"""Edges in a level, on average, from which on it is quicker to take a level at once than a task at a time."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tasks:
@@ -182,16 +185,53 @@ class Tasks:
                     ready.append(successor)
         return np.array(order, dtype=np.int64) if len(order) == len(self) else None
 
-    def chains(self, times: IntArray) -> IntArray:
-        """Longest chain of *times* from the beginning of each task on, itself included (its upward rank)."""
+    def chains(self, times: IntArray, transfers: IntArray | None = None) -> IntArray:
+        """Longest chain of *times* from the beginning of each task on, itself included (its upward rank).
+
+        Parameters
+        ----------
+        times : (m,) int64
+            Time of each task.
+        transfers : (e,) int64, optional
+            Time that each edge adds, in the order of ``edge_to``; nothing where left out.
+        """
+        if not len(self.edge_to):
+            return times.copy()
+        along = np.zeros(len(self.edge_to), dtype=np.int64) if transfers is None else transfers
+        longest = self._chains_by_level(times, along, len(self.edge_to) // _EDGES_A_LEVEL)
+        return self._chains_by_task(times, along) if longest is None else longest
+
+    def _chains_by_task(self, times: IntArray, along: IntArray) -> IntArray:
         longest = times.tolist()
-        first, to = self.edge_first.tolist(), self.edge_to.tolist()
+        first, to, added = self.edge_first.tolist(), self.edge_to.tolist(), along.tolist()
         order = self.topological()
         assert order is not None
         for row in reversed(order.tolist()):
             if first[row] < first[row + 1]:
-                longest[row] += max(longest[successor] for successor in to[first[row] : first[row + 1]])
+                longest[row] += max(added[edge] + longest[to[edge]] for edge in range(first[row], first[row + 1]))
         return np.array(longest, dtype=np.int64)
+
+    def _chains_by_level(self, times: IntArray, along: IntArray, levels: int) -> IntArray | None:
+        """The same, whole levels at once from the last tasks back; None where there are more than *levels*."""
+        leaving = np.diff(self.edge_first)
+        source = np.repeat(np.arange(len(self)), leaving)
+        edges = np.argsort(self.edge_to, kind="stable")
+        entering = self.predecessor_counts()
+        first = np.cumsum(entering) - entering
+        longest, after = times.copy(), np.zeros(len(self), dtype=np.int64)
+        ready = np.flatnonzero(leaving == 0)
+        for _ in range(levels):
+            longest[ready] += after[ready]
+            counts = entering[ready]
+            begins = np.repeat(first[ready] - (np.cumsum(counts) - counts), counts)
+            into = edges[begins + np.arange(len(begins))]
+            before = source[into]
+            np.maximum.at(after, before, along[into] + longest[self.edge_to[into]])
+            np.subtract.at(leaving, before, 1)
+            ready = np.unique(before[leaving[before] == 0])
+            if not len(ready):
+                return longest
+        return None
 
     def _in_cycle(self) -> int:
         """A task of a cycle: what is left when tasks without predecessors, then without successors, are taken away."""

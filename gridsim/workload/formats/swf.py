@@ -1,4 +1,4 @@
-"""The Standard Workload Format, version 2.2: a reader that streams a log into columns, and a writer.
+"""The Standard Workload Format, version 2.2: a reader that streams a log into columns.
 
 The file is read a block at a time. A sound block is parsed at once in compiled code; only a block that holds something
 damaged is taken apart line by line. What counts as damaged, and what becomes of it, is `gridsim.workload.problems`.
@@ -250,14 +250,15 @@ class _Intake:
             order = np.argsort(kept, kind="stable")
             rows = order if rows is None else rows[order]
         job, submit = (column if rows is None else column[rows] for column in (job, submit))
-        columns = {name: self._whole(name, rows) for name in ("runtime", "estimate", "cores")}
         labels = {name: self._whole(name, rows) for name in LABELS}
         logged = {name: self._whole(name, rows) for name in ("wait", "status", "allocated")}
         cores, key = self.header.cores()
         return Workload(
             job=job,
             submit=submit,
-            **columns,
+            runtime=self._whole("runtime", rows),
+            estimate=self._whole("estimate", rows),
+            cores=self._whole("cores", rows),
             deadline=np.full(len(job), NEVER, dtype=np.int64),
             labels={name: column for name, column in labels.items() if (column != UNKNOWN).any()},
             logged=logged,

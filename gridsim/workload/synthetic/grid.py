@@ -1,0 +1,272 @@
+"""Synthetic grid workloads: five kinds of jobs, from independent tasks to chains of forks and joins.
+
+What is drawn for a whole workload is here; parts of a total, shapes of graphs and arrivals are in the modules beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
+from typing import Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.streams import stream
+from gridsim.model.tasks import Tasks
+from gridsim.model.time import MICROSECOND, IntArray
+from gridsim.model.workload import Workload
+from gridsim.workload.synthetic import arrivals
+from gridsim.workload.synthetic.shapes import Block, Shapes, blocks, erdos_renyi, single
+from gridsim.workload.synthetic.shares_of_total import loguniform, simplexes, uniform, uunifast
+
+__all__ = ["CORE_COUNTS", "KINDS_OF_JOBS", "KINDS_OF_TASKS", "LOADS", "Grid"]
+
+CORE_COUNTS = (1, 5, 10, 15, 20)
+"""Cores of a task, each as likely as the others. (The 100 in the printed table is a misprint for 10.)"""
+
+KINDS_OF_TASKS = ("Kind1", "Kind2")
+"""Architectures that tasks need."""
+
+SECOND_KIND = 0.2
+"""Share of the tasks that need the second architecture."""
+
+LOADS = (0.8, 0.9, 1.0, 1.1, 1.2)
+"""Load ratios of the published evaluation."""
+
+
+class KindOfJobs(NamedTuple):
+    """A column of the table of workloads: how many jobs, how their sizes are drawn, what their graphs are like."""
+
+    jobs: int
+    sizes: str
+    most_tasks: int = 1
+    edge_probability: float = 0.0
+    block: Block | None = None
+
+
+KINDS_OF_JOBS: Mapping[str, KindOfJobs] = MappingProxyType(
+    {
+        "uni-ind": KindOfJobs(10_000, "uniform"),
+        "log-ind": KindOfJobs(10_000, "log"),
+        "prob": KindOfJobs(1_000, "log", most_tasks=20, edge_probability=0.3),
+        "fan": KindOfJobs(1_000, "log", block=Block(blocks=(1, 1), width=(1, 10), length=(3, 15))),
+        "chain": KindOfJobs(1_000, "log", block=Block(blocks=(1, 3), width=(1, 5), length=(3, 15))),
+    }
+)
+"""The kinds of workload."""
+
+_ENDS = {"chain": 0, "inner": 0, "total": 2}
+"""Ends of a block, its fork and its join, that each way to count its length counts."""
+
+Streams = Callable[[str], np.random.Generator]
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Jobs of multi-core tasks with dependencies and widely different execution times, at a stated load of a grid.
+
+    Attributes
+    ----------
+    kind : str
+        ``uni-ind`` and ``log-ind``: independent tasks; ``prob``: Erdős-Rényi graphs; ``fan``: chains between a fork and
+        a join; ``chain``: up to three such blocks one after the other.
+    number : int
+        Which workload of its kind; the published evaluation has 30 of each.
+    load : float
+        Work that arrives over work that the grid could do in the same time.
+    cores : int
+        Cores of the grid.
+    sizes : str or None
+        How execution times of jobs are drawn: ``log`` (parts of the total, uniform over all divisions), ``uniform``
+        (in proportion to uniform numbers) or ``loguniform`` (over five decades, as in industrial logs); None for what
+        the kind has.
+    volume : str
+        What adds up to *total*: execution times of tasks, ``ticks``, or those times their cores, ``core-ticks``.
+    length_counts : str
+        Whether the length of a block counts its chains only (``chain``, or ``inner``) or fork and join too (``total``).
+    kinds : str
+        Architectures: drawn for each task (``independent``) or in the stated proportion (``exact``).
+    shares : int
+        Equal shares among which jobs are dealt, ``/share1`` and so on.
+    arrivals : str
+        ``proportional``: after each job a gap as long as the grid needs for it; ``poisson``: exponential gaps of the
+        same mean; ``day-week``: as proportional, in a time that runs faster when people work.
+    hour : int
+        Ticks in an hour of the day and the week; as published a tick is a minute there.
+    jobs : int or None
+        Jobs to make, None for as many as the kind has. Fewer share the same total.
+    total : int
+        Volume of the workload.
+    largest : int or None
+        Largest size of a job under ``log``, in the unit of *total*; None for no limit.
+
+    Notes
+    -----
+    Times are whole ticks of one second. Each role has a random stream of its own, and the load only moves arrivals: the
+    same workload is met at every load and under every policy.
+
+    References
+    ----------
+    Burkimsher, Bate and Indrusiak, "A survey of scheduling metrics and an improved ordering policy for list schedulers
+    operating on workloads with dependencies and a wide variation in execution times", FGCS 29(8), 2013, Table 2.
+
+    Examples
+    --------
+    >>> workload = Grid(kind="fan", jobs=10, load=0.8).generate(seed=1)
+    >>> len(workload), int(workload.tasks.runtime.sum()) == 10**10 * 1_000_000
+    (10, True)
+    """
+
+    kind: Literal["uni-ind", "log-ind", "prob", "fan", "chain"] = "chain"
+    number: int = 1
+    load: float = 1.0
+    cores: int = 4_000
+    sizes: Literal["log", "uniform", "loguniform"] | None = None
+    volume: Literal["ticks", "core-ticks"] = "ticks"
+    length_counts: Literal["chain", "inner", "total"] = "chain"
+    kinds: Literal["independent", "exact"] = "independent"
+    shares: int = 5
+    arrivals: Literal["proportional", "poisson", "day-week"] = "proportional"
+    hour: int = 60
+    jobs: int | None = None
+    total: int = 10**10
+    largest: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, known in (
+            ("kind", KINDS_OF_JOBS),
+            ("sizes", (None, "log", "uniform", "loguniform")),
+            ("volume", ("ticks", "core-ticks")),
+            ("length_counts", _ENDS),
+            ("kinds", ("independent", "exact")),
+            ("arrivals", ("proportional", "poisson", "day-week")),
+        ):
+            if getattr(self, name) not in known:
+                raise UnknownNameError(f"value of grid?{name}", str(getattr(self, name)), map(str, known))
+        for name, good, rule in (
+            ("number", self.number >= 0, "a whole number from 0"),
+            ("load", 0 < self.load < np.inf, "a ratio above 0, such as 0.8"),
+            ("cores", self.cores >= 1, "at least 1"),
+            ("shares", 1 <= self.shares, "at least 1"),
+            ("hour", self.hour >= 1, "at least 1 tick"),
+            ("jobs", self.jobs is None or self.jobs >= 1, "at least 1"),
+            ("total", 1 <= self.total <= 10**12, "1 to 10 ** 12"),
+            ("largest", self.largest is None or self.sizes_drawn == "log", "no limit where sizes are not 'log'"),
+        ):
+            if not good:
+                raise InputError(f"is {getattr(self, name)}; expected {rule}", field=name)
+
+    @property
+    def sizes_drawn(self) -> str:
+        """How execution times of jobs are drawn."""
+        return self.sizes or KINDS_OF_JOBS[self.kind].sizes
+
+    @property
+    def block(self) -> Block | None:
+        """Ranges of the blocks that jobs consist of, if they do."""
+        block = KINDS_OF_JOBS[self.kind].block
+        return None if block is None else block._replace(ends=_ENDS[self.length_counts])
+
+    @property
+    def least(self) -> int:
+        """Smallest size of a job: ten for each task that it may have, where it may have several."""
+        most = self.block.most_tasks if self.block else KINDS_OF_JOBS[self.kind].most_tasks
+        return 10 * most if most > 1 else 1
+
+    def generate(self, seed: int = 1) -> Workload:
+        """The workload of a *seed*, in job order.
+
+        Raises
+        ------
+        InputError
+            When the total is too small for so many jobs, or sizes within the limits cannot be found.
+        """
+        if seed < 0:
+            raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
+
+        def streams(role: str) -> np.random.Generator:
+            return stream(seed, "grid", self.kind, self.number, role)
+
+        jobs = KINDS_OF_JOBS[self.kind].jobs if self.jobs is None else self.jobs
+        shapes = self._shapes(jobs, streams("shapes"))
+        tasks = self._tasks(shapes, self._job_sizes(jobs, streams("job sizes")), streams)
+        work = np.add.reduceat(tasks.runtime // MICROSECOND * tasks.cores, tasks.first[:-1])
+        workload = Workload.from_tasks(
+            tasks,
+            submit=self._arrivals(work, streams("arrivals")),
+            labels={"share": streams("shares").integers(0, self.shares, jobs)},
+            names={"share": tuple(f"/share{place}" for place in range(1, self.shares + 1))},
+            provenance={
+                "source": "grid",
+                "parameters": asdict(self),
+                "seed": seed,
+                "tick": 1.0,
+                "tasks": len(tasks),
+                "edges": len(tasks.edge_to),
+                "work": int(work.sum()),
+            },
+        )
+        return replace(workload, cores_stated=self.cores)
+
+    def _job_sizes(self, jobs: int, rng: np.random.Generator) -> IntArray:
+        if self.sizes_drawn == "log":
+            return uunifast(jobs, self.total, rng, least=self.least, most=self.largest)
+        return (uniform if self.sizes_drawn == "uniform" else loguniform)(jobs, self.total, rng, least=self.least)
+
+    def _shapes(self, jobs: int, rng: np.random.Generator) -> Shapes:
+        kind = KINDS_OF_JOBS[self.kind]
+        if self.block is not None:
+            return blocks(jobs, self.block, rng)
+        if kind.most_tasks > 1:
+            return erdos_renyi(jobs, kind.most_tasks, kind.edge_probability, rng)
+        return single(jobs)
+
+    def _tasks(self, shapes: Shapes, sizes: IntArray, streams: Streams) -> Tasks:
+        count = int(shapes.counts.sum())
+        cores = streams("cores").choice(np.array(CORE_COUNTS), count)
+        parts = simplexes(sizes, shapes.counts, streams("task sizes")) if count > len(sizes) else sizes
+        ticks = parts if self.volume == "ticks" else _per_core(parts, cores, self.total)
+        return Tasks(  # sound by construction, and checking a campaign's edges would cost more than drawing them
+            first=np.concatenate([[0], np.cumsum(shapes.counts)]).astype(np.int64),
+            runtime=ticks * MICROSECOND,
+            estimate=ticks * MICROSECOND,
+            cores=cores,
+            kind=self._kinds(count, streams("kinds")),
+            kinds=KINDS_OF_TASKS,
+            edge_first=shapes.edge_first,
+            edge_to=shapes.edge_to,
+        )
+
+    def _kinds(self, count: int, rng: np.random.Generator) -> npt.NDArray[np.int16]:
+        if self.kinds == "independent":
+            return (rng.random(count) < SECOND_KIND).astype(np.int16)
+        return rng.permutation(np.arange(count) < round(SECOND_KIND * count)).astype(np.int16)
+
+    def _arrivals(self, work: IntArray, rng: np.random.Generator) -> IntArray:
+        if self.arrivals == "poisson":
+            return arrivals.poisson(work, self.cores, self.load, rng)
+        if self.arrivals == "day-week":
+            return arrivals.day_week(work, self.cores, self.load, self.hour)
+        return arrivals.proportional(work, self.cores, self.load)
+
+
+def _per_core(parts: IntArray, cores: IntArray, total: int) -> IntArray:
+    """Ticks of tasks that have *parts* of the core-ticks; with their cores they add up to *total* again.
+
+    What whole ticks leave over goes to the largest fractions, and the last of it to the longest task of one core.
+    """
+    exact = parts / cores
+    ticks = np.maximum(np.floor(exact).astype(np.int64), 1)
+    rest = total - int(ticks @ cores)
+    order = np.argsort(ticks - exact, kind="stable")
+    longer = order[np.cumsum(cores[order]) <= rest]
+    ticks[longer] += 1
+    rest -= int(cores[longer].sum())
+    lone = np.flatnonzero(cores == 1)
+    if len(lone):
+        longest = lone[np.argmax(ticks[lone])]
+        ticks[longest] = max(int(ticks[longest]) + rest, 1)
+    return ticks

@@ -1,0 +1,252 @@
+"""One run as its user holds it: columns, numbers and files."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridsim.errors import InputError
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.result import Result
+from gridsim.simulation import simulate
+from gridsim.workload.read import read_workload
+
+JOBS = Workload.from_columns(
+    submit=[0, 1, 2, 3],
+    runtime=[10, 10.5, 5, 1],
+    estimate=[10, 4, 5, 1],
+    cores=[3, 2, 1, 9],
+    deadline=[np.nan, 40, np.nan, np.nan],
+    labels={"user": [7, 8, 7, 9]},
+)
+
+
+def result(policy: str = "easy", jobs: Workload = JOBS) -> Result:
+    return simulate(jobs, platform=Platform.single(4), policy=policy)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def read(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def test_columns_are_one_row_a_job_in_seconds() -> None:
+    jobs = result().jobs
+    assert jobs["job"].tolist() == [1, 2, 3, 4]
+    assert jobs["user"].tolist() == [7, 8, 7, 9]
+    np.testing.assert_array_equal(jobs["start"], [0, 10, 2, np.nan])
+    np.testing.assert_array_equal(jobs["end"], [10, 14, 7, np.nan])
+    np.testing.assert_array_equal(jobs["wait"], [0, 9, 0, np.nan])
+    np.testing.assert_array_equal(jobs["response"], [10, 13, 5, np.nan])
+    assert jobs["runtime"].tolist() == [10, 10.5, 5, 1]
+    assert jobs["estimate"].tolist() == [10, 4, 5, 1]
+    assert jobs["status"].tolist() == ["completed", "killed_walltime", "completed", "rejected"]
+    assert jobs["cluster"].tolist() == ["cluster", "cluster", "cluster", ""]
+    np.testing.assert_array_equal(jobs["deadline"], [np.nan, 40, np.nan, np.nan])
+
+
+def test_columns_that_say_nothing_are_left_out() -> None:
+    jobs = result(jobs=Workload.from_columns(submit=[0], runtime=[1], cores=[1])).jobs
+    assert {"deadline", "user", "group"}.isdisjoint(jobs)
+
+
+def test_a_result_is_written_as_jobs_metrics_and_run(tmp_path: Path) -> None:
+    result().write(tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["jobs.csv", "metrics.json", "run.json"]
+    assert rows(tmp_path / "out" / "jobs.csv")[1] == {
+        "job": "2",
+        "user": "8",
+        "cores": "2",
+        "submit": "1",
+        "start": "10",
+        "end": "14",
+        "wait": "9",
+        "runtime": "10.5",
+        "estimate": "4",
+        "response": "13",
+        "slowdown": "3.25",
+        "bounded_slowdown": "1.3",
+        "cluster": "cluster",
+        "status": "killed_walltime",
+        "deadline": "40",
+    }
+    assert read(tmp_path / "out" / "metrics.json")["killed_walltime"] == 1
+    run = read(tmp_path / "out" / "run.json")
+    assert run["policy"] == "Backfilling(ordering=Fifo(), reserve=Easy())"
+    assert run["options"] == {"overrun": "kill", "instant": "batched", "seed": 0, "tick": 1.0}
+    assert run["platform"]["cores"] == 4
+    assert {"python", "gridsim", "simpy", "numpy", "scipy", "numba"} == set(run["versions"])
+
+
+def test_a_job_that_did_not_run_has_empty_fields(tmp_path: Path) -> None:
+    result().write(tmp_path)
+    rejected = rows(tmp_path / "jobs.csv")[3]
+    assert [rejected[name] for name in ("start", "end", "wait", "response", "slowdown", "cluster")] == [""] * 6
+    assert rejected["status"] == "rejected"
+
+
+def test_numbers_are_read_back_as_they_were(tmp_path: Path) -> None:
+    jobs = Workload.from_columns(submit=[0.1, 0.2, 1e9], runtime=[1 / 3, 1e-6, 7], cores=[4, 4, 4])
+    made = result(jobs=jobs)
+    made.write(tmp_path)
+    for name in ("submit", "start", "end", "wait", "runtime", "slowdown"):
+        assert [float(row[name]) for row in rows(tmp_path / "jobs.csv")] == made.jobs[name].tolist()
+
+
+def test_cuts_and_bound_are_told_and_the_bound_holds_in_the_table(tmp_path: Path) -> None:
+    result().write(tmp_path, bound=1.0, warmup=1.0, cooldown=0.0)
+    assert read(tmp_path / "run.json")["metrics"] == {"bound": 1.0, "warmup": 1.0, "cooldown": 0.0}
+    assert read(tmp_path / "metrics.json")["jobs_cut"] == 1
+    assert rows(tmp_path / "jobs.csv")[1]["bounded_slowdown"] == "3.25"
+    assert len(rows(tmp_path / "jobs.csv")) == 4
+
+
+def test_a_bound_that_makes_no_sense_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="bound"):
+        result().write(tmp_path, bound=-1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_format_of_the_table_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'xls' is neither csv nor parquet"):
+        result().write(tmp_path, table="xls")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_write_that_fails_leaves_the_result_that_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result("fcfs").write(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def fails(column: Any) -> list[str]:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("gridsim.result._texts", fails)
+    with pytest.raises(OSError, match="No space left"):
+        result("easy").write(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
+    for folder in ("once", "again"):
+        result("easy?ordering=random").write(tmp_path / folder)
+    for name in ("jobs.csv", "metrics.json", "run.json"):
+        assert (tmp_path / "once" / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
+
+
+def test_the_same_inputs_give_the_same_bytes_in_another_process(tmp_path: Path) -> None:
+    code = (
+        "import sys, gridsim as gs\n"
+        "jobs = gs.default_workload(jobs=200, seed=4)\n"
+        "for policy in ('easy', 'random', 'conservative?ordering=wfp3'):\n"
+        "    gs.simulate(jobs, policy=policy).write(f'{sys.argv[1]}/{policy[:4]}')"
+    )
+    for seed in ("1", "2"):
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / seed)], env=env, check=True)
+    files = sorted(path.relative_to(tmp_path / "1") for path in (tmp_path / "1").rglob("*.*"))
+    assert len(files) == 9
+    for file in files:
+        assert (tmp_path / "1" / file).read_bytes() == (tmp_path / "2" / file).read_bytes()
+
+
+SWF = """; MaxProcs: 4
+1 0 -1 10 2 -1 -1 2 10 -1 1 3 1 -1 -1 -1 -1 -1
+2 5 -1 0 2 -1 -1 2 10 -1 1 3 1 -1 -1 -1 -1 -1
+3 6 -1 20 2 -1 -1 2 10 -1 1 4 1 -1 -1 -1 -1 -1
+"""
+
+
+def test_run_json_tells_the_file_its_checksum_and_what_was_left_out_by_which_rule(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(SWF)
+    simulate(read_workload(tmp_path / "log.swf"), policy="fcfs").write(tmp_path / "out")
+    told = read(tmp_path / "out" / "run.json")
+    workload = told["workload"]
+    assert len(workload["sha256"]) == 64
+    assert workload["jobs_read"] == 3
+    problems = {problem["kind"]: problem for problem in workload["problems"]}
+    assert problems["zero-runtime"]["count"] == 1
+    assert problems["zero-runtime"]["rule"] == "skip"
+    assert told["platform"]["cores"] == 4
+
+
+def test_a_data_frame_has_the_same_columns() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = result().to_pandas()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == list(result().jobs)
+    assert frame["wait"].tolist()[:3] == [0, 9, 0]
+
+
+@pytest.mark.parametrize(("package", "told"), [("pandas", "pip install pandas"), ("duckdb", r"gridsim\[parquet\]")])
+def test_a_package_that_is_not_there_is_named(
+    package: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(InputError, match=told):
+        result().to_pandas() if package == "pandas" else result().write(tmp_path, table="parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- parquet ---------------------------------------------------------------------------------------------------------
+
+needs_duckdb = pytest.mark.skipif(
+    importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed"
+)
+
+
+def columns(path: Path) -> dict[str, list[Any]]:
+    duckdb = importlib.import_module("duckdb")
+    relation = duckdb.read_parquet(str(path))
+    return dict(zip(relation.columns, map(list, zip(*relation.fetchall(), strict=True)), strict=True))
+
+
+@needs_duckdb
+def test_a_parquet_table_is_read_back_as_it_was(tmp_path: Path) -> None:
+    made = result()
+    made.write(tmp_path / "it's here", table="parquet")
+    found = columns(tmp_path / "it's here" / "jobs.parquet")
+    assert list(found) == list(made.jobs)
+    for name, column in made.jobs.items():
+        known = [None if value in ("",) or value != value else value for value in column.tolist()]
+        assert found[name] == known, name
+    assert sorted(path.name for path in (tmp_path / "it's here").iterdir()) == [
+        "jobs.parquet",
+        "metrics.json",
+        "run.json",
+    ]
+
+
+@needs_duckdb
+def test_the_types_of_a_parquet_table_do_not_depend_on_its_first_rows(tmp_path: Path) -> None:
+    """25,000 jobs at whole seconds, then one between two: a reader that guesses from the first rows would round it."""
+    n = 25_000
+    submit = np.append(np.arange(n - 1) * 10.0, n * 10 + 0.25)
+    jobs = Workload.from_columns(submit=submit, runtime=np.full(n, 5), cores=1)
+    result(jobs=jobs).write(tmp_path, table="parquet")
+    found = columns(tmp_path / "jobs.parquet")
+    assert found["submit"][-1] == n * 10 + 0.25
+    assert isinstance(found["submit"][0], float)
+
+
+@needs_duckdb
+def test_a_parquet_table_of_jobs_that_did_not_run_has_its_types(tmp_path: Path) -> None:
+    result(jobs=Workload.from_columns(submit=[0], runtime=[1], cores=[9])).write(tmp_path, table="parquet")
+    duckdb = importlib.import_module("duckdb")
+    relation = duckdb.read_parquet(str(tmp_path / "jobs.parquet"))
+    types = dict(zip(relation.columns, relation.types, strict=True))
+    assert {str(types[name]) for name in ("start", "wait", "slowdown")} == {"DOUBLE"}

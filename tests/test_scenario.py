@@ -1,0 +1,170 @@
+"""Recipes: everything that one run depends on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.scenario import Scenario, simulate_all
+from gridsim.simulation import Run, simulate
+
+SWF = """; MaxProcs: 4
+1 0 -1 10 3 -1 -1 3 10 -1 1 3 1 -1 -1 -1 -1 -1
+2 5 -1 0 2 -1 -1 2 10 -1 1 3 1 -1 -1 -1 -1 -1
+3 6 -1 20 2 -1 -1 2 30 -1 1 4 1 -1 -1 -1 -1 -1
+"""
+RECIPE = """policy = "easy?ordering=sjf"
+
+[workload]
+file = "log.swf"
+cores = 8
+transforms = ["slice?first=1"]
+
+[workload.on]
+zero-runtime = "repair"
+
+[options]
+overrun = "extend"
+instant = "per-event"
+seed = 7
+tick = 2.5
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    (tmp_path / "log.swf").write_text(SWF)
+    path = tmp_path / "recipe.toml"
+    path.write_text(RECIPE)
+    return path
+
+
+def test_a_recipe_says_everything(recipe: Path) -> None:
+    scenario = Scenario.from_toml(recipe)
+    assert scenario == Scenario(
+        file=str(recipe.parent / "log.swf"),
+        cores=8,
+        rules={"zero-runtime": "repair"},
+        transforms=("slice?first=1",),
+        policy="easy?ordering=sjf",
+        options=Run("extend", "per-event", 7, 2.5),
+    )
+
+
+def test_a_recipe_runs_and_its_result_tells_what_was_done(recipe: Path) -> None:
+    result = Scenario.from_toml(recipe).run()
+    assert result.workload.job.tolist() == [2, 3]
+    assert result.workload.runtime.tolist() == [1_000_000, 20_000_000]
+    assert (result.platform.cores, result.platform.origin) == (8, "given")
+    told = result.provenance()
+    assert told["options"]["seed"] == 7
+    assert told["policy"] == "Backfilling(ordering=ShortestEstimate(), reserve=Easy())"
+    assert told["workload"]["transforms"][0]["transform"] == "slice"
+    assert {problem["kind"]: problem["rule"] for problem in told["workload"]["problems"]}["zero-runtime"] == "repair"
+
+
+def test_an_empty_recipe_is_the_built_in_workload_under_easy(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text("")
+    assert Scenario.from_toml(tmp_path / "recipe.toml") == Scenario()
+
+
+def test_a_model_takes_its_parameters_the_cores_and_the_seed() -> None:
+    made = [Scenario(model="lublin?jobs=20", cores=32, options=Run(seed=seed)).load() for seed in (1, 1, 2)]
+    assert [len(workload) for workload in made] == [20, 20, 20]
+    assert made[0].cores.max() <= 32
+    assert made[0].runtime.tolist() == made[1].runtime.tolist() != made[2].runtime.tolist()
+
+
+def test_the_machine_is_what_the_source_states_where_no_cores_are_given() -> None:
+    result = Scenario(model="lublin?jobs=20&cores=64").run()
+    assert result.platform.cores == 64
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("policy = easy", "recipe.toml: is no TOML: Invalid value"),
+        ("polcy = 'easy'", "unknown key of recipe in {} 'polcy'; did you mean 'policy'?"),
+        ("policy = 3", "recipe.toml, field 'policy': is 3; a text was expected"),
+        ("policy = 'eazy'", "recipe.toml, field 'policy': unknown policy 'eazy'; did you mean 'easy'?"),
+        ("policy = 'depth?k=x'", "recipe.toml, field 'policy': depth: 'x' is not int"),
+        ("workload = 'log.swf'", "recipe.toml, field 'workload': is str; a table [workload] was expected"),
+        ("[workload]\nfil = 'x'", "unknown key of [workload] in {} 'fil'; did you mean 'file'?"),
+        ("[workload]\nfile = 3", "field 'workload.file': is 3; a text was expected"),
+        ("[workload]\ncores = '8'", "field 'workload.cores': is '8'; a whole number was expected"),
+        ("[workload]\ncores = true", "field 'workload.cores': is True"),
+        ("[workload]\non = 'skip'", "field 'workload.on': is 'skip'; a table was expected"),
+        ("[workload]\ntransforms = 'slice'", "field 'workload.transforms': is 'slice'; a list of texts was expected"),
+        ("[workload]\ntransforms = ['slize']", "field 'workload.transforms[0]': unknown transform 'slize'"),
+        ("[workload]\nfile = 'x'\nmodel = 'lublin'", "field 'workload.model': give a file or a model, not both"),
+        ("[workload]\nmodel = 'lublim'", "field 'workload.model': unknown model 'lublim'; did you mean 'lublin'?"),
+        ("[workload]\nmodel = 'lublin?job=3'", "field 'workload.model': unknown parameter of lublin 'job'"),
+        ("[options]\nseed = 'x'", "field 'options.seed': 'x' is no whole number from 0"),
+        ("[options]\noverrun = 'forgive'", "field 'options.overrun': 'forgive' is neither kill nor extend"),
+        ("[options]\ninstant = 3", "field 'options.instant': '3' is neither batched nor per-event"),
+        ("[options]\ntik = 3", "unknown key of [options] in {} 'tik'; did you mean 'tick'?"),
+    ],
+)
+def test_what_is_wrong_with_a_recipe_is_said_with_file_and_key(tmp_path: Path, content: str, told: str) -> None:
+    path = tmp_path / "recipe.toml"
+    path.write_text(content)
+    with pytest.raises(InputError) as caught:
+        Scenario.from_toml(path)
+    assert told.format(path) in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_recipe_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent.toml: cannot be read: No such file"):
+        Scenario.from_toml(tmp_path / "absent.toml")
+
+
+def test_a_recipe_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match=r"recipe.toml: is no TOML"):
+        Scenario.from_toml(tmp_path / "recipe.toml")
+
+
+def test_a_mapping_is_a_recipe_too() -> None:
+    scenario = Scenario.from_mapping({"policy": "fcfs", "workload": {"model": "lublin?jobs=5"}})
+    assert scenario.run().metrics()["submitted"] == 5
+    with pytest.raises(InputError, match="^field 'options.seed'"):
+        Scenario.from_mapping({"options": {"seed": -1}})
+
+
+# -- several policies ------------------------------------------------------------------------------------------------
+
+JOBS = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[3, 2, 1])
+
+
+def test_several_policies_meet_the_same_workload_by_label() -> None:
+    told: list[Any] = []
+    results = simulate_all(
+        JOBS, {"a": "fcfs", "b": "easy"}, platform=Platform.single(4), progress=lambda *words: told.append(words)
+    )
+    assert list(results) == ["a", "b"]
+    assert results["a"].record.start.tolist() == [0, 10, 10]
+    assert results["b"].record.start.tolist() == [0, 10, 2]
+    assert told == []
+
+
+def test_each_is_what_it_would_be_alone() -> None:
+    options = Run(instant="per-event", seed=3)
+    both = simulate_all(JOBS, {"x": "random", "y": "easy"}, platform=Platform.single(4), options=options)
+    alone = simulate(JOBS, platform=Platform.single(4), policy="easy", instant="per-event", seed=3)
+    assert both["y"].record.start.tolist() == alone.record.start.tolist()
+    assert both["y"].options == alone.options
+
+
+def test_an_unknown_policy_is_told_before_the_first_one_runs() -> None:
+    class Fatal:
+        def rank(self, queue: Any, now: float) -> Any:
+            raise AssertionError("it ran")
+
+    with pytest.raises(UnknownNameError):
+        simulate_all(JOBS, {"first": Fatal(), "second": "eazy"}, platform=Platform.single(4))
