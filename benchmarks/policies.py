@@ -19,13 +19,17 @@ POLICIES = ("fcfs", "easy", "conservative", "easy?ordering=sjf", "easy?ordering=
 def bare(workload: Workload) -> float:
     """CPU seconds of SimPy alone: a process that releases jobs, a callback when each ends."""
     env = Environment()
-    ended = []
+    ended = 0
+
+    def end(event: Event) -> None:
+        nonlocal ended
+        ended += 1
 
     def release() -> Iterator[Event]:
         for submit, runtime in zip(workload.submit.data, workload.runtime.data, strict=True):
             if submit > env.now:
                 yield env.timeout(submit - env.now)
-            env.timeout(runtime).callbacks.append(ended.append)
+            env.timeout(runtime).callbacks.append(end)
 
     env.process(release())  # type: ignore[arg-type]
     begun = time.process_time()

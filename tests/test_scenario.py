@@ -133,7 +133,7 @@ def test_a_recipe_that_is_no_text_is_named(tmp_path: Path) -> None:
 def test_a_mapping_is_a_recipe_too() -> None:
     scenario = Scenario.from_mapping({"policy": "fcfs", "workload": {"model": "lublin?jobs=5"}})
     assert scenario.run().metrics()["submitted"] == 5
-    with pytest.raises(InputError, match="^field 'options.seed'"):
+    with pytest.raises(InputError, match=r"^field 'options.seed'"):
         Scenario.from_mapping({"options": {"seed": -1}})
 
 

@@ -26,7 +26,7 @@ CASE: dict[str, Any] = {
     "schedule": {"a/x": {"start": 0}, "a/y": {"start": 6}, "b/x": {"start": 0}},
     "expected": {
         "jobs": {"a": {"slr": "9/5", "exec": 8, "stretch": "9/8"}, "b": {"slr": "1"}},
-        "workload": {"mean_slr": "7/5", "sd_slr": 0.565685424949238, "cumulative_completion": 14},
+        "workload": {"mean_slr": "7/5", "sd_slr": 0.565685424949238, "cumulative_completion": 32},
     },
 }
 
@@ -64,7 +64,7 @@ def test_a_wrong_case_says_where(path: tuple[str, ...], value: Any, message: str
 
 
 def test_the_base_of_cumulative_completion_is_given() -> None:
-    case = changed("expected", "workload", value={"cumulative_completion": 28, "cumulative_completion_base": 10})
+    case = changed("expected", "workload", value={"cumulative_completion": 46, "cumulative_completion_base": 10})
     assert check_metrics_case(case) == []  # one more tick for each of the 14 core-ticks
 
 

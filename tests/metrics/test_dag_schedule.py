@@ -67,7 +67,9 @@ def test_a_selection_keeps_the_tasks_of_its_jobs() -> None:
 
 
 def test_a_record_of_rigid_jobs_is_a_schedule_of_one_task_jobs() -> None:
-    record = Record.from_rows([dict(submit=0, start=0, end=4, cores=2), dict(submit=1, start=4, end=6, cores=1)])
+    record = Record.from_rows(
+        [{"submit": 0, "start": 0, "end": 4, "cores": 2}, {"submit": 1, "start": 4, "end": 6, "cores": 1}]
+    )
     schedule = Schedule.from_record(record)
     assert schedule.critical_path.tolist() == [4, 2]
     assert dag_metrics(schedule)["worst_slr"] == 2.5
@@ -75,7 +77,11 @@ def test_a_record_of_rigid_jobs_is_a_schedule_of_one_task_jobs() -> None:
 
 def test_jobs_that_did_not_run_are_left_out() -> None:
     record = Record.from_rows(
-        [dict(submit=0, start=None, end=None, runtime=3, cores=1), dict(submit=1, start=4, end=6, cores=1)], cores=2
+        [
+            {"submit": 0, "start": None, "end": None, "runtime": 3, "cores": 1},
+            {"submit": 1, "start": 4, "end": 6, "cores": 1},
+        ],
+        cores=2,
     )
     schedule = Schedule.from_record(record)
     assert (len(schedule), schedule.arrival.tolist(), schedule.task_job.tolist()) == (1, [1], [0])
@@ -107,7 +113,7 @@ def test_a_record_of_dag_jobs_gives_its_tasks_and_longest_chains() -> None:
 
 
 def test_times_between_ticks_are_an_error_and_a_smaller_tick_is_the_cure() -> None:
-    record = Record.from_rows([dict(submit=0, start=0.5, end=2, cores=1)])
+    record = Record.from_rows([{"submit": 0, "start": 0.5, "end": 2, "cores": 1}])
     with pytest.raises(InputError, match="no whole number of ticks"):
         Schedule.from_record(record)
     assert Schedule.from_record(record, tick=500_000).start.tolist() == [1]
