@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 
-__all__ = ["Record", "Status"]
+__all__ = ["Record", "Status", "TaskRecord"]
 
 
 class Status(IntEnum):
@@ -24,6 +24,27 @@ class Status(IntEnum):
     rejected = 2
     unadmitted = 3
     cancelled = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskRecord:
+    """One row a task, aligned with the tasks of the workload.
+
+    Attributes
+    ----------
+    ready_us, start_us, end_us : (m,) int64
+        When the task could run, and when it held its cores, whole microseconds; `NEVER` where it did not.
+    status : (m,) int8
+        Values of `Status`.
+    cluster : (m,) int16
+        Index of the cluster that ran it, in tree order.
+    """
+
+    ready_us: IntArray
+    start_us: IntArray
+    end_us: IntArray
+    status: npt.NDArray[np.int8]
+    cluster: npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +63,12 @@ class Record:
         Index of the cluster that ran the job, in tree order.
     cores : int
         Cores of the platform.
+    tasks : TaskRecord or None
+        Of DAG jobs; a job then starts with its first task and ends with its last.
+    critical_path : (n,) int64 or None
+        Of DAG jobs, unavoidable transfers included, whole microseconds.
+    rank : (m,) int64 or None
+        Upward ranks of the tasks, whole microseconds.
     """
 
     workload: Workload
@@ -50,6 +77,9 @@ class Record:
     status: npt.NDArray[np.int8]
     cluster: npt.NDArray[np.int16]
     cores: int
+    tasks: TaskRecord | None = None
+    critical_path: IntArray | None = None
+    rank: IntArray | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:

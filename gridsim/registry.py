@@ -39,8 +39,9 @@ __all__ = [
 ]
 
 KINDS: dict[str, tuple[str, ...]] = {
-    "ordering": ("gridsim.policy.ordering",),
+    "ordering": ("gridsim.policy.ordering", "gridsim.policy.dag_ordering", "gridsim.policy.fair_share"),
     "reservation": ("gridsim.policy.reservation",),
+    "balancer": ("gridsim.policy.balancing",),
     "admission": ("gridsim.policy.admission.conservative",),
     "scheduler": ("gridsim.policy.scheduler.backfilling", "gridsim.policy.scheduler.planned"),
     "model": ("gridsim.workload.synthetic.lublin",),

@@ -11,18 +11,24 @@ from typing import Any, Literal
 import numpy as np
 from simpy import Environment
 
+from gridsim import registry
 from gridsim.entities.cluster import Cluster, Outcome
-from gridsim.entities.instant import Mode, modes
-from gridsim.entities.router import Router
+from gridsim.entities.instant import Instant, Mode, modes
+from gridsim.entities.life import Life, Lives
+from gridsim.entities.link import Links, links_of
+from gridsim.entities.piece import Piece
+from gridsim.entities.router import Root, Router, Split
 from gridsim.entities.source import Source
 from gridsim.errors import InputError, PolicyError
-from gridsim.model.platform import Platform
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.streams import stream
+from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.queue import ClusterView, Requests
-from gridsim.record import Record
+from gridsim.policy.queue import ClusterView, Ledger, Requests
+from gridsim.policy.ranks import upward_ranks
+from gridsim.record import Record, TaskRecord
 from gridsim.result import Result
 
 __all__ = ["Overrun", "Run", "run", "simulate"]
@@ -43,13 +49,19 @@ class Run:
     seed : int
         Of the random streams.
     tick : float
-        First overrun assumed of a job that outlives its estimate, s.
+        Unit of rounding up: of delays, of the first overrun assumed of a job that outlives its estimate, s.
+    balancer : str
+        Which child of a router gets a piece of a job.
+    split : {"task", "kind-group"}
+        How a piece is split that no child can hold whole.
     """
 
     overrun: Overrun = "kill"
     instant: Mode = "batched"
     seed: int = 0
     tick: float = 1.0
+    balancer: str = "expected-queue"
+    split: Split = "task"
 
     def __post_init__(self) -> None:
         if self.overrun not in ("kill", "extend"):
@@ -86,23 +98,169 @@ def run(
     """
     options = options or Run()
     instant, tick = modes[options.instant], whole(options.tick)
-    requests = Requests(workload)
-    outcome = Outcome(requests, workload.runtime)
+    tasks = workload.tasks
+    if tasks is not None:
+        _check_runnable(workload, platform)
+    rank = None if tasks is None else upward_ranks(tasks, platform, tick)
+    requests = Requests(workload, rank=rank)
+    outcome = Outcome(requests, workload.runtime if tasks is None else tasks.runtime)
     env = Environment()
-    scheduler = make_policy(policy)
-    clusters = []
-    for index, spec in enumerate(platform.clusters()):
-        own = copy.deepcopy(scheduler)
-        own.setup(ClusterView(spec.cores, requests, tick, index), stream(options.seed, "cluster", index))
-        extend = options.overrun == "extend"
-        clusters.append(Cluster(env, index, spec.cores, own, requests, outcome, instant, extend=extend, tick=tick))
-    if len(clusters) != 1:
-        raise InputError(f"the platform has {len(clusters)} clusters; this version runs one", field="platform")
-    Source(env, requests.submit, Router(env, clusters), instant, progress)
+    clusters = _clusters(env, platform, policy, requests, outcome, instant, options)
+    links = None if tasks is None else links_of(env, tasks, platform, instant, tick)
+    root = Root(env, clusters, _admission(env, platform, clusters, requests, links, instant, options))
+    Source(env, workload.submit, root, instant, progress)
     env.run()
-    record = Record(workload, outcome.start, outcome.end, outcome.status, outcome.cluster, platform.cores)
-    _check_complete(record, outcome, scheduler)
+    record = _record(workload, requests, outcome, platform)
+    _check_complete(record, outcome, policy)
     return record
+
+
+def _check_runnable(workload: Workload, platform: Platform) -> None:
+    """Raise `InputError` for the first task that no cluster can run."""
+    tasks = workload.tasks
+    assert tasks is not None
+    widest = {cluster.kind: 0 for cluster in platform.clusters()}
+    for cluster in platform.clusters():
+        widest[cluster.kind] = max(widest[cluster.kind], cluster.cores)
+    limit = np.array([widest.get(kind, 0) for kind in tasks.kinds])[tasks.kind]
+    bad = np.flatnonzero(tasks.cores > limit)
+    if len(bad):
+        row = int(bad[0])
+        job = int(np.searchsorted(tasks.first, row, side="right")) - 1
+        task = tasks.names[row] if tasks.names is not None else str(row - int(tasks.first[job]))
+        kind = tasks.kinds[tasks.kind[row]]
+        raise InputError(
+            f"job {workload.job[job]} task {task} needs {tasks.cores[row]} cores of kind '{kind}'; "
+            f"the widest cluster of that kind has {widest.get(kind, 0)}",
+            field="cores",
+        )
+
+
+def _clusters(
+    env: Environment,
+    platform: Platform,
+    policy: Any,
+    requests: Requests,
+    outcome: Outcome,
+    instant: Instant,
+    options: Run,
+) -> list[Cluster]:
+    """Clusters of the platform, each with a scheduler of its own."""
+    scheduler = make_policy(policy)
+    specs = list(platform.clusters())
+    tick, ledger = whole(options.tick), Ledger(platform.cores)
+    clusters = []
+    for index, spec in enumerate(specs):
+        own = copy.deepcopy(scheduler)
+        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares)
+        own.setup(view, stream(options.seed, "cluster", index))
+        clusters.append(
+            Cluster(
+                env,
+                index,
+                spec,
+                own,
+                requests,
+                outcome,
+                instant,
+                extend=options.overrun == "extend",
+                tick=tick,
+                placing=len(specs) > 1 or requests.tasks is not None,
+            )
+        )
+    if getattr(getattr(scheduler, "ordering", None), "scope", "cluster") == "grid":
+        for cluster in clusters:
+            cluster.together = clusters
+    return clusters
+
+
+def _admission(
+    env: Environment,
+    platform: Platform,
+    clusters: list[Cluster],
+    requests: Requests,
+    links: Links | None,
+    instant: Instant,
+    options: Run,
+) -> Callable[[int], None]:
+    """What the root does with a job: down the tree, then its first tasks are offered."""
+    if requests.tasks is None and len(clusters) == 1:
+        return clusters[0].submit
+    balancer = registry.make("balancer", options.balancer)
+    if hasattr(balancer, "setup"):
+        balancer.setup(stream(options.seed, "router"))
+    by_name = {cluster.name: cluster for cluster in clusters}
+
+    def node(spec: RouterSpec | ClusterSpec) -> Router | Cluster:
+        if isinstance(spec, ClusterSpec):
+            return by_name[spec.name]
+        return Router(env, [node(child) for child in spec.children], balancer, split=options.split)
+
+    root = node(platform.root)
+    if requests.tasks is None:
+        return _admit_rigid(root, clusters, requests)
+    assert links is not None
+    return _admit_tasks(env, root, clusters, requests, requests.tasks, links, instant)
+
+
+def _admit_rigid(root: Router | Cluster, clusters: list[Cluster], requests: Requests) -> Callable[[int], None]:
+    where: list[Cluster] = []
+    for cluster in clusters:
+        cluster.noted = where
+
+    def admit(request: int) -> None:
+        piece = Piece((request,), requests, lambda rows, cluster: 0)
+        if root.able(piece):
+            root.place(piece)
+            where.pop().submit(request)
+        else:
+            clusters[0].refuse(request)
+
+    return admit
+
+
+def _admit_tasks(
+    env: Environment,
+    root: Router | Cluster,
+    clusters: list[Cluster],
+    requests: Requests,
+    tasks: Tasks,
+    links: Links,
+    instant: Instant,
+) -> Callable[[int], None]:
+    lives = Lives(env, tasks, links, instant)
+    for cluster in clusters:
+        cluster.lives = lives
+    first, known = tasks.first.data, lives.delay_to
+
+    def admit(job: int) -> None:
+        rows = range(first[job], first[job + 1])
+        root.place(Piece(rows, requests, known))
+        if len(rows) == 1:
+            lives.placed(rows[0]).submit(rows[0])
+        else:
+            Life(lives, rows)
+
+    return admit
+
+
+def _record(workload: Workload, requests: Requests, outcome: Outcome, platform: Platform) -> Record:
+    """What happened: rows of jobs, and of tasks where jobs have several."""
+    if workload.tasks is None:
+        return Record(workload, outcome.start, outcome.end, outcome.status, outcome.cluster, platform.cores)
+    begins = workload.tasks.first[:-1]
+    tasks = TaskRecord(requests.ready, outcome.start, outcome.end, outcome.status, outcome.cluster)
+    return Record(
+        workload,
+        np.minimum.reduceat(outcome.start, begins),
+        np.maximum.reduceat(outcome.end, begins),
+        np.maximum.reduceat(outcome.status, begins),
+        outcome.cluster[begins],
+        platform.cores,
+        tasks=tasks,
+        critical_path=requests.critical_path[begins],
+        rank=requests.rank,
+    )
 
 
 def _check_complete(record: Record, outcome: Outcome, scheduler: Any) -> None:

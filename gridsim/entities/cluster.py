@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import heapq
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from simpy import Environment, Event
 
 from gridsim.entities.instant import At, Instant
 from gridsim.errors import PolicyError
+from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.protocols import Scheduler
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
+
+if TYPE_CHECKING:
+    from gridsim.entities.life import Lives
+    from gridsim.entities.piece import Piece
 
 __all__ = ["Cluster", "Outcome"]
 
@@ -49,21 +56,35 @@ class Cluster:
 
     Parameters
     ----------
-    cores : int
-        Interchangeable cores: only counts matter.
+    spec : ClusterSpec
+        Name, kind and cores; cores are interchangeable, only counts matter.
     scheduler : Scheduler
         Set up already.
     extend : bool
         Whether a job goes on past its walltime estimate; otherwise it is killed there.
     tick : int
         First overrun that is assumed of a job that outlives its estimate; doubled each time. Whole microseconds.
+
+    Attributes
+    ----------
+    free : int
+        Cores that no request holds.
+    unfinished, queued : int
+        Work placed here and not ended, or not started: cores times estimates, core-microseconds. Kept where a balancer or
+        a life needs it (`placed` is called).
+    lives : Lives or None
+        Of the run's DAG jobs.
+    noted : list of Cluster or None
+        Where the cluster puts itself when a piece of a rigid job is placed on it.
+    together : sequence of Cluster
+        Clusters that decide whenever this one does (grid-wide fair share).
     """
 
     def __init__(
         self,
         env: Environment,
         index: int,
-        cores: int,
+        spec: ClusterSpec,
         scheduler: Scheduler,
         requests: Requests,
         outcome: Outcome,
@@ -71,12 +92,21 @@ class Cluster:
         *,
         extend: bool = False,
         tick: int = 1_000_000,
+        placing: bool = False,
     ) -> None:
-        self._env, self.index, self.cores, self.free = env, index, cores, cores
+        self._env, self.index, self.name, self.kind = env, index, spec.name, spec.kind
+        self.cores = self.free = spec.cores
+        self.unfinished = self.queued = 0
+        self.lives: Lives | None = None
+        self.noted: list[Cluster] | None = None
+        self.together: Sequence[Cluster] = ()
+        self._placed = bytearray(len(requests)) if placing else None
+        self._requests, self._outcome = requests, outcome
         self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
         self._decide_priority = instant.decide + index
         # Memory views give and take plain numbers, in half the time that arrays need for one.
         self._need, self._estimate = requests.cores.data, requests.estimate.data
+        self._ready = requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
         self._start, self._end = outcome.start.data, outcome.end.data
         self._status, self._cluster = outcome.status.data, outcome.cluster.data
@@ -88,6 +118,70 @@ class Cluster:
         self._wake_at = NEVER
         self._wanted = Event(env)
         self.process = env.process(self._run())
+
+    # -- placing ------------------------------------------------------------------------------------------------
+
+    def leaves(self) -> Sequence[Cluster]:
+        """This cluster, as the only one at or below itself."""
+        return (self,)
+
+    def can_run(self, kind: str, cores: int) -> bool:
+        """Whether a task of that kind and width can run here."""
+        return kind == self.kind and cores <= self.cores
+
+    def able(self, piece: Piece) -> bool:
+        """Whether every task of a piece can run here."""
+        return all(self.can_run(kind, cores) for kind, cores in piece.widest.items())
+
+    def place(self, piece: Piece) -> None:
+        """Take a piece: its tasks count as load from now on, and run here when they are ready."""
+        assert self._placed is not None
+        for request in piece.requests:
+            self._placed[request] = 1
+            work = self._need[request] * self._estimate[request]
+            self.unfinished += work
+            self.queued += work
+            if self.lives is not None:
+                self.lives.cluster_of[request] = self
+            if self.noted is not None:
+                self.noted.append(self)
+
+    def refuse(self, request: int) -> None:
+        """Leave a request rejected: no cluster can hold it."""
+        self._state[request] = _DONE
+
+    def remaining(self) -> int:
+        """Work queued and what running requests have left, core-microseconds."""
+        now: int = self._env.now  # type: ignore[assignment]
+        left = self.queued
+        for request in self._running():
+            left += self._need[request] * max(0, self._start[request] + self._estimate[request] - now)
+        return left
+
+    def earliest_start(self, cores: int) -> int:
+        """When a request of so many cores could start behind all that waits here now, in job order; whole microseconds."""
+        now: int = self._env.now  # type: ignore[assignment]
+        ends = [
+            (max(now, self._start[request] + self._estimate[request]), self._need[request])
+            for request in self._running()
+        ]
+        heapq.heapify(ends)
+        free, at = self.free, now
+        waiting = [request for request in self._here() if self._state[request] == _WAITING]
+        for need, estimate in [*((self._need[request], self._estimate[request]) for request in waiting), (cores, 0)]:
+            while free < need:
+                end, given = heapq.heappop(ends)
+                at, free = max(at, end), free + given
+            free -= need
+            heapq.heappush(ends, (at + estimate, need))
+        return at
+
+    def _here(self) -> list[int]:
+        assert self._placed is not None
+        return np.flatnonzero(np.frombuffer(self._placed, dtype=np.uint8)).tolist()
+
+    def _running(self) -> list[int]:
+        return [request for request in self._here() if self._state[request] == _RUNNING]
 
     # -- arrivals ------------------------------------------------------------------------------------------------
 
@@ -102,6 +196,7 @@ class Cluster:
             return
         self.scheduler.commit(quote, now)
         self._state[request] = _WAITING
+        self._ready[request] = now
         self._dirty = True
         if not self._batched:
             self._decide(now)
@@ -114,6 +209,11 @@ class Cluster:
         That is at once when the next event lies later, and otherwise when everything else of this instant has happened.
         """
         if not self._dirty:
+            return
+        if self.together:
+            for cluster in self.together:
+                cluster._dirty = True
+                cluster._decide_later()
             return
         env = self._env
         if not self._batched or env.peek() > env.now:
@@ -178,6 +278,8 @@ class Cluster:
                 )
             self._check_at_close()
         self._state[request] = _RUNNING
+        if self._placed is not None:
+            self.queued -= need * self._estimate[request]
         self._start[request] = now
         self._cluster[request] = self.index
         runtime, estimate = self._runtime[request], self._estimate[request]
@@ -200,7 +302,18 @@ class Cluster:
         self._status[request] = Status.killed_walltime if killed else Status.completed
         self.scheduler.ended(request, now)
         self._unsettled = self._dirty = True
+        if self._placed is not None:
+            self._let_go(request)
         self.close()
+
+    def _let_go(self, request: int) -> None:
+        """A request that was placed here is no load any more; the life of its job goes on."""
+        assert self._placed is not None
+        self._placed[request] = 0
+        self.unfinished -= self._need[request] * self._estimate[request]
+        life = self.lives.of[request] if self.lives is not None else None
+        if life is not None:
+            life.ended(request)
 
     def _watch(self, request: int, delay: int, overrun: int) -> None:
         """Look again when the request should have ended: overruns are assumed to be one tick, two, four, …"""

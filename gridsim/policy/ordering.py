@@ -193,9 +193,9 @@ class Random:
     def pick(self, queue: Queue, now: float) -> int:
         """Index of the next request."""
         if self._held >= 0:
-            index = int(np.searchsorted(queue.rows, self._held))
-            if index < len(queue) and queue.rows[index] == self._held:
-                return index
+            found = np.flatnonzero(queue.rows == self._held)
+            if len(found):
+                return int(found[0])
         index = int(self._rng.integers(len(queue)))
         self._held = int(queue.rows[index])
         return index

@@ -28,8 +28,9 @@ __all__ = [
     "ranks_of",
 ]
 
-Changes = Literal["static", "pass", "start"]
-"""When ranks are asked again: never, at each pass, after each start."""
+Changes = Literal["static", "linear", "pass", "start"]
+"""When ranks are asked again: never (once, when a request is ready), never since they are lines in time, at each pass,
+after each start."""
 
 
 class Ordering(Protocol):

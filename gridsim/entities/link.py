@@ -1,0 +1,243 @@
+"""Links between clusters: when data that leave one cluster arrive at another."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol
+
+from simpy import Environment, Event, Interrupt, Resource
+
+from gridsim.entities.instant import At, Instant
+from gridsim.model.platform import Platform, RouterSpec
+from gridsim.model.tasks import Tasks
+
+if TYPE_CHECKING:
+    from gridsim.entities.cluster import Cluster
+
+__all__ = ["Links", "Receiver", "links_of"]
+
+
+class Receiver(Protocol):
+    """Who waits for data."""
+
+    def delivered(self, task: int) -> None:
+        """A datum that a task needs has come."""
+        ...
+
+
+class Links:
+    """Fixed delays (``ccr``): transfers do not slow one another.
+
+    Attributes
+    ----------
+    free : bool
+        Whether data need no time.
+    waits_for_all : bool
+        Whether the transfers of a task start together, when the last of its predecessors is done.
+    """
+
+    def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
+        self._env, self._platform, self._instant, self.tick = env, platform, instant, tick
+        self.network = platform.network
+        self.free = self.network.free
+        self.waits_for_all = self.network.transfer_start == "all" and not self.free
+        self._runtime, self._volume = tasks.runtime.data, tasks.volume
+        self._levels = platform.levels()
+        self._known: dict[tuple[int, int], int] = {}
+
+    def send(self, task: int, edge: int, source: Cluster, target: Cluster, receiver: Receiver, successor: int) -> None:
+        """Send the data of a task that has ended to where its successor will run."""
+        delay = self.delay(task, edge, source, target)
+        At(self._env, delay, self._instant.end, lambda event: receiver.delivered(successor))
+
+    def delay(self, task: int, edge: int, source: Cluster, target: Cluster) -> int:
+        """Nominal delay of an edge between two clusters, whole microseconds."""
+        levels = self._levels[source.name, target.name]
+        if self.network.transfer == "files":
+            return self.network.delay(self._runtime[task], levels, self.tick, self.bytes_of(edge))
+        key = (self._runtime[task], levels)
+        if key not in self._known:
+            self._known[key] = self.network.delay(*key, self.tick)
+        return self._known[key]
+
+    def bytes_of(self, edge: int) -> float | None:
+        """Data that go along an edge, where the workload tells it."""
+        return None if self._volume is None else float(self._volume[edge])
+
+    def volume(self, task: int, edge: int) -> Fraction:
+        """Data of an edge in ticks of an idle link."""
+        return self.network.volume(self._runtime[task], self.bytes_of(edge), self.tick)
+
+
+class _Shipments(Links):
+    """What contended links share: paths through the tree, and one transfer for all successors on a cluster."""
+
+    def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
+        super().__init__(env, tasks, platform, instant, tick)
+        self._above = _routers_above(platform)
+        self._under_way: dict[tuple[int, int, int], list[tuple[Receiver, int]]] = {}
+
+    def send(self, task: int, edge: int, source: Cluster, target: Cluster, receiver: Receiver, successor: int) -> None:
+        """Send once to each cluster; who asks while it is under way waits for the same arrival."""
+        key = (task, target.index, edge if self.network.transfer == "files" else -1)
+        if key in self._under_way:
+            self._under_way[key].append((receiver, successor))
+            return
+        self._under_way[key] = [(receiver, successor)]
+        self._ship(key, self._path(source, target), self.volume(task, edge))
+
+    def _ship(self, key: tuple[int, int, int], path: list[tuple[str, str]], volume: Fraction) -> None:
+        raise NotImplementedError
+
+    def _arrived(self, key: tuple[int, int, int]) -> None:
+        for receiver, successor in self._under_way.pop(key):
+            receiver.delivered(successor)
+
+    def _path(self, source: Cluster, target: Cluster) -> list[tuple[str, str]]:
+        """Link directions from one cluster up to the lowest common router and down to the other, source side first."""
+        up, down = self._above[source.name], self._above[target.name]
+        common = next(router for router in up if router in down)
+        return [(node, "up") for node in _below(source.name, up, common)] + [
+            (node, "down") for node in reversed(_below(target.name, down, common))
+        ]
+
+
+def _routers_above(platform: Platform) -> dict[str, list[str]]:
+    """Routers above each cluster, from the nearest to the root."""
+    parent: dict[str, str] = {}
+    for node in platform.nodes():
+        if isinstance(node, RouterSpec):
+            parent.update({child.name: node.name for child in node.children})
+    above = {}
+    for cluster in platform.clusters():
+        chain, node_name = [], cluster.name
+        while node_name in parent:
+            node_name = parent[node_name]
+            chain.append(node_name)
+        above[cluster.name] = chain
+    return above
+
+
+def _below(name: str, above: list[str], common: str) -> list[str]:
+    """The node and the routers above it that lie below *common*: each names the link to its parent."""
+    return [name, *above[: above.index(common)]]
+
+
+class FifoLinks(_Shipments):
+    """Links with slots (``fifo``): a transfer takes one slot on each link of its path, source side first."""
+
+    def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
+        super().__init__(env, tasks, platform, instant, tick)
+        names = {node.name for node in platform.nodes()}
+        self._slots = {
+            (name, way): Resource(env, self.network.slots) for name in sorted(names) for way in ("up", "down")
+        }
+
+    def _ship(self, key: tuple[int, int, int], path: list[tuple[str, str]], volume: Fraction) -> None:
+        self._env.process(self._transfer(key, path, -(-volume.numerator // volume.denominator) * self.tick))
+
+    def _transfer(
+        self, key: tuple[int, int, int], path: list[tuple[str, str]], duration: int
+    ) -> Generator[Event, None, None]:
+        held = []
+        for link in path:
+            request = self._slots[link].request()
+            yield request
+            held.append((link, request))
+        yield At(self._env, duration, self._instant.end)
+        for link, request in held:
+            self._slots[link].release(request)
+        self._arrived(key)
+
+
+class SharedLinks(_Shipments):
+    """Links that share their capacity (``shared``): rates by max-min fairness, found anew at each start and end.
+
+    Exact rationals throughout, so that a transfer is delivered at the ceiling of its fluid completion time.
+    """
+
+    def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
+        super().__init__(env, tasks, platform, instant, tick)
+        self._capacity = Fraction(self.network.capacity)
+        self._cap = Fraction(self.network.transfer_rate_cap)
+        self._left: dict[tuple[int, int, int], Fraction] = {}
+        self._paths: dict[tuple[int, int, int], list[tuple[str, str]]] = {}
+        self._rates: dict[tuple[int, int, int], Fraction] = {}
+        self._at = Fraction(0)
+        self._waiting = False
+        self.process = env.process(self._run())
+
+    def _ship(self, key: tuple[int, int, int], path: list[tuple[str, str]], volume: Fraction) -> None:
+        self._flow()
+        self._left[key], self._paths[key] = volume, path
+        if self._waiting:
+            self._waiting = False
+            self.process.interrupt()
+
+    def _flow(self, until: Fraction | None = None) -> None:
+        """Let data flow up to now, or to an instant before it (in ticks)."""
+        now = Fraction(int(self._env.now), self.tick) if until is None else until
+        for key, rate in self._rates.items():
+            self._left[key] -= rate * (now - self._at)
+        self._at = now
+
+    def _finish(self) -> None:
+        """Follow the fluid to now: at each completion on the way the others' rates grow."""
+        now = Fraction(int(self._env.now), self.tick)
+        while self._left:
+            self._rates = self._fair()
+            first = min(self._left[key] / self._rates[key] for key in self._left)
+            if self._at + first > now:
+                break
+            self._flow(self._at + first)
+            for key in [key for key, left in self._left.items() if left <= 0]:
+                del self._left[key], self._paths[key], self._rates[key]
+                self._arrived(key)
+        self._flow()
+
+    def _fair(self) -> dict[tuple[int, int, int], Fraction]:
+        """Max-min fair rates: the link with least capacity a transfer fixes the rate of its transfers, again and again."""
+        rates: dict[tuple[int, int, int], Fraction] = {}
+        links: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+        for key, path in self._paths.items():
+            for link in path:
+                links.setdefault(link, []).append(key)
+        room = dict.fromkeys(links, self._capacity)
+        while len(rates) < len(self._paths):
+            open_links = {
+                link: [key for key in keys if key not in rates] for link, keys in links.items()
+            }
+            share, tightest = min(
+                (room[link] / len(keys), link) for link, keys in open_links.items() if keys
+            )
+            if share >= self._cap:
+                rates.update({key: self._cap for key in self._paths if key not in rates})
+                break
+            for key in open_links[tightest]:
+                rates[key] = share
+                for link in self._paths[key]:
+                    room[link] -= share
+        return rates
+
+    def _run(self) -> Generator[Event, None, None]:
+        while True:
+            self._finish()
+            try:
+                self._waiting = True
+                if self._left:
+                    first = min(self._left[key] / self._rates[key] for key in self._left)
+                    due = self._at + first
+                    ticks = -(-due.numerator // due.denominator)
+                    yield At(self._env, ticks * self.tick - int(self._env.now), self._instant.end)
+                else:
+                    yield Event(self._env)
+                self._waiting = False
+            except Interrupt:
+                continue
+
+
+def links_of(env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> Links:
+    """The links of a platform, by what its network says."""
+    kinds = {"ccr": Links, "fifo": FifoLinks, "shared": SharedLinks}
+    return kinds[platform.network.kind](env, tasks, platform, instant, tick)

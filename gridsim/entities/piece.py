@@ -1,0 +1,63 @@
+"""A piece of a job: tasks that go down the tree together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from gridsim.policy.queue import Requests
+
+if TYPE_CHECKING:
+    from gridsim.entities.cluster import Cluster
+
+__all__ = ["Piece"]
+
+
+class Piece:
+    """Tasks of one job, in task order.
+
+    Attributes
+    ----------
+    requests : sequence of int
+        Rows of the tasks.
+    widest : dict of str to int
+        Cores of the widest task of each kind, kinds in order of first appearance.
+    """
+
+    __slots__ = ("_delay", "_table", "requests", "widest")
+
+    def __init__(
+        self, requests: Sequence[int], table: Requests, delay: Callable[[Sequence[int], Cluster], int]
+    ) -> None:
+        self.requests, self._table, self._delay = requests, table, delay
+        widest: dict[str, int] = {}
+        kind_of, cores_of = table.kind_of, table.cores
+        for request in requests:
+            kind, cores = kind_of(request), int(cores_of[request])
+            if cores > widest.get(kind, 0):
+                widest[kind] = cores
+        self.widest = widest
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of the tasks, in order of first appearance."""
+        return tuple(self.widest)
+
+    @property
+    def work(self) -> int:
+        """Cores times estimate of all tasks, core-microseconds."""
+        table = self._table
+        return sum(int(table.cores[request]) * int(table.estimate[request]) for request in self.requests)
+
+    def delay_to(self, cluster: Cluster) -> int:
+        """Sum of the delays of data from predecessors that have a place already, whole microseconds."""
+        return self._delay(self.requests, cluster)
+
+    def of_kind(self, kind: str) -> Piece:
+        """The tasks of one kind."""
+        kind_of = self._table.kind_of
+        return Piece([request for request in self.requests if kind_of(request) == kind], self._table, self._delay)
+
+    def alone(self, request: int) -> Piece:
+        """One task."""
+        return Piece((request,), self._table, self._delay)

@@ -1,0 +1,138 @@
+"""How the requests of a pass take their turns, by how often their ordering is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import PolicyError
+from gridsim.model.time import IntArray
+from gridsim.policy.ordering import Fifo
+from gridsim.policy.protocols import changes_of, ranks_of
+from gridsim.policy.queue import ClusterView
+from gridsim.policy.scheduler import kernels
+from gridsim.policy.scheduler.kernels import HEAD, TAIL
+from gridsim.policy.scheduler.state import State
+
+__all__ = ["Turn", "turn_of"]
+
+Turn = Callable[[int], Sequence[int]]
+"""A pass at an instant: the requests that it starts."""
+
+
+def turn_of(ordering: Any, state: State, cluster: ClusterView) -> Turn:
+    """The pass for an ordering: kept sorted, along lines in time, sorted at each pass, after each start, or picked."""
+    changes = changes_of(ordering)
+    if changes == "static":
+        return _static(ordering, state)
+    if changes == "linear":
+        return _linear(ordering, state, cluster)
+    if hasattr(ordering, "pick") and state.blocking:
+        return _picked(ordering, state)
+    return _each_start(ordering, state) if changes == "start" else _each_pass(ordering, state)
+
+
+def _static(ordering: Any, state: State) -> Turn:
+    rows = np.arange(len(state.requests))
+    first_come = type(ordering) is Fifo
+    if getattr(ordering, "uses_ready", False):
+        return _static_when_ready(ordering, state)
+    if first_come:
+        state.table[kernels.PLACE] = state.requests.job
+    else:
+        state.set_places(rows, ranks_of(ordering, state.queue(rows), 0.0))
+    # In first-come order nobody passes a head that is blocked until something ends: jobs come in that order, tasks do not.
+    waits = first_come and state.blocking and state.requests.tasks is None
+
+    def turn(now: int) -> Sequence[int]:
+        return () if waits and state.blocked else state.run_pass(now)
+
+    return turn
+
+
+def _static_when_ready(ordering: Any, state: State) -> Turn:
+    def turn(now: int) -> Sequence[int]:
+        rows = state.arrivals()
+        if len(rows):
+            state.set_places(rows, ranks_of(ordering, state.queue(rows), now / 1e6))
+        return state.run_pass(now)
+
+    return turn
+
+
+def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
+    everyone = state.queue(np.arange(len(state.requests)))
+    lines: IntArray = np.stack(ordering.lines(everyone, cluster.tick)).astype(np.int64)
+    if lines.shape[1] and lines[1].min() < 1:
+        raise PolicyError(f"{ordering!r} has a line of slope 1 / {lines[1].min()}; expected whole numbers from 1")
+    if state.blocking:
+        return lambda now: state.strict_linear(now, lines)
+
+    def turn(now: int) -> Sequence[int]:
+        state.take_in()
+        if state.empty:
+            return ()
+        kernels.sort_linear(now, state.table, lines, state.meta[HEAD], state.meta[TAIL])
+        return state.run_pass(now)
+
+    return turn
+
+
+def _sort(ordering: Any, state: State, now: int) -> None:
+    """Put the queue into the order of this instant; equal ranks by job order."""
+    rows = state.rows_in_job_order()
+    rows[:] = rows[np.argsort(ranks_of(ordering, state.queue(rows), now / 1e6), kind="stable")]
+
+
+def _each_pass(ordering: Any, state: State) -> Turn:
+    draws = hasattr(ordering, "pick")
+
+    def turn(now: int) -> Sequence[int]:
+        state.take_in()
+        if state.empty or (not draws and state.full(now)):
+            return ()
+        _sort(ordering, state, now)
+        return state.run_pass(now)
+
+    return turn
+
+
+def _each_start(ordering: Any, state: State) -> Turn:
+    """Begun again after each start, since that changes the order."""
+
+    def turn(now: int) -> Sequence[int]:
+        started: list[int] = []
+        state.take_in()
+        while not state.empty and not state.full(now):
+            _sort(ordering, state, now)
+            more = state.run_pass(now, 1)
+            if not more:
+                break
+            started.extend(more)
+        return started
+
+    return turn
+
+
+def _picked(ordering: Any, state: State) -> Turn:
+    """The ordering names the next request until one does not fit or no core is free; nobody passes."""
+
+    def turn(now: int) -> Sequence[int]:
+        started: list[int] = []
+        ordering.reset()
+        state.take_in()
+        while not state.empty and state.available(now):
+            rows = state.rows_in_job_order()
+            index = ordering.pick(state.queue(rows), now / 1e6)
+            if not 0 <= index < len(rows):
+                raise PolicyError(f"{ordering!r} picked number {index} of {len(rows)} requests")
+            rows[: index + 1] = np.roll(rows[: index + 1], 1)
+            more = state.run_pass(now, 1)
+            if not more:
+                break
+            started.extend(more)
+        return started
+
+    return turn
