@@ -85,6 +85,7 @@ def box_by_policy(
     """
     values = _values(rows, metric, policies)
     with _figure(height=0.9 + 0.36 * len(values)) as (figure, axes):
+        axes.set_axisbelow(True)
         drawn = axes.boxplot(
             [column[np.isfinite(column)] for column in values.values()],
             orientation="horizontal",
@@ -167,6 +168,7 @@ def bars(rows: Rows, metric: str, *, policies: Sequence[str] | None = None, log:
     values = {policy: float(column.mean()) for policy, column in _values(rows, metric, policies).items()}
     with _figure(height=0.9 + 0.34 * len(values)) as (figure, axes):
         colours = [_colour(policy, values) for policy in values]
+        axes.set_axisbelow(True)
         drawn = axes.barh(range(len(values)), list(values.values()), 0.66, color=colours, alpha=0.85)
         axes.bar_label(drawn, [_number(value, metric) for value in values.values()], padding=4, fontsize=9)
         axes.set_yticks(range(len(values)), [_title(policy) for policy in values])
@@ -442,22 +444,33 @@ def _unit(metric: str) -> str:
 
 
 def _log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Logarithmic, with plain numbers at decades, or at 1, 2 and 5 of each where there are few."""
+    """Logarithmic, with plain numbers for ticks."""
     set_scale, get_limits = (axes.set_xscale, axes.get_xlim) if which == "x" else (axes.set_yscale, axes.get_ylim)
     set_ticks, set_limits = (axes.set_xticks, axes.set_xlim) if which == "x" else (axes.set_yticks, axes.set_ylim)
     set_scale("log")
     low, high = get_limits()
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    step = max(1, (last - first) // 6)
-    ticks = [10.0**power for power in range(first, last + 1, step)]
-    if math.log10(high / low) < 2.2:
-        ticks = [digit * 10.0**power for power in range(first, last + 1) for digit in (1, 2, 5)]
-    shown = [tick for tick in ticks if low <= tick <= high]
-    if len(shown) < 2:
-        shown = [float(f"{tick:.2g}") for tick in np.geomspace(low, high, 4)]
+    shown = _log_ticks(low, high)
     set_ticks(shown, [_power(tick) for tick in shown])
     axes.minorticks_off()
     set_limits(low, high)
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Decades, or digits of each where these are fewer than four, coarse before fine.
+
+    Examples
+    --------
+    >>> _log_ticks(0.5, 2e4), _log_ticks(3, 130)
+    ([1.0, 10.0, 100.0, 1000.0, 10000.0], [5.0, 10.0, 20.0, 50.0, 100.0])
+    """
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    shown: list[float] = []
+    for digits in ((1.0,), (1.0, 2.0, 5.0), (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)):
+        ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
+        shown = [tick for tick in ticks if low <= tick <= high]
+        if len(shown) >= 4:
+            return shown[:: 1 + (len(shown) - 1) // 8]
+    return shown if len(shown) > 1 else [float(f"{tick:.3g}") for tick in np.linspace(low, high, 5)[1:-1]]
 
 
 def _power(value: float) -> str:

@@ -8,6 +8,7 @@ import math
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,9 @@ def read_workflows(
     read = [_Workflow(path, problems, tick) for path in files]
     given = os.fspath(paths) if isinstance(paths, str | os.PathLike) else ", ".join(map(str, files))
     checksums = [workflow.sha256 for workflow in read]
-    return assembled(
+    facts = [workflow.facts() for workflow in read]
+    stated = [fact["machine_cores"] for fact in facts]
+    workload = assembled(
         [workflow.graph for workflow in read],
         submit=submit,
         cores=cores,
@@ -113,10 +116,12 @@ def read_workflows(
             "sha256": checksums[0] if len(read) == 1 else hashlib.sha256("".join(checksums).encode()).hexdigest(),
             "format": "wfformat",
             "tick": tick,
-            "workflows": [workflow.facts() for workflow in read],
+            "cores_from": "workflow.execution.machines",
+            "workflows": facts,
             "problems": problems.to_json(),
         },
     )
+    return replace(workload, cores_stated=None if None in stated else max(stated))
 
 
 class _Workflow:

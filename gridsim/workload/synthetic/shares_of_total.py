@@ -111,7 +111,7 @@ def rounded(parts: Any, total: int, least: int = 0) -> IntArray:
     """
     parts = np.asarray(parts, dtype=np.float64)
     down = np.floor(parts)
-    whole = np.maximum(down.astype(np.int64), least)
+    whole: IntArray = np.maximum(down.astype(np.int64), least)
     rest = total - int(whole.sum())
     if rest > 0:
         each, some = divmod(rest, len(whole))
