@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from gridsim.model.time import NEVER
 from gridsim.record import Record, Status
 
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"submit": 5, "start": 20, "end": 30, "cores": 2, "user": 8, "job": 12},
     {"submit": 0, "start": 0, "end": 10, "cores": 4, "runtime": 25, "estimate": 10, "status": Status.killed_walltime},
     {"submit": 6, "start": None, "end": None, "cores": 9, "runtime": 7},

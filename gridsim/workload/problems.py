@@ -130,6 +130,15 @@ _KINDS = (
         "the runtime becomes 1 s",
     ),
     Kind(
+        "zero-length-task",
+        "A task of a workflow has a runtime of 0, or one that rounds to 0 ticks. Other tasks wait for it, so it cannot "
+        "be left out, and a task that starts and ends in one instant would have no place in the order of events.",
+        "a runtime of at least half a tick",
+        ("repair", "error"),
+        "repair",
+        "the runtime becomes one tick",
+    ),
+    Kind(
         "missing-cores",
         "Neither the requested nor the allocated number of processors is above 0, so the size of the job is unknown. "
         "Where only one of the two is there it is taken, which is no problem and is reported apart.",

@@ -1,16 +1,19 @@
-"""From a file to a workload: which reader takes it, and how large its machine is."""
+"""From files to a workload: which reader takes them, and how large their machine is."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.workload import Workload
+from gridsim.workload.formats.gwf import looks_like_gwf, read_gwf
 from gridsim.workload.formats.stream import head
 from gridsim.workload.formats.swf import looks_like_swf, read_swf
+from gridsim.workload.formats.wfformat import FILE_SUFFIXES, looks_like_wfformat, read_workflows
 
 __all__ = ["READERS", "Reader", "machine_cores", "read_workload"]
 
@@ -25,13 +28,23 @@ class Reader:
         ``read(path, cores=…, rules=…) -> Workload``.
     recognises : callable
         Whether a file that begins with these bytes (decompressed) is probably of this format.
+    options : tuple of str
+        What else ``read`` takes, of the options of `read_workload`.
+    many : bool
+        Whether ``read`` takes several files, and folders, as one workload.
     """
 
     read: Callable[..., Workload]
     recognises: Callable[[bytes], bool]
+    options: tuple[str, ...] = ()
+    many: bool = False
 
 
-READERS: Mapping[str, Reader] = {"swf": Reader(read_swf, looks_like_swf)}
+READERS: Mapping[str, Reader] = {
+    "swf": Reader(read_swf, looks_like_swf),
+    "wfformat": Reader(read_workflows, looks_like_wfformat, ("submit", "tick"), many=True),
+    "gwf": Reader(read_gwf, looks_like_gwf, ("submit", "tick")),
+}
 """Readers by the name of their format; the first that recognises a file takes it."""
 
 _FALLBACK = "swf"
@@ -39,38 +52,67 @@ _FALLBACK = "swf"
 
 
 def read_workload(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     cores: int | None = None,
     rules: Mapping[str, str] | None = None,
     format: str | None = None,  # noqa: A002 (the word that users know)
+    submit: float | Sequence[float] | None = None,
+    tick: float | None = None,
 ) -> Workload:
-    """Workload of a log file.
+    """Workload of a log file, or of workflows.
 
     Parameters
     ----------
-    path : str or path
-        The log; SWF, plain or compressed with gzip or xz.
+    path : path or sequence of paths
+        The log or workflow, plain or compressed with gzip or xz: SWF, GWF or WfFormat. Several workflows, and folders
+        of them, are one workload.
     cores : int, optional
         Cores of the machine, for the jobs that are wider than it; what the log says where left out.
     rules : mapping of str to str, optional
         Rule by kind of damaged or impossible line, where it shall not be the default
         (`gridsim.workload.problems.KINDS`).
     format : str, optional
-        Name of the format; found out from the file where left out.
+        Name of the format; found out from the (first) file where left out.
+    submit : float or sequence of float, optional
+        Submit time of all workflows, or one for each (s); more times than workflows repeat the workflows in turn. For
+        formats that have none; 0 where left out.
+    tick : float, optional
+        Length of a tick, to which runtimes of workflows are rounded, s; that of the format where left out.
 
     Raises
     ------
     InputError
-        When the file cannot be read, or holds no usable job.
+        When the file cannot be read, holds no usable job, or is of a format that does not take an option.
     """
     _check_cores(cores)
     if format is None:
-        beginning = head(path) if Path(path).is_file() else b""  # a pipe can be read only once
-        format = next((name for name, reader in READERS.items() if reader.recognises(beginning)), _FALLBACK)  # noqa: A001
+        format = _format_of(path)  # noqa: A001
     elif format not in READERS:
         raise UnknownNameError("format", format, READERS)
-    return READERS[format].read(path, cores=cores, rules=rules)
+    reader = READERS[format]
+    options: dict[str, Any] = {name: value for name, value in (("submit", submit), ("tick", tick)) if value is not None}
+    for name in options:
+        if name not in reader.options:
+            raise InputError(f"is no option of the format '{format}'; it has {_listed(reader.options)}", field=name)
+    if not reader.many and not isinstance(path, str | os.PathLike):
+        if len(path) != 1:
+            raise InputError(f"{len(path)} files; expected one, a workload of the format '{format}'", field="path")
+        path = path[0]
+    return reader.read(path, cores=cores, rules=rules, **options)
+
+
+def _format_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> str:
+    """Name of the format of a file, of the first of several, and of workflows in a folder."""
+    first = Path(path if isinstance(path, str | os.PathLike) else next(iter(path), ""))
+    if first.is_dir():
+        return "wfformat" if any(entry.name.endswith(FILE_SUFFIXES) for entry in first.iterdir()) else _FALLBACK
+    beginning = head(first) if first.is_file() else b""  # a pipe can be read only once
+    return next((name for name, reader in READERS.items() if reader.recognises(beginning)), _FALLBACK)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names) or "none of its own"
 
 
 def machine_cores(workload: Workload, cores: int | None = None) -> tuple[int, str]:

@@ -67,7 +67,7 @@ class Told:
         return f"{type(self).__name__}()"
 
 
-def simulate(rows: list[tuple[int, ...]], scheduler: Any, cores: int = 4, **options: Any) -> Record:
+def simulate(rows: Sequence[tuple[int, ...]], scheduler: Any, cores: int = 4, **options: Any) -> Record:
     workload = Workload.from_columns(
         submit=[row[0] for row in rows],
         runtime=[row[1] for row in rows],

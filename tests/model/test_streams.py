@@ -12,7 +12,7 @@ from gridsim.model.streams import stream
 
 
 def draws(*path: str | int, seed: int = 1) -> list[int]:
-    return stream(seed, *path).integers(1 << 30, size=4).tolist()
+    return list(stream(seed, *path).integers(1 << 30, size=4))
 
 
 def test_the_same_path_draws_the_same_numbers() -> None:

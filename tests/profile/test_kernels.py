@@ -50,7 +50,7 @@ class Compiled:
 
     def levels(self, now: int) -> list[int]:
         places = [kernels.block_at(self.times, self.size, instant) for instant in range(now, HORIZON)]
-        return self.free[places].tolist()
+        return list(self.free[places])
 
 
 @st.composite

@@ -2,24 +2,290 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gridsim.errors import InputError
-from gridsim.model.tasks import ANY_KIND, Tasks
-from gridsim.workload.formats.dag_jobs import TICK, Graph, assembled, check_tick, first_in_cycle, in_ticks
-from gridsim.workload.formats.json_path import Node
-from gridsim.workload.formats.stream import opened
-from gridsim.workload.problems import Problems
+from gridsim.model.tasks import ANY_KIND
+from gridsim.model.workload import Workload
+from gridsim.workload.formats.dag_jobs import Graph, Submit, assembled, check_tick, cycle, in_ticks
+from gridsim.workload.formats.json_place import Place, read_json
+from gridsim.workload.problems import SHOWN_LINES, Problems
 
-if True:  # Workload is only returned here
-    from gridsim.model.workload import Workload
+__all__ = ["FILE_SUFFIXES", "TICK", "VERSIONS", "looks_like_wfformat", "read_workflows", "workflow_files"]
 
-__all__ = ["VERSIONS", "looks_like_wfformat", "read_workflows"]
+VERSIONS = ("1.5", "1.6")
+"""Versions that are read: they differ in optional fields only."""
+
+TICK = 0.001
+"""Length of a tick (s): runtimes of workflows are often far below a second."""
+
+FILE_SUFFIXES = (".json", ".json.gz", ".json.xz")
+"""What the names of the files of a folder must end in."""
+
+Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def looks_like_wfformat(beginning: bytes) -> bool:
+    """Whether a file that begins so is probably a workflow: a JSON object."""
+    return beginning.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{"
+
+
+def workflow_files(paths: Files) -> list[Path]:
+    """Files that *paths* mean: themselves, and for a folder the workflows in it, by name.
+
+    Raises
+    ------
+    InputError
+        For a folder without workflows, or no path at all.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    files: list[Path] = []
+    for path in map(Path, given):
+        if path.is_dir():
+            inside = sorted(entry for entry in path.iterdir() if entry.name.endswith(FILE_SUFFIXES))
+            if not inside:
+                raise InputError(f"is a folder without workflows; expected files {', '.join(FILE_SUFFIXES)}", path=path)
+            files += inside
+        else:
+            files.append(path)
+    if not files:
+        raise InputError("no workflow is named; expected at least one file", field="paths")
+    return files
+
+
+def read_workflows(
+    paths: Files,
+    *,
+    submit: Submit = 0.0,
+    tick: float = TICK,
+    cores: int | None = None,
+    rules: Mapping[str, str] | None = None,
+) -> Workload:
+    """Workflows as one workload, a DAG job each.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Files, plain or compressed, or folders of them.
+    submit : float or sequence of float
+        Submit time of all workflows (s), or one for each; more times than workflows repeat the workflows in turn.
+    tick : float
+        Runtimes are rounded to whole multiples of this (s). Only those that would be 0 become one tick; they are
+        counted.
+    cores : int, optional
+        Cores of the machine, on which every task must fit.
+    rules : mapping of str to str, optional
+        Rule for ``zero-length-task``, where it shall not be the default.
+
+    Raises
+    ------
+    InputError
+        Naming the file and the path of the field: for one that is missing, a task that is listed twice, an unknown
+        parent or child, parents and children that disagree, a cycle, and a value that makes no task.
+
+    Notes
+    -----
+    An edge carries the files that its first task makes and its second one takes. A task without ``coreCount`` needs one
+    core. A task may name its architecture in ``kind``, a field of our own: the format allows unknown ones. Jobs carry
+    the label ``executable``, which ``names`` turns into the name of their file.
+    """
+    check_tick(tick)
+    problems = Problems(rules)
+    files = workflow_files(paths)
+    read = [_Workflow(path, problems, tick) for path in files]
+    given = os.fspath(paths) if isinstance(paths, str | os.PathLike) else ", ".join(map(str, files))
+    checksums = [workflow.sha256 for workflow in read]
+    facts = [workflow.facts() for workflow in read]
+    stated = [fact["machine_cores"] for fact in facts]
+    workload = assembled(
+        [workflow.graph for workflow in read],
+        submit=submit,
+        cores=cores,
+        cores_field="coreCount",
+        path=given,
+        provenance={
+            "source": given,
+            "sha256": checksums[0] if len(read) == 1 else hashlib.sha256("".join(checksums).encode()).hexdigest(),
+            "format": "wfformat",
+            "tick": tick,
+            "cores_from": "workflow.execution.machines",
+            "workflows": facts,
+            "problems": problems.to_json(),
+        },
+    )
+    return replace(workload, cores_stated=None if None in stated else max(stated))
+
+
+class _Workflow:
+    """One file: its graph, and what else it says."""
+
+    def __init__(self, path: Path, problems: Problems, tick: float) -> None:
+        self.path = path
+        self.root, self._text, self.sha256 = read_json(path)
+        self.version = self.root.get("schemaVersion")
+        if self.version.value not in VERSIONS:
+            self.version.wrong(f"is {self.version.value!r}; expected {' or '.join(VERSIONS)}")
+        body = self.root.get("workflow")
+        self.name = self.root.get("name").text()
+        self.graph = Graph(path.name.removesuffix(next((end for end in FILE_SUFFIXES if path.name.endswith(end)), "")))
+        specification = body.get("specification")
+        self._specified = specification.items("tasks", least=1)
+        self._place = self._places()
+        self._execution = body.get("execution")
+        self._measured(problems, tick)
+        self._edges()
+        self.beside_edges = self._volumes(specification)
+
+    def _places(self) -> dict[str, int]:
+        """Place of each task by its id."""
+        places: dict[str, int] = {}
+        for task in self._specified:
+            identity = task.get("id")
+            if identity.text() in places:
+                identity.wrong(f"'{identity.value}' is the id of an earlier task; expected one of its own")
+            places[identity.value] = len(places)
+            task.get("name").text()
+            kind = task.find("kind")
+            self.graph.kinds.append(ANY_KIND if kind is None else kind.text())
+        self.graph.tasks = list(places)
+        return places
+
+    def _measured(self, problems: Problems, tick: float) -> None:
+        """Runtimes and cores, from the list of executed tasks."""
+        records: dict[str, Place] = {}
+        for record in self._execution.items("tasks", least=1):
+            identity = record.get("id")
+            if identity.text() not in self._place:
+                identity.wrong(f"'{identity.value}' is no task of workflow.specification.tasks")
+            if records.setdefault(identity.value, record) is not record:
+                identity.wrong(f"'{identity.value}' was executed before in the list; expected one record of each task")
+        for task in self.graph.tasks:
+            if task not in records:
+                self._execution.get("tasks").wrong(
+                    f"has no record of task '{task}', so its runtime is unknown; expected one of each task"
+                )
+        runtimes = [records[task].get("runtimeInSeconds").number(least=0) for task in self.graph.tasks]
+        self.graph.cores = [_cores(records[task]) for task in self.graph.tasks]
+        self.graph.runtime, zero = in_ticks(runtimes, tick)
+        if zero:
+            problems.source = self.path
+            problems.found(
+                "zero-length-task",
+                [self._line(self.graph.tasks[place]) for place in zero[:SHOWN_LINES]],
+                count=len(zero),
+                value=f"{runtimes[zero[0]]:g} s",
+                field=f"{records[self.graph.tasks[zero[0]]].field}.runtimeInSeconds",
+            )
+
+    def _line(self, task: str) -> int:
+        """Line on which the execution of a task begins."""
+        quoted = re.escape(json.dumps(task, ensure_ascii=False).encode())
+        found = [match.start() for match in re.finditer(rb'"id"\s*:\s*' + quoted, self._text)]
+        return 1 + self._text.count(b"\n", 0, found[-1]) if found else 1
+
+    def _edges(self) -> None:
+        """Edges, stated by parents and by children, which must agree."""
+        by_parent = self._stated("parents")
+        by_child = {(other, one): where for (one, other), where in self._stated("children").items()}
+        edges = {(parent, child): where for (child, parent), where in by_parent.items()}
+        stated = {(parent, child): where for (child, parent), where in by_child.items()}
+        for edge, where in edges.items():
+            if edge not in stated:
+                where.wrong(f"'{where.value}' does not list '{self.graph.tasks[edge[1]]}' among its children")
+        for edge, where in stated.items():
+            if edge not in edges:
+                where.wrong(f"'{where.value}' does not list '{self.graph.tasks[edge[0]]}' among its parents")
+        self.graph.edges = list(edges)
+        ring = cycle(self.graph.edges, len(self.graph.tasks))
+        if ring:
+            names = [self.graph.tasks[place] for place in (*ring, ring[0])]
+            self._specified[ring[0]].get("parents").wrong(
+                f"task '{names[0]}' is in a cycle: {' -> '.join(names)}; expected an acyclic graph"
+            )
+
+    def _stated(self, key: str) -> dict[tuple[int, int], Place]:
+        """Pairs (task, other) that the lists under *key* state, each with where it does."""
+        pairs: dict[tuple[int, int], Place] = {}
+        for place, task in enumerate(self._specified):
+            for other in task.get(key).items():
+                identity = other.text()
+                if identity not in self._place:
+                    other.wrong(f"'{identity}' is no task of the workflow")
+                if self._place[identity] == place:
+                    other.wrong(f"task '{identity}' needs itself; expected an acyclic graph")
+                pairs.setdefault((place, self._place[identity]), other)
+        return pairs
+
+    def _volumes(self, specification: Place) -> int | None:
+        """Set the bytes along each edge; return how many files go where no edge goes, None where no sizes are given."""
+        if specification.find("files") is None:
+            return None
+        sizes: dict[str, float] = {}
+        for file in specification.items("files"):
+            sizes.setdefault(file.get("id").text(), file.get("sizeInBytes").number(least=0))
+        makers: dict[str, list[int]] = {}
+        for place, task in enumerate(self._specified):
+            for name in _named(task, "outputFiles", sizes):
+                makers.setdefault(name, []).append(place)
+        volume = dict.fromkeys(self.graph.edges, 0.0)
+        beside = 0
+        for place, task in enumerate(self._specified):
+            for name in _named(task, "inputFiles", sizes):
+                for maker in makers.get(name, ()):
+                    if (maker, place) in volume:
+                        volume[maker, place] += sizes[name]
+                    else:
+                        beside += maker != place
+        self.graph.volume = list(volume.values())
+        return beside
+
+    def _machine_cores(self) -> int | None:
+        """Cores of all machines together, None unless each says how many it has."""
+        total = 0
+        for machine in self._execution.items("machines"):
+            cpu = machine.find("cpu")
+            count = None if cpu is None else cpu.find("coreCount")
+            if count is None:
+                return None
+            total += math.floor(count.number(least=0))
+        return total or None
+
+    def facts(self) -> dict[str, Any]:
+        """What `run.json` says of the file."""
+        makespan = self._execution.find("makespanInSeconds")
+        return {
+            "source": str(self.path),
+            "sha256": self.sha256,
+            "name": self.name,
+            "version": self.version.value,
+            "tasks": len(self.graph.tasks),
+            "edges": len(self.graph.edges),
+            "files_beside_edges": self.beside_edges,
+            "machine_cores": self._machine_cores(),
+            "recorded_makespan": None if makespan is None else makespan.value,
+        }
+
+
+def _cores(record: Place) -> int:
+    count = record.find("coreCount")
+    if count is None:
+        return 1
+    if count.number() < 1:
+        count.wrong(f"is {count.value:g}; expected at least 1 core")
+    return math.ceil(count.number())
+
+
+def _named(task: Place, key: str, sizes: Mapping[str, float]) -> list[str]:
+    """Files that a task lists under *key*, each once."""
+    for file in task.items(key):
+        if file.text() not in sizes:
+            file.wrong(f"'{file.value}' is not in workflow.specification.files, so its size is unknown")
+    return list(dict.fromkeys(file.value for file in task.items(key)))

@@ -64,8 +64,8 @@ def day_week(work: IntArray, cores: int, load: float, hour: int) -> IntArray:
 
     Notes
     -----
-    The running sum is operational time: it passes at the pace of the hour's share of the week's work, so that over whole
-    weeks the load is the nominal one.
+    The running sum is operational time: it passes at the pace of the hour's share of the week's work, so that over
+    whole weeks the load is the nominal one.
     """
     operational = _before(work) / (cores * float(Fraction(str(load)))) / (len(DAYS) * len(HOURS) * hour)
     weeks = np.floor(operational)

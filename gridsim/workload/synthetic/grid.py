@@ -150,7 +150,7 @@ class Grid:
             ("number", self.number >= 0, "a whole number from 0"),
             ("load", 0 < self.load < np.inf, "a ratio above 0, such as 0.8"),
             ("cores", self.cores >= 1, "at least 1"),
-            ("shares", 1 <= self.shares, "at least 1"),
+            ("shares", self.shares >= 1, "at least 1"),
             ("hour", self.hour >= 1, "at least 1 tick"),
             ("jobs", self.jobs is None or self.jobs >= 1, "at least 1"),
             ("total", 1 <= self.total <= 10**12, "1 to 10 ** 12"),

@@ -12,7 +12,7 @@ __all__ = ["Block", "Shapes", "blocks", "erdos_renyi", "single"]
 
 
 class Shapes(NamedTuple):
-    """Graphs of all jobs: tasks of each job, and edges between rows of tasks, every one from a lower to a higher row."""
+    """Graphs of all jobs: tasks of each job, and edges between rows of tasks, all from a lower to a higher row."""
 
     counts: IntArray
     edge_first: IntArray
@@ -68,7 +68,7 @@ def blocks(jobs: int, block: Block, rng: np.random.Generator) -> Shapes:
     leaving[fork] = width
     leaving[join[last_block]] = 0
     edge_first = np.concatenate([[0], np.cumsum(leaving)])
-    edge_to = np.repeat(np.arange(1, len(leaving) + 1), leaving)  # the next task: of the chain, or the next block's fork
+    edge_to = np.repeat(np.arange(1, len(leaving) + 1), leaving)  # the next task of a chain, or fork
     chain = np.arange(int(width.sum())) - np.repeat(np.cumsum(width) - width, width)
     begin = np.repeat(fork, width) + 1 + chain * np.repeat(length, width)
     edge_to[np.repeat(edge_first[fork], width) + chain] = begin

@@ -47,8 +47,8 @@ def uunifast(n: int, total: int, rng: np.random.Generator, *, least: int = 1, mo
     Notes
     -----
     A division drawn again until no part is below *least* is a division of what lies above *least* (both are uniform on
-    the same simplex), so only an upper limit costs redraws. Where `REDRAWS` of them were in vain, the bounded simplex is
-    drawn directly (`bounded`).
+    the same simplex), so only an upper limit costs redraws. Where `REDRAWS` of them were in vain, the bounded simplex
+    is drawn directly (`bounded`).
     """
     _possible(n, total, least, most)
     free = total - n * least
@@ -111,7 +111,7 @@ def rounded(parts: Any, total: int, least: int = 0) -> IntArray:
     """
     parts = np.asarray(parts, dtype=np.float64)
     down = np.floor(parts)
-    whole = np.maximum(down.astype(np.int64), least)
+    whole: IntArray = np.maximum(down.astype(np.int64), least)
     rest = total - int(whole.sum())
     if rest > 0:
         each, some = divmod(rest, len(whole))
@@ -174,7 +174,7 @@ def _simplex_choices(n: int, up: FloatArray, down: FloatArray) -> FloatArray:
 
 
 def _scaled(weights: FloatArray, total: float) -> FloatArray:
-    return weights * (total / weights.sum())
+    return np.asarray(weights * (total / weights.sum()))
 
 
 def _raised(parts: FloatArray, total: int, least: int) -> IntArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -21,7 +22,7 @@ from gridsim.simulation import Run, run
 Row = tuple[int, ...]  # submit, runtime, cores, and the estimate where it is not the runtime
 
 
-def workload(rows: list[Row]) -> Workload:
+def workload(rows: Sequence[Row]) -> Workload:
     return Workload.from_columns(
         submit=[row[0] for row in rows],
         runtime=[row[1] for row in rows],
@@ -30,8 +31,8 @@ def workload(rows: list[Row]) -> Workload:
     )
 
 
-def starts(rows: list[Row], policy: Any = "conservative", cores: int = 4, **options: Any) -> list[float]:
-    return run(workload(rows), Platform.single(cores), policy, Run(**options)).start.tolist()
+def starts(rows: Sequence[Row], policy: Any = "conservative", cores: int = 4, **options: Any) -> list[float]:
+    return list(run(workload(rows), Platform.single(cores), policy, Run(**options)).start)
 
 
 def test_every_job_is_promised_a_start_and_keeps_it() -> None:
@@ -135,8 +136,10 @@ quiet = settings(deadline=None, max_examples=100)
 
 @quiet
 @given(rows_of_jobs, st.sampled_from(["kill", "extend"]), st.sampled_from(["batched", "per-event"]))
-def test_what_compression_does_not_look_at_could_not_have_moved(rows: list[Row], overrun: str, instant: str) -> None:
-    options = {"overrun": overrun, "instant": instant}
+def test_what_compression_does_not_look_at_could_not_have_moved(
+    rows: Sequence[Row], overrun: str, instant: str
+) -> None:
+    options: Any = {"overrun": overrun, "instant": instant}
     assert starts(rows, Planned(), **options) == starts(rows, Everything(), **options)
 
 
@@ -163,7 +166,7 @@ WATCHED: list[Watched] = []
 @quiet
 @given(rows_of_jobs, st.sampled_from(["planned", "arrival", "none"]), st.sampled_from([None, "sjf"]))
 def test_no_promise_is_broken_while_runtimes_respect_the_estimates(
-    rows: list[Row], compress: Any, ordering: str | None
+    rows: Sequence[Row], compress: Any, ordering: str | None
 ) -> None:
     WATCHED.clear()
     starts(rows, Watched(compress=compress, ordering=None if ordering is None else make("ordering", ordering)))
@@ -172,7 +175,7 @@ def test_no_promise_is_broken_while_runtimes_respect_the_estimates(
 
 @quiet
 @given(rows_of_jobs)
-def test_with_exact_estimates_compression_changes_nothing(rows: list[Row]) -> None:
+def test_with_exact_estimates_compression_changes_nothing(rows: Sequence[Row]) -> None:
     exact = [row[:3] for row in rows]
     assert (
         starts(exact) == starts(exact, "conservative?compress=none") == starts(exact, "conservative?compress=arrival")

@@ -1,0 +1,153 @@
+"""What readers of DAG jobs share: graphs that were read become one workload, whatever format they stood in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.tasks import ANY_KIND, Tasks
+from gridsim.model.time import IntArray, seconds, whole
+from gridsim.model.workload import Workload
+
+__all__ = ["Graph", "Submit", "assembled", "check_tick", "cycle", "in_ticks"]
+
+Submit = float | Sequence[float]
+"""Submit time of all workflows (s), or one for each: more than there are repeat them in turn."""
+
+
+@dataclass(slots=True)
+class Graph:
+    """One DAG job as it was read: tasks in their order, edges between their places, bytes along each edge if known."""
+
+    name: str
+    tasks: list[str] = field(default_factory=list)
+    runtime: list[float] = field(default_factory=list)
+    cores: list[int] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
+    edges: list[tuple[int, int]] = field(default_factory=list)
+    volume: list[float] | None = None
+
+
+def check_tick(tick: float) -> int:
+    """Whole microseconds of a tick in seconds."""
+    length = whole(float(tick))
+    if not 1 <= length < whole(1e6):
+        raise InputError(f"is {tick:g} s; expected at least a microsecond", field="tick")
+    return length
+
+
+def in_ticks(runtime: Sequence[float], tick: float) -> tuple[list[float], list[int]]:
+    """Runtimes rounded to whole ticks, s, and the places of those that were none and became one.
+
+    Examples
+    --------
+    >>> in_ticks([1.2345678, 0.0002, 0.5], 0.001)
+    ([1.235, 0.001, 0.5], [1])
+    """
+    length = check_tick(tick)
+    ticks = (whole(np.asarray(runtime, dtype=np.float64)) + length // 2) // length
+    return seconds(np.maximum(ticks, 1) * length).tolist(), np.flatnonzero(ticks == 0).tolist()
+
+
+def cycle(edges: Sequence[tuple[int, int]], count: int) -> list[int]:
+    """Places of *count* tasks that need one another in a ring, in order of the ring; none where there is no cycle."""
+    parents: list[list[int]] = [[] for _ in range(count)]
+    children: list[list[int]] = [[] for _ in range(count)]
+    for parent, child in edges:
+        parents[child].append(parent)
+        children[parent].append(child)
+    missing = list(map(len, parents))
+    ready = [place for place, number in enumerate(missing) if not number]
+    for place in ready:  # grows as it goes
+        for child in children[place]:
+            missing[child] -= 1
+            if not missing[child]:
+                ready.append(child)
+    if len(ready) == count:
+        return []
+    walked = [next(place for place, number in enumerate(missing) if number)]
+    while walked[-1] not in walked[:-1]:  # each task that is left has a parent that is left
+        walked.append(next(parent for parent in parents[walked[-1]] if missing[parent]))
+    return walked[: walked.index(walked[-1]) : -1]
+
+
+def assembled(
+    graphs: Sequence[Graph],
+    *,
+    submit: Submit,
+    provenance: dict[str, Any],
+    path: object,
+    cores: int | None = None,
+    cores_field: str = "cores",
+) -> Workload:
+    """Workload of DAG jobs: one of each graph in their order, or as many as there are submit times.
+
+    Jobs carry the label ``executable``, which ``names`` turns into the name of the graph.
+    """
+    which, times = _arrivals(submit, len(graphs))
+    chosen = [graphs[place] for place in which]
+    if cores is not None:
+        _check_width(graphs, cores, path, cores_field)
+    kinds = tuple(dict.fromkeys(kind for graph in graphs for kind in graph.kinds)) or (ANY_KIND,)
+    counts = np.array([len(graph.tasks) for graph in chosen], dtype=np.int64)
+    first = np.cumsum(counts) - counts
+    edges = [np.array(graph.edges, dtype=np.int64).reshape(-1, 2) for graph in chosen]
+    tasks = Tasks.from_edges(
+        counts=counts,
+        runtime=np.array([runtime for graph in chosen for runtime in graph.runtime]),
+        cores=[cores for graph in chosen for cores in graph.cores],
+        kind=[kinds.index(kind) for graph in chosen for kind in graph.kinds],
+        kinds=kinds,
+        edges=np.concatenate([pairs + begin for pairs, begin in zip(edges, first, strict=True)]),
+        names=[name for graph in chosen for name in graph.tasks],
+        volume=_volumes(chosen),
+        jobs=[graph.name for graph in chosen],
+        path=path,
+    )
+    names = tuple(dict.fromkeys(graph.name for graph in graphs))
+    return Workload.from_tasks(
+        tasks,
+        submit=times,
+        labels={"executable": [names.index(graph.name) for graph in chosen]},
+        names={"executable": names},
+        provenance={**provenance, "tasks": len(tasks), "edges": len(tasks.edge_to)},
+    )
+
+
+def _arrivals(submit: Submit, count: int) -> tuple[IntArray, Any]:
+    """Which graph each job is, and when it is submitted."""
+    times = np.asarray(submit, dtype=np.float64)
+    if times.ndim == 0:
+        times = np.full(count, float(times))
+    if times.ndim != 1 or len(times) < count:
+        raise InputError(
+            f"{times.size} submit times for {count} workflows; expected one time for all, or at least one for each",
+            field="submit",
+        )
+    if not (np.isfinite(times) & (times >= 0)).all():
+        raise InputError(f"has {times[~(times >= 0)][:1]}; expected submit times from 0 s", field="submit")
+    return np.arange(len(times)) % count, times
+
+
+def _volumes(graphs: Sequence[Graph]) -> list[float] | None:
+    """Bytes along every edge; None unless all graphs with edges say."""
+    if any(graph.volume is None for graph in graphs if graph.edges):
+        return None
+    volumes = [volume for graph in graphs for volume in graph.volume or ()]
+    return volumes or None
+
+
+def _check_width(graphs: Sequence[Graph], cores: int, path: object, field: str) -> None:
+    for graph in graphs:
+        for task, wanted in zip(graph.tasks, graph.cores, strict=True):
+            if wanted > cores:
+                raise InputError(
+                    f"job {graph.name} task {task} needs {wanted} cores; the machine has {cores}, and "
+                    "a task that others wait for cannot be left out: expected at least as many (--cores)",
+                    path=path,
+                    field=field,
+                )

@@ -1,0 +1,333 @@
+"""The Grid Workload Format: 29 fields of independent jobs, and the cut-down form whose tasks name what they need."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any, NoReturn
+
+from gridsim.errors import InputError
+from gridsim.model.workload import LABELS, Workload
+from gridsim.workload.formats.dag_jobs import Graph, Submit, assembled, check_tick, cycle, in_ticks
+from gridsim.workload.formats.stream import blocks, opened
+from gridsim.workload.formats.swf import USER
+from gridsim.workload.formats.swf import _Intake as SwfIntake
+from gridsim.workload.formats.swf_header import FIELDS as SWF_FIELDS
+from gridsim.workload.formats.swf_header import decoded
+from gridsim.workload.problems import SHOWN_LINES, Problems
+
+__all__ = ["FIELDS", "TICK", "looks_like_gwf", "read_gwf"]
+
+# fmt: off
+FIELDS = (
+    "JobID", "SubmitTime", "WaitTime", "RunTime", "NProcs", "AverageCPUTimeUsed", "UsedMemory", "ReqNProcs", "ReqTime",
+    "ReqMemory", "Status", "UserID", "GroupID", "ExecutableID", "QueueID", "PartitionID", "OrigSiteID", "LastRunSiteID",
+    "JobStructure", "JobStructureParams", "UsedNetwork", "UsedLocalDiskSpace", "UsedResources", "ReqPlatform",
+    "ReqNetwork", "ReqLocalDiskSpace", "ReqResources", "VOID", "ProjectID",
+)
+"""The fields of a line; the first 16 are those of SWF. Some files have one more after the eighteenth."""
+# fmt: on
+
+TICK = 1.0
+"""Length of a tick (s): times are whole seconds."""
+
+_SHARED = 16
+"""Fields that SWF has too."""
+
+
+def looks_like_gwf(beginning: bytes) -> bool:
+    """Whether a file that begins so is probably a GWF trace: comments after ``#``, a line of names, or 29 fields."""
+    lines = [line.strip() for line in beginning.removeprefix(b"\xef\xbb\xbf").splitlines() if line.strip()]
+    if not lines:
+        return False
+    if lines[0].startswith(b"#"):
+        return True
+    fields = _split(lines[0])
+    return _is_header(fields) or len(fields) in (len(FIELDS), len(FIELDS) + 1)
+
+
+def read_gwf(
+    path: str | os.PathLike[str],
+    *,
+    submit: Submit | None = None,
+    tick: float = TICK,
+    cores: int | None = None,
+    rules: Mapping[str, str] | None = None,
+) -> Workload:
+    """Jobs of a GWF trace, plain or compressed with gzip or xz.
+
+    Parameters
+    ----------
+    path : str or path
+        The trace.
+    submit : float or sequence of float, optional
+        For traces with dependencies: submit time of all workflows (s), or one for each; 0 where left out.
+    tick : float
+        For traces with dependencies: runtimes are rounded to whole multiples of this (s).
+    cores : int, optional
+        Size of the machine that jobs must fit.
+    rules : mapping of str to str, optional
+        Rule by kind of damaged line (`gridsim.workload.problems.KINDS`).
+
+    Raises
+    ------
+    InputError
+        Naming file, line and field, when there is no usable job, and for a task that is listed twice, that needs an
+        unknown task, one of another workflow, itself, or one that needs it in turn.
+
+    Notes
+    -----
+    In the form with 29 fields a job is one rigid task: structures are named there, but not what waits for what. Users,
+    groups, queues … are texts: ``names`` says what their numbers stand for. In the form with dependencies a workflow is
+    one job. The submit times there are those of its tasks in the run that was traced, after their predecessors had
+    ended, so they are not read.
+    """
+    problems = Problems(rules, source=path)
+    with opened(path) as (stream, digesting):
+        parts = blocks(stream, path)
+        beginning = next(parts)
+        header = _header(beginning[1])
+        parts = chain([beginning], parts)
+        if b"Dependencies" in header:
+            graphs = _Workflows(path, header, problems, tick).read(_lines(parts))
+            return assembled(
+                graphs,
+                submit=0.0 if submit is None else submit,
+                cores=cores,
+                cores_field="ReqNProcs",
+                path=path,
+                provenance=_provenance(path, digesting.hexdigest(), tick, problems),
+            )
+        if submit is not None:
+            raise InputError(
+                "the trace has submit times of its own; expected none beside it", path=path, field="submit"
+            )
+        jobs = _Jobs(path, cores, problems, header)
+        for first, block in parts:
+            jobs.take(first, block)
+        return jobs.workload(digesting.hexdigest())
+
+
+def _provenance(path: str | os.PathLike[str], sha256: str, tick: float, problems: Problems) -> dict[str, Any]:
+    return {
+        "source": os.fspath(path),
+        "sha256": sha256,
+        "format": "gwf",
+        "tick": tick,
+        "problems": problems.to_json(),
+    }
+
+
+def _lines(parts: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+    """Lines that hold something, each with its number."""
+    for first, block in parts:
+        if first == 1:
+            block = block.removeprefix(b"\xef\xbb\xbf")
+        for number, line in enumerate(block.split(b"\n"), first):
+            if line.strip():
+                yield number, line
+
+
+def _is_comment(line: bytes) -> bool:
+    return line.lstrip()[:1] in (b"#", b";")
+
+
+def _split(line: bytes) -> list[bytes]:
+    """Fields of a line: between commas where there are any, else between blanks."""
+    return [field.strip() for field in line.split(b",")] if b"," in line else line.split()
+
+
+def _header(block: bytes) -> list[bytes]:
+    """Names of the columns, none where the first line that is no comment does not have them."""
+    first = next((line for _, line in _lines([(1, block)]) if not _is_comment(line)), b"")
+    return _split(first) if _is_header(_split(first)) else []
+
+
+def _is_header(fields: list[bytes]) -> bool:
+    return b"JobID" in fields
+
+
+class _Workflows:
+    """The form with dependencies: tasks line by line, workflows in the order of their first task."""
+
+    def __init__(self, path: object, header: list[bytes], problems: Problems, tick: float) -> None:
+        check_tick(tick)
+        self.path, self.problems, self.tick = path, problems, tick
+        self._columns = {decoded(name): place for place, name in enumerate(header)}
+        for name in ("WorkflowID", "RunTime"):
+            if name not in self._columns:
+                raise InputError("is no column of the trace; expected one of this name", path=path, field=name)
+        self._tasks: dict[int, tuple[str, int, int]] = {}
+        self._needs: list[tuple[int, int, list[int]]] = []
+
+    def read(self, lines: Iterable[tuple[int, bytes]]) -> list[Graph]:
+        """One graph a workflow."""
+        graphs: dict[str, Graph] = {}
+        for number, line in lines:
+            if not _is_comment(line) and not _is_header(_split(line)):
+                self._task(number, _split(line), graphs)
+        if not graphs:
+            raise InputError("holds no task; expected at least one line below the names of its columns", path=self.path)
+        for number, task, needed in self._needs:
+            for other in needed:
+                self._edge(number, task, other, graphs)
+        for name, graph in graphs.items():
+            self._check_acyclic(name, graph)
+            self._round(name, graph)
+        return list(graphs.values())
+
+    def _task(self, number: int, fields: list[bytes], graphs: dict[str, Graph]) -> None:
+        if len(fields) != len(self._columns):
+            raise InputError(
+                f"has {len(fields)} fields; expected {len(self._columns)}, as there are names of columns",
+                path=self.path,
+                line=number,
+            )
+        workflow = self._text(fields, "WorkflowID")
+        if not workflow:
+            raise InputError("is empty; expected a workflow", path=self.path, line=number, field="WorkflowID")
+        task = self._whole(number, fields, "JobID")
+        if task in self._tasks:
+            self._wrong(number, "JobID", f"{task} stands on line {self._tasks[task][2]} too; expected one of its own")
+        graph = graphs.setdefault(workflow, Graph(workflow))
+        self._tasks[task] = (workflow, len(graph.tasks), number)
+        graph.tasks.append(str(task))
+        graph.runtime.append(self._runtime(number, fields))
+        graph.cores.append(self._cores(number, fields))
+        graph.kinds.append("any")
+        needed = [self._number(number, "Dependencies", text) for text in self._text(fields, "Dependencies").split()]
+        self._needs.append((number, task, [other for other in needed if other != -1]))
+
+    def _edge(self, number: int, task: int, other: int, graphs: dict[str, Graph]) -> None:
+        workflow, place, _ = self._tasks[task]
+        if other not in self._tasks:
+            self._wrong(number, "Dependencies", f"task {task} needs {other}, which is no task of the trace")
+        if self._tasks[other][0] != workflow:
+            self._wrong(number, "Dependencies", f"task {task} needs {other} of workflow {self._tasks[other][0]}")
+        if other == task:
+            self._wrong(number, "Dependencies", f"task {task} needs itself; expected an acyclic graph")
+        graphs[workflow].edges.append((self._tasks[other][1], place))
+
+    def _check_acyclic(self, name: str, graph: Graph) -> None:
+        ring = cycle(graph.edges, len(graph.tasks))
+        if ring:
+            names = [graph.tasks[place] for place in (*ring, ring[0])]
+            self._wrong(
+                self._tasks[int(names[0])][2],
+                "Dependencies",
+                f"task {names[0]} of workflow {name} is in a cycle: {' -> '.join(names)}; expected an acyclic graph",
+            )
+
+    def _round(self, name: str, graph: Graph) -> None:
+        given = graph.runtime
+        graph.runtime, zero = in_ticks(given, self.tick)
+        if zero:
+            lines = [self._tasks[int(graph.tasks[place])][2] for place in zero[:SHOWN_LINES]]
+            self.problems.found(
+                "zero-length-task", lines, count=len(zero), value=f"{given[zero[0]]:g} s", field="RunTime"
+            )
+
+    def _runtime(self, number: int, fields: list[bytes]) -> float:
+        text = self._text(fields, "RunTime")
+        try:
+            value = float(text)
+        except ValueError:
+            self._wrong(number, "RunTime", f"is {text!r}; expected a number of seconds")
+        if not 0 <= value < 1e12:
+            self._wrong(number, "RunTime", f"is {value:g}; expected a runtime from 0 s")
+        return value
+
+    def _cores(self, number: int, fields: list[bytes]) -> int:
+        """Requested processors, allocated ones where there is no request."""
+        named = [name for name in ("ReqNProcs", "NProcs") if name in self._columns]
+        for name in named:
+            if (count := self._whole(number, fields, name)) > 0:
+                return count
+        if named:
+            self._wrong(number, named[0], "is not above 0; expected at least 1 core")
+        return 1
+
+    def _whole(self, number: int, fields: list[bytes], name: str) -> int:
+        return self._number(number, name, self._text(fields, name))
+
+    def _number(self, number: int, name: str, text: str) -> int:
+        try:
+            return int(text)
+        except ValueError:
+            self._wrong(number, name, f"is {text!r}; expected a whole number")
+
+    def _text(self, fields: list[bytes], name: str) -> str:
+        return decoded(fields[self._columns[name]])
+
+    def _wrong(self, number: int, field: str, message: str) -> NoReturn:
+        raise InputError(message, path=self.path, line=number, field=field)
+
+
+class _Jobs:
+    """The form with 29 fields: lines become those of SWF, texts become numbers."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], cores: int | None, problems: Problems, header: list[bytes]
+    ) -> None:
+        self.path, self.problems = path, problems
+        self._codes: list[dict[bytes, int]] = [{} for _ in LABELS]
+        self._intake = SwfIntake(path, cores, problems)
+        self._places = list(range(_SHARED))
+        if header:
+            names = [decoded(name) for name in header]
+            missing = [name for name in FIELDS[:_SHARED] if name not in names]
+            if missing:
+                raise InputError("is no column of the trace; expected one of this name", path=path, field=missing[0])
+            self._places = [names.index(name) for name in FIELDS[:_SHARED]]
+            self._least = len(names)
+        else:
+            self._least = len(FIELDS)
+
+    def take(self, first: int, block: bytes) -> None:
+        """Read the lines of one block, of which *first* is the number of the first."""
+        if first == 1:
+            block = block.removeprefix(b"\xef\xbb\xbf")
+        lines = [self._as_swf(number, line) for number, line in enumerate(block.split(b"\n"), first)]
+        self._intake.take(first, b"\n".join(lines))
+
+    def workload(self, sha256: str) -> Workload:
+        """All jobs that were kept."""
+        if not self._intake.jobs_read:
+            raise InputError("holds no job; expected lines of 29 fields (GWF)", path=self.path)
+        workload = self._intake.workload(sha256)
+        names = {
+            label: ("", *(decoded(text) for text in codes))
+            for label, codes in zip(LABELS, self._codes, strict=True)
+            if label in workload.labels
+        }
+        return replace(workload.with_provenance(format="gwf"), names=names)
+
+    def _as_swf(self, number: int, line: bytes) -> bytes:
+        """The line as one of SWF; comments and names of columns as comments, nothing for one that is too short."""
+        if not line.strip():
+            return b""
+        fields = _split(line)
+        if _is_comment(line) or _is_header(fields):
+            return b"; " + line.lstrip(b" \t#;").replace(b";", b",")
+        if len(fields) < self._least:
+            self._short(number, len(fields))
+            return b""
+        shared = [fields[place] for place in self._places]
+        for label, place in enumerate(range(USER, USER + len(LABELS))):
+            shared[place] = self._code(label, shared[place])
+        return b" ".join([*(field or b"-1" for field in shared), *[b"-1"] * (len(SWF_FIELDS) - _SHARED)])
+
+    def _short(self, number: int, count: int) -> None:
+        if self.problems.rule("too-few-fields") == "error":
+            raise InputError(f"has {count} fields; expected {self._least} (GWF)", path=self.path, line=number)
+        self.problems.found("too-few-fields", [number], value=f"{count} fields")
+        self._intake.jobs_read += 1
+
+    def _code(self, label: int, text: bytes) -> bytes:
+        """Number of a text, from 1; -1 stays what it is."""
+        if text in (b"-1", b""):
+            return b"-1"
+        codes = self._codes[label]
+        return b"%d" % codes.setdefault(text, len(codes) + 1)

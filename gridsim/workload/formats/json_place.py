@@ -1,0 +1,144 @@
+"""Values of a JSON file that know where they stand, so that an error names the path of the field."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+from gridsim.errors import InputError
+from gridsim.workload.formats.stream import opened
+
+__all__ = ["Place", "read_json"]
+
+_TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number", float: "a number"}
+
+
+class Place:
+    """A value of a JSON file.
+
+    Parameters
+    ----------
+    value : object
+        As the JSON module reads it.
+    path : object
+        The file.
+    field : str
+        Path of the value in it, as in ``workflow.specification.tasks[3].id``; empty for the whole.
+
+    Examples
+    --------
+    >>> Place({"tasks": [{"id": "a"}]}, "w.json").get("tasks").items()[0].get("id").field
+    'tasks[0].id'
+    """
+
+    __slots__ = ("field", "path", "value")
+
+    def __init__(self, value: Any, path: object, field: str = "") -> None:
+        self.value, self.path, self.field = value, path, field
+
+    def wrong(self, message: str) -> NoReturn:
+        """Raise `InputError` for this value."""
+        raise InputError(message, path=self.path, field=self.field or "(the whole file)")
+
+    def get(self, key: str) -> Place:
+        """Value of a key that must be there."""
+        found = self.find(key)
+        if found is None:
+            raise InputError(f"is missing; expected by {self._name()}", path=self.path, field=self._of(key))
+        return found
+
+    def find(self, key: str) -> Place | None:
+        """Value of a key, None where it is not there."""
+        value = self._typed(dict).get(key)
+        return None if value is None else Place(value, self.path, self._of(key))
+
+    def items(self, key: str | None = None, *, least: int = 0) -> list[Place]:
+        """Entries of the list that this is, or that stands under *key*; an absent one has none, unless some are due."""
+        if key is not None:
+            inner = self.get(key) if least else self.find(key)
+            return [] if inner is None else inner.items(least=least)
+        values = self._typed(list)
+        if len(values) < least:
+            self.wrong(f"is empty; expected at least {least}")
+        return [Place(value, self.path, f"{self.field}[{index}]") for index, value in enumerate(values)]
+
+    def text(self) -> str:
+        """The text that this is; not an empty one."""
+        value: str = self._typed(str)
+        if not value:
+            self.wrong("is empty; expected a text")
+        return value
+
+    def number(self, least: float = -math.inf) -> float:
+        """The finite number that this is, at least *least*."""
+        if isinstance(self.value, bool) or not isinstance(self.value, int | float):
+            self.wrong(f"is {_shown(self.value)}; expected a number")
+        if not least <= self.value < math.inf:
+            self.wrong(f"is {self.value:g}; expected a number from {least:g}")
+        return float(self.value)
+
+    def _typed(self, wanted: type) -> Any:
+        if not isinstance(self.value, wanted):
+            self.wrong(f"is {_shown(self.value)}; expected {_TYPES[wanted]}")
+        return self.value
+
+    def _of(self, key: str) -> str:
+        return f"{self.field}.{key}" if self.field else key
+
+    def _name(self) -> str:
+        return f"'{self.field}'" if self.field else "the format"
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:40]}…"
+
+
+def read_json(path: str | os.PathLike[str]) -> tuple[Place, bytes, str]:
+    """Contents of a JSON file, plain or compressed, its decompressed bytes and its checksum.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read or is no JSON; naming the line.
+    """
+    with opened(path) as (stream, digesting):
+        try:
+            text = stream.read()
+        except (EOFError, OSError, ValueError) as error:
+            raise InputError(f"the compressed data is damaged ({error}); fetch the file again", path=path) from error
+        sha256 = digesting.hexdigest()
+    try:
+        return Place(json.loads(text, object_pairs_hook=_once), path), text, sha256
+    except json.JSONDecodeError as error:
+        raise InputError(
+            f"is no JSON: {error.msg} (column {error.colno}); expected a workflow", path=path, line=error.lineno
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"is no text in UTF-8: {error.reason}", path=path) from error
+    except RecursionError as error:
+        raise InputError("is nested too deeply; expected a workflow", path=path) from error
+    except _RepeatedKeyError as error:
+        raise InputError("stands twice in one object; expected it once", path=path, field=str(error)) from error
+
+
+class _RepeatedKeyError(ValueError):
+    """A key that stands twice in an object."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _RepeatedKeyError(next(_repeated(pairs)))
+    return found
+
+
+def _repeated(pairs: list[tuple[str, Any]]) -> Iterator[str]:
+    seen = set()
+    for key, _ in pairs:
+        if key in seen:
+            yield key
+        seen.add(key)

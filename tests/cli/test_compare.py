@@ -1,0 +1,183 @@
+"""``gridsim compare``, end to end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridsim.cli import main
+from gridsim.simulation import simulate
+from gridsim.workload.read import read_workload
+from gridsim.workload.synthetic.lublin import default_workload
+
+LOG = """; MaxProcs: 4
+1 0 -1 10 3 -1 -1 3 10 -1 1 3 1 -1 -1 -1 -1 -1
+2 1 -1 10 2 -1 -1 2 10 -1 1 3 1 -1 -1 -1 -1 -1
+3 2 -1 5 1 -1 -1 1 5 -1 1 4 1 -1 -1 -1 -1 -1
+4 2 -1 0 1 -1 -1 1 5 -1 1 4 1 -1 -1 -1 -1 -1
+"""
+SMALL = ["--jobs", "300", "--no-page"]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    path = tmp_path / "log.swf"
+    path.write_text(LOG)
+    return path
+
+
+def compare(*words: str, out: Path) -> int:
+    return main(["compare", *words, "--out", str(out)])
+
+
+def test_without_a_log_the_built_in_workload_is_answered_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(*SMALL, out=tmp_path / "out") == 0
+    told = capsys.readouterr().out
+    assert told.startswith("workload: lublin model, seed 1, 300 jobs\nmachine: 128 cores")
+    for policy in ("fcfs", "easy", "conservative"):
+        assert policy in told
+        assert (tmp_path / "out" / policy / "jobs.csv").is_file()
+    assert "wait, mean" in told
+    assert "has the shortest mean wait" in told
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_json_alone_is_on_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(*SMALL, "--json", "--policy", "fcfs", "--policy", "easy", out=tmp_path) == 0
+    told = capsys.readouterr()
+    answer = json.loads(told.out)
+    assert list(answer["metrics"]) == ["fcfs", "easy"]
+    assert answer["baseline"] == "fcfs"
+    assert answer["sentences"]
+    assert "workload: lublin model" in told.err
+
+
+def test_the_numbers_are_those_of_the_simulation(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(*SMALL, "--json", "--policy", "sjf", "--policy", "easy", out=tmp_path) == 0
+    answer = json.loads(capsys.readouterr().out)
+    workload = default_workload(jobs=300)
+    for policy in ("sjf", "easy"):
+        known = simulate(workload, policy=policy).metrics()
+        assert answer["metrics"][policy]["wait_mean"] == known["wait_mean"]
+        written = json.loads((tmp_path / policy / "metrics.json").read_text())
+        assert written["wait_mean"] == known["wait_mean"]
+
+
+def test_a_log_is_answered_for_and_what_was_left_out_is_said(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare(str(log), "--no-page", "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0
+    told = capsys.readouterr().out
+    assert "3 of 4 jobs" in told
+    assert "machine: 4 cores (MaxProcs in the header)" in told
+    assert "zero-runtime: 1 line (5) left out (--on-zero-runtime skip)" in told
+    with (tmp_path / "out" / "easy" / "jobs.csv").open(newline="") as file:
+        assert [row["start"] for row in csv.DictReader(file)] == ["0", "10", "2"]
+    run = json.loads((tmp_path / "out" / "easy" / "run.json").read_text())
+    assert run["workload"]["problems"][0]["rule"] == "skip"
+
+
+def test_rules_and_cores_and_options_reach_the_run(log: Path, tmp_path: Path) -> None:
+    words = ["--on-zero-runtime", "repair", "--cores", "8", "--overrun", "extend", "--instant", "per-event"]
+    assert compare(str(log), "--no-page", *words, "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0
+    run = json.loads((tmp_path / "out" / "fcfs" / "run.json").read_text())
+    assert run["platform"]["cores"] == 8
+    assert (run["options"]["overrun"], run["options"]["instant"]) == ("extend", "per-event")
+    assert len(read_workload(log, rules={"zero-runtime": "repair"})) == 4
+    assert len((tmp_path / "out" / "fcfs" / "jobs.csv").read_text().splitlines()) == 1 + 4
+
+
+def test_cuts_are_told_where_they_are_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cuts = ["--warmup", "12h", "--cooldown", "90", "--bound", "60"]
+    assert compare(*SMALL, *cuts, "--policy", "fcfs", "--policy", "easy", out=tmp_path) == 0
+    run = json.loads((tmp_path / "easy" / "run.json").read_text())
+    assert run["metrics"] == {"bound": 60.0, "warmup": 43200.0, "cooldown": 90.0}
+    assert "12 h" in capsys.readouterr().out
+
+
+def test_a_policy_of_a_file_is_compared_like_any_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("widest.py").write_text("class Widest:\n    def rank(self, queue, now):\n        return -queue.cores\n")
+    assert compare(*SMALL, "--json", "--policy", "easy", "--policy", "widest.py:Widest", out=tmp_path / "out") == 0
+    assert list(json.loads(capsys.readouterr().out)["metrics"]) == ["easy", "widest.py:Widest"]
+    assert (tmp_path / "out" / "policy-2" / "jobs.csv").is_file()
+
+
+def test_the_page_is_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("--jobs", "200", "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert "Page: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--policy", "eazy"], "unknown policy 'eazy'; did you mean 'easy'?"),
+        (["--policy", "fcfs", "--policy", "eazy"], "unknown policy 'eazy'"),
+        (["--policy", "easy", "--policy", "easy"], "'easy' is given twice"),
+        (["--policy", "absent.py:Mine"], "absent.py: no such file"),
+        (["--policy", "depth?k=x"], "depth: 'x' is not int"),
+        (["absent.swf"], "absent.swf"),
+        (["--jobs", "0"], "0"),
+        (["--cores", "0"], "0"),
+    ],
+)
+def test_bad_input_exits_with_two_and_leaves_nothing(
+    words: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    jobs = [] if {"--jobs", "absent.swf"} & set(words) else ["--jobs", "50"]
+    assert compare(*words, *jobs, "--no-page", out=tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert error.startswith("gridsim: error: ")
+    assert told in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    assert compare(*SMALL, "--policy", "fcfs", "--policy", "easy", out=tmp_path / "file" / "out") == 2
+    assert str(tmp_path / "file") in capsys.readouterr().err
+
+
+def test_a_policy_that_decides_something_impossible_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "wrong.py"
+    path.write_text("class Wrong:\n    def rank(self, queue, now):\n        return queue.cores * float('nan')\n")
+    assert compare(*SMALL, "--policy", f"{path}:Wrong", "--policy", "easy", out=tmp_path / "out") == 2
+    assert "Wrong object" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def run_in_a_process(words: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gridsim", "compare", *words],
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_two_processes_write_the_same_numbers(tmp_path: Path) -> None:
+    written: list[dict[str, Any]] = []
+    for seed in ("1", "2"):
+        folder = tmp_path / seed
+        folder.mkdir()
+        done = run_in_a_process([*SMALL, "--policy", "easy", "--policy", "random"], folder, PYTHONHASHSEED=seed)
+        assert done.returncode == 0, done.stderr
+        written.append({str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")})
+    assert written[0] == written[1]
+    assert len(written[0]) == 10

@@ -1,0 +1,119 @@
+"""The command line as a whole: verbs, exit codes, what is imported, what happens when something fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import gridsim.cli.list
+from gridsim.cli import VERBS, main
+from gridsim.errors import CheckFailed
+
+HEAVY = ("numpy", "numba", "simpy", "scipy", "matplotlib", "jinja2", "networkx")
+
+
+def gridsim_process(*words: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "gridsim", *words], capture_output=True, text=True, cwd=cwd)
+
+
+@pytest.mark.parametrize("words", [["--help"], ["compare", "--help"], ["workload", "--help"], ["verify", "--help"]])
+def test_help_imports_nothing_that_it_does_not_need(words: list[str]) -> None:
+    code = (
+        "import sys\n"
+        "from gridsim.cli import main\n"
+        "try:\n    main(sys.argv[1:])\n"
+        "except SystemExit as stop:\n    assert stop.code == 0\n"
+        f"print('\\nimported:', sorted(set({HEAVY}) & set(sys.modules)))"
+    )
+    told = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True).stdout
+    assert told.startswith("usage: gridsim")
+    assert told.endswith("imported: []\n")
+
+
+def test_help_names_every_verb_and_where_to_start(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    told = capsys.readouterr().out
+    assert all(verb in told for verb in VERBS)
+    assert "Start with: gridsim compare" in told
+
+
+@pytest.mark.parametrize("verb", sorted(VERBS))
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([verb, "--help"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.startswith(f"usage: gridsim {verb}")
+
+
+def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert capsys.readouterr().out.startswith("gridsim 0.")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "the following arguments are required: VERB"),
+        (["comparr"], "invalid choice: 'comparr'"),
+        (["compare", "--polizy", "easy"], "unrecognized arguments: --polizy"),
+        (["compare", "--warmup", "soon"], "'soon' is no duration; expected such as 90, 15m, 12h, 2d, 1w"),
+        (["compare", "--overrun", "forgive"], "invalid choice: 'forgive'"),
+    ],
+)
+def test_wrong_usage_exits_with_two(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_bad_input_exits_with_two_and_one_line_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["list", "politics"]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("gridsim: error: unknown kind 'politics'; did you mean 'policies'?")
+    assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "told"),
+    [
+        (CheckFailed("one job overlaps"), 1, "gridsim: error: one job overlaps"),
+        (KeyboardInterrupt(), 130, "gridsim: interrupted"),
+        (PermissionError(13, "Permission denied", "/etc/x"), 2, "gridsim: error: /etc/x: Permission denied"),
+    ],
+)
+def test_what_stops_a_verb_sets_the_exit_code(
+    error: BaseException, code: int, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(args: object) -> int:
+        raise error
+
+    monkeypatch.setattr(gridsim.cli.list, "run", stopped)
+    assert main(["list"]) == code
+    assert capsys.readouterr().err.startswith(told)
+
+
+def test_python_dash_m_is_the_command(tmp_path: Path) -> None:
+    done = gridsim_process("list", "reservations", cwd=tmp_path)
+    assert done.returncode == 0
+    assert "first-fit" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_reader_that_goes_away_is_no_traceback() -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gridsim", "list"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert b"Traceback" not in process.stderr.read()
+    process.wait()

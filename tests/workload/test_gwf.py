@@ -1,0 +1,259 @@
+"""Reading GWF: the form with dependencies, the form with 29 fields, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+from typing import Any
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from gridsim.errors import InputError
+from gridsim.model.tasks import Tasks
+from gridsim.model.time import seconds
+from gridsim.model.workload import Workload
+from gridsim.workload.formats.gwf import FIELDS, looks_like_gwf
+from gridsim.workload.formats.stream import head
+from gridsim.workload.read import READERS, read_workload
+
+NAMES = "WorkflowID, JobID, SubmitTime, RunTime, NProcs, ReqNProcs, Dependencies"
+
+
+def tasks_of(workload: Workload) -> Tasks:
+    assert workload.tasks is not None
+    return workload.tasks
+
+
+@pytest.fixture
+def dag(tmp_path):
+    """Write lines below the names of the columns of the cut-down form, and read them."""
+
+    def reading(*lines: str, header: str = NAMES, **options: Any) -> Workload:
+        path = tmp_path / "trace.gwf"
+        path.write_text("\n".join([header, *lines]) + "\n")
+        return read_workload(path, **options)
+
+    return reading
+
+
+def full(job=1, submit=0, wait=2, runtime=10, allocated=3, requested=4, estimate=20, status=1, **more):
+    """A line of 29 fields."""
+    values = dict.fromkeys(FIELDS, "-1")
+    values |= {
+        "JobID": job,
+        "SubmitTime": submit,
+        "WaitTime": wait,
+        "RunTime": runtime,
+        "NProcs": allocated,
+        "ReqNProcs": requested,
+        "ReqTime": estimate,
+        "Status": status,
+        "JobStructure": "UNITARY",
+        **more,
+    }
+    return list(map(str, values.values()))
+
+
+@pytest.fixture
+def trace(tmp_path):
+    """Write lines of the full form, and read them."""
+
+    def reading(*lines: list[str], above: str = "# a trace\n", between: str = "\t", **options: Any) -> Workload:
+        path = tmp_path / "trace.gwf"
+        path.write_text(above + "\n".join(map(between.join, lines)) + "\n")
+        return read_workload(path, **options)
+
+    return reading
+
+
+# With dependencies
+
+
+def test_every_workflow_of_the_sample_is_a_job(shared):
+    workload = read_workload(shared / "data" / "gwf" / "opendc-workflows-sample.gwf")
+    tasks = tasks_of(workload)
+    assert (len(workload), len(tasks), len(tasks.edge_to)) == (10, 70, 80)
+    assert workload.names["executable"] == tuple(map(str, range(10)))
+    assert all(nx.is_directed_acyclic_graph(tasks.graph(job)) for job in range(10))
+    assert seconds(workload.runtime).tolist() == [44.0] * 7 + [4.0, 44.0, 44.0]
+    assert workload.provenance["format"] == "gwf"
+    assert workload.provenance["problems"] == [
+        {"kind": "zero-length-task", "count": 7, "first_lines": [51, 52, 53, 54, 55], "rule": "repair"}
+    ]
+
+
+def test_tasks_needs_and_cores_land_in_their_columns(dag):
+    workload = dag("7, 1, 16, 11, 2, 3,", "7, 2, 40, 12, 2, -1, 1", "7, 3, 40, 13, 2, 1, 1 2")
+    tasks = tasks_of(workload)
+    assert tasks.names == ("1", "2", "3")
+    assert seconds(tasks.runtime).tolist() == [11, 12, 13]
+    assert tasks.cores.tolist() == [3, 2, 1]
+    assert [tasks.successors(row).tolist() for row in range(3)] == [[1, 2], [2], []]
+
+
+def test_workflows_may_be_mixed_and_a_task_may_stand_before_those_that_it_needs(dag):
+    tasks = tasks_of(dag("1, 2, 0, 5, 1, 1, 4", "2, 3, 0, 5, 1, 1, -1", "1, 4, 0, 5, 1, 1,"))
+    assert tasks.names == ("2", "4", "3")
+    assert tasks.successors(1).tolist() == [0]
+
+
+def test_the_logged_submit_times_of_tasks_are_not_arrivals(dag):
+    lines = ["1, 1, 77, 5, 1, 1,", "2, 2, 99, 5, 1, 1,"]
+    assert dag(*lines).submit.tolist() == [0, 0]
+    assert seconds(dag(*lines, submit=[3.0, 8.0]).submit).tolist() == [3, 8]
+
+
+def test_columns_are_found_by_their_names(dag):
+    tasks = tasks_of(dag(", 1, 9, 4", header="Dependencies, JobID, RunTime, WorkflowID"))
+    assert (seconds(int(tasks.runtime[0])), int(tasks.cores[0])) == (9.0, 1)
+
+
+def test_a_compressed_trace_is_found_out(tmp_path):
+    (tmp_path / "t.gz").write_bytes(gzip.compress(f"# comment\n{NAMES}\n1, 1, 0, 5, 1, 1,\n".encode()))
+    assert len(tasks_of(read_workload(tmp_path / "t.gz"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "field", "said"),
+    [
+        (["1, 1, 0, 5, 1, 1, 9"], 2, "Dependencies", "task 1 needs 9, which is no task"),
+        (["1, 1, 0, 5, 1, 1,", "2, 2, 0, 5, 1, 1, 1"], 3, "Dependencies", "task 2 needs 1 of workflow 1"),
+        (["1, 1, 0, 5, 1, 1, 1"], 2, "Dependencies", "task 1 needs itself"),
+        (["1, 1, 0, 5, 1, 1, 2", "1, 2, 0, 5, 1, 1, 1"], None, "Dependencies", "in a cycle"),
+        (["1, 1, 0, 5, 1, 1,", "1, 1, 0, 5, 1, 1,"], 3, "JobID", "1 stands on line 2 too"),
+        (["1, 1, 0, 5, 0, 0,"], 2, "ReqNProcs", "expected at least 1 core"),
+        (["1, 1, 0, -1, 1, 1,"], 2, "RunTime", "expected a runtime from 0 s"),
+        (["1, 1, 0, nan, 1, 1,"], 2, "RunTime", "expected a runtime from 0 s"),
+        (["1, 1, 0, long, 1, 1,"], 2, "RunTime", "'long'; expected a number"),
+        (["1, one, 0, 5, 1, 1,"], 2, "JobID", "'one'; expected a whole number"),
+        (["1, 1, 0, 5, 1, 1, 2 x"], 2, "Dependencies", "'x'; expected a whole number"),
+        ([", 1, 0, 5, 1, 1,"], 2, "WorkflowID", "is empty"),
+        (["1, 1, 0, 5"], 2, None, "has 4 fields; expected 7"),
+        ([], None, None, "holds no task"),
+    ],
+)
+def test_a_wrong_line_is_named(dag, lines, line, field, said):
+    with pytest.raises(InputError, match=said) as caught:
+        dag(*lines)
+    assert str(caught.value.path).endswith("trace.gwf")
+    assert caught.value.field == field
+    assert line is None or caught.value.line == line
+
+
+def test_a_column_that_must_be_there_is_named(dag):
+    with pytest.raises(InputError, match="field 'RunTime': is no column"):
+        dag("1, 1,", header="WorkflowID, JobID, Dependencies")
+
+
+def test_a_zero_length_task_can_be_an_error(dag):
+    with pytest.raises(InputError, match="line 2, field 'RunTime': zero-length-task"):
+        dag("1, 1, 0, 0, 1, 1,", rules={"zero-length-task": "error"})
+
+
+def test_a_task_that_is_wider_than_the_machine_is_named(dag):
+    with pytest.raises(InputError, match="task 1 needs 5 cores; the machine has 4"):
+        dag("1, 1, 0, 5, 1, 5,", cores=4)
+
+
+# With 29 fields
+
+
+def test_each_field_lands_in_its_column(trace):
+    workload = trace(full(job=7, submit=1_100_000_000, UserID="user12", GroupID="G1/site3", QueueID="2"))
+    assert workload.tasks is None
+    assert workload.job.tolist() == [7]
+    assert [seconds(int(column[0])) for column in (workload.submit, workload.runtime, workload.estimate)] == [
+        1_100_000_000,
+        10,
+        20,
+    ]
+    assert workload.cores.tolist() == [4]
+    assert {name: column.tolist() for name, column in workload.logged.items()} == {
+        "wait": [2],
+        "status": [1],
+        "allocated": [3],
+    }
+    assert {name: workload.names[name][workload.labels[name][0]] for name in workload.labels} == {
+        "user": "user12",
+        "group": "G1/site3",
+        "queue": "2",
+    }
+
+
+def test_the_same_text_is_the_same_number_and_an_unknown_one_is_none(trace):
+    workload = trace(*(full(job=job, UserID=user) for job, user in enumerate(["b", "a", "-1", "b"], start=1)))
+    assert workload.labels["user"].tolist() == [1, 2, -1, 1]
+    assert workload.names["user"] == ("", "b", "a")
+
+
+@pytest.mark.parametrize("between", ["\t", " ", " , "])
+def test_fields_stand_between_tabs_blanks_or_commas(trace, between):
+    assert len(trace(full(), full(job=2), between=between)) == 2
+
+
+def test_a_thirtieth_field_moves_nothing(trace):
+    line = full(UserID="u")
+    assert trace([*line[:18], "extra", *line[18:]]).names == {"user": ("", "u")}
+
+
+def test_names_of_columns_say_where_they_are(trace):
+    turned = "\t".join(reversed(FIELDS)) + "\n"
+    workload = trace(full(job=5)[::-1], above=turned)
+    assert (workload.job.tolist(), workload.cores.tolist()) == ([5], [4])
+
+
+def test_damaged_lines_meet_the_rules_of_logs(trace):
+    workload = trace(
+        full(), full(job=2, runtime=0), full(job=3)[:20], full(job=4, runtime="x"), full(job=5, requested=-1)
+    )
+    assert workload.job.tolist() == [1, 5]
+    assert workload.cores.tolist() == [4, 3]
+    assert {entry["kind"]: entry["first_lines"] for entry in workload.provenance["problems"]} == {
+        "too-few-fields": [4],
+        "not-a-number": [5],
+        "zero-runtime": [3],
+    }
+    assert (workload.provenance["format"], workload.provenance["jobs_read"]) == ("gwf", 5)
+
+
+def test_a_short_line_can_be_an_error(trace):
+    with pytest.raises(InputError, match=r"line 2: has 20 fields; expected 29 \(GWF\)"):
+        trace(full()[:20], rules={"too-few-fields": "error"})
+
+
+def test_a_trace_with_times_of_its_own_takes_no_others(trace):
+    with pytest.raises(InputError, match="submit times of its own"):
+        trace(full(), submit=3.0)
+
+
+def test_a_trace_without_jobs_is_refused(trace):
+    with pytest.raises(InputError, match="holds no job; expected lines of 29 fields"):
+        trace(above="# nothing\n")
+    with pytest.raises(InputError, match="field 'ReqTime': is no column"):
+        trace(full(), above="JobID\tSubmitTime WaitTime RunTime NProcs AverageCPUTimeUsed UsedMemory ReqNProcs\n")
+
+
+# Which format
+
+
+def test_formats_are_told_apart(shared):
+    data = shared / "data"
+    for folder, pattern, name in (("swf", "*.gz", "swf"), ("workflows", "*.json", "wfformat"), ("gwf", "*.gwf", "gwf")):
+        for path in (data / folder).glob(pattern):
+            recognising = [kind for kind, reader in READERS.items() if reader.recognises(head(path))]
+            assert recognising == [name], path
+
+
+def test_what_a_trace_looks_like():
+    assert looks_like_gwf(b"\n# comment")
+    assert looks_like_gwf(" ".join(full()).encode())
+    assert looks_like_gwf(NAMES.encode())
+    assert not looks_like_gwf(b"")
+    assert not looks_like_gwf(b"1 2 3")
+
+
+def test_many_lines_are_read_in_blocks(trace):
+    workload = trace(*(full(job=job, submit=job, UserID=f"u{job % 7}") for job in range(1, 15_001)))
+    assert len(workload) == 15_000
+    assert np.unique(workload.labels["user"]).tolist() == list(range(1, 8))
