@@ -131,7 +131,10 @@ class Cluster:
 
     def able(self, piece: Piece) -> bool:
         """Whether every task of a piece can run here."""
-        return all(self.can_run(kind, cores) for kind, cores in piece.widest.items())
+        for kind, cores in piece.widest.items():
+            if kind != self.kind or cores > self.cores:
+                return False
+        return True
 
     def place(self, piece: Piece) -> None:
         """Take a piece: its tasks count as load from now on, and run here when they are ready."""

@@ -69,7 +69,7 @@ class Life:
 
     def __init__(self, lives: Lives, tasks: Sequence[int]) -> None:
         self._lives, self._left = lives, len(tasks)
-        self._news: list[tuple[int, bool]] = []
+        self._news: list[int] = []
         self._wanted = Event(lives.env)
         self._idle = True
         for task in tasks:
@@ -80,19 +80,19 @@ class Life:
         self.process = lives.env.process(self._run())
 
     def ended(self, task: int) -> None:
-        """A task of the job has ended."""
-        self._tell(task, True)
-
-    def delivered(self, task: int) -> None:
-        """A datum that a task needs has come."""
-        self._tell(task, False)
-
-    def _tell(self, task: int, ended: bool) -> None:
-        self._news.append((task, ended))
+        """A task of the job has ended: pass on its data when all ends of this instant are known."""
+        self._news.append(task)
         if self._idle:
             self._idle = False
             self._wanted._ok, self._wanted._value = True, None
-            self._lives.env.schedule(self._wanted, self._lives.instant.end)  # type: ignore[arg-type]
+            self._lives.env.schedule(self._wanted, self._lives.instant.data)  # type: ignore[arg-type]
+
+    def delivered(self, task: int) -> None:
+        """A datum that a task needs has come."""
+        touched: list[Cluster] = []
+        self._arrive(task, touched)
+        for cluster in touched:
+            cluster.close()
 
     def _run(self) -> Generator[Event, None, None]:
         while self._left:
@@ -100,12 +100,9 @@ class Life:
             self._wanted, self._idle = Event(self._lives.env), True
             news, self._news = self._news, []
             touched: list[Cluster] = []
-            for task, ended in news:
-                if ended:
-                    self._left -= 1
-                    self._send(task, touched)
-                else:
-                    self._arrive(task, touched)
+            for task in news:
+                self._left -= 1
+                self._send(task, touched)
             for cluster in touched:
                 cluster.close()
 

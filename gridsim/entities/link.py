@@ -49,7 +49,7 @@ class Links:
     def send(self, task: int, edge: int, source: Cluster, target: Cluster, receiver: Receiver, successor: int) -> None:
         """Send the data of a task that has ended to where its successor will run."""
         delay = self.delay(task, edge, source, target)
-        At(self._env, delay, self._instant.end, lambda event: receiver.delivered(successor))
+        At(self._env, delay, self._instant.data, lambda event: receiver.delivered(successor))
 
     def delay(self, task: int, edge: int, source: Cluster, target: Cluster) -> int:
         """Nominal delay of an edge between two clusters, whole microseconds."""
@@ -145,7 +145,7 @@ class FifoLinks(_Shipments):
             request = self._slots[link].request()
             yield request
             held.append((link, request))
-        yield At(self._env, duration, self._instant.end)
+        yield At(self._env, duration, self._instant.data)
         for link, request in held:
             self._slots[link].release(request)
         self._arrived(key)
@@ -229,7 +229,7 @@ class SharedLinks(_Shipments):
                     first = min(self._left[key] / self._rates[key] for key in self._left)
                     due = self._at + first
                     ticks = -(-due.numerator // due.denominator)
-                    yield At(self._env, ticks * self.tick - int(self._env.now), self._instant.end)
+                    yield At(self._env, ticks * self.tick - int(self._env.now), self._instant.data)
                 else:
                     yield Event(self._env)
                 self._waiting = False

@@ -95,5 +95,7 @@ class Network:
         if not levels:
             return 0
         power = levels**self.delay_levels_power if self.delay_levels_power is not None else 1
+        if self.transfer == "ccr":
+            return -(-self._ratio.numerator * runtime * power // (self._ratio.denominator * tick)) * tick
         ticks = self.volume(runtime, bytes_sent, tick) * power
         return -(-ticks.numerator // ticks.denominator) * tick

@@ -59,24 +59,24 @@ class ChildState(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
-    """Work over cores, compared by cross multiplication."""
-
-    work: int
-    cores: int
-
-    def __lt__(self, other: _Load) -> bool:
-        return self.work * other.cores < other.work * self.cores
+_Load = tuple[int, int]
+"""Work and cores: a fraction, compared by cross multiplication."""
 
 
-def _first_least(values: Sequence[Any]) -> int:
-    """Index of the least value, the first of equal ones."""
+def _least(loads: Sequence[_Load]) -> int:
+    """Index of the least fraction, the first of equal ones."""
     best = 0
-    for index in range(1, len(values)):
-        if values[index] < values[best]:
-            best = index
+    work, cores = loads[0]
+    for index in range(1, len(loads)):
+        other_work, other_cores = loads[index]
+        if other_work * cores < work * other_cores:
+            best, work, cores = index, other_work, other_cores
     return best
+
+
+def _first_least(values: Sequence[int]) -> int:
+    """Index of the least number, the first of equal ones."""
+    return min(range(len(values)), key=values.__getitem__)
 
 
 def _eligible(child: ChildState, kind: str, cores: int) -> list[ClusterState]:
@@ -104,23 +104,27 @@ class ExpectedQueue:
     source: ClassVar[str] = _SOURCE
 
     def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
-        return _first_least([self._value(piece, child) for child in children])
+        return _least([self._value(piece, child) for child in children])
 
     def _value(self, piece: Piece, child: ChildState) -> _Load:
+        leaves = child.leaves()
+        if len(leaves) == 1:  # able to hold the piece, or it would not be asked
+            return self._load(leaves[0], piece)
         if self.advertise == "any":
-            return min(self._load(cluster, piece) for cluster in child.leaves())
-        worst = [
-            min(self._load(cluster, piece) for cluster in _eligible(child, kind, cores))
-            for kind, cores in piece.widest.items()
-        ]
-        return worst[0] if len(worst) == 1 else max(worst)
+            return self._best(leaves, piece)
+        loads = [self._best(_eligible(child, kind, cores), piece) for kind, cores in piece.widest.items()]
+        return loads[_least([(-work, cores) for work, cores in loads])]
+
+    def _best(self, clusters: Sequence[ClusterState], piece: Piece) -> _Load:
+        loads = [self._load(cluster, piece) for cluster in clusters]
+        return loads[_least(loads)]
 
     def _load(self, cluster: ClusterState, piece: Piece) -> _Load:
         if self.work == "unfinished":
             work = cluster.unfinished
         else:
             work = cluster.queued if self.work == "queued" else cluster.remaining()
-        return _Load(work + (piece.work if self.include_candidate else 0), cluster.cores)
+        return work + (piece.work if self.include_candidate else 0), cluster.cores
 
 
 @dataclass
@@ -190,8 +194,8 @@ class LeastUtilised:
         for child in children:
             leaves = child.leaves()
             cores = sum(cluster.cores for cluster in leaves)
-            loads.append(_Load(cores - sum(cluster.free for cluster in leaves), cores))
-        return _first_least(loads)
+            loads.append((cores - sum(cluster.free for cluster in leaves), cores))
+        return _least(loads)
 
 
 @dataclass

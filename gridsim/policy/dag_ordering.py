@@ -24,7 +24,6 @@ class FifoTask:
     """Tasks in the order in which they became ready; ties by job order."""
 
     changes: ClassVar[Changes] = "static"
-    uses_ready: ClassVar[bool] = True
     source: ClassVar[str] = _SOURCE
 
     def rank(self, queue: Queue, now: float) -> FloatArray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.shares import ShareTree
-from gridsim.model.time import FloatArray, IntArray
+from gridsim.model.time import FloatArray
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 
@@ -46,6 +46,7 @@ class FairShare:
     reeval: Literal["start", "pass"] = "start"
     usage: Literal["running", "decayed"] = "running"
     half_life: float = 604_800.0
+    group: ClassVar[str] = "share"
     source: ClassVar[str] = "Burkimsher, Bate, Indrusiak; Slurm Fair Tree"
     _nodes: list[list[int]] = field(init=False, repr=False, compare=False, default_factory=list)
 
@@ -66,6 +67,8 @@ class FairShare:
         if paths is None or "share" not in cluster.requests.labels:
             raise InputError("fair share needs jobs with a share; the workload names none", field="share")
         tree = cluster.shares or ShareTree.equal(tuple(paths))
+        grid = self.scope == "grid" and cluster.ledger is not None
+        self._ledger_cores = cluster.ledger.cores if grid and cluster.ledger is not None else cluster.cores
         self._prepare(tree, tuple(paths))
         half_life = self.half_life if self.usage == "decayed" else None
         if self.scope == "grid" and cluster.ledger is not None:
@@ -78,41 +81,52 @@ class FairShare:
         return self._ledger
 
     def _prepare(self, tree: ShareTree, paths: tuple[str, ...]) -> None:
-        """For each leaf, the nodes of its path; for each node, its leaves and its constant factor."""
+        """For each leaf, the nodes of its path; for each node, the leaves at or below it and its part of the whole."""
         names = list(dict.fromkeys(node for path in paths for node in tree.path(path)))
         self._nodes = [[names.index(node) for node in tree.path(path)] for path in paths]
         self._below = np.array([[node in tree.path(path) for path in paths] for node in names])
         self._fraction = [tree.fraction(node) for node in names]
-        self._part = [tree.entitlement(node) for node in names]
+        part = [tree.entitlement(node) for node in names]
+        counted = [nodes[-1:] if self.combine == "leaf" else nodes for nodes in self._nodes]
+        # Cores in use over those of the scope over the part, multiplied along the path, on one denominator for all leaves.
+        weights = [1 / math.prod((part[node] * self._ledger_cores for node in nodes), start=Fraction(1)) for nodes in counted]
+        common = math.lcm(*(weight.denominator for weight in weights))
+        self._weights = [int(weight * common) for weight in weights]
+        self._counted = counted
+        self._parts = part
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        order = self._order(round(now * 1e6))
-        return order[queue.label("share")]
+        return self.places(round(now * 1e6))[queue.label(self.group)]
 
-    def _order(self, now: int) -> FloatArray:
-        """Place of each leaf, equal ones equal."""
-        use = self._use(now)
-        keys: list[Any] = [self._key(nodes, use) for nodes in self._nodes]
+    def places(self, now: int) -> FloatArray:
+        """Place of each leaf in the order of this instant (whole microseconds), equal ones equal."""
+        keys = self._keys(now)
         place = {key: float(index) for index, key in enumerate(sorted(set(keys)))}
         return np.array([place[key] for key in keys])
 
-    def _use(self, now: int) -> list[Fraction] | list[float]:
-        """Use of each node: cores in use at or below it over those of the scope, or its part of all decayed use."""
+    def _keys(self, now: int) -> list[Any]:
+        """What the leaves are ordered by; exact unless usage decays."""
         if self.usage == "decayed":
             self._ledger.decay(now)
-            total = float(self._ledger.used.sum())
-            used = (self._below @ self._ledger.used).tolist()
-            return [value / total if total else 0.0 for value in used]
-        running = (self._below @ self._ledger.running).tolist()
-        return [Fraction(value, self._ledger.cores) for value in running]
+            total = float(self._ledger.used.sum()) or 1.0
+            use: list[Any] = (self._below @ self._ledger.used / total).tolist()
+            if self.combine != "fair-tree":
+                return [math.prod(use[node] / float(self._parts[node]) for node in nodes) for nodes in self._counted]
+        else:
+            use = (self._below @ self._ledger.running).tolist()
+            if self.combine != "fair-tree":
+                return [
+                    math.prod(use[node] for node in nodes) * weight
+                    for nodes, weight in zip(self._counted, self._weights, strict=True)
+                ]
+        return [self._by_level(nodes, use) for nodes in self._nodes]
 
-    def _key(self, nodes: list[int], use: list[Any]) -> Any:
-        if self.combine == "leaf":
-            return use[nodes[-1]] / self._part[nodes[-1]]
-        if self.combine == "product":
-            return math.prod(use[node] / self._part[node] for node in nodes)
-        above = [1, *(use[node] for node in nodes[:-1])]
+    def _by_level(self, nodes: list[int], use: list[Any]) -> tuple[Any, ...]:
+        """Use of each node within its parent over its shares among siblings, from the top down; 0 / 0 is 0."""
+        first = sum(use[node] for node in {path[0] for path in self._nodes})
+        above = [first, *(use[node] for node in nodes[:-1])]
+        exact = self.usage == "running"
         return tuple(
-            (use[node] / parent if parent else 0) / self._fraction[node]
+            ((Fraction(use[node], parent) if exact else use[node] / parent) if parent else 0) / self._fraction[node]
             for node, parent in zip(nodes, above, strict=True)
         )

@@ -28,8 +28,10 @@ __all__ = [
     "TOTAL",
     "available_now",
     "backfill",
+    "begin_at",
     "begin_running",
     "end_running",
+    "first_of_groups",
     "sort_linear",
     "strict_linear",
     "take_in",
@@ -273,6 +275,33 @@ def strict_linear(now, ended, tail, table, running, moves, meta, lines):  # type
         available -= need
         begin_running(running, meta, row, now + table[ESTIMATE, row], need)
     return count
+
+
+@njit(cache=True)
+def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
+    """Start the request at *index* of the queue if its cores are free; whether it did."""
+    waiting = table[QUEUE]
+    i = meta[HEAD] + index
+    row = waiting[i]
+    need = table[CORES, row]
+    if need > available_now(now, running, meta, table[CORES]):
+        return False
+    for k in range(i, meta[HEAD], -1):
+        waiting[k] = waiting[k - 1]
+    meta[HEAD] += 1
+    begin_running(running, meta, row, now + table[ESTIMATE, row], need)
+    return True
+
+
+@njit(cache=True)
+def first_of_groups(table, meta, group, place):  # type: ignore[no-untyped-def]
+    """Index in the queue of the request whose group has the least place; ties as the queue is sorted."""
+    waiting = table[QUEUE]
+    best = meta[HEAD]
+    for i in range(meta[HEAD] + 1, meta[TAIL]):
+        if place[group[waiting[i]]] < place[group[waiting[best]]]:
+            best = i
+    return best - meta[HEAD]
 
 
 @njit(cache=True)

@@ -54,12 +54,16 @@ class State:
         self._share = requests.labels["share"].data if ledger is not None else None
         self.tail = self.ended_count = 0
         self.blocked = False
+        self.by_ready = False  # the queue is in the order in which requests became ready
+        self._place = self.table[PLACE].data
 
     def joined(self, request: int, now: int) -> None:
         """A request waits from *now* on; the next pass finds its place in the queue."""
         self._waiting[self.tail] = request
         self._ready[request] = now
         self.tail += 1
+        if self.by_ready:
+            self._place[request] = now
 
     def ended(self, request: int, now: int) -> None:
         """A running request gave its cores back."""
@@ -114,6 +118,15 @@ class State:
             for request in started:
                 self.ledger.change(self._share[request], int(self.requests.cores[request]), now)
         return started
+
+    def begin_at(self, index: int, now: int) -> int | None:
+        """Start the request at an index of the queue; None where its cores are not free."""
+        request = int(self.table[QUEUE, self.meta[HEAD] + index])
+        if not kernels.begin_at(now, index, self.table, self.running, self.meta):
+            return None
+        if self.ledger is not None and self._share is not None:
+            self.ledger.change(self._share[request], int(self.requests.cores[request]), now)
+        return request
 
     @property
     def empty(self) -> bool:

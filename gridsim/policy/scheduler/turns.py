@@ -9,6 +9,7 @@ import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import IntArray
+from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.protocols import changes_of, ranks_of
 from gridsim.policy.queue import ClusterView
@@ -31,15 +32,17 @@ def turn_of(ordering: Any, state: State, cluster: ClusterView) -> Turn:
         return _linear(ordering, state, cluster)
     if hasattr(ordering, "pick") and state.blocking:
         return _picked(ordering, state)
+    if hasattr(ordering, "group") and state.blocking:
+        return _grouped(ordering, state)
     return _each_start(ordering, state) if changes == "start" else _each_pass(ordering, state)
 
 
 def _static(ordering: Any, state: State) -> Turn:
     rows = np.arange(len(state.requests))
     first_come = type(ordering) is Fifo
-    if getattr(ordering, "uses_ready", False):
-        return _static_when_ready(ordering, state)
-    if first_come:
+    if isinstance(ordering, FifoTask):
+        state.by_ready = True
+    elif first_come:
         state.table[kernels.PLACE] = state.requests.job
     else:
         state.set_places(rows, ranks_of(ordering, state.queue(rows), 0.0))
@@ -48,16 +51,6 @@ def _static(ordering: Any, state: State) -> Turn:
 
     def turn(now: int) -> Sequence[int]:
         return () if waits and state.blocked else state.run_pass(now)
-
-    return turn
-
-
-def _static_when_ready(ordering: Any, state: State) -> Turn:
-    def turn(now: int) -> Sequence[int]:
-        rows = state.arrivals()
-        if len(rows):
-            state.set_places(rows, ranks_of(ordering, state.queue(rows), now / 1e6))
-        return state.run_pass(now)
 
     return turn
 
@@ -117,22 +110,44 @@ def _each_start(ordering: Any, state: State) -> Turn:
 
 
 def _picked(ordering: Any, state: State) -> Turn:
-    """The ordering names the next request until one does not fit or no core is free; nobody passes."""
+    """The ordering names the next request until one does not fit or no core is free; nobody passes.
+
+    The queue stays in job order.
+    """
 
     def turn(now: int) -> Sequence[int]:
         started: list[int] = []
         ordering.reset()
         state.take_in()
         while not state.empty and state.available(now):
-            rows = state.rows_in_job_order()
+            rows = state.rows()
             index = ordering.pick(state.queue(rows), now / 1e6)
             if not 0 <= index < len(rows):
                 raise PolicyError(f"{ordering!r} picked number {index} of {len(rows)} requests")
-            rows[: index + 1] = np.roll(rows[: index + 1], 1)
-            more = state.run_pass(now, 1)
-            if not more:
+            request = state.begin_at(index, now)
+            if request is None:
                 break
-            started.extend(more)
+            started.append(request)
+        return started
+
+    return turn
+
+
+def _grouped(ordering: Any, state: State) -> Turn:
+    """Every start changes the order of groups, such as shares; inside a group the queue's job order holds."""
+    group = state.requests.labels[ordering.group]
+
+    def turn(now: int) -> Sequence[int]:
+        started: list[int] = []
+        state.take_in()
+        place = None
+        while not state.empty and state.available(now):
+            if place is None or ordering.changes == "start":
+                place = ordering.places(now)
+            request = state.begin_at(kernels.first_of_groups(state.table, state.meta, group, place), now)
+            if request is None:
+                break
+            started.append(request)
         return started
 
     return turn
