@@ -70,8 +70,8 @@ class Cluster:
     free : int
         Cores that no request holds.
     unfinished, queued : int
-        Work placed here and not ended, or not started: cores times estimates, core-microseconds. Kept where a balancer or
-        a life needs it (`placed` is called).
+        Work placed here and not ended, or not started: cores times estimates, core-microseconds. Kept where pieces are
+        placed, on trees of several clusters and for DAG jobs.
     lives : Lives or None
         Of the run's DAG jobs.
     noted : list of Cluster or None
@@ -131,7 +131,7 @@ class Cluster:
 
     def able(self, piece: Piece) -> bool:
         """Whether every task of a piece can run here."""
-        for kind, cores in piece.widest.items():
+        for kind, cores in piece.widest.items():  # noqa: SIM110 (asked for every task and cluster)
             if kind != self.kind or cores > self.cores:
                 return False
         return True
@@ -162,7 +162,7 @@ class Cluster:
         return left
 
     def earliest_start(self, cores: int) -> int:
-        """When a request of so many cores could start behind all that waits here now, in job order; whole microseconds."""
+        """When a request of so many cores could start behind all that waits here, in job order; whole microseconds."""
         now: int = self._env.now  # type: ignore[assignment]
         ends = [
             (max(now, self._start[request] + self._estimate[request]), self._need[request])

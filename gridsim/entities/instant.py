@@ -15,9 +15,9 @@ Mode = Literal["batched", "per-event"]
 class Instant(NamedTuple):
     """Priorities of one instant: lower comes first; ties in the order in which events were scheduled.
 
-    ``batched``: all ends, all overruns and data, all arrivals, then one pass a cluster in tree order (spec of the deadline
-    papers, 2.4; of the grid paper, 2). ``per-event``: each arrival, then each end in the order of starting, a pass
-    after every single one. What is known of overruns comes before them all: a core whose job's estimated end is now
+    ``batched``: all ends, all overruns and data, all arrivals, then one pass a cluster in tree order (spec of the
+    deadline papers, 2.4; of the grid paper, 2). ``per-event``: each arrival, then each end in the order of starting, a
+    pass after every single one. What is known of overruns comes before them all: a core whose job's estimated end is now
     counts as free, unless that job is seen to go on.
     """
 

@@ -197,7 +197,7 @@ class SharedLinks(_Shipments):
         self._flow()
 
     def _fair(self) -> dict[tuple[int, int, int], Fraction]:
-        """Max-min fair rates: the link with least capacity a transfer fixes the rate of its transfers, again and again."""
+        """Max-min fair rates: the link with least capacity a transfer fixes its transfers' rate, again and again."""
         rates: dict[tuple[int, int, int], Fraction] = {}
         links: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
         for key, path in self._paths.items():
@@ -205,12 +205,8 @@ class SharedLinks(_Shipments):
                 links.setdefault(link, []).append(key)
         room = dict.fromkeys(links, self._capacity)
         while len(rates) < len(self._paths):
-            open_links = {
-                link: [key for key in keys if key not in rates] for link, keys in links.items()
-            }
-            share, tightest = min(
-                (room[link] / len(keys), link) for link, keys in open_links.items() if keys
-            )
+            open_links = {link: [key for key in keys if key not in rates] for link, keys in links.items()}
+            share, tightest = min((room[link] / len(keys), link) for link, keys in open_links.items() if keys)
             if share >= self._cap:
                 rates.update({key: self._cap for key in self._paths if key not in rates})
                 break

@@ -81,7 +81,8 @@ class Root:
 
     Notes
     -----
-    The process waits for the event that brings the next jobs, and is resumed by it after whoever put them into the inbox.
+    The process waits for the event that brings the next jobs, and is resumed by it after whoever put them into the
+    inbox.
     """
 
     def __init__(self, env: Environment, clusters: Sequence[Cluster], admit: Callable[[int], None]) -> None:

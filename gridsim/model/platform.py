@@ -97,9 +97,7 @@ class Platform:
             for other, way in above.items()
         }
 
-    def _paths(
-        self, node: RouterSpec | ClusterSpec, path: tuple[str, ...]
-    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+    def _paths(self, node: RouterSpec | ClusterSpec, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Routers above each cluster, from the root down."""
         if isinstance(node, ClusterSpec):
             yield node.name, path

@@ -94,8 +94,8 @@ class ExpectedQueue:
     include_candidate : bool
         Whether the piece's own work is added to each candidate.
     advertise : {"eligible", "any"}
-        What a router says of the clusters below it: the best that could take the widest task of each kind, the worst kind
-        counting; or the best of all.
+        What a router says of the clusters below it: the best that could take the widest task of each kind, the worst
+        kind counting; or the best of all.
     """
 
     work: Literal["unfinished", "queued", "remaining"] = "unfinished"

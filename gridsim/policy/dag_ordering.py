@@ -6,7 +6,7 @@ A single rigid job is a DAG of one task: its rank and critical path are its esti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from gridsim.policy.queue import Queue
 __all__ = ["FifoTask", "LongestRemaining", "ProjectedSlr", "ProjectedSlrStarvationFree", "ShortestRemaining"]
 
 _SOURCE = "Burkimsher, Bate, Indrusiak"
+
+
+def _remaining(queue: Queue, rank_of: str) -> FloatArray:
+    return queue.rank if rank_of == "inclusive" else queue.rank - queue.estimate
 
 
 @dataclass
@@ -32,26 +36,40 @@ class FifoTask:
 
 @dataclass
 class LongestRemaining:
-    """Longest remaining time first (LRTF): largest upward rank; starves short jobs under overload."""
+    """Longest remaining time first (LRTF): largest upward rank; starves short jobs under overload.
 
+    Parameters
+    ----------
+    rank_of : {"inclusive", "exclusive"}
+        Whether the rank counts the task itself.
+    """
+
+    rank_of: Literal["inclusive", "exclusive"] = "inclusive"
     aliases: ClassVar[tuple[str, ...]] = ("lrtf",)
     changes: ClassVar[Changes] = "static"
     source: ClassVar[str] = _SOURCE
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        return -queue.rank
+        return -_remaining(queue, self.rank_of)
 
 
 @dataclass
 class ShortestRemaining:
-    """Shortest remaining time first (SRTF): smallest upward rank; starves long jobs under overload."""
+    """Shortest remaining time first (SRTF): smallest upward rank; starves long jobs under overload.
 
+    Parameters
+    ----------
+    rank_of : {"inclusive", "exclusive"}
+        Whether the rank counts the task itself.
+    """
+
+    rank_of: Literal["inclusive", "exclusive"] = "inclusive"
     aliases: ClassVar[tuple[str, ...]] = ("srtf",)
     changes: ClassVar[Changes] = "static"
     source: ClassVar[str] = _SOURCE
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        return queue.rank
+        return _remaining(queue, self.rank_of)
 
 
 @dataclass
@@ -103,4 +121,6 @@ class ProjectedSlrStarvationFree:
         waited = now - queue.submit
         path = queue.critical_path
         turns = np.floor(waited / path.max())
-        return -((waited + queue.rank + self.lateness) / path + turns**2)
+        projected: FloatArray = (waited + queue.rank + self.lateness) / path
+        projected += turns**2
+        return -projected

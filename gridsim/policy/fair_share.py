@@ -37,8 +37,8 @@ class FairShare:
 
     Notes
     -----
-    Grid spec, section 10. All ratios are exact except decayed ones. Not free of starvation: a wide task on a small share
-    can wait for ever.
+    Grid spec, section 10. All ratios are exact except decayed ones. Not free of starvation: a wide task on a small
+    share can wait for ever.
     """
 
     scope: Literal["cluster", "grid"] = "cluster"
@@ -89,7 +89,9 @@ class FairShare:
         part = [tree.entitlement(node) for node in names]
         counted = [nodes[-1:] if self.combine == "leaf" else nodes for nodes in self._nodes]
         # Cores in use over those of the scope over the part, multiplied along the path, on one denominator for all leaves.
-        weights = [1 / math.prod((part[node] * self._ledger_cores for node in nodes), start=Fraction(1)) for nodes in counted]
+        weights = [
+            1 / math.prod((part[node] * self._ledger_cores for node in nodes), start=Fraction(1)) for nodes in counted
+        ]
         common = math.lcm(*(weight.denominator for weight in weights))
         self._weights = [int(weight * common) for weight in weights]
         self._counted = counted

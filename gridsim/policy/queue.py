@@ -38,8 +38,8 @@ class Requests:
     ready : (n,) int64
         Instant from which the request may run, whole microseconds; `NEVER` until it is known.
     rank, critical_path : (n,) int64
-        Upward rank of the task, itself included, and critical path of its job, whole microseconds (grid spec, section 6);
-        the estimate for single rigid tasks.
+        Upward rank of the task, itself included, and critical path of its job, whole microseconds (grid spec, section
+        6); the estimate for single rigid tasks.
     labels : mapping of str to (n,) int64
         User, group, queue …, as far as the source tells.
     names : mapping of str to tuple of str

@@ -22,8 +22,8 @@ def upward_ranks(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
 
     Notes
     -----
-    Execution times are the estimates: all that a policy may know. Delays that depend on where tasks of the same kind are
-    put are avoidable and not counted.
+    Execution times are the estimates: all that a policy may know. Delays that depend on where tasks of the same kind
+    are put are avoidable and not counted.
     """
     order = tasks.topological()
     assert order is not None

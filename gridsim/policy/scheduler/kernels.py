@@ -2,9 +2,9 @@
 
 Layouts (few arrays, since each costs a call as much as a short pass does):
 
-- ``table`` (7, n): cores, estimate, place in the order of the run, lane, the queue, row of the job, ready time. The queue
-  holds request rows in ``[meta[HEAD], meta[TAIL])``, in queue order: by place, then job, ready time and row; arrivals are
-  appended behind and sorted in by `take_in`.
+- ``table`` (7, n): cores, estimate, place in the order of the run, lane, the queue, row of the job, ready time. The
+  queue holds request rows in ``[meta[HEAD], meta[TAIL])``, in queue order: by place, then job, ready time and row;
+  arrivals are appended behind and sorted in by `take_in`.
 - ``running`` (2, busy): expected ends (ascending) and request rows, in ``[0, meta[RUNNING])``.
 - ``moves`` (2, busy): rows that a pass started, rows that ended since the last one.
 - ``blocks`` (2, room): scratch for a profile. ``lanes`` (2, k): capacity of each lane, scratch.
@@ -14,7 +14,6 @@ Layouts (few arrays, since each costs a call as much as a short pass does):
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
 from gridsim.profile.kernels import change, earliest, fits
@@ -28,12 +27,11 @@ __all__ = [
     "TOTAL",
     "available_now",
     "backfill",
+    "before",
     "begin_at",
     "begin_running",
     "end_running",
     "first_of_groups",
-    "sort_linear",
-    "strict_linear",
     "take_in",
 ]
 
@@ -195,89 +193,6 @@ def backfill(now, limit, blocking, ended, tail, table, running, moves, blocks, l
 
 
 @njit(cache=True)
-def product(one, other):  # type: ignore[no-untyped-def]
-    """Product of two whole numbers from 0 as (upper, lower) 64 bits."""
-    mask = np.uint64(0xFFFFFFFF)
-    shift = np.uint64(32)
-    a, b = np.uint64(one), np.uint64(other)
-    a_low, a_high, b_low, b_high = a & mask, a >> shift, b & mask, b >> shift
-    low = a_low * b_low
-    middle = a_high * b_low + (low >> shift)
-    carry = a_low * b_high + (middle & mask)
-    return a_high * b_high + (middle >> shift) + (carry >> shift), (carry << shift) | (low & mask)
-
-
-@njit(cache=True)
-def larger(one, below_one, other, below_other):  # type: ignore[no-untyped-def]
-    """Whether ``one / below_one > other / below_other``, exactly; all whole numbers, the lower ones above 0.
-
-    Floats decide unless they agree within a relative 2^-50, where products of 128 bits do.
-    """
-    left, right = one / below_one, other / below_other
-    if abs(left - right) > max(left, right) * 2.0**-50:
-        return left > right
-    left_high, left_low = product(one, below_other)
-    right_high, right_low = product(other, below_one)
-    return left_high > right_high or (left_high == right_high and left_low > right_low)
-
-
-@njit(cache=True)
-def sort_linear(now, table, lines, head, tail):  # type: ignore[no-untyped-def]
-    """Put the whole queue into the order of its lines at *now*, largest ``(now + lines[0]) / lines[1]`` first."""
-    waiting = table[QUEUE]
-    stride = 1
-    while stride * 3 + 1 < tail - head:
-        stride = stride * 3 + 1
-    while stride > 0:
-        for k in range(head + stride, tail):
-            row = waiting[k]
-            i = k
-            while i - stride >= head and precedes(now, table, lines, row, waiting[i - stride]):
-                waiting[i] = waiting[i - stride]
-                i -= stride
-            waiting[i] = row
-        stride //= 3
-
-
-@njit(cache=True)
-def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
-    """Whether a request has the larger line at *now*; ties by job order, ready time, task index."""
-    if larger(now + lines[0, one], lines[1, one], now + lines[0, other], lines[1, other]):
-        return True
-    if larger(now + lines[0, other], lines[1, other], now + lines[0, one], lines[1, one]):
-        return False
-    return before(table, one, other)
-
-
-@njit(cache=True)
-def strict_linear(now, ended, tail, table, running, moves, meta, lines):  # type: ignore[no-untyped-def]
-    """A pass in which nobody passes: start the request of the largest line while it fits; returns how many started.
-
-    The queue is not kept in order: what is taken out is replaced by the last.
-    """
-    take_in_unsorted(table, running, moves, meta, ended, tail)
-    waiting = table[QUEUE]
-    available = available_now(now, running, meta, table[CORES])
-    count = 0
-    while available > 0 and meta[HEAD] < meta[TAIL]:
-        best = meta[HEAD]
-        for k in range(meta[HEAD] + 1, meta[TAIL]):
-            if precedes(now, table, lines, waiting[k], waiting[best]):
-                best = k
-        row = waiting[best]
-        need = table[CORES, row]
-        if need > available:
-            break
-        waiting[best] = waiting[meta[HEAD]]
-        meta[HEAD] += 1
-        moves[0, count] = row
-        count += 1
-        available -= need
-        begin_running(running, meta, row, now + table[ESTIMATE, row], need)
-    return count
-
-
-@njit(cache=True)
 def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
     """Start the request at *index* of the queue if its cores are free; whether it did."""
     waiting = table[QUEUE]
@@ -302,11 +217,3 @@ def first_of_groups(table, meta, group, place):  # type: ignore[no-untyped-def]
         if place[group[waiting[i]]] < place[group[waiting[best]]]:
             best = i
     return best - meta[HEAD]
-
-
-@njit(cache=True)
-def take_in_unsorted(table, running, moves, meta, ended, tail):  # type: ignore[no-untyped-def]
-    """`take_in` for orders that are found at each pass."""
-    for k in range(ended):
-        end_running(running, meta, moves[1, k], table[CORES, moves[1, k]])
-    meta[TAIL] = tail

@@ -10,7 +10,7 @@ import numpy as np
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
-from gridsim.policy.scheduler import kernels
+from gridsim.policy.scheduler import kernels, lines
 from gridsim.policy.scheduler.kernels import CORES, HEAD, HELD, PLACE, QUEUE, READY, RUNNING, TAIL, TOTAL
 
 __all__ = ["EVERYONE", "State"]
@@ -100,10 +100,10 @@ class State:
         count = kernels.backfill(now, limit, self.blocking, self.ended_count, self.tail, *self._arrays)
         return self.passed(count, now)
 
-    def strict_linear(self, now: int, lines: IntArray) -> Sequence[int]:
-        """Rows that start when the largest line comes first and nobody passes."""
-        count = kernels.strict_linear(
-            now, self.ended_count, self.tail, self.table, self.running, self.moves, self.meta, lines
+    def strict_linear(self, now: int, arrays: Sequence[IntArray]) -> Sequence[int]:
+        """Rows that start when the largest line comes first and nobody passes; *arrays* as `lines.strict_linear` has."""
+        count = lines.strict_linear(
+            now, self.ended_count, self.tail, self.table, self.running, self.moves, self.meta, *arrays
         )
         return self.passed(count, now)
 

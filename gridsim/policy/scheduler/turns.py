@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from gridsim.errors import PolicyError
-from gridsim.model.time import IntArray
+from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.protocols import changes_of, ranks_of
 from gridsim.policy.queue import ClusterView
-from gridsim.policy.scheduler import kernels
+from gridsim.policy.scheduler import kernels, lines
 from gridsim.policy.scheduler.kernels import HEAD, TAIL
 from gridsim.policy.scheduler.state import State
 
@@ -46,7 +46,7 @@ def _static(ordering: Any, state: State) -> Turn:
         state.table[kernels.PLACE] = state.requests.job
     else:
         state.set_places(rows, ranks_of(ordering, state.queue(rows), 0.0))
-    # In first-come order nobody passes a head that is blocked until something ends: jobs come in that order, tasks do not.
+    # In first-come order nobody passes a head that is blocked until something ends. Tasks do not come in that order.
     waits = first_come and state.blocking and state.requests.tasks is None
 
     def turn(now: int) -> Sequence[int]:
@@ -57,17 +57,23 @@ def _static(ordering: Any, state: State) -> Turn:
 
 def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
     everyone = state.queue(np.arange(len(state.requests)))
-    lines: IntArray = np.stack(ordering.lines(everyone, cluster.tick)).astype(np.int64)
-    if lines.shape[1] and lines[1].min() < 1:
-        raise PolicyError(f"{ordering!r} has a line of slope 1 / {lines[1].min()}; expected whole numbers from 1")
+    keys: IntArray = np.stack(ordering.lines(everyone, cluster.tick)).astype(np.int64)
+    if keys.shape[1] and keys[1].min() < 1:
+        raise PolicyError(f"{ordering!r} has a line of slope 1 / {keys[1].min()}; expected whole numbers from 1")
     if state.blocking:
-        return lambda now: state.strict_linear(now, lines)
+        n = len(state.requests)
+        blocks = n // lines.BLOCK + 1
+        slots = np.full(n, -1, dtype=np.int64)
+        where, spare = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        firsts, expiry = np.full(blocks, -1, dtype=np.int64), np.full(blocks, NEVER, dtype=np.int64)
+        arrays = (keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64))
+        return lambda now: state.strict_linear(now, arrays)
 
     def turn(now: int) -> Sequence[int]:
         state.take_in()
         if state.empty:
             return ()
-        kernels.sort_linear(now, state.table, lines, state.meta[HEAD], state.meta[TAIL])
+        lines.sort_linear(now, state.table, keys, state.meta[HEAD], state.meta[TAIL])
         return state.run_pass(now)
 
     return turn
