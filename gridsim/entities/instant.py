@@ -17,8 +17,8 @@ class Instant(NamedTuple):
 
     ``batched``: all ends, all overruns and data, all arrivals, then one pass a cluster in tree order (spec of the
     deadline papers, 2.4; of the grid paper, 2). ``per-event``: each arrival, then each end in the order of starting, a
-    pass after every single one. What is known of overruns comes before them all: a core whose job's estimated end is now
-    counts as free, unless that job is seen to go on.
+    pass after every single one. What is known of overruns comes before them all: a core whose job's estimated end is
+    now counts as free, unless that job is seen to go on.
     """
 
     batched: bool

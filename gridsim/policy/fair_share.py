@@ -11,7 +11,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.shares import ShareTree
-from gridsim.model.time import FloatArray
+from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 
@@ -88,22 +88,28 @@ class FairShare:
         self._fraction = [tree.fraction(node) for node in names]
         part = [tree.entitlement(node) for node in names]
         counted = [nodes[-1:] if self.combine == "leaf" else nodes for nodes in self._nodes]
-        # Cores in use over those of the scope over the part, multiplied along the path, on one denominator for all leaves.
+        # Cores in use over those of the scope over the part, multiplied along the path, on one denominator.
         weights = [
             1 / math.prod((part[node] * self._ledger_cores for node in nodes), start=Fraction(1)) for nodes in counted
         ]
         common = math.lcm(*(weight.denominator for weight in weights))
         self._weights = [int(weight * common) for weight in weights]
+        # Where only leaves count, their keys are products that a column holds exactly.
+        single = self.usage == "running" and self.combine != "fair-tree" and all(len(nodes) == 1 for nodes in counted)
+        exact = max(self._weights) * self._ledger_cores < 1 << 62
+        self._column: IntArray | None = np.array(self._weights, dtype=np.int64) if single and exact else None
         self._counted = counted
         self._parts = part
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        return self.places(round(now * 1e6))[queue.label(self.group)]
+        return self.places(round(now * 1e6))[queue.label(self.group)].astype(np.float64)
 
-    def places(self, now: int) -> FloatArray:
+    def places(self, now: int) -> IntArray:
         """Place of each leaf in the order of this instant (whole microseconds), equal ones equal."""
+        if self._column is not None:
+            return self._ledger.running * self._column
         keys = self._keys(now)
-        place = {key: float(index) for index, key in enumerate(sorted(set(keys)))}
+        place = {key: index for index, key in enumerate(sorted(set(keys)))}
         return np.array([place[key] for key in keys])
 
     def _keys(self, now: int) -> list[Any]:

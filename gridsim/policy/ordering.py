@@ -180,6 +180,7 @@ class Random:
     source: ClassVar[str] = "Burkimsher, Bate, Indrusiak: Random"
     _rng: Generator = field(init=False, repr=False, compare=False)
     _held: int = field(init=False, repr=False, compare=False, default=-1)
+    _index: int = field(init=False, repr=False, compare=False, default=0)
 
     def setup(self, rng: Generator) -> None:
         """Begin a run: draws come from *rng*, by ``rng.integers(n)`` alone."""
@@ -193,11 +194,14 @@ class Random:
     def pick(self, queue: Queue, now: float) -> int:
         """Index of the next request."""
         if self._held >= 0:
+            if self._index < len(queue) and queue.rows[self._index] == self._held:
+                return self._index
             found = np.flatnonzero(queue.rows == self._held)
             if len(found):
-                return int(found[0])
+                self._index = int(found[0])
+                return self._index
         index = int(self._rng.integers(len(queue)))
-        self._held = int(queue.rows[index])
+        self._held, self._index = int(queue.rows[index]), index
         return index
 
     def rank(self, queue: Queue, now: float) -> FloatArray:

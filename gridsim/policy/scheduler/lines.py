@@ -1,8 +1,8 @@
 """Compiled passes for orders that are lines in time: request ``r`` has the key ``(t + lines[0, r]) / lines[1, r]``.
 
-Keys are compared exactly. Nobody keeps such a queue sorted: requests lie in slots, slots in blocks, and each block knows
-its first request and until when no other of the block can pass it. A pass looks at the blocks, and into those that have
-changed or whose time is over: a pick costs about as much as there are blocks, whatever the backlog.
+Keys are compared exactly. Nobody keeps such a queue sorted: requests lie in slots, slots in blocks, and each block
+knows its first request and until when no other of the block can pass it. A pass looks at the blocks, and into those
+that have changed or whose time is over: a pick costs about as much as there are blocks.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
@@ -95,9 +95,9 @@ def strict_linear(  # type: ignore[no-untyped-def]
 ):
     """A pass in which nobody passes: start the request of the largest line while it fits; returns how many started.
 
-    ``slots`` holds request rows or `_EMPTY`, ``where[row]`` the slot of a row, ``firsts`` and ``expiry`` the first request
-    of each block and the instant from which it may not be that; ``spare`` is a stack of empty slots, ``counts`` how many
-    slots have been used and how many are spare.
+    ``slots`` holds request rows or `_EMPTY`, ``where[row]`` the slot of a row, ``firsts`` and ``expiry`` the first
+    request of each block and the instant from which it may not be that; ``spare`` is a stack of empty slots, ``counts``
+    how many slots have been used and how many are spare.
     """
     for k in range(ended):
         end_running(running, meta, moves[1, k], table[CORES, moves[1, k]])

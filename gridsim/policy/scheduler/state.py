@@ -52,6 +52,7 @@ class State:
         self._arrays = (self.table, self.running, self.moves, blocks, capacities, self.meta)
         self._waiting, self._ready, self._gone = self.table[QUEUE].data, self.table[READY].data, self.moves[1].data
         self._share = requests.labels["share"].data if ledger is not None else None
+        self._meta = self.meta.data
         self.tail = self.ended_count = 0
         self.blocked = False
         self.by_ready = False  # the queue is in the order in which requests became ready
@@ -101,7 +102,7 @@ class State:
         return self.passed(count, now)
 
     def strict_linear(self, now: int, arrays: Sequence[IntArray]) -> Sequence[int]:
-        """Rows that start when the largest line comes first and nobody passes; *arrays* as `lines.strict_linear` has."""
+        """Rows that start when the largest line comes first and nobody passes; *arrays* are those of the lines."""
         count = lines.strict_linear(
             now, self.ended_count, self.tail, self.table, self.running, self.moves, self.meta, *arrays
         )
@@ -110,7 +111,7 @@ class State:
     def passed(self, count: int, now: int) -> Sequence[int]:
         """Account for a pass that started *count* requests; which they are."""
         self.ended_count = 0
-        self.blocked = self.tail > self.meta[HEAD]
+        self.blocked = self.tail > self._meta[HEAD]
         if not count:
             return ()
         started: list[int] = self.moves[0, :count].tolist()
@@ -121,7 +122,7 @@ class State:
 
     def begin_at(self, index: int, now: int) -> int | None:
         """Start the request at an index of the queue; None where its cores are not free."""
-        request = int(self.table[QUEUE, self.meta[HEAD] + index])
+        request: int = self._waiting[self._meta[HEAD] + index]
         if not kernels.begin_at(now, index, self.table, self.running, self.meta):
             return None
         if self.ledger is not None and self._share is not None:
@@ -131,7 +132,7 @@ class State:
     @property
     def empty(self) -> bool:
         """Whether nothing waits; after `take_in`."""
-        return bool(self.meta[TAIL] == self.meta[HEAD])
+        return self._meta[TAIL] == self._meta[HEAD]
 
     def rows(self) -> IntArray:
         """Waiting requests, a view that may be written; after `take_in`."""
@@ -153,7 +154,9 @@ class State:
 
     def available(self, now: int) -> int:
         """Free cores as a pass counts them."""
-        return int(kernels.available_now(now, self.running, self.meta, self.table[CORES]))
+        if self._meta[RUNNING] and self.running[0, 0] <= now:
+            return int(kernels.available_now(now, self.running, self.meta, self.table[CORES]))
+        return self._meta[TOTAL] - self._meta[HELD]
 
     def full(self, now: int) -> bool:
         """Whether the narrowest waiting request is wider than the free cores, so that no order lets anything start."""
