@@ -128,9 +128,8 @@ class Scenario:
         """Simulate the scenario."""
         workload = self.load()
         cores, origin = machine_cores(workload, self.cores)
-        options = {option.name: getattr(self.options, option.name) for option in fields(Run)}
         platform = Platform.single(cores, origin=origin)
-        return simulate(workload, platform=platform, policy=self.policy, progress=progress, **options)
+        return simulate(workload, platform=platform, policy=self.policy, options=self.options, progress=progress)
 
 
 _TYPES: dict[str, type] = {"file": str, "model": str, "cores": int, "on": Mapping, "transforms": list}
@@ -183,11 +182,9 @@ def simulate_all(
     progress : callable, optional
         Told the label and the number of jobs released so far.
     """
-    options = options or Run()
-    named = {option.name: getattr(options, option.name) for option in fields(Run)}
     results = {}
     schedulers = {label: make_policy(policy) for label, policy in policies.items()}  # all names before the first run
     for label, scheduler in schedulers.items():
         told = None if progress is None else functools.partial(progress, label)
-        results[label] = simulate(workload, platform=platform, policy=scheduler, progress=told, **named)
+        results[label] = simulate(workload, platform=platform, policy=scheduler, options=options, progress=told)
     return results

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from simpy import Environment
 
-from gridsim import registry
 from gridsim.entities.cluster import Cluster, Outcome
 from gridsim.entities.instant import Instant, Mode, modes
 from gridsim.entities.life import Life, Lives
@@ -25,6 +24,7 @@ from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
+from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.queue import ClusterView, Ledger, Requests
 from gridsim.policy.ranks import upward_ranks
@@ -184,9 +184,9 @@ def _admission(
     options: Run,
 ) -> Callable[[int], None]:
     """What the root does with a job: down the tree, then its first tasks are offered."""
+    balancer = make_balancer(options.balancer)
     if requests.tasks is None and len(clusters) == 1:
         return clusters[0].submit
-    balancer = registry.make("balancer", options.balancer)
     if hasattr(balancer, "setup"):
         balancer.setup(stream(options.seed, "router"))
     by_name = {cluster.name: cluster for cluster in clusters}
@@ -267,8 +267,10 @@ def _check_complete(record: Record, outcome: Outcome, scheduler: Any) -> None:
     """Every request has ended or was refused: nothing may be left waiting on a machine without events."""
     left = outcome.unfinished()
     if len(left):
-        job = int(record.workload.job[left[0]])
-        raise PolicyError(f"{scheduler!r} left {len(left)} jobs waiting for ever, job {job} first")
+        tasks = record.workload.tasks
+        row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
+        job = int(record.workload.job[row])
+        raise PolicyError(f"{scheduler!r} left {len(left)} {'jobs' if tasks is None else 'tasks'} waiting for ever, job {job} first")
 
 
 def simulate(
@@ -276,10 +278,13 @@ def simulate(
     *,
     platform: Platform | None = None,
     policy: Any = "easy",
-    overrun: Overrun = "kill",
-    instant: Mode = "batched",
-    seed: int = 0,
-    tick: float = 1.0,
+    options: Run | None = None,
+    overrun: Overrun | None = None,
+    instant: Mode | None = None,
+    seed: int | None = None,
+    tick: float | None = None,
+    balancer: Any = None,
+    split: Split | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Run one policy on one workload.
@@ -293,8 +298,10 @@ def simulate(
     policy : str or object
         A preset such as ``easy``, a composition such as ``backfilling?ordering=sjf&reserve=easy``, a bare ordering,
         ``file.py:Class``, or a policy object.
-    overrun, instant, seed, tick
-        As in `Run`.
+    options : Run, optional
+        Overrun, instant, seed, tick, balancer and split together.
+    overrun, instant, seed, tick, balancer, split : optional
+        Each on its own, in place of that of the *options*.
 
     Raises
     ------
@@ -313,7 +320,9 @@ def simulate(
         if workload.cores_stated is None:
             raise InputError("the workload does not state the size of its machine; give a platform", field="cores")
         platform = Platform.single(workload.cores_stated, origin="the workload")
-    options = Run(overrun, instant, seed, tick)
+    given: dict[str, Any] = {"overrun": overrun, "instant": instant, "seed": seed, "tick": tick}
+    given |= {"balancer": balancer, "split": split}
+    options = replace(options or Run(), **{name: value for name, value in given.items() if value is not None})
     scheduler = make_policy(policy)
     record = run(workload, platform, scheduler, options, progress=progress)
     # A policy without a repr of its own shows its address, which differs between runs.

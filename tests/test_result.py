@@ -88,7 +88,8 @@ def test_a_result_is_written_as_jobs_metrics_and_run(tmp_path: Path) -> None:
     assert read(tmp_path / "out" / "metrics.json")["killed_walltime"] == 1
     run = read(tmp_path / "out" / "run.json")
     assert run["policy"] == "Backfilling(ordering=Fifo(), reserve=Easy())"
-    assert run["options"] == {"overrun": "kill", "instant": "batched", "seed": 0, "tick": 1.0}
+    told = {"overrun": "kill", "instant": "batched", "seed": 0, "tick": 1.0}
+    assert run["options"] == {**told, "balancer": "expected-queue", "split": "task"}
     assert run["platform"]["cores"] == 4
     assert {"python", "gridsim", "simpy", "numpy", "scipy", "numba"} == set(run["versions"])
 

@@ -16,7 +16,7 @@ from gridsim.policy.presets import PRESETS, Preset
 
 __all__ = ["add_arguments", "run"]
 
-KINDS = ("policies", "schedulers", "orderings", "reservations", "admissions", "models", "transforms")
+KINDS = ("policies", "schedulers", "orderings", "reservations", "balancers", "admissions", "models", "transforms")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

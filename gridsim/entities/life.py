@@ -90,7 +90,7 @@ class Life:
     def delivered(self, task: int) -> None:
         """A datum that a task needs has come."""
         touched: list[Cluster] = []
-        self._arrive(task, touched)
+        self.arrive(task, touched)
         for cluster in touched:
             cluster.close()
 
@@ -115,12 +115,12 @@ class Life:
             if lives.links.waits_for_all:
                 self._count_down(successor, touched)
             elif (target := lives.placed(successor)) is source or lives.links.free:
-                self._arrive(successor, touched)
+                self.arrive(successor, touched)
             else:
                 lives.links.send(task, edge, source, target, self, successor)
 
-    def _arrive(self, task: int, touched: list[Cluster]) -> None:
-        """A datum is here: offer the task when it was the last."""
+    def arrive(self, task: int, touched: list[Cluster]) -> None:
+        """A datum is here: offer the task when it was the last, and note its cluster in *touched*."""
         lives = self._lives
         lives.missing[task] -= 1
         if not lives.missing[task]:
@@ -139,7 +139,7 @@ class Life:
         crossing = [(before, edge) for before, edge in lives.needs(task) if lives.placed(before) is not target]
         if not crossing or lives.links.free:
             lives.missing[task] = 1
-            self._arrive(task, touched)
+            self.arrive(task, touched)
             return
         lives.missing[task] = len(crossing)
         for before, edge in crossing:

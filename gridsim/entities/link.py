@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,6 +23,10 @@ class Receiver(Protocol):
 
     def delivered(self, task: int) -> None:
         """A datum that a task needs has come."""
+        ...
+
+    def arrive(self, task: int, touched: list[Cluster]) -> None:
+        """The same, when more may come with it: who is told when all have, is added to *touched*."""
         ...
 
 
@@ -90,9 +94,14 @@ class _Shipments(Links):
     def _ship(self, key: tuple[int, int, int], path: list[tuple[str, str]], volume: Fraction) -> None:
         raise NotImplementedError
 
-    def _arrived(self, key: tuple[int, int, int]) -> None:
-        for receiver, successor in self._under_way.pop(key):
-            receiver.delivered(successor)
+    def _arrived(self, keys: Iterable[tuple[int, int, int]]) -> None:
+        """Hand over what has arrived; clusters hear of it when all is there, since they decide once per instant."""
+        touched: list[Cluster] = []
+        for key in keys:
+            for receiver, successor in self._under_way.pop(key):
+                receiver.arrive(successor, touched)
+        for cluster in touched:
+            cluster.close()
 
     def _path(self, source: Cluster, target: Cluster) -> list[tuple[str, str]]:
         """Link directions from one cluster up to the lowest common router and down to the other, source side first."""
@@ -148,7 +157,7 @@ class FifoLinks(_Shipments):
         yield At(self._env, duration, self._instant.data)
         for link, request in held:
             self._slots[link].release(request)
-        self._arrived(key)
+        self._arrived([key])
 
 
 class SharedLinks(_Shipments):
@@ -163,38 +172,43 @@ class SharedLinks(_Shipments):
         self._cap = Fraction(self.network.transfer_rate_cap)
         self._left: dict[tuple[int, int, int], Fraction] = {}
         self._paths: dict[tuple[int, int, int], list[tuple[str, str]]] = {}
-        self._rates: dict[tuple[int, int, int], Fraction] = {}
+        self._rates: dict[tuple[int, int, int], Fraction] | None = None  # None: to be found anew
+        self._done: list[tuple[int, int, int]] = []
         self._at = Fraction(0)
         self._waiting = False
         self.process = env.process(self._run())
 
     def _ship(self, key: tuple[int, int, int], path: list[tuple[str, str]], volume: Fraction) -> None:
         self._flow()
-        self._left[key], self._paths[key] = volume, path
+        self._left[key], self._paths[key], self._rates = volume, path, None
         if self._waiting:
             self._waiting = False
             self.process.interrupt()
 
-    def _flow(self, until: Fraction | None = None) -> None:
-        """Let data flow up to now, or to an instant before it (in ticks)."""
-        now = Fraction(int(self._env.now), self.tick) if until is None else until
-        for key, rate in self._rates.items():
-            self._left[key] -= rate * (now - self._at)
+    def _flow(self) -> None:
+        """Let data flow up to now: at each completion on the way the others' rates grow."""
+        now = Fraction(int(self._env.now), self.tick)
+        self._take_out()
+        while self._left and self._at < now:
+            rates, first = self._next()
+            step = min(first, now - self._at)
+            for key, rate in rates.items():
+                self._left[key] -= rate * step
+            self._at += step
+            self._take_out()
         self._at = now
 
-    def _finish(self) -> None:
-        """Follow the fluid to now: at each completion on the way the others' rates grow."""
-        now = Fraction(int(self._env.now), self.tick)
-        while self._left:
-            self._rates = self._fair()
-            first = min(self._left[key] / self._rates[key] for key in self._left)
-            if self._at + first > now:
-                break
-            self._flow(self._at + first)
-            for key in [key for key, left in self._left.items() if left <= 0]:
-                del self._left[key], self._paths[key], self._rates[key]
-                self._arrived(key)
-        self._flow()
+    def _take_out(self) -> None:
+        """Put aside the transfers that are complete."""
+        for key in [key for key, left in self._left.items() if left <= 0]:
+            del self._left[key], self._paths[key]
+            self._done.append(key)
+            self._rates = None
+
+    def _next(self) -> tuple[dict[tuple[int, int, int], Fraction], Fraction]:
+        """Rates as they are, and how many ticks it takes until the first transfer is complete."""
+        rates = self._rates = self._fair() if self._rates is None else self._rates
+        return rates, min(left / rates[key] for key, left in self._left.items())
 
     def _fair(self) -> dict[tuple[int, int, int], Fraction]:
         """Max-min fair rates: the link with least capacity a transfer fixes its transfers' rate, again and again."""
@@ -218,12 +232,13 @@ class SharedLinks(_Shipments):
 
     def _run(self) -> Generator[Event, None, None]:
         while True:
-            self._finish()
+            self._flow()
+            done, self._done = self._done, []
+            self._arrived(done)
             try:
                 self._waiting = True
                 if self._left:
-                    first = min(self._left[key] / self._rates[key] for key in self._left)
-                    due = self._at + first
+                    due = self._at + self._next()[1]
                     ticks = -(-due.numerator // due.denominator)
                     yield At(self._env, ticks * self.tick - int(self._env.now), self._instant.data)
                 else:

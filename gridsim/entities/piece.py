@@ -30,10 +30,10 @@ class Piece:
         self, requests: Sequence[int], table: Requests, delay: Callable[[Sequence[int], Cluster], int]
     ) -> None:
         self.requests, self._table, self._delay = requests, table, delay
+        kinds, cores_of = table.kinds_of, table.cores_of
         widest: dict[str, int] = {}
-        kind_of, cores_of = table.kind_of, table.cores
         for request in requests:
-            kind, cores = kind_of(request), int(cores_of[request])
+            kind, cores = kinds[request], cores_of[request]
             if cores > widest.get(kind, 0):
                 widest[kind] = cores
         self.widest = widest
@@ -47,7 +47,7 @@ class Piece:
     def work(self) -> int:
         """Cores times estimate of all tasks, core-microseconds."""
         table = self._table
-        return sum(int(table.cores[request]) * int(table.estimate[request]) for request in self.requests)
+        return sum(table.cores_of[request] * int(table.estimate[request]) for request in self.requests)
 
     def delay_to(self, cluster: Cluster) -> int:
         """Sum of the delays of data from predecessors that have a place already, whole microseconds."""
@@ -55,8 +55,8 @@ class Piece:
 
     def of_kind(self, kind: str) -> Piece:
         """The tasks of one kind."""
-        kind_of = self._table.kind_of
-        return Piece([request for request in self.requests if kind_of(request) == kind], self._table, self._delay)
+        kinds = self._table.kinds_of
+        return Piece([request for request in self.requests if kinds[request] == kind], self._table, self._delay)
 
     def alone(self, request: int) -> Piece:
         """One task."""

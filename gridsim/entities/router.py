@@ -6,10 +6,12 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any, Literal
 
+import numpy as np
 from simpy import Environment, Event, Process
 
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.piece import Piece
+from gridsim.errors import PolicyError
 
 __all__ = ["Root", "Router", "Split"]
 
@@ -34,6 +36,7 @@ class Router:
         self, env: Environment, children: Sequence[Router | Cluster], balancer: Any, *, split: Split = "task"
     ) -> None:
         self._env, self.children, self.balancer, self.split = env, children, balancer, split
+        self._known: dict[tuple[tuple[str, int], ...], list[Router | Cluster]] = {}
         self._leaves = [leaf for child in children for leaf in child.leaves()]
 
     def leaves(self) -> Sequence[Cluster]:
@@ -46,14 +49,27 @@ class Router:
 
     def place(self, piece: Piece) -> None:
         """Send a piece down the tree (grid spec, section 7)."""
-        able = [child for child in self.children if child.able(piece)]
+        able = self._able(piece)
         if len(able) == 1:
             able[0].place(piece)
         elif able:
-            able[self.balancer.pick(piece, able, int(self._env.now))].place(piece)
+            self._picked(piece, able).place(piece)
         else:
             for part in self._parts(piece):
                 self.place(part)
+
+    def _able(self, piece: Piece) -> list[Router | Cluster]:
+        """Children that can hold a piece whole, found once for each set of kinds and widths."""
+        key = tuple(piece.widest.items())
+        if key not in self._known:
+            self._known[key] = [child for child in self.children if child.able(piece)]
+        return self._known[key]
+
+    def _picked(self, piece: Piece, able: Sequence[Router | Cluster]) -> Router | Cluster:
+        index = self.balancer.pick(piece, able, int(self._env.now))
+        if not isinstance(index, int | np.integer) or not 0 <= index < len(able):
+            raise PolicyError(f"{self.balancer!r} picked {index!r} of {len(able)} children")
+        return able[index]
 
     def _parts(self, piece: Piece) -> Iterator[Piece]:
         if self.split == "kind-group" and len(piece.kinds) > 1:

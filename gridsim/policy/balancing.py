@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
 
 from numpy.random import Generator
+
+from gridsim import registry
+from gridsim.errors import InputError, PolicyError
 
 __all__ = [
     "DataLocal",
@@ -16,6 +20,7 @@ __all__ = [
     "PowerOfTwo",
     "RandomChild",
     "RoundRobin",
+    "balancer",
 ]
 
 _SOURCE = "Burkimsher, Bate, Indrusiak"
@@ -74,7 +79,7 @@ def _least(loads: Sequence[_Load]) -> int:
     return best
 
 
-def _first_least(values: Sequence[int]) -> int:
+def _first_least(values: Sequence[Any]) -> int:
     """Index of the least number, the first of equal ones."""
     return min(range(len(values)), key=values.__getitem__)
 
@@ -131,13 +136,13 @@ class ExpectedQueue:
 class RoundRobin:
     """Children in turn, for each router and set of kinds."""
 
-    _turns: dict[tuple[int, tuple[str, ...]], int] = field(init=False, repr=False, compare=False, default_factory=dict)
+    _turns: dict[tuple[int, frozenset[str]], int] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def setup(self, rng: Generator) -> None:
         self._turns = {}
 
     def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
-        key = (id(children[0]), piece.kinds)
+        key = (id(children[0]), frozenset(piece.kinds))
         turn = self._turns.get(key, 0)
         self._turns[key] = turn + 1
         return turn % len(children)
@@ -219,6 +224,55 @@ class DataLocal:
     balancer: ExpectedQueue = field(default_factory=ExpectedQueue)
 
     def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
-        delays = [min(piece.delay_to(cluster) for cluster in child.leaves()) for child in children]
+        delays = [self._nearest(piece, child) for child in children]
         near = [index for index, delay in enumerate(delays) if delay == min(delays)]
         return near[self.balancer.pick(piece, [children[index] for index in near], now)]
+
+    def _nearest(self, piece: Piece, child: ChildState) -> int:
+        """Least delay to a cluster that could take the widest task of a kind of the piece."""
+        return min(
+            piece.delay_to(cluster)
+            for kind, cores in piece.widest.items()
+            for cluster in _eligible(child, kind, cores)
+        )
+
+
+class Scored:
+    """A balancer that only scores one child at a time, ``score(piece, child, now)``: the lowest score is picked.
+
+    The first of equal ones; *now* in whole microseconds, as for `pick`.
+    """
+
+    def __init__(self, scoring: Any) -> None:
+        self.scoring = scoring
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        scores = [self.scoring.score(piece, child, now) for child in children]
+        if any(score != score for score in scores):
+            raise PolicyError(f"{self.scoring!r} scores a child with NaN; expected numbers")
+        return _first_least(scores)
+
+
+def balancer(what: Any) -> Any:
+    """Balancer from what a user may give: a name with parameters, ``file.py:Class``, or an object.
+
+    An object has ``pick(piece, children, now) -> int``, or a plain ``score(piece, child, now)``, lowest wins.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, and for what has neither.
+
+    Examples
+    --------
+    >>> balancer("power-of-two").balancer
+    ExpectedQueue(work='unfinished', include_candidate=False, advertise='eligible')
+    """
+    made = registry.make("balancer", what)
+    if isinstance(made, type):
+        raise InputError(f"{made.__name__} is a class; give an object of it: {made.__name__}()", field="balancer")
+    if hasattr(made, "pick"):
+        return copy.deepcopy(made)
+    if hasattr(made, "score"):
+        return Scored(copy.deepcopy(made))
+    raise InputError(f"{made!r} is no balancer; it has neither pick nor score", field="balancer")

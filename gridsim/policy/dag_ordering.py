@@ -20,7 +20,16 @@ _SOURCE = "Burkimsher, Bate, Indrusiak"
 
 
 def _remaining(queue: Queue, rank_of: str) -> FloatArray:
-    return queue.rank if rank_of == "inclusive" else queue.rank - queue.estimate
+    if rank_of == "inclusive":
+        return queue.rank
+    requests, rows = queue.requests, queue.rows
+    return (requests.rank[rows] - requests.estimate[rows]) / 1e6  # whole numbers, so that equal ones stay equal
+
+
+def _tick(queue: Queue) -> float:
+    """Length of a tick, s."""
+    tick: float = queue.state.get("tick", 1.0)
+    return tick
 
 
 @dataclass
@@ -78,7 +87,7 @@ class ProjectedSlr:
 
     Parameters
     ----------
-    lateness : float
+    lateness : int
         Ticks of lateness that separate jobs arriving together, shorter critical path first.
 
     Notes
@@ -102,7 +111,7 @@ class ProjectedSlr:
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         """The same as floats, for those who look on."""
-        return -(now + queue.rank + self.lateness - queue.submit) / queue.critical_path
+        return -(now + queue.rank + self.lateness * _tick(queue) - queue.submit) / queue.critical_path
 
 
 @dataclass
@@ -118,9 +127,9 @@ class ProjectedSlrStarvationFree:
     source: ClassVar[str] = _SOURCE
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        waited = now - queue.submit
-        path = queue.critical_path
-        turns = np.floor(waited / path.max())
-        projected: FloatArray = (waited + queue.rank + self.lateness) / path
-        projected += turns**2
-        return -projected
+        requests, rows = queue.requests, queue.rows
+        waited = round(now * 1e6) - requests.submit[rows]  # whole numbers: a turn comes at its instant, not about it
+        path = requests.critical_path[rows]
+        turns = waited // path.max()
+        projected: FloatArray = (waited + requests.rank[rows] + round(self.lateness * _tick(queue) * 1e6)) / path
+        return -(projected + turns**2)

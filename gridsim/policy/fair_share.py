@@ -66,6 +66,10 @@ class FairShare:
         paths = cluster.requests.names.get("share")
         if paths is None or "share" not in cluster.requests.labels:
             raise InputError("fair share needs jobs with a share; the workload names none", field="share")
+        nameless = np.flatnonzero(cluster.requests.labels["share"] < 0)
+        if len(nameless):
+            job = int(cluster.requests.job[nameless[0]]) + 1
+            raise InputError(f"fair share needs jobs with a share; the job in row {job} names none", field="share")
         tree = cluster.shares or ShareTree.equal(tuple(paths))
         grid = self.scope == "grid" and cluster.ledger is not None
         self._ledger_cores = cluster.ledger.cores if grid and cluster.ledger is not None else cluster.cores
@@ -102,7 +106,9 @@ class FairShare:
         self._parts = part
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
-        return self.places(round(now * 1e6))[queue.label(self.group)].astype(np.float64)
+        _, place = np.unique(self.places(round(now * 1e6)), return_inverse=True)  # floats hold these exactly
+        ranks: FloatArray = place[queue.label(self.group)].astype(np.float64)
+        return ranks
 
     def places(self, now: int) -> IntArray:
         """Place of each leaf in the order of this instant (whole microseconds), equal ones equal."""

@@ -59,7 +59,6 @@ class Requests:
         self.names = workload.names
         self.tasks = tasks
         self.ready: IntArray = self.submit.copy() if tasks is None else np.full(len(self.cores), NEVER, dtype=np.int64)
-        self._kinds = () if tasks is None else tuple(tasks.kinds[kind] for kind in tasks.kind)
         self.rank = self.estimate if rank is None else rank
         self.critical_path: IntArray = self.rank
         if tasks is not None:
@@ -68,9 +67,18 @@ class Requests:
     def __len__(self) -> int:
         return len(self.cores)
 
-    def kind_of(self, request: int) -> str:
-        """Architecture that a request needs."""
-        return self._kinds[request] if self._kinds else ANY_KIND
+    @cached_property
+    def kinds_of(self) -> list[str]:
+        """Architecture that each request needs."""
+        if self.tasks is None:
+            return [ANY_KIND] * len(self)
+        return [self.tasks.kinds[kind] for kind in self.tasks.kind]
+
+    @cached_property
+    def cores_of(self) -> list[int]:
+        """Cores asked for, as plain numbers."""
+        found: list[int] = self.cores.tolist()
+        return found
 
     @cached_property
     def cores_float(self) -> FloatArray:
@@ -153,7 +161,7 @@ class Queue:
     rows : (n,) int64
         Numbers of the requests.
     state : mapping
-        ``free`` and ``total`` cores of the cluster.
+        ``free`` and ``total`` cores of the cluster; ``tick``, s.
     """
 
     requests: Requests

@@ -210,10 +210,16 @@ def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def first_of_groups(table, meta, group, place):  # type: ignore[no-untyped-def]
-    """Index in the queue of the request whose group has the least place; ties as the queue is sorted."""
+    """Index in the queue of the request whose group has the least place; ties as the queue is sorted.
+
+    The search ends at the first request of a group that none can come before.
+    """
     waiting = table[QUEUE]
+    least = place.min()
     best = meta[HEAD]
-    for i in range(meta[HEAD] + 1, meta[TAIL]):
+    for i in range(meta[HEAD], meta[TAIL]):
         if place[group[waiting[i]]] < place[group[waiting[best]]]:
             best = i
+        if place[group[waiting[best]]] == least:
+            break
     return best - meta[HEAD]

@@ -36,6 +36,7 @@ class State:
         requests = cluster.requests
         n = len(requests)
         self.requests, self.blocking, self.ledger = requests, bool(rule.blocking), ledger
+        self._tick = cluster.tick / 1e6
         lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
         # A pass between two events of an instant may start a request on cores that another gives back within it.
         busy = min(2 * cluster.cores, n) + 1
@@ -76,7 +77,7 @@ class State:
 
     def overran(self, request: int, expected_end: int) -> None:
         """A running request is expected to hold its cores until *expected_end*."""
-        self.take_in()
+        self._let_go()
         cores = self.requests.cores[request]
         kernels.end_running(self.running, self.meta, request, cores)
         kernels.begin_running(self.running, self.meta, request, expected_end, cores)
@@ -86,6 +87,11 @@ class State:
         """Give requests the places in the queue that their ranks mean: whole numbers in the order of the floats."""
         bits = (ranks + 0.0).view(np.int64)  # + 0.0: minus zero is zero
         self.table[PLACE, rows] = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+
+    def _let_go(self) -> None:
+        """Tell the arrays what ended since the last pass, and leave the arrivals to the next one."""
+        kernels.take_in(self.table, self.running, self.moves, self.meta, self.ended_count, self._meta[TAIL])
+        self.ended_count = 0
 
     def take_in(self) -> None:
         """Tell the arrays what ended and arrived since the last pass."""
@@ -150,7 +156,7 @@ class State:
     def queue(self, rows: IntArray) -> Queue:
         """Requests as an ordering sees them."""
         total, held = int(self.meta[TOTAL]), int(self.meta[HELD])
-        return Queue(self.requests, rows, {"free": total - held, "total": total})
+        return Queue(self.requests, rows, {"free": total - held, "total": total, "tick": self._tick})
 
     def available(self, now: int) -> int:
         """Free cores as a pass counts them."""
