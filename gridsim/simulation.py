@@ -6,7 +6,7 @@ import copy
 import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from simpy import Environment
@@ -21,8 +21,8 @@ from gridsim.entities.source import Source
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.streams import stream
-from gridsim.model.tasks import Tasks
-from gridsim.model.time import NEVER, whole
+from gridsim.model.tasks import ANY_KIND, Tasks
+from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.presets import policy as make_policy
@@ -50,8 +50,8 @@ class Run:
         Of the random streams.
     tick : float
         Unit of rounding up: of delays, of the first overrun assumed of a job that outlives its estimate, s.
-    balancer : str
-        Which child of a router gets a piece of a job.
+    balancer : str or object
+        Which child of a router gets a piece of a job, as `gridsim.policy.balancing.balancer` takes it.
     split : {"task", "kind-group"}
         How a piece is split that no child can hold whole.
     """
@@ -60,7 +60,7 @@ class Run:
     instant: Mode = "batched"
     seed: int = 0
     tick: float = 1.0
-    balancer: str = "expected-queue"
+    balancer: Any = "expected-queue"
     split: Split = "task"
 
     def __post_init__(self) -> None:
@@ -72,6 +72,8 @@ class Run:
             raise InputError(f"{self.seed!r} is no whole number from 0", field="seed")
         if not isinstance(self.tick, int | float) or not 0 < whole(float(self.tick)) < NEVER:
             raise InputError(f"{self.tick!r} is no number of seconds; at least 1e-06 is needed", field="tick")
+        if self.split not in get_args(Split):
+            raise InputError(f"'{self.split}' is neither task nor kind-group", field="split")
 
 
 def run(
@@ -99,8 +101,7 @@ def run(
     options = options or Run()
     instant, tick = modes[options.instant], whole(options.tick)
     tasks = workload.tasks
-    if tasks is not None:
-        _check_runnable(workload, platform)
+    _check_runnable(workload, platform)
     rank = None if tasks is None else upward_ranks(tasks, platform, tick)
     requests = Requests(workload, rank=rank)
     outcome = Outcome(requests, workload.runtime if tasks is None else tasks.runtime)
@@ -110,18 +111,27 @@ def run(
     root = Root(env, clusters, _admission(env, platform, clusters, requests, links, instant, options))
     Source(env, workload.submit, root, instant, progress)
     env.run()
-    record = _record(workload, requests, outcome, platform)
+    path = None if rank is None else _critical_path(workload, platform, rank, options)
+    record = _record(workload, requests, outcome, platform, path)
     _check_complete(record, outcome, policy)
     return record
 
 
 def _check_runnable(workload: Workload, platform: Platform) -> None:
-    """Raise `InputError` for the first task that no cluster can run."""
-    tasks = workload.tasks
-    assert tasks is not None
+    """Raise `InputError` for the first task that no cluster can run. (Rigid jobs that are too wide are rejected.)"""
+    tasks, source = workload.tasks, workload.provenance.get("source")
     widest = {cluster.kind: 0 for cluster in platform.clusters()}
     for cluster in platform.clusters():
         widest[cluster.kind] = max(widest[cluster.kind], cluster.cores)
+    if tasks is None:
+        if ANY_KIND not in widest:
+            kinds = ", ".join(sorted(widest))
+            raise InputError(
+                f"the jobs name no kind, and every cluster of the platform has one ({kinds}); leave the kinds out",
+                path=source,
+                field="kind",
+            )
+        return
     limit = np.array([widest.get(kind, 0) for kind in tasks.kinds])[tasks.kind]
     bad = np.flatnonzero(tasks.cores > limit)
     if len(bad):
@@ -129,11 +139,29 @@ def _check_runnable(workload: Workload, platform: Platform) -> None:
         job = int(np.searchsorted(tasks.first, row, side="right")) - 1
         task = tasks.names[row] if tasks.names is not None else str(row - int(tasks.first[job]))
         kind = tasks.kinds[tasks.kind[row]]
+        if kind not in widest:
+            raise InputError(
+                f"job {workload.job[job]} task {task} needs a cluster of kind '{kind}'; "
+                f"the platform has {', '.join(sorted(widest))}",
+                path=source,
+                field="kind",
+            )
         raise InputError(
             f"job {workload.job[job]} task {task} needs {tasks.cores[row]} cores of kind '{kind}'; "
-            f"the widest cluster of that kind has {widest.get(kind, 0)}",
+            f"the widest cluster of that kind has {widest[kind]}",
+            path=source,
             field="cores",
         )
+
+
+def _critical_path(workload: Workload, platform: Platform, rank: IntArray, options: Run) -> IntArray:
+    """Critical path of each job by the times that its tasks truly held their cores; policies see those by estimates."""
+    tasks = workload.tasks
+    assert tasks is not None
+    held = tasks.runtime if options.overrun == "extend" else np.minimum(tasks.runtime, tasks.estimate)
+    if (held != tasks.estimate).any():
+        rank = upward_ranks(replace(tasks, estimate=held), platform, whole(options.tick))
+    return np.maximum.reduceat(rank, tasks.first[:-1])
 
 
 def _clusters(
@@ -244,7 +272,9 @@ def _admit_tasks(
     return admit
 
 
-def _record(workload: Workload, requests: Requests, outcome: Outcome, platform: Platform) -> Record:
+def _record(
+    workload: Workload, requests: Requests, outcome: Outcome, platform: Platform, critical_path: IntArray | None
+) -> Record:
     """What happened: rows of jobs, and of tasks where jobs have several."""
     if workload.tasks is None:
         return Record(workload, outcome.start, outcome.end, outcome.status, outcome.cluster, platform.cores)
@@ -258,7 +288,7 @@ def _record(workload: Workload, requests: Requests, outcome: Outcome, platform: 
         outcome.cluster[begins],
         platform.cores,
         tasks=tasks,
-        critical_path=requests.critical_path[begins],
+        critical_path=critical_path,
         rank=requests.rank,
     )
 
@@ -270,7 +300,8 @@ def _check_complete(record: Record, outcome: Outcome, scheduler: Any) -> None:
         tasks = record.workload.tasks
         row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
         job = int(record.workload.job[row])
-        raise PolicyError(f"{scheduler!r} left {len(left)} {'jobs' if tasks is None else 'tasks'} waiting for ever, job {job} first")
+        what = "jobs" if tasks is None else "tasks"
+        raise PolicyError(f"{scheduler!r} left {len(left)} {what} waiting for ever, job {job} first")
 
 
 def simulate(
@@ -325,6 +356,12 @@ def simulate(
     options = replace(options or Run(), **{name: value for name, value in given.items() if value is not None})
     scheduler = make_policy(policy)
     record = run(workload, platform, scheduler, options, progress=progress)
-    # A policy without a repr of its own shows its address, which differs between runs.
-    composition = re.sub(r" at 0x[0-9a-f]+", "", repr(scheduler))
-    return Result(record, platform, composition, asdict(options))
+    told = asdict(options)
+    if not isinstance(options.balancer, str):
+        told["balancer"] = _shown(options.balancer)
+    return Result(record, platform, _shown(scheduler), told)
+
+
+def _shown(thing: Any) -> str:
+    """Its repr, without the address that one without a repr of its own shows, which differs between runs."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(thing))

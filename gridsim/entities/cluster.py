@@ -193,13 +193,13 @@ class Cluster:
         now: int = self._env.now  # type: ignore[assignment]
         if self._unsettled:
             self._settle(now)
+        self._ready[request] = now
         quote = self.scheduler.quote(request, now) if self._need[request] <= self.cores else None
         if quote is None:
             self._state[request] = _DONE
             return
         self.scheduler.commit(quote, now)
         self._state[request] = _WAITING
-        self._ready[request] = now
         self._dirty = True
         if not self._batched:
             self._decide(now)

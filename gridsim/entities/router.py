@@ -69,7 +69,7 @@ class Router:
         index = self.balancer.pick(piece, able, int(self._env.now))
         if not isinstance(index, int | np.integer) or not 0 <= index < len(able):
             raise PolicyError(f"{self.balancer!r} picked {index!r} of {len(able)} children")
-        return able[index]
+        return able[int(index)]
 
     def _parts(self, piece: Piece) -> Iterator[Piece]:
         if self.split == "kind-group" and len(piece.kinds) > 1:

@@ -65,8 +65,13 @@ class Network:
         ):
             if getattr(self, name) not in allowed:
                 raise InputError(f"'{getattr(self, name)}'; expected one of {', '.join(allowed)}", field=name)
-        if self.bandwidth <= 0 or self.slots < 1:
-            raise InputError("bandwidth and slots must be above 0", field="network")
+        if not 0 < self.bandwidth < float("inf"):
+            raise InputError(f"{self.bandwidth}; expected bytes per second, above 0", field="bandwidth")
+        if not isinstance(self.slots, int) or self.slots < 1:
+            raise InputError(f"{self.slots}; expected a whole number from 1", field="slots")
+        power = self.delay_levels_power
+        if power is not None and (not isinstance(power, int) or power < 0):
+            raise InputError(f"{power}; expected a whole number from 0", field="delay_levels_power")
         object.__setattr__(self, "_ratio", Fraction(str(self.ccr)))
 
     @property

@@ -84,6 +84,11 @@ def _first_least(values: Sequence[Any]) -> int:
     return min(range(len(values)), key=values.__getitem__)
 
 
+def _set_up(part: Any, rng: Generator) -> None:
+    if hasattr(part, "setup"):
+        part.setup(rng)
+
+
 def _eligible(child: ChildState, kind: str, cores: int) -> list[ClusterState]:
     return [cluster for cluster in child.leaves() if cluster.kind == kind and cluster.cores >= cores]
 
@@ -175,11 +180,12 @@ class RandomChild:
 class PowerOfTwo:
     """The less loaded of two children drawn at random."""
 
-    balancer: ExpectedQueue = field(default_factory=ExpectedQueue)
+    balancer: Any = field(default_factory=ExpectedQueue)
     _rng: Generator = field(init=False, repr=False, compare=False)
 
     def setup(self, rng: Generator) -> None:
         self._rng = rng
+        _set_up(self.balancer, rng)
 
     def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
         if len(children) == 1:
@@ -187,7 +193,7 @@ class PowerOfTwo:
         one = int(self._rng.integers(len(children)))
         other = int(self._rng.integers(len(children) - 1))
         pair = sorted((one, other + (other >= one)))
-        return pair[self.balancer.pick(piece, [children[index] for index in pair], now)]
+        return pair[int(self.balancer.pick(piece, [children[index] for index in pair], now))]
 
 
 @dataclass
@@ -221,12 +227,15 @@ class EarliestStart:
 class DataLocal:
     """Least delay of the data that its tasks need from where their predecessors are, then the shortest queue."""
 
-    balancer: ExpectedQueue = field(default_factory=ExpectedQueue)
+    balancer: Any = field(default_factory=ExpectedQueue)
+
+    def setup(self, rng: Generator) -> None:
+        _set_up(self.balancer, rng)
 
     def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
         delays = [self._nearest(piece, child) for child in children]
         near = [index for index, delay in enumerate(delays) if delay == min(delays)]
-        return near[self.balancer.pick(piece, [children[index] for index in near], now)]
+        return near[int(self.balancer.pick(piece, [children[index] for index in near], now))]
 
     def _nearest(self, piece: Piece, child: ChildState) -> int:
         """Least delay to a cluster that could take the widest task of a kind of the piece."""
@@ -245,6 +254,9 @@ class Scored:
 
     def __init__(self, scoring: Any) -> None:
         self.scoring = scoring
+
+    def setup(self, rng: Generator) -> None:
+        _set_up(self.scoring, rng)
 
     def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
         scores = [self.scoring.score(piece, child, now) for child in children]

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import Queue
@@ -132,4 +130,5 @@ class ProjectedSlrStarvationFree:
         path = requests.critical_path[rows]
         turns = waited // path.max()
         projected: FloatArray = (waited + requests.rank[rows] + round(self.lateness * _tick(queue) * 1e6)) / path
-        return -(projected + turns**2)
+        projected = -(projected + turns**2)
+        return projected

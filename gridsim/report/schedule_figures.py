@@ -37,7 +37,7 @@ class Example(NamedTuple):
 
 
 def chart(
-    what: Schedule | Record, *, title: str = "", tasks: Sequence[str] = (), clusters: Sequence[IntArray] = ()
+    what: Schedule | Record, *, title: str = "", tasks: Sequence[str] = (), clusters: Sequence[int] = ()
 ) -> Figure:
     """Gantt chart of one schedule: a row a core, a colour a job, a name in each task.
 
@@ -58,7 +58,8 @@ def chart(
     schedule, where = _with_clusters(what, clusters)
     example = Example(title, schedule, tuple(tasks) or _numbered(schedule))
     with _figure(height=_height(schedule)) as (figure, axes):
-        _draw(axes, example, where, [int(cores) for cores in clusters] or [schedule.cores])
+        _draw(axes, example, where, list(clusters) or [schedule.cores])
+        _clock(axes, schedule.makespan)
         return figure
 
 
@@ -73,6 +74,7 @@ def charts(examples: Sequence[Example]) -> Figure:
         rows = figure.subplots(len(examples), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         for axes, example in zip(rows, examples, strict=True):
             _draw(axes, example, np.zeros(len(example.tasks), dtype=np.int64), [example.schedule.cores])
+        _clock(rows[-1], max(example.schedule.makespan for example in examples))
         return figure
 
 
@@ -91,7 +93,7 @@ def _numbered(schedule: Schedule) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _with_clusters(what: Schedule | Record, clusters: Sequence[IntArray]) -> tuple[Schedule, IntArray]:
+def _with_clusters(what: Schedule | Record, clusters: Sequence[int]) -> tuple[Schedule, IntArray]:
     """The schedule, and the cluster of each of its tasks; all in one where *clusters* are not told."""
     schedule = what if isinstance(what, Schedule) else Schedule.from_record(what)
     where = np.zeros(len(schedule.task_job), dtype=np.int64)
@@ -101,8 +103,8 @@ def _with_clusters(what: Schedule | Record, clusters: Sequence[IntArray]) -> tup
         where = (what.cluster if tasks is None else tasks.cluster)[ran].astype(np.int64)
     if len(where) > MOST_TASKS:
         raise InputError(f"{len(where)} tasks; a chart with names has room for {MOST_TASKS}", field="tasks")
-    if len(clusters) and (int(where.max(initial=0)) >= len(clusters) or sum(map(int, clusters)) != schedule.cores):
-        raise InputError(f"{list(map(int, clusters))} are not the {schedule.cores} cores of the schedule", "clusters")
+    if len(clusters) and (int(where.max(initial=0)) >= len(clusters) or sum(clusters) != schedule.cores):
+        raise InputError(f"{list(clusters)} are not the {schedule.cores} cores of the schedule", field="clusters")
     return schedule, where
 
 
@@ -129,14 +131,13 @@ def _task(axes: Axes, example: Example, row: int, low: int, size: int) -> None:
     schedule = example.schedule
     begin, end = int(schedule.task_start[row]), int(schedule.task_finish[row])
     colour = PALETTE[int(schedule.task_job[row]) % len(PALETTE)]
-    axes.broken_barh([(begin, end - begin)], (low + 0.06, size - 0.12), color=colour, alpha=0.75, linewidth=0)
+    axes.broken_barh([(begin, end - begin)], (low + 0.06, size - 0.12), facecolor=colour, alpha=0.75, edgecolor="white")
     axes.text((begin + end) / 2, low + size / 2, example.tasks[row], ha="center", va="center", fontsize=8.5)
 
 
 def _axes(axes: Axes, example: Example, clusters: Sequence[int]) -> None:
     schedule = example.schedule
     axes.set_title(example.title, loc="left", fontsize=10)
-    axes.set_xlim(0, schedule.makespan)
     axes.set_ylim(schedule.cores, 0)
     axes.set_axisbelow(True)
     axes.grid(visible=False, axis="y")
@@ -147,9 +148,13 @@ def _axes(axes: Axes, example: Example, clusters: Sequence[int]) -> None:
     )
     axes.tick_params(axis="y", length=0)
     axes.set_ylabel("core")
-    axes.set_xlabel("time, ticks")
     for edge in np.cumsum(clusters)[:-1].tolist():
         axes.axhline(edge, color=_INK, linewidth=0.8)
+
+
+def _clock(axes: Axes, makespan: int) -> None:
+    axes.set_xlim(0, makespan)
+    axes.set_xlabel("time, ticks")
 
 
 def _printed(title: str, rows: Sequence[tuple[int, int, int]], critical_paths: Sequence[int], cores: int) -> Example:

@@ -60,6 +60,9 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
     keys: IntArray = np.stack(ordering.lines(everyone, cluster.tick)).astype(np.int64)
     if keys.shape[1] and keys[1].min() < 1:
         raise PolicyError(f"{ordering!r} has a line of slope 1 / {keys[1].min()}; expected whole numbers from 1")
+    ahead = keys[0] + state.requests.submit
+    if len(ahead) and ahead.min() < 0:
+        raise PolicyError(f"{ordering!r} has a line that is below 0 when its job comes, at {ahead.min()}")
     if state.blocking:
         n = len(state.requests)
         blocks = n // lines.BLOCK + 1
