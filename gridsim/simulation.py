@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from simpy import Environment
 
+from gridsim import registry
 from gridsim.entities.cluster import Cluster, Outcome
 from gridsim.entities.instant import Mode, modes
 from gridsim.entities.router import Router
 from gridsim.entities.source import Source
-from gridsim.errors import InputError, PolicyError
+from gridsim.errors import GridsimError, InputError, PolicyError
+from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.protocols import failed, told
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.record import Record
 from gridsim.result import Result
@@ -41,14 +43,14 @@ class Run:
     instant : {"batched", "per-event"}
         One decision after all events of an instant, or one after each.
     seed : int
-        Of the random streams.
+        Of the random streams: those of policies that draw, and those of the synthetic workload of a recipe.
     tick : float
         First overrun assumed of a job that outlives its estimate, s.
     """
 
     overrun: Overrun = "kill"
     instant: Mode = "batched"
-    seed: int = 0
+    seed: int = 1
     tick: float = 1.0
 
     def __post_init__(self) -> None:
@@ -93,7 +95,7 @@ def run(
     clusters = []
     for index, spec in enumerate(platform.clusters()):
         own = copy.deepcopy(scheduler)
-        own.setup(ClusterView(spec.cores, requests, tick, index), stream(options.seed, "cluster", index))
+        _set_up(own, ClusterView(spec.cores, requests, tick, index), stream(options.seed, "cluster", index))
         extend = options.overrun == "extend"
         clusters.append(Cluster(env, index, spec.cores, own, requests, outcome, instant, extend=extend, tick=tick))
     if len(clusters) != 1:
@@ -105,12 +107,21 @@ def run(
     return record
 
 
+def _set_up(scheduler: Any, view: ClusterView, rng: np.random.Generator) -> None:
+    try:
+        scheduler.setup(view, rng)
+    except GridsimError:
+        raise
+    except Exception as error:
+        raise failed(scheduler, "setup", error) from error
+
+
 def _check_complete(record: Record, outcome: Outcome, scheduler: Any) -> None:
     """Every request has ended or was refused: nothing may be left waiting on a machine without events."""
     left = outcome.unfinished()
     if len(left):
         job = int(record.workload.job[left[0]])
-        raise PolicyError(f"{scheduler!r} left {len(left)} jobs waiting for ever, job {job} first")
+        raise PolicyError(f"{told(scheduler)} left {len(left)} jobs waiting for ever, job {job} first")
 
 
 def simulate(
@@ -118,10 +129,11 @@ def simulate(
     *,
     platform: Platform | None = None,
     policy: Any = "easy",
-    overrun: Overrun = "kill",
-    instant: Mode = "batched",
-    seed: int = 0,
-    tick: float = 1.0,
+    options: Run | None = None,
+    overrun: Overrun | None = None,
+    instant: Mode | None = None,
+    seed: int | None = None,
+    tick: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Run one policy on one workload.
@@ -135,8 +147,10 @@ def simulate(
     policy : str or object
         A preset such as ``easy``, a composition such as ``backfilling?ordering=sjf&reserve=easy``, a bare ordering,
         ``file.py:Class``, or a policy object.
-    overrun, instant, seed, tick
-        As in `Run`.
+    options : Run, optional
+        Overrun, instant, seed and tick together.
+    overrun, instant, seed, tick : optional
+        Each on its own, in place of that of the *options*.
 
     Raises
     ------
@@ -151,13 +165,9 @@ def simulate(
     >>> simulate(jobs, platform=Platform.single(4)).record.start
     array([ 0., 10.,  2.])
     """
-    if platform is None:
-        if workload.cores_stated is None:
-            raise InputError("the workload does not state the size of its machine; give a platform", field="cores")
-        platform = Platform.single(workload.cores_stated, origin="the workload")
-    options = Run(overrun, instant, seed, tick)
+    platform = platform or machine(workload)
+    given: dict[str, Any] = {"overrun": overrun, "instant": instant, "seed": seed, "tick": tick}
+    options = replace(options or Run(), **{name: value for name, value in given.items() if value is not None})
     scheduler = make_policy(policy)
     record = run(workload, platform, scheduler, options, progress=progress)
-    # A policy without a repr of its own shows its address, which differs between runs.
-    composition = re.sub(r" at 0x[0-9a-f]+", "", repr(scheduler))
-    return Result(record, platform, composition, asdict(options))
+    return Result(record, platform, told(scheduler), asdict(options), registry.plugins(scheduler))

@@ -17,6 +17,7 @@ from gridsim import registry
 from gridsim.errors import CheckFailed, GridsimError
 from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
+from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Queue, Requests
 from gridsim.record import Record
@@ -172,7 +173,7 @@ def _queue(rng: Generator, size: int) -> tuple[Queue, float]:
     workload = small_workload(rng, jobs=3 * size)
     rows = np.sort(rng.choice(3 * size, size, replace=False))
     state = {"free": int(rng.integers(CORES + 1)), "total": CORES}
-    return Queue(Requests(workload), rows, state), float(workload.submit[-1] / 1e6 + 1)
+    return Queue(Requests(workload), rows, state), seconds(int(workload.submit[-1])) + 1.0
 
 
 def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:
