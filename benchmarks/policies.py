@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from simpy import Environment, Event
 
 import gridsim as gs
+from gridsim.model.machine import machine_cores
 from gridsim.model.workload import Workload
-from gridsim.workload.read import machine_cores
 
 POLICIES = ("fcfs", "easy", "conservative", "easy?ordering=sjf", "easy?ordering=wfp3")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gridsim.report.comparison import Comparison
     from gridsim.result import Result
     from gridsim.scenario import Scenario
-    from gridsim.simulation import simulate
+    from gridsim.simulation import Run, simulate
     from gridsim.workload.read import read_workload
     from gridsim.workload.synthetic.lublin import Lublin, default_workload
 
@@ -34,6 +34,7 @@ __all__ = [
     "PolicyError",
     "Record",
     "Result",
+    "Run",
     "Scenario",
     "Workload",
     "compare",
@@ -52,6 +53,7 @@ _HOME = {
     "PolicyError": "errors",
     "Record": "record",
     "Result": "result",
+    "Run": "simulation",
     "Scenario": "scenario",
     "Workload": "model.workload",
     "compare": "report.compare",

@@ -152,24 +152,24 @@ class Record:
         return seconds(self.end_us)
 
     @property
-    def runtime(self) -> FloatArray:
+    def held(self) -> FloatArray:
         """Time each job held its cores, s, less than its true runtime where it was killed; NaN where it did not run."""
-        return np.where(self.ran, (self.end_us - self.start_us) / 1e6, np.nan)
+        return np.where(self.ran, seconds(self.end_us - self.start_us), np.nan)
 
     @property
     def wait(self) -> FloatArray:
         """Start minus submit, s; NaN for jobs that did not run."""
-        return np.where(self.ran, (self.start_us - self.workload.submit) / 1e6, np.nan)
+        return np.where(self.ran, seconds(self.start_us - self.workload.submit), np.nan)
 
     @property
     def response(self) -> FloatArray:
         """End minus submit, s; NaN for jobs that did not run."""
-        return np.where(self.ran, (self.end_us - self.workload.submit) / 1e6, np.nan)
+        return np.where(self.ran, seconds(self.end_us - self.workload.submit), np.nan)
 
     @property
     def area(self) -> FloatArray:
         """Cores times the time held, core-seconds; NaN for jobs that did not run."""
-        return self.workload.cores * self.runtime
+        return self.workload.cores * self.held
 
     def select(self, rows: Any) -> Record:
         """Record of some rows (mask, slice or indices)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
@@ -20,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import GridsimError, InputError, UnknownNameError
 
 __all__ = [
     "KINDS",
@@ -30,11 +31,13 @@ __all__ = [
     "find",
     "kind_of",
     "knows",
+    "located",
     "make",
     "name_of",
     "names",
     "parameters",
     "parse",
+    "plugins",
     "spellings",
 ]
 
@@ -53,10 +56,24 @@ the entry-point group ``gridsim.<kind>``."""
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Spec:
-    """A parsed spec: a name (or ``file.py:Class``) and its parameters as written."""
+    """A parsed spec: a name (or ``file.py:Class``) and its parameters as written; as text, what `parse` takes."""
 
     name: str
     parameters: dict[str, Any]
+
+    def __str__(self) -> str:
+        return self.name + ("?" if self.parameters else "") + "&".join(map("=".join, self._written()))
+
+    def _written(self) -> Iterator[tuple[str, str]]:
+        for name, value in self.parameters.items():
+            if isinstance(value, Spec):
+                yield name, f"{value.name}({','.join(map('='.join, value._written()))})"
+            else:
+                yield name, str(value)
+
+
+_loaded: dict[str, dict[str, str]] = {}
+"""What is told of each module that is not gridsim's own, by its name: where it came from and its checksum."""
 
 
 def kebab(name: str) -> str:
@@ -80,7 +97,29 @@ def _installed(entry: importlib.metadata.EntryPoint) -> ModuleType:
         raise InputError(f"{entry.value} does not import: {type(error).__name__}: {error}", path=owner) from error
     if not isinstance(module, ModuleType):
         raise InputError(f"'{entry.value}' is no module; name the module, its classes are found in it", path=owner)
+    package = {"package": f"{entry.dist.name} {entry.dist.version}"} if entry.dist else {}
+    _remember(module, {**package, "module": module.__name__})
     return module
+
+
+def _remember(module: ModuleType, origin: dict[str, str]) -> None:
+    """Keep where a module came from, with the checksum of its file as it is now."""
+    file = getattr(module, "__file__", None)
+    digest = {"sha256": hashlib.sha256(Path(file).read_bytes()).hexdigest()} if file else {}
+    _loaded[module.__name__] = {**origin, **digest}
+
+
+def plugins(*things: object) -> list[dict[str, str]]:
+    """Plain files and installed packages that these objects and their parts come from: ``file``, or ``package`` and
+    ``module``, and ``sha256``; without gridsim's own.
+    """
+    found: list[dict[str, str]] = []
+    for thing in things:
+        module = type(thing).__module__
+        found += [_loaded[module]] if module in _loaded else []
+        if dataclasses.is_dataclass(thing):
+            found += plugins(*(getattr(thing, field.name, None) for field in dataclasses.fields(thing)))
+    return [origin for place, origin in enumerate(found) if origin not in found[:place]]
 
 
 def _public(module: ModuleType) -> Iterator[type]:
@@ -135,22 +174,30 @@ def find(kind: str, name: str) -> type:
     InputError
         When the file is missing or does not import, or no class of it is named.
     """
-    path, colon, attribute = name.rpartition(":")
-    if colon and path.endswith(".py"):
+    if _names_file(name):
+        path, _, attribute = name.rpartition(":") if not name.endswith(".py") else (name, "", "")
         return _from_file(Path(path), attribute)
-    if name.endswith(".py"):
-        return _from_file(Path(name), "")
     table = _table(kind)
     if name not in table:
         raise UnknownNameError(kind, name, table)
     return table[name]
 
 
-@cache
 def _module_of(path: Path) -> ModuleType:
-    """Module of a plain file, imported once."""
+    """Module of a plain file, imported once, from wherever it is named."""
     if not path.is_file():
         raise InputError("no such file; expected a Python file with the class", path=path)
+    place = path.resolve()
+    if place not in _of_files:
+        _of_files[place] = _imported(path)
+        _remember(_of_files[place], {"file": str(path)})
+    return _of_files[place]
+
+
+_of_files: dict[Path, ModuleType] = {}
+
+
+def _imported(path: Path) -> ModuleType:
     name = f"gridsim_plugin_{path.stem}"
     while name in sys.modules:  # another file of the same name
         name += "_"
@@ -227,15 +274,42 @@ def _value(text: str) -> Any:
     return parse(text) if text.endswith(")") and "(" in text else text
 
 
-def make(kind: str, what: Any, **context: Any) -> Any:
+def located(text: str, folder: Path) -> str | Spec:
+    """A spec whose plain files, its own and those of its parts, are looked for in *folder*; without one as it is.
+
+    Examples
+    --------
+    >>> located("easy?ordering=sjf", Path("recipes"))
+    'easy?ordering=sjf'
+    >>> str(located("easy?ordering=mine.py:Mine(tie=2)", Path("recipes")))
+    'easy?ordering=recipes/mine.py:Mine(tie=2)'
+    """
+    spec = parse(text)
+    placed = _placed(spec, folder)
+    return text if placed == spec else placed
+
+
+def _placed(spec: Spec, folder: Path) -> Spec:
+    name = str(folder / spec.name) if _names_file(spec.name) else spec.name
+    values = {}
+    for key, value in spec.parameters.items():
+        if isinstance(value, str) and kind_of(key) is not None and _names_file(value):
+            value = Spec(value, {})
+        values[key] = _placed(value, folder) if isinstance(value, Spec) else value
+    return Spec(name, values)
+
+
+def _names_file(name: str) -> bool:
+    return name.rpartition(":")[0].endswith(".py") or name.endswith(".py")
+
+
+def make(kind: str, what: Any) -> Any:
     """Object of a kind from a spec, a parsed spec, or an object that is one already.
 
     Parameters
     ----------
     what : str, Spec or object
         Objects that are neither pass through unchanged.
-    **context
-        Parameters that apply unless the spec gives them.
 
     Raises
     ------
@@ -250,14 +324,18 @@ def make(kind: str, what: Any, **context: Any) -> Any:
         return what
     thing = find(kind, what.name)
     known = parameters(thing)
-    values = {**context, **what.parameters}
-    for name in values:
+    for name in what.parameters:
         if name not in known:
             raise UnknownNameError(f"parameter of {what.name}", name, known)
+    values = {name: _typed(thing, name, value, what.name) for name, value in what.parameters.items()}
     try:
-        return thing(**{name: _typed(thing, name, value, what.name) for name, value in values.items()})
+        return thing(**values)
+    except GridsimError:
+        raise
     except (TypeError, ValueError) as error:
         raise InputError(f"{what.name}: {error}") from error
+    except Exception as error:  # whatever else the constructor of a plug-in does
+        raise InputError(f"{what.name}: {type(error).__name__}: {error}") from error
 
 
 def parameters(thing: type) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import importlib
 import importlib.metadata
 import platform as machine
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 
-__all__ = ["Result", "versions"]
+__all__ = ["Result", "require_table", "versions"]
 
 
 def versions() -> dict[str, str]:
@@ -46,12 +46,15 @@ class Result:
         Its full composition, every parameter shown.
     options : mapping
         Options of the run: overrun, instant, seed, tick.
+    plugins : sequence of mapping
+        Plain files and installed packages that the policy came from, with their checksums.
     """
 
     record: Record
     platform: Platform
     policy: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    plugins: Sequence[Mapping[str, str]] = ()
 
     @property
     def workload(self) -> Workload:
@@ -106,7 +109,9 @@ class Result:
         return pandas.DataFrame(self.jobs)
 
     def provenance(self) -> dict[str, Any]:
-        """The full recipe: input, its checksum, what was repaired or left out, machine, policy, options, versions."""
+        """The full recipe: input, its checksum, what was repaired or left out, machine, policy and its files,
+        options, versions.
+        """
         return {
             "workload": dict(self.workload.provenance),
             "platform": {
@@ -115,6 +120,7 @@ class Result:
                 "tree": asdict(self.platform.root),
             },
             "policy": self.policy,
+            "plugins": [dict(plugin) for plugin in self.plugins],
             "options": dict(self.options),
             "versions": versions(),
         }
@@ -128,7 +134,9 @@ class Result:
         warmup: float = 0.0,
         cooldown: float = 0.0,
     ) -> None:
-        """Write ``jobs.csv`` (or ``jobs.parquet``), ``metrics.json`` and ``run.json``, each atomically.
+        """Write ``jobs.csv`` (or ``jobs.parquet``, in place of the other), ``metrics.json`` and ``run.json``.
+
+        Each is written atomically.
 
         Parameters
         ----------
@@ -138,14 +146,41 @@ class Result:
             As in `metrics`; ``run.json`` tells them. Jobs that are cut are in the table all the same.
         """
         folder = Path(folder)
-        if table not in ("csv", "parquet"):
-            raise InputError(f"'{table}' is neither csv nor parquet", field="table")
+        require_table(table)
         write = {"csv": _write_csv, "parquet": _write_parquet}[table]
         cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
         numbers = self.metrics(**cuts)  # refuses what makes no sense before anything is written
         write_atomically(folder / f"jobs.{table}", lambda path: write(path, self._columns(bound)))
+        for other in TABLES:
+            if other != table:
+                (folder / f"jobs.{other}").unlink(missing_ok=True)  # of an earlier run: not the jobs of this one
         write_json(folder / "metrics.json", numbers)
         write_json(folder / "run.json", {**self.provenance(), "metrics": cuts})
+
+
+TABLES = ("csv", "parquet")
+"""Formats of the per-job table."""
+
+
+def require_table(table: str) -> None:
+    """Refuse a format of the per-job table that is none, or that needs a package which is not installed.
+
+    Raises
+    ------
+    InputError
+        Naming the package.
+    """
+    if table not in TABLES:
+        raise InputError(f"'{table}' is neither csv nor parquet", field="table")
+    if table == "parquet":
+        _duckdb()
+
+
+def _duckdb() -> Any:
+    try:
+        return importlib.import_module("duckdb")
+    except ImportError as error:
+        raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'") from error
 
 
 _CHUNK = 8192
@@ -163,10 +198,7 @@ def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
 
 def _write_parquet(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
     """Columns as Parquet, through CSV: whole numbers as BIGINT, others as DOUBLE (NULL for NaN), words as VARCHAR."""
-    try:
-        duckdb = importlib.import_module("duckdb")
-    except ImportError as error:
-        raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'") from error
+    duckdb = _duckdb()
     kinds = {"i": "BIGINT", "f": "DOUBLE", "U": "VARCHAR"}
     types = ", ".join(f"'{name}': '{kinds[column.dtype.kind]}'" for name, column in columns.items())
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:

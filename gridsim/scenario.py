@@ -12,13 +12,16 @@ from typing import Any
 
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
+from gridsim.registry import Spec
 from gridsim.result import Result
 from gridsim.simulation import Run, simulate
-from gridsim.workload.read import machine_cores, read_workload
+from gridsim.workload.read import read_workload
+from gridsim.workload.synthetic.lublin import default_workload
 
 __all__ = ["Scenario", "simulate_all"]
 
@@ -31,16 +34,17 @@ class Scenario:
     ----------
     file : str or None
         Log to read; relative to the recipe that names it.
-    model : str or None
-        Workload model with its parameters instead (``lublin?jobs=5000&load=0.7``); ``lublin`` where neither is given.
+    model : str, Spec or None
+        Workload model with its parameters instead (``lublin?jobs=5000&load=0.7``); the built-in workload of
+        ``gridsim compare`` where neither is given.
     cores : int or None
         Size of the machine; what the source states where left out.
     rules : mapping
         Rules for kinds of damaged or impossible lines (``{"zero-runtime": "repair"}``).
-    transforms : sequence of str
+    transforms : sequence of str or Spec
         Applied in this order (``slice?first=0&jobs=5000``).
-    policy : str
-        As ``--policy`` takes it.
+    policy : str or Spec
+        As ``--policy`` takes it; plain files are looked for beside the recipe that names them.
     options : Run
         Overrun, instant, seed, tick.
 
@@ -51,11 +55,11 @@ class Scenario:
     """
 
     file: str | None = None
-    model: str | None = None
+    model: str | Spec | None = None
     cores: int | None = None
     rules: Mapping[str, str] = field(default_factory=dict)
-    transforms: Sequence[str] = ()
-    policy: str = "easy"
+    transforms: Sequence[str | Spec] = ()
+    policy: str | Spec = "easy"
     options: Run = field(default_factory=Run)
 
     @classmethod
@@ -91,44 +95,60 @@ class Scenario:
         file = workload.get("file")
         if file is not None and path is not None:
             file = str(path.parent / file)
+        folder = Path() if path is None else path.parent
         with _named(path, "policy"):
+            policy = registry.located(policy, folder)
             make_policy(policy)
-        with _named(path, "workload.model"):
-            registry.make("model", workload.get("model", "lublin"))
+        model = workload.get("model")
+        if model is not None:
+            with _named(path, "workload.model"):
+                model = registry.located(model, folder)
+                registry.make("model", model)
+        transforms: list[str | Spec] = []
         for number, transform in enumerate(workload.get("transforms", ())):
+            _typed(f"workload.transforms[{number}]", transform, str, path)
             with _named(path, f"workload.transforms[{number}]"):
-                registry.make("transform", transform)
+                transforms.append(registry.located(transform, folder))
+                registry.make("transform", transforms[-1])
         with _named(path, "options"):
             run = Run(**options)
         return cls(
             file=file,
-            model=workload.get("model"),
+            model=model,
             cores=workload.get("cores"),
             rules=workload.get("on", {}),
-            transforms=tuple(workload.get("transforms", ())),
+            transforms=tuple(transforms),
             policy=policy,
             options=run,
         )
 
     def load(self) -> Workload:
         """The workload, transformed."""
+        seed = self.options.seed
+        makers: list[Any] = []
         if self.file is not None:
             workload = read_workload(self.file, cores=self.cores, rules=self.rules)
+        elif self.model is None:
+            workload = default_workload(seed=seed, cores=self.cores)
         else:
-            model = registry.parse(self.model or "lublin")
-            if self.cores is not None:
-                model.parameters.setdefault("cores", self.cores)
-            workload = registry.make("model", model).generate(self.options.seed)
-        for number, text in enumerate(self.transforms):
-            transform = registry.make("transform", text)
-            workload = transform.apply(workload, stream(self.options.seed, "transform", number))
-        return workload
+            makers.append(self._model(self.model))
+            workload = makers[0].generate(seed)
+        for number, transform in enumerate(self.transforms):
+            makers.append(registry.make("transform", transform))
+            workload = makers[-1].apply(workload, stream(seed, "transform", number))
+        plugins = registry.plugins(*makers)
+        return workload.with_provenance(plugins=plugins) if plugins else workload
+
+    def _model(self, model: str | Spec) -> Any:
+        spec = registry.parse(model) if isinstance(model, str) else model
+        if self.cores is not None:
+            spec = Spec(spec.name, {"cores": self.cores, **spec.parameters})
+        return registry.make("model", spec)
 
     def run(self, *, progress: Callable[[int], None] | None = None) -> Result:
         """Simulate the scenario."""
         workload = self.load()
-        cores, origin = machine_cores(workload, self.cores)
-        platform = Platform.single(cores, origin=origin)
+        platform = machine(workload, self.cores)
         return simulate(workload, platform=platform, policy=self.policy, options=self.options, progress=progress)
 
 

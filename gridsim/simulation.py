@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
@@ -11,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from simpy import Environment
 
+from gridsim import registry
 from gridsim.entities.cluster import Cluster, Outcome
 from gridsim.entities.instant import Instant, Mode, modes
 from gridsim.entities.life import Life, Lives
@@ -18,7 +18,8 @@ from gridsim.entities.link import Links, links_of
 from gridsim.entities.piece import Piece
 from gridsim.entities.router import Root, Router, Split
 from gridsim.entities.source import Source
-from gridsim.errors import InputError, PolicyError
+from gridsim.errors import GridsimError, InputError, PolicyError
+from gridsim.model.machine import machine
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.streams import stream
 from gridsim.model.tasks import ANY_KIND, Tasks
@@ -26,6 +27,7 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.protocols import failed, told
 from gridsim.policy.queue import ClusterView, Ledger, Requests
 from gridsim.policy.ranks import upward_ranks
 from gridsim.record import Record, TaskRecord
@@ -47,7 +49,7 @@ class Run:
     instant : {"batched", "per-event"}
         One decision after all events of an instant, or one after each.
     seed : int
-        Of the random streams.
+        Of the random streams: those of policies that draw, and those of the synthetic workload of a recipe.
     tick : float
         Unit of rounding up: of delays, of the first overrun assumed of a job that outlives its estimate, s.
     balancer : str or object
@@ -58,7 +60,7 @@ class Run:
 
     overrun: Overrun = "kill"
     instant: Mode = "batched"
-    seed: int = 0
+    seed: int = 1
     tick: float = 1.0
     balancer: Any = "expected-queue"
     split: Split = "task"
@@ -181,7 +183,7 @@ def _clusters(
     for index, spec in enumerate(specs):
         own = copy.deepcopy(scheduler)
         view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares)
-        own.setup(view, stream(options.seed, "cluster", index))
+        _set_up(own, view, stream(options.seed, "cluster", index))
         clusters.append(
             Cluster(
                 env,
@@ -200,6 +202,15 @@ def _clusters(
         for cluster in clusters:
             cluster.together = clusters
     return clusters
+
+
+def _set_up(scheduler: Any, view: ClusterView, rng: np.random.Generator) -> None:
+    try:
+        scheduler.setup(view, rng)
+    except GridsimError:
+        raise
+    except Exception as error:
+        raise failed(scheduler, "setup", error) from error
 
 
 def _admission(
@@ -301,7 +312,7 @@ def _check_complete(record: Record, outcome: Outcome, scheduler: Any) -> None:
         row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
         job = int(record.workload.job[row])
         what = "jobs" if tasks is None else "tasks"
-        raise PolicyError(f"{scheduler!r} left {len(left)} {what} waiting for ever, job {job} first")
+        raise PolicyError(f"{told(scheduler)} left {len(left)} {what} waiting for ever, job {job} first")
 
 
 def simulate(
@@ -347,21 +358,13 @@ def simulate(
     >>> simulate(jobs, platform=Platform.single(4)).record.start
     array([ 0., 10.,  2.])
     """
-    if platform is None:
-        if workload.cores_stated is None:
-            raise InputError("the workload does not state the size of its machine; give a platform", field="cores")
-        platform = Platform.single(workload.cores_stated, origin="the workload")
+    platform = platform or machine(workload)
     given: dict[str, Any] = {"overrun": overrun, "instant": instant, "seed": seed, "tick": tick}
     given |= {"balancer": balancer, "split": split}
     options = replace(options or Run(), **{name: value for name, value in given.items() if value is not None})
     scheduler = make_policy(policy)
     record = run(workload, platform, scheduler, options, progress=progress)
-    told = asdict(options)
+    written = asdict(options)
     if not isinstance(options.balancer, str):
-        told["balancer"] = _shown(options.balancer)
-    return Result(record, platform, _shown(scheduler), told)
-
-
-def _shown(thing: Any) -> str:
-    """Its repr, without the address that one without a repr of its own shows, which differs between runs."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(thing))
+        written["balancer"] = told(options.balancer)
+    return Result(record, platform, told(scheduler), written, registry.plugins(scheduler))

@@ -1,4 +1,7 @@
-"""Fixtures that several rooms of tests share."""
+"""Fixtures that several rooms of tests share, and how many examples Hypothesis tries.
+
+``GRIDSIM_HYPOTHESIS=thorough`` is for long runs.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,12 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+_quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
+settings.register_profile("usual", max_examples=35, **_quiet)
+settings.register_profile("thorough", max_examples=3000, **_quiet)
+settings.load_profile(os.environ.get("GRIDSIM_HYPOTHESIS", "usual"))
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -35,7 +35,7 @@ def test_times_are_seconds_and_not_there_for_a_job_that_did_not_run() -> None:
         (record.end, [10, 30, np.nan]),
         (record.wait, [0, 15, np.nan]),
         (record.response, [10, 25, np.nan]),
-        (record.runtime, [10, 10, np.nan]),  # the time held: the first was killed, its true runtime is 25 s
+        (record.held, [10, 10, np.nan]),  # the time held: the first was killed, its true runtime is 25 s
         (record.area, [40, 20, np.nan]),
     ):
         np.testing.assert_array_equal(column, expected)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.workload import Workload
 from gridsim.policy.ordering import Fifo, ShortestEstimate, Wfp3
 from gridsim.policy.presets import policy
-from gridsim.policy.reservation import Depth, FirstFit
+from gridsim.policy.reservation import FirstFit
 from gridsim.registry import Spec, parse
 from gridsim.simulation import simulate
 
@@ -145,11 +146,6 @@ def test_a_value_that_a_parameter_does_not_take_is_refused(typed: Any, parameter
     with pytest.raises(InputError) as caught:
         typed(parameters)
     assert told in str(caught.value)
-
-
-def test_context_applies_unless_the_spec_says_otherwise() -> None:
-    assert registry.make("reservation", "depth", k=3) == Depth(k=3)
-    assert registry.make("reservation", "depth?k=5", k=3) == Depth(k=5)
 
 
 def test_an_object_passes_through() -> None:
@@ -295,6 +291,9 @@ def test_a_policy_of_an_installed_package_is_found_by_name(installed: Callable[[
     assert repr(policy("easy?ordering=widest-first(tie=1)")).startswith("Backfilling(ordering=WidestFirst(tie=1.0)")
     assert simulate(JOBS, policy="widest-first").record.start.tolist() == [0, 15, 10]
     assert "widest-first" in {row["name"] for row in registry.describe("ordering")}
+    digest = hashlib.sha256(WIDEST.encode()).hexdigest()
+    told = {"package": "site-policies 1.0", "module": "site_policies", "sha256": digest}
+    assert list(simulate(JOBS, policy="easy?ordering=widest-first").plugins) == [told]
     with pytest.raises(UnknownNameError, match="did you mean 'widest-first'"):
         policy("widest-frist")
 
@@ -314,3 +313,48 @@ def test_what_is_wrong_with_an_installed_package_is_said(
     with pytest.raises(InputError, match=told) as caught:
         policy("sjf")
     assert "site" in str(caught.value)
+
+
+# -- where plug-ins come from ------------------------------------------------------------------------------------------
+
+
+def test_a_spec_as_text_is_what_parse_takes() -> None:
+    for text in ("easy", "a?b=1&c=x", "a?b=c(d=1,e=f(g=2))&h=3", "dir/file.py:Class?tie=0.5"):
+        assert parse(str(parse(text))) == parse(text)
+
+
+def test_the_files_of_an_object_and_its_parts_are_known_with_their_checksums(tmp_path: Path) -> None:
+    path = tmp_path / "widest.py"
+    path.write_text(WIDEST)
+    made = policy(f"easy?ordering={path}:WidestFirst(tie=2)")
+    told = {"file": str(path), "sha256": hashlib.sha256(WIDEST.encode()).hexdigest()}
+    assert registry.plugins(made, made) == [told]
+    assert registry.plugins(policy("easy")) == []
+
+
+def test_the_same_relative_name_in_another_folder_is_another_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        Path("mine.py").write_text(WIDEST.replace("tie: float = 0.0", f"tie: float = {ord(name)}"))
+        assert registry.make("ordering", "mine.py:WidestFirst").tie == ord(name)
+
+
+def test_files_are_located_in_a_folder_wherever_they_stand_in_a_spec() -> None:
+    folder = Path("re (1)&2")
+    assert registry.located("easy?ordering=sjf", folder) == "easy?ordering=sjf"
+    assert registry.located("mine.py:Mine?tie=1", folder) == Spec("re (1)&2/mine.py:Mine", {"tie": 1})
+    assert registry.located("easy?ordering=mine.py:Mine", folder) == Spec(
+        "easy", {"ordering": Spec("re (1)&2/mine.py:Mine", {})}
+    )
+    absolute = "easy?ordering=/there/mine.py:Mine(tie=1)"
+    assert registry.located(absolute, folder) == absolute
+
+
+def test_a_constructor_that_fails_is_told_without_a_traceback(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("class Broken:\n    def __init__(self):\n        {}['x']\n")
+    with pytest.raises(InputError, match=r"broken.py:Broken: KeyError: 'x'"):
+        registry.make("ordering", f"{path}:Broken")

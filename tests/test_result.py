@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -88,7 +89,7 @@ def test_a_result_is_written_as_jobs_metrics_and_run(tmp_path: Path) -> None:
     assert read(tmp_path / "out" / "metrics.json")["killed_walltime"] == 1
     run = read(tmp_path / "out" / "run.json")
     assert run["policy"] == "Backfilling(ordering=Fifo(), reserve=Easy())"
-    told = {"overrun": "kill", "instant": "batched", "seed": 0, "tick": 1.0}
+    told = {"overrun": "kill", "instant": "batched", "seed": 1, "tick": 1.0}
     assert run["options"] == {**told, "balancer": "expected-queue", "split": "task"}
     assert run["platform"]["cores"] == 4
     assert {"python", "gridsim", "simpy", "numpy", "scipy", "numba"} == set(run["versions"])
@@ -183,6 +184,22 @@ def test_run_json_tells_the_file_its_checksum_and_what_was_left_out_by_which_rul
     assert problems["zero-runtime"]["count"] == 1
     assert problems["zero-runtime"]["rule"] == "skip"
     assert told["platform"]["cores"] == 4
+
+
+def test_run_json_tells_the_file_of_a_policy_and_its_checksum(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("class Mine:\n    def rank(self, queue, now):\n        return queue.cores\n")
+    result(f"easy?ordering={path}:Mine").write(tmp_path / "out")
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert read(tmp_path / "out" / "run.json")["plugins"] == [{"file": str(path), "sha256": digest}]
+    result("easy").write(tmp_path / "out")
+    assert read(tmp_path / "out" / "run.json")["plugins"] == []
+
+
+def test_a_table_of_another_format_that_was_there_goes(tmp_path: Path) -> None:
+    (tmp_path / "jobs.parquet").write_bytes(b"PAR1")
+    result().write(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["jobs.csv", "metrics.json", "run.json"]
 
 
 def test_a_data_frame_has_the_same_columns() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gridsim.errors import InputError, UnknownNameError
@@ -12,11 +13,26 @@ from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.scenario import Scenario, simulate_all
 from gridsim.simulation import Run, simulate
+from gridsim.workload.synthetic.lublin import default_workload
 
 SWF = """; MaxProcs: 4
 1 0 -1 10 3 -1 -1 3 10 -1 1 3 1 -1 -1 -1 -1 -1
 2 5 -1 0 2 -1 -1 2 10 -1 1 3 1 -1 -1 -1 -1 -1
 3 6 -1 20 2 -1 -1 2 30 -1 1 4 1 -1 -1 -1 -1 -1
+"""
+MINE = """from dataclasses import dataclass
+
+
+@dataclass
+class Mine:
+    tie: float = 1.0
+
+    def rank(self, queue, now):
+        return queue.cores * self.tie
+"""
+HALF = """class Half:
+    def apply(self, workload, rng):
+        return workload.select(slice(None, len(workload) // 2))
 """
 RECIPE = """policy = "easy?ordering=sjf"
 
@@ -73,6 +89,39 @@ def test_an_empty_recipe_is_the_built_in_workload_under_easy(tmp_path: Path) -> 
     assert Scenario.from_toml(tmp_path / "recipe.toml") == Scenario()
 
 
+def test_an_empty_workload_is_that_of_compare_without_arguments() -> None:
+    for scenario, known in (
+        (Scenario(), default_workload()),
+        (Scenario(cores=64, options=Run(seed=3)), default_workload(seed=3, cores=64)),
+    ):
+        made = scenario.load()
+        for (name, column), (_, expected) in zip(made.columns(), known.columns(), strict=True):
+            np.testing.assert_array_equal(column, expected, err_msg=name)
+
+
+@pytest.mark.parametrize("policy", ["mine.py:Mine", "easy?ordering=mine.py:Mine", "mine.py:Mine?tie=2"])
+def test_the_files_of_a_policy_are_looked_for_beside_the_recipe(
+    tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "mine.py").write_text(MINE)
+    (tmp_path / "there" / "recipe.toml").write_text(f"policy = '{policy}'\n[workload]\nmodel = 'lublin?jobs=20'\n")
+    monkeypatch.chdir(tmp_path)
+    scenario = Scenario.from_toml(Path("there") / "recipe.toml")
+    assert "there/mine.py" in str(scenario.policy)
+    told = scenario.run().provenance()
+    assert "Mine(tie=" in told["policy"]
+    assert [plugin["file"] for plugin in told["plugins"]] == ["there/mine.py"]
+
+
+def test_the_files_of_a_model_and_a_transform_are_told_with_the_workload(tmp_path: Path) -> None:
+    (tmp_path / "half.py").write_text(HALF)
+    (tmp_path / "recipe.toml").write_text("[workload]\nmodel = 'lublin?jobs=20'\ntransforms = ['half.py:Half']\n")
+    workload = Scenario.from_toml(tmp_path / "recipe.toml").load()
+    assert len(workload) == 10
+    assert workload.provenance["plugins"][0]["file"] == str(tmp_path / "half.py")
+
+
 def test_a_model_takes_its_parameters_the_cores_and_the_seed() -> None:
     made = [Scenario(model="lublin?jobs=20", cores=32, options=Run(seed=seed)).load() for seed in (1, 1, 2)]
     assert [len(workload) for workload in made] == [20, 20, 20]
@@ -100,6 +149,7 @@ def test_the_machine_is_what_the_source_states_where_no_cores_are_given() -> Non
         ("[workload]\ncores = true", "field 'workload.cores': is True"),
         ("[workload]\non = 'skip'", "field 'workload.on': is 'skip'; a table was expected"),
         ("[workload]\ntransforms = 'slice'", "field 'workload.transforms': is 'slice'; a list of texts was expected"),
+        ("[workload]\ntransforms = [3]", "field 'workload.transforms[0]': is 3; a text was expected"),
         ("[workload]\ntransforms = ['slize']", "field 'workload.transforms[0]': unknown transform 'slize'"),
         ("[workload]\nfile = 'x'\nmodel = 'lublin'", "field 'workload.model': give a file or a model, not both"),
         ("[workload]\nmodel = 'lublim'", "field 'workload.model': unknown model 'lublim'; did you mean 'lublin'?"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.workload import Workload
 from gridsim.policy.ordering import Random, ShortestEstimate
@@ -143,13 +145,32 @@ def test_progress_is_told_and_an_interrupt_comes_through() -> None:
         simulate(jobs, platform=Platform.single(4), progress=interrupt)
 
 
-def test_what_a_plug_in_raises_comes_through_as_it_is() -> None:
-    class Broken:
-        def rank(self, queue: Any, now: float) -> Any:
-            return queue.widths
+def test_what_a_plug_in_raises_is_told_with_the_policy_and_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "broken.py"
+    path.write_text("class Broken:\n    def rank(self, queue, now):\n        return queue.widths\n")
+    told = r"Broken object> failed in rank in line 3 of .*broken.py: AttributeError: 'Queue' object has"
+    with pytest.raises(PolicyError, match=told):
+        simulate(JOBS, policy=f"{path}:Broken")
 
-    with pytest.raises(AttributeError, match="'Queue' object has no attribute 'widths'"):
+
+def test_what_the_setup_of_a_plug_in_raises_is_told_too() -> None:
+    class Broken:
+        def setup(self, rng: Any) -> None:
+            raise ZeroDivisionError("no")
+
+        def rank(self, queue: Any, now: float) -> Any:
+            return queue.cores
+
+    with pytest.raises(PolicyError, match=r"failed in setup.*: ZeroDivisionError: no"):
         simulate(JOBS, policy=Broken())
+
+
+def test_options_may_come_together_and_each_on_its_own() -> None:
+    options = Run(overrun="extend", seed=5)
+    assert simulate(JOBS, options=options).options == simulate(JOBS, overrun="extend", seed=5).options
+    assert simulate(JOBS, options=options, seed=0).options["seed"] == 0
+    assert simulate(JOBS).options == asdict(Run())
+    assert Run().seed == 1
 
 
 def test_options_are_those_that_the_result_tells() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import importlib.metadata
+import os
 import sys
 from collections.abc import Sequence
 
@@ -55,11 +57,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = _parser(verb).parse_args(words)
         code: int = args.run(args)
+        sys.stdout.flush()  # a reader that went away is met here, not when Python ends
     except GridsimError as error:
         print(f"gridsim: error: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        sys.stderr.close()
+        with contextlib.suppress(OSError):  # what is still to be written has no reader, and is no error
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         if error.filename is None:

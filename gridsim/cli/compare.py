@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="one decision after all events of an instant, or one after each (default: batched)",
     )
     told = parser.add_argument_group("what is told")
-    told.add_argument("--bound", type=float, default=10.0, metavar="S", help="of bounded slowdown, s (default: 10)")
+    told.add_argument("--bound", type=_bound, default=10.0, metavar="S", help="of bounded slowdown, s (default: 10)")
     told.add_argument("--warmup", type=_duration, default=0.0, metavar="T", help="leave out jobs of the first T")
     told.add_argument("--cooldown", type=_duration, default=0.0, metavar="T", help="and of the last (90, 12h, 2d)")
     told.add_argument("--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)")
@@ -59,19 +59,33 @@ def _duration(text: str) -> float:
     return value
 
 
+def _bound(text: str) -> float:
+    """Seconds above 0."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is no bound; expected seconds above 0, such as 10")
+    return value
+
+
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, tell, write."""
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
     from gridsim.policy.presets import policy
     from gridsim.report.compare import DEFAULT_POLICIES, comparison_of, labelled
+    from gridsim.result import require_table
     from gridsim.scenario import simulate_all
     from gridsim.simulation import Run
 
+    require_table(args.table)
+    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     workload, platform = source.load(args)
     told = sys.stderr if args.json else sys.stdout
-    print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
-    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed or 0)
+    used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"
+    print("\n".join([*source.summary_lines(workload, platform), used]), file=told, flush=True)
     with Progress(len(workload)) as progress:
         results = simulate_all(workload, policies, platform=platform, options=options, progress=progress.told)
     comparison = comparison_of(
@@ -92,11 +106,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _tell(comparison: Comparison) -> None:
-    from rich.console import Console
-
+    from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report.tables import terminal
 
-    console = Console(highlight=False)
+    console = Terminal()
     console.print()
     console.print(terminal(comparison.table()))
     for sentence in comparison.sentences():
@@ -105,12 +118,22 @@ def _tell(comparison: Comparison) -> None:
 
 def _write(args: argparse.Namespace, comparison: Comparison, results: dict[str, Result]) -> str:
     """Write the result directory; returns where the answer is."""
+    from gridsim.cli.folder import COMPARISON, Earlier
+    from gridsim.files import write_json
+
     folder = Path(args.out)
+    earlier = Earlier.of(folder)
     comparison.write(folder)
-    for number, (label, result) in enumerate(results.items(), start=1):
-        name = label if label.replace("-", "").isalnum() else f"policy-{number}"
-        result.write(folder / name, table=args.table, bound=args.bound, warmup=args.warmup, cooldown=args.cooldown)
-    if args.no_page:
-        return f"Written: {folder}/"
-    page = comparison.page(folder / "report.html")
-    return f"Page: {page}   (numbers beside it in {folder}/)"
+    folders = {label: _folder(label, number) for number, label in enumerate(results, start=1)}
+    for label, result in results.items():
+        place = folder / folders[label]
+        result.write(place, table=args.table, bound=args.bound, warmup=args.warmup, cooldown=args.cooldown)
+    page = None if args.no_page else comparison.page(folder / "report.html")
+    earlier.remove(kept={*folders.values(), *(COMPARISON if page else COMPARISON - {"report.html"})})
+    write_json(folder / "run.json", {**comparison.info, "folders": folders})
+    return f"Written: {folder}/" if page is None else f"Page: {page}   (numbers beside it in {folder}/)"
+
+
+def _folder(label: str, number: int) -> str:
+    """Folder of a policy: its label where that is a plain name, ``policy-2`` for the second one and so on otherwise."""
+    return label if label.replace("-", "").isalnum() else f"policy-{number}"

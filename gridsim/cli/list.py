@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import is_dataclass
-from typing import Any
-
-from rich.console import Console
-from rich.table import Table
+from typing import TYPE_CHECKING, Any
 
 from gridsim import registry
 from gridsim.errors import UnknownNameError
-from gridsim.policy.presets import PRESETS, Preset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rich.table import Table
+
+    from gridsim.policy.presets import Preset
 
 __all__ = ["add_arguments", "run"]
 
@@ -27,31 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print a table a kind."""
-    if args.kind and args.kind.endswith(".py"):
-        tables = {args.kind: registry.describe_file(args.kind)}
-    elif args.kind and args.kind not in KINDS:
-        raise UnknownNameError("kind", args.kind, KINDS)
-    else:
-        tables = {"policies": [{"name": name, **_preset(PRESETS[name])} for name in PRESETS]}
-        tables |= {kind: registry.describe(kind[:-1]) for kind in KINDS[1:]}
-        tables = {args.kind: tables[args.kind]} if args.kind else tables
+    tables = _tables(args.kind)
     if args.json:
         print(json.dumps(tables, indent=1, default=repr))
         return 0
-    console = Console(highlight=False)
+    from gridsim.cli.terminal import Terminal  # rich: not needed for --help
+
+    console = Terminal()
     for kind, rows in tables.items():
-        table = Table(title=kind, title_justify="left", box=None, padding=(0, 2, 0, 0), title_style="bold")
-        for column in ("name", "parameters", "what it does"):
-            table.add_column(column, overflow="fold")
-        for row in rows:
-            name = ", ".join([row["name"], *row["aliases"]])
-            parameters = "\n".join(
-                f"{key}={'…' if key in row['required'] else _shown(value)}" for key, value in row["parameters"].items()
-            )
-            parameters = row.get("spec") or parameters
-            source = f" [{row['source']}]" if row["source"] else ""
-            table.add_row(name, parameters, f"{row['summary']}{source}".replace("[", r"\["))
-        console.print(table)
+        console.print(_table(kind, rows))
         console.print()
     if not args.kind:
         console.print(
@@ -60,6 +47,40 @@ def run(args: argparse.Namespace) -> int:
             markup=False,
         )
     return 0
+
+
+def _tables(asked: str | None) -> dict[str, list[dict[str, Any]]]:
+    """Rows by kind: of the kind or file that was asked for, or of all kinds."""
+    if asked and asked.endswith(".py"):
+        return {asked: registry.describe_file(asked)}
+    if asked and asked not in KINDS:
+        raise UnknownNameError("kind", asked, KINDS)
+    return {kind: _rows(kind) for kind in ([asked] if asked else KINDS)}
+
+
+def _rows(kind: str) -> list[dict[str, Any]]:
+    from gridsim.policy.presets import PRESETS  # numba: not needed for --help
+
+    if kind == "policies":
+        return [{"name": name, **_preset(PRESETS[name])} for name in PRESETS]
+    return registry.describe(kind[:-1])
+
+
+def _table(kind: str, rows: Iterable[Mapping[str, Any]]) -> Table:
+    from rich.table import Table
+
+    table = Table(title=kind, title_justify="left", box=None, padding=(0, 2, 0, 0), title_style="bold")
+    for column in ("name", "parameters", "what it does"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        name = ", ".join([row["name"], *row["aliases"]])
+        parameters = "\n".join(
+            f"{key}={'…' if key in row['required'] else _shown(value)}" for key, value in row["parameters"].items()
+        )
+        parameters = row.get("spec") or parameters
+        source = f" [{row['source']}]" if row["source"] else ""
+        table.add_row(name, parameters, f"{row['summary']}{source}".replace("[", r"\["))
+    return table
 
 
 def _preset(preset: Preset) -> dict[str, Any]:

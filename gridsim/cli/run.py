@@ -5,10 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 
-from gridsim.cli.progress import Progress
-from gridsim.files import plain
-from gridsim.scenario import Scenario
-
 __all__ = ["add_arguments", "run"]
 
 
@@ -26,10 +22,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, write the result directory, print the metrics."""
+    from gridsim.cli.folder import Earlier  # numpy and rich: not needed for --help
+    from gridsim.cli.progress import Progress
+    from gridsim.files import plain
+    from gridsim.result import require_table
+    from gridsim.scenario import Scenario
+
+    require_table(args.table)
     scenario = Scenario.from_toml(args.recipe)
     with Progress() as progress:
-        result = scenario.run(progress=lambda jobs: progress.told(scenario.policy, jobs))
+        result = scenario.run(progress=lambda jobs: progress.told(str(scenario.policy), jobs))
+    earlier = Earlier.of(args.out)
     result.write(args.out, table=args.table)
+    earlier.remove(kept=("jobs.csv", "jobs.parquet"))
     metrics = result.metrics()
     if args.json:
         print(json.dumps(plain(metrics), indent=1))

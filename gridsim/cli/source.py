@@ -46,7 +46,13 @@ def add_generator_options(parser: ArgumentParser) -> None:
     group = parser.add_argument_group("built-in workload (Lublin-Feitelson), without a log")
     group.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
     group.add_argument("--load", type=float, metavar="X", help="offered load, as a fraction of the machine")
-    group.add_argument("--seed", type=int, metavar="N", help="seed of its random numbers, and of policies that draw")
+    group.add_argument(
+        "--seed",
+        type=int,
+        default=1,
+        metavar="N",
+        help="seed of its random numbers, and of policies that draw (default: %(default)s)",
+    )
 
 
 def rules(args: Namespace) -> dict[str, str]:
@@ -78,8 +84,7 @@ def load(args: Namespace) -> tuple[Workload, Platform]:
         When the log cannot be read, when the size of the machine is known from nowhere, and for options of the
         built-in workload beside a log.
     """
-    from gridsim.model.platform import Platform  # networkx and numpy: not needed for --help
-    from gridsim.workload.read import machine_cores
+    from gridsim.model.machine import machine  # numpy: not needed for --help
 
     if args.log is None:
         workload = generate(args)
@@ -88,8 +93,7 @@ def load(args: Namespace) -> tuple[Workload, Platform]:
         if given:
             raise InputError(f"{', '.join(given)} shape the built-in workload; leave out either them or {args.log}")
         workload = read(args.log, args)
-    cores, origin = machine_cores(workload, args.cores)
-    return workload, Platform.single(cores, origin=origin)
+    return workload, machine(workload, args.cores)
 
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:
@@ -141,5 +145,10 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
 
 
 def _machine_origin(origin: str) -> str:
-    words = {"given": "given", "MaxProcs": "MaxProcs in the header", "MaxNodes": "MaxNodes in the header, no MaxProcs"}
+    words = {
+        "given": "given",
+        "the workload": "from the workload",
+        "MaxProcs": "MaxProcs in the header",
+        "MaxNodes": "MaxNodes in the header, no MaxProcs",
+    }
     return words.get(origin, origin)

@@ -7,10 +7,7 @@ import json
 
 from gridsim.cli import source
 
-__all__ = ["NAME", "SUMMARY", "add_arguments", "run"]
-
-NAME = "validate"
-SUMMARY = "check a schedule against the invariants, whoever made it"
+__all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,9 +42,9 @@ def run(args: argparse.Namespace) -> int:
     """Check; 1 when anything is violated."""
     # numpy: not needed for --help
     from gridsim.files import plain
+    from gridsim.model.machine import machine_cores
     from gridsim.testing.invariants import KINDS, violations_of
     from gridsim.testing.schedules import parse_columns, read_schedule
-    from gridsim.workload.read import machine_cores
 
     columns = parse_columns(args.columns) if args.columns else None
     schedule = read_schedule(args.schedule, columns=columns)

@@ -9,10 +9,7 @@ from typing import Any
 
 from gridsim.errors import InputError
 
-__all__ = ["NAME", "SUMMARY", "add_arguments", "run"]
-
-NAME = "verify"
-SUMMARY = "run conformance cases"
+__all__ = ["add_arguments", "run"]
 
 _SHOWN = 6
 """Differences shown of a case."""

@@ -11,14 +11,10 @@ from gridsim.workload.problems import option
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rich.console import Console
-
+    from gridsim.cli.terminal import Terminal
     from gridsim.model.workload import Workload
 
-__all__ = ["NAME", "SUMMARY", "add_arguments", "run"]
-
-NAME = "workload"
-SUMMARY = "describe, check, convert, slice or generate a job log"
+__all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -72,8 +68,8 @@ def _add_files(parser: ArgumentParser) -> None:
 
 
 def _describe(args: Namespace) -> None:
-    from gridsim.workload.describe import describe  # numpy: not needed for --help
-    from gridsim.workload.read import machine_cores
+    from gridsim.model.machine import machine_cores  # numpy: not needed for --help
+    from gridsim.workload.describe import describe
 
     workload = source.read(args.file, args)
     facts = describe(workload, machine_cores(workload, args.cores)[0])
@@ -165,11 +161,11 @@ def _print_json(content: dict[str, Any]) -> None:
     print(json.dumps(content, indent=2, allow_nan=False))
 
 
-def _console() -> Console:
-    """Standard output: colours and its own width on a terminal, plain lines of 120 columns elsewhere."""
-    from rich.console import Console  # only where a table is printed
+def _console() -> Terminal:
+    """Standard output: its own width on a terminal, lines of 120 columns elsewhere."""
+    from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
 
-    console = Console(highlight=False)
+    console = Terminal()
     if not console.is_terminal:
         console.width = 120
     return console
@@ -240,7 +236,9 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
     plain = Table(title=findings["source"], show_header=False, box=None)
     plain.add_row("lines", f"{findings['lines']:,}, of them {findings['comments']:,} comments")
     plain.add_row("jobs", f"{findings['jobs_kept']:,} kept of {findings['jobs_read']:,}")
-    plain.add_row("machine", f"{_number(findings['cores'])} cores (from: {findings['cores_from'] or 'nothing'})")
+    size = findings["cores"]
+    machine = "not known" if size is None else f"{size:,} cores (from: {findings['cores_from'] or 'the workload'})"
+    plain.add_row("machine", machine)
     fields = findings["cores_field"]
     plain.add_row(
         "cores of a job", f"requested processors {fields['requested']:,} times, allocated {fields['allocated']:,} times"

@@ -13,7 +13,7 @@ from gridsim.entities.instant import At, Instant
 from gridsim.errors import PolicyError
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.protocols import Scheduler
+from gridsim.policy.protocols import Scheduler, told
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
@@ -250,7 +250,7 @@ class Cluster:
         wake = self.scheduler.wake(now)
         if wake < self._wake_at:
             if wake <= now:
-                raise PolicyError(f"{self.scheduler!r} wants to be woken at {wake / 1e6} s, which is not after now")
+                raise PolicyError(f"{told(self.scheduler)} wants to be woken at {wake / 1e6} s, which is not after now")
             self._wake_at = wake
             At(self._env, wake - now, self._decide_priority, self._woken)
 
@@ -268,15 +268,17 @@ class Cluster:
         try:
             need, state = self._need[request], self._state[request]
         except (IndexError, TypeError) as error:
-            raise PolicyError(f"{self.scheduler!r} starts {request!r} at {now / 1e6} s, which is no request") from error
+            raise PolicyError(
+                f"{told(self.scheduler)} starts {request!r} at {now / 1e6} s, which is no request"
+            ) from error
         if state != _WAITING:
             what = ("has not arrived", "", "is running already", "has ended")[state]
-            raise PolicyError(f"{self.scheduler!r} starts request {request} at {now / 1e6} s, but it {what}")
+            raise PolicyError(f"{told(self.scheduler)} starts request {request} at {now / 1e6} s, but it {what}")
         self.free -= need
         if self.free < 0:
             if self._batched:
                 raise PolicyError(
-                    f"{self.scheduler!r} starts request {request} ({need} cores) at {now / 1e6} s, "
+                    f"{told(self.scheduler)} starts request {request} ({need} cores) at {now / 1e6} s, "
                     f"but only {self.free + need} of {self.cores} cores are free"
                 )
             self._check_at_close()
@@ -344,6 +346,6 @@ class Cluster:
         self._closing = False
         if self.free < 0:
             raise PolicyError(
-                f"{self.scheduler!r} has {-self.free} cores more in use at {self._env.now / 1e6} s "
+                f"{told(self.scheduler)} has {-self.free} cores more in use at {self._env.now / 1e6} s "
                 f"than the {self.cores} that there are"
             )

@@ -51,7 +51,7 @@ def slowdown(record: Record) -> FloatArray:
     The time held is the true runtime, or the estimate of a job that was killed at it. A job that held its cores
     for no time at all (possible in schedules of other simulators only) has no slowdown: NaN.
     """
-    held = record.runtime
+    held = record.held
     held[held <= 0] = np.nan
     return record.response / held
 
@@ -77,7 +77,7 @@ def bounded_slowdown(record: Record, bound: float = BOUND) -> FloatArray:
     """
     if not bound > 0:
         raise InputError(f"the bound of the bounded slowdown is {bound} s; expected more than 0 s", field="bound")
-    values = record.runtime
+    values = record.held
     np.maximum(values, bound, out=values)
     np.divide(record.response, values, out=values)
     return np.maximum(values, 1.0, out=values)

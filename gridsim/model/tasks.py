@@ -269,7 +269,7 @@ class Tasks:
 
     def area(self) -> FloatArray:
         """Cores times true runtime of each job's tasks together, core-seconds."""
-        return np.add.reduceat(self.cores * (self.runtime / 1e6), self.first[:-1])
+        return np.add.reduceat(self.cores * seconds(self.runtime), self.first[:-1])
 
     def select(self, rows: Any) -> Tasks:
         """Tasks of the jobs in *rows* (mask, slice or indices), in that order."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.model.job import Job, Task
 from gridsim.model.tasks import Tasks
-from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 
 __all__ = ["LABELS", "UNKNOWN", "Workload"]
 
@@ -173,8 +173,8 @@ class Workload:
         begins = tasks.first[:-1]
         workload = cls.from_columns(
             submit=submit,
-            runtime=np.maximum.reduceat(tasks.chains(tasks.runtime), begins) / 1e6,
-            estimate=np.maximum.reduceat(tasks.chains(tasks.estimate), begins) / 1e6,
+            runtime=np.maximum.reduceat(tasks.chains(tasks.runtime), begins) / MICROSECOND,
+            estimate=np.maximum.reduceat(tasks.chains(tasks.estimate), begins) / MICROSECOND,
             cores=np.maximum.reduceat(tasks.cores, begins),
             job=job,
             deadline=deadline,
@@ -201,6 +201,11 @@ class Workload:
         for name, column in self.columns():
             if len(column) != n:
                 raise InputError(f"column has {len(column)} rows, the job numbers have {n}", field=name)
+        if not (self.job[1:] > self.job[:-1]).all():
+            numbers, count = np.unique(self.job, return_counts=True)
+            if len(numbers) < n:
+                number = int(numbers[np.argmax(count > 1)])
+                raise InputError(f"number {number} is given to several jobs; expected unique numbers", field="job")
         for name, bad, rule in (
             ("runtime", _no_duration(self.runtime), "a runtime above 0 s that ends (see --on-zero-runtime)"),
             ("estimate", _no_duration(self.estimate), "an estimate above 0 s that ends"),

@@ -240,9 +240,7 @@ class DataLocal:
     def _nearest(self, piece: Piece, child: ChildState) -> int:
         """Least delay to a cluster that could take the widest task of a kind of the piece."""
         return min(
-            piece.delay_to(cluster)
-            for kind, cores in piece.widest.items()
-            for cluster in _eligible(child, kind, cores)
+            piece.delay_to(cluster) for kind, cores in piece.widest.items() for cluster in _eligible(child, kind, cores)
         )
 
 

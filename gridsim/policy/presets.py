@@ -45,7 +45,7 @@ def policy(what: Any) -> Any:
 
     Parameters
     ----------
-    what : str or object
+    what : str, Spec or object
         A preset (``easy``), a scheduler with parameters (``backfilling?ordering=sjf``), a bare ordering (that ordering
         with strict head-blocking), ``file.py:Class`` of a scheduler or an ordering, or an object of one of these kinds.
 
@@ -61,9 +61,9 @@ def policy(what: Any) -> Any:
     >>> policy("wfp3")
     Backfilling(ordering=Wfp3(), reserve=Strict())
     """
-    if not isinstance(what, str):
+    spec = registry.parse(what) if isinstance(what, str) else what
+    if not isinstance(spec, Spec):
         return _as_scheduler(what)
-    spec = registry.parse(what)
     if spec.name in PRESETS:
         base = registry.parse(PRESETS[spec.name].spec)
         return registry.make("scheduler", _composed(base, spec))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -25,7 +28,9 @@ __all__ = [
     "ReservationRule",
     "Scheduler",
     "changes_of",
+    "failed",
     "ranks_of",
+    "told",
 ]
 
 Changes = Literal["static", "linear", "pass", "start"]
@@ -132,24 +137,48 @@ class Scheduler(Protocol):
         ...
 
 
+def told(policy: Any) -> str:
+    """A policy as errors and results name it: its ``repr``, without the address that one of its own parts may show."""
+    return re.sub(r" at 0x[0-9a-f]+", "", repr(policy))
+
+
+def failed(policy: Any, method: str, error: Exception) -> PolicyError:
+    """The error that says that a *method* of a policy raised another one, and in which line that is not gridsim's.
+
+    Raise it from that one: ``raise failed(ordering, "rank", error) from error``.
+    """
+    frames = traceback.extract_tb(error.__traceback__)
+    outside = next((frame for frame in frames if not Path(frame.filename).is_relative_to(_OWN)), None)
+    place = f" in line {outside.lineno} of {outside.filename}" if outside else ""
+    return PolicyError(f"{told(policy)} failed in {method}{place}: {type(error).__name__}: {error}")
+
+
+_OWN = Path(__file__).parents[1]
+
+
 def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
     """What an ordering answers, checked: one number a request.
 
     Raises
     ------
     PolicyError
-        When it answers anything else.
+        When it answers anything else, or fails.
     """
     if not hasattr(ordering, "rank"):
-        raise PolicyError(f"{ordering!r} has no rank; an ordering with pick alone needs a rule that lets nobody pass")
-    answer = ordering.rank(queue, now)
+        raise PolicyError(f"{told(ordering)} has no rank; with pick alone it needs a rule that lets nobody pass")
+    try:
+        answer = ordering.rank(queue, now)
+    except PolicyError:
+        raise
+    except Exception as error:
+        raise failed(ordering, "rank", error) from error
     try:
         ranks = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise PolicyError(f"{ordering!r} ranked {len(queue)} requests with no numbers: {error}") from error
+        raise PolicyError(f"{told(ordering)} ranked {len(queue)} requests with no numbers: {error}") from error
     if ranks.shape != queue.rows.shape or np.isnan(ranks).any():
         what = f"shape {ranks.shape}" if ranks.shape != queue.rows.shape else "NaN"
-        raise PolicyError(f"{ordering!r} ranked {len(queue)} requests with {what}; one number each is needed")
+        raise PolicyError(f"{told(ordering)} ranked {len(queue)} requests with {what}; one number each is needed")
     return ranks
 
 
@@ -163,5 +192,5 @@ def changes_of(ordering: Any) -> Changes:
     """
     answer: Changes = getattr(ordering, "changes", "pass")
     if answer not in get_args(Changes):
-        raise PolicyError(f"{ordering!r} changes {answer!r}; expected one of {', '.join(get_args(Changes))}")
+        raise PolicyError(f"{told(ordering)} changes {answer!r}; expected one of {', '.join(get_args(Changes))}")
     return answer

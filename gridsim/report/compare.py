@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.metrics.responsiveness import BOUND
+from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.report.comparison import Comparison
@@ -25,6 +27,8 @@ DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
 def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Policies by label: a mapping's keys, a text itself, or the ``repr`` of an object.
 
+    Plain files lose their folders in labels, where these still differ.
+
     Raises
     ------
     InputError
@@ -39,9 +43,16 @@ def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
             if label in named:
                 raise InputError(f"'{label}' is given twice; a difference to itself says nothing", field="policy")
             named[label] = policy
+        short = [_FOLDERS.sub("", label) for label in named]
+        if len(set(short)) == len(named):
+            named = dict(zip(short, named.values(), strict=True))
     if not named:
         raise InputError("no policy is given", field="policy")
     return named
+
+
+_FOLDERS = re.compile(r"[^=&?(,]*/(?=[^/=&?(,]*\.py\b)")
+"""Folders before the name of a plain file, in a spec."""
 
 
 def compare(
@@ -80,10 +91,7 @@ def compare(
     >>> compare(jobs, ["fcfs", "easy"], platform=Platform.single(4)).metrics["easy"]["wait_mean"]
     3.0
     """
-    if platform is None:
-        if workload.cores_stated is None:
-            raise InputError("the workload does not state the size of its machine; give a platform", field="cores")
-        platform = Platform.single(workload.cores_stated, origin="the workload")
+    platform = platform or machine(workload)
     options = options or Run()
     results = simulate_all(workload, labelled(policies), platform=platform, options=options, progress=progress)
     return comparison_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown)
@@ -106,9 +114,16 @@ def comparison_of(
         "workload": dict(provenance),
         "platform": {"cores": first.platform.cores, "origin": first.platform.origin},
         "policies": {label: result.policy for label, result in results.items()},
+        "plugins": _plugins(results.values()),
         "options": {**asdict(options), "bound": bound, "warmup": warmup, "cooldown": cooldown},
         "versions": versions(),
         "command": command,
     }
     records = {label: result.record for label, result in results.items()}
     return Comparison.of(records, info=info, bound=bound, warmup=warmup, cooldown=cooldown)
+
+
+def _plugins(results: Iterable[Result]) -> list[dict[str, str]]:
+    """Files and packages that any of the policies came from, each once."""
+    found = [dict(plugin) for result in results for plugin in result.plugins]
+    return [plugin for place, plugin in enumerate(found) if plugin not in found[:place]]

@@ -237,6 +237,7 @@ def _pairs(values: Mapping[str, Any], between: str = " = ") -> str:
 def _origin(origin: str) -> str:
     known = {
         "given": "as given",
+        "the workload": "from the workload",
         "MaxProcs": "MaxProcs in the log's header",
         "MaxNodes": "MaxNodes in the log's header",
     }

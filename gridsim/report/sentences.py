@@ -7,10 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gridsim.metrics.compare import Difference, Verdict
+from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference, Verdict
+from gridsim.metrics.saturation import keeps_up
+from gridsim.metrics.utilisation import arrival_window, queue_length
 from gridsim.report.words import duration, number, percent, times
 
 if TYPE_CHECKING:
+    from gridsim.record import Record
     from gridsim.report.comparison import Comparison, GroupRow
 
 __all__ = ["answer", "best", "caveats", "group_name", "turned"]
@@ -21,6 +24,9 @@ _WIDEST = 100.0
 """A ratio known less well than this factor is told as an amount."""
 
 _OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+
+ENOUGH_JOBS = FEWEST_BLOCKS * JOBS_A_BLOCK
+"""Jobs below which there are too few blocks for a verdict, however they come."""
 
 _MOST = 3
 """Policies that one sentence names at most."""
@@ -125,11 +131,18 @@ def _undecided(winner: str, against: Sequence[Difference]) -> Iterator[str]:
         yield f"This log cannot tell {winner} {_listed(parts, 'or')}."
     few = [it for it in against if it.verdict == "too little data"]
     if few:
-        means = _listed([f"{it.baseline} ({duration(it.baseline_mean)})" for it in few])
-        yield (
-            f"Against {means} on average, no interval can be trusted: the difference drifts so slowly that the log "
-            "holds too little independent evidence. Take it as what happened here, not as a rule."
-        )
+        yield f"The mean wait under {winner} is {_listed([_happened(it) for it in few])}."
+        why = "Too few jobs ran" if few[0].jobs < ENOUGH_JOBS else "One congested stretch dominates this difference"
+        yield f"{why}, so the log cannot say how far {'that' if few[0].jobs < ENOUGH_JOBS else 'it'} holds elsewhere."
+
+
+def _happened(it: Difference) -> str:
+    """What a difference was in this log, without how sure it is."""
+    part = f"{_amount(it, -it.mean)} below that" if math.isnan(it.ratio) else f"{percent(it.ratio)} of that"
+    return (
+        f"{part} under {it.baseline} ({duration(it.baseline_mean)}; {percent(it.better)} of the jobs wait less, "
+        f"{percent(it.worse)} longer)"
+    )
 
 
 def _difference(it: Difference) -> str:
@@ -226,12 +239,35 @@ def _listed(parts: Sequence[str], word: str = "and") -> str:
 
 
 def caveats(comparison: Comparison) -> list[str]:
-    """Cuts, kills, rejections, and what was left out of the log or changed in it."""
+    """Queues that only grow, cuts, kills, rejections, and what was left out of the log or changed in it."""
     return [
+        *_saturated(comparison),
         *_cuts(comparison),
         *_statuses(comparison),
         *_problems(comparison.info.get("workload", {})),
     ]
+
+
+def _saturated(comparison: Comparison) -> list[str]:
+    """Policies that do not keep up with the load: their waits tell the length of the log."""
+    labels = [label for label, record in comparison.records.items() if not keeps_up(record)]
+    if not labels:
+        return []
+    waiting = _listed([number(_waiting_at_the_end(comparison.records[label])) for label in labels])
+    queues, means = (
+        ("its queue still grows", "its mean wait says how long the workload is more than how good the policy is")
+        if len(labels) == 1
+        else ("their queues still grow", "their mean waits say how long the workload is more than how good they are")
+    )
+    verb = "does" if len(labels) == 1 else "do"
+    return [
+        f"{_listed(labels)} {verb} not keep up with this load: {queues} at the last submit ({waiting} waiting jobs), "
+        f"so {means}."
+    ]
+
+
+def _waiting_at_the_end(record: Record) -> float:
+    return queue_length(record).at(arrival_window(record).end)
 
 
 def _cuts(comparison: Comparison) -> list[str]:

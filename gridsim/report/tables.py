@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -129,12 +130,45 @@ def terminal(table: Sequence[Row], *, width: int = _WIDTH) -> Table:
             grid.add_row(Text(row.title), *(cell(row.cells[label]) for label in labels))
         return grid
     short = [row for row in table if row.metric in _SHORT]
-    grid.add_column("policy", overflow="fold")
+    space = width - 2 - sum(_column(row) + 3 for row in short)  # rich puts 3 between columns, 1 at each edge
+    grid.add_column("policy", no_wrap=True)
     for row in short:
-        grid.add_column(Text(row.title.replace(", ", "\n").replace("bounded slowdown", "b. slowdown")), justify="right")
+        grid.add_column(Text(_heading(row)), justify="right", no_wrap=True)
     for label in labels:
-        grid.add_row(Text(label), *(cell(row.cells[label]) for row in short))
+        grid.add_row(Text("\n".join(broken(label, space))), *(cell(row.cells[label]) for row in short))
     return grid
+
+
+def _heading(row: Row) -> str:
+    return row.title.replace(", ", "\n").replace("bounded slowdown", "b. slowdown")
+
+
+def _column(row: Row) -> int:
+    """Characters that a column of one metric needs."""
+    return max(*map(len, _heading(row).split("\n")), *(len(cell.text) + 2 for cell in row.cells.values()))
+
+
+def broken(label: str, width: int) -> list[str]:
+    """Lines of at most *width* characters, broken after punctuation; inside a word only if it is wider than that.
+
+    Examples
+    --------
+    >>> broken("easy?ordering=widest.py:WidestFirst(tie=0.001)", 20)
+    ['easy?', 'ordering=widest.py:', 'WidestFirst(', 'tie=0.001)']
+    """
+    lines = [""]
+    for piece in _pieces(label, width):
+        if lines[-1] and len(lines[-1]) + len(piece) > width:
+            lines.append("")
+        lines[-1] += piece
+    return lines
+
+
+def _pieces(label: str, width: int) -> Iterator[str]:
+    """Parts of a label that stay whole, at ``=`` only where they would be wider than *width*."""
+    for part in re.split(r"(?<=[?&,:(])", label):
+        for piece in [part] if len(part) <= width else re.split(r"(?<=[=/])", part):
+            yield from (piece[start : start + width] for start in range(0, len(piece), width))
 
 
 def _wide(table: Sequence[Row], label: str) -> int:

@@ -17,6 +17,7 @@ from gridsim import registry
 from gridsim.errors import CheckFailed, GridsimError
 from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
+from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.record import Record
@@ -180,7 +181,7 @@ def _queue(rng: Generator, size: int) -> tuple[Queue, float]:
     workload = small_workload(rng, jobs=3 * size)
     rows = np.sort(rng.choice(3 * size, size, replace=False))
     state = {"free": int(rng.integers(CORES + 1)), "total": CORES}
-    return Queue(Requests(workload), rows, state), float(workload.submit[-1] / 1e6 + 1)
+    return Queue(Requests(workload), rows, state), seconds(int(workload.submit[-1])) + 1.0
 
 
 def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:
@@ -261,7 +262,9 @@ def _check_lines(ordering: Any, queue: Queue) -> None:
     for part in (ahead, slope):
         right = part.dtype.kind in "iu" and part.shape == (len(queue),)
         _require(right, ordering, f"lines of {len(queue)} requests are {part.dtype} of shape {part.shape}")
-    _require(bool((slope >= 1).all()), ordering, f"has a line of slope 1 / {slope.min()}; expected whole numbers from 1")
+    _require(
+        bool((slope >= 1).all()), ordering, f"has a line of slope 1 / {slope.min()}; expected whole numbers from 1"
+    )
 
 
 def _check_runs(scheduler: Any, seed: int, workloads: int) -> None:

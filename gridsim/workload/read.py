@@ -1,4 +1,4 @@
-"""From files to a workload: which reader takes them, and how large their machine is."""
+"""From files to a workload: which reader takes them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.machine import check_cores, machine_cores
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.gwf import looks_like_gwf, read_gwf
 from gridsim.workload.formats.stream import head
@@ -85,7 +86,7 @@ def read_workload(
     InputError
         When the file cannot be read, holds no usable job, or is of a format that does not take an option.
     """
-    _check_cores(cores)
+    check_cores(cores)
     if format is None:
         format = _format_of(path)  # noqa: A001
     elif format not in READERS:
@@ -113,34 +114,3 @@ def _format_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(names) or "none of its own"
-
-
-def machine_cores(workload: Workload, cores: int | None = None) -> tuple[int, str]:
-    """Cores of the machine and where the number comes from: ``given``, or the log's own word for it.
-
-    Raises
-    ------
-    InputError
-        When neither the caller nor the log says how large the machine is.
-
-    Examples
-    --------
-    >>> log = Workload.from_columns(submit=[0], runtime=[1], cores=[1], provenance={"cores_from": "MaxProcs"})
-    >>> machine_cores(log, 4)
-    (4, 'given')
-    """
-    _check_cores(cores)
-    if cores is not None:
-        return cores, "given"
-    if workload.cores_stated is None:
-        raise InputError(
-            "the size of the machine is not known: no MaxProcs and no MaxNodes in the header; give --cores",
-            path=workload.provenance.get("source"),
-            field="MaxProcs",
-        )
-    return workload.cores_stated, workload.provenance.get("cores_from") or "workload"
-
-
-def _check_cores(cores: int | None) -> None:
-    if cores is not None and cores < 1:
-        raise InputError(f"the machine has {cores} cores; expected at least 1 (--cores)", field="cores")

@@ -145,6 +145,83 @@ def test_bad_input_exits_with_two_and_leaves_nothing(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("verb", [["compare", "absent.swf"], ["run", "absent.toml"]])
+def test_parquet_without_its_package_is_refused_before_anything_is_read(
+    verb: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert main([*verb, "--table", "parquet", "--out", str(tmp_path / "out")]) == 2
+    assert "Parquet needs duckdb; pip install 'gridsim[parquet]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_order_inside_an_instant_and_what_happens_at_the_walltime_are_told(
+    log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--no-page", "--policy", "fcfs"]
+    assert compare(str(log), *words, out=tmp_path / "out") == 0
+    assert "\nsimulation: --instant batched, --overrun kill\n" in capsys.readouterr().out
+    assert compare(str(log), *words, "--instant", "per-event", "--overrun", "extend", out=tmp_path / "out") == 0
+    assert "\nsimulation: --instant per-event, --overrun extend\n" in capsys.readouterr().out
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_run_json_tells_the_folder_of_each_policy(tmp_path: Path) -> None:
+    assert compare(*SMALL, "--policy", "fcfs", "--policy", "easy?ordering=sjf", out=tmp_path) == 0
+    told = json.loads((tmp_path / "run.json").read_text())
+    assert told["folders"] == {"fcfs": "fcfs", "easy?ordering=sjf": "policy-2"}
+    assert told["options"]["instant"] == "batched"
+    assert told["policies"]["fcfs"] == "Backfilling(ordering=Fifo(), reserve=Strict())"
+
+
+def test_what_an_earlier_compare_wrote_goes_where_a_later_one_does_not_write_it(tmp_path: Path) -> None:
+    assert compare("--jobs", "100", "--policy", "fcfs", "--policy", "sjf", "--policy", "easy", out=tmp_path) == 0
+    (tmp_path / "sjf" / "notes.txt").write_text("mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "jobs.csv").write_text("")
+    assert compare(*SMALL, "--policy", "easy", "--policy", "conservative", out=tmp_path) == 0
+    assert {path.name for path in tmp_path.iterdir() if path.is_dir()} == {"sjf", "easy", "conservative", "other"}
+    assert "notes.txt" in names(tmp_path / "sjf")
+    assert "report.html" not in names(tmp_path)
+
+
+def test_a_run_json_that_is_not_ours_moves_nothing(tmp_path: Path) -> None:
+    for content in ("[]", "{", '{"folders": {"a": "other"}}', '{"versions": {}, "folders": {"a": "../other", "b": 3}}'):
+        (tmp_path / "out").mkdir(exist_ok=True)
+        (tmp_path / "out" / "run.json").write_text(content)
+        for folder in (tmp_path / "other", tmp_path / "out" / "other"):
+            folder.mkdir(exist_ok=True)
+            (folder / "jobs.csv").write_text("")
+        assert compare(*SMALL, "--policy", "easy", out=tmp_path / "out") == 0
+        assert names(tmp_path / "other") == names(tmp_path / "out" / "other") == {"jobs.csv"}
+
+
+def test_a_run_and_a_compare_in_the_same_folder_do_not_mix(tmp_path: Path) -> None:
+    (tmp_path / "recipe.toml").write_text("[workload]\nmodel = 'lublin?jobs=20'\n")
+    out = tmp_path / "out"
+    assert compare(*SMALL, "--policy", "easy", "--policy", "fcfs", out=out) == 0
+    assert main(["run", str(tmp_path / "recipe.toml"), "--out", str(out)]) == 0
+    assert names(out) == {"jobs.csv", "metrics.json", "run.json"}
+    assert compare(*SMALL, "--policy", "easy", out=out) == 0
+    assert names(out) == {"easy", "metrics.csv", "metrics.json", "differences.csv", "groups.csv", "run.json"}
+
+
+def test_the_folders_of_a_file_are_not_part_of_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "wide.py").write_text(
+            "class Wide:\n    def rank(self, queue, now):\n        return -queue.cores"
+        )
+    there, too = (f"easy?ordering={tmp_path}/{name}/wide.py:Wide" for name in ("a", "b"))
+    assert compare(*SMALL, "--json", "--policy", "easy", "--policy", there, out=tmp_path / "out") == 0
+    assert list(json.loads(capsys.readouterr().out)["metrics"]) == ["easy", "easy?ordering=wide.py:Wide"]
+    assert compare(*SMALL, "--json", "--policy", there, "--policy", too, out=tmp_path / "out") == 0
+    assert list(json.loads(capsys.readouterr().out)["metrics"]) == [there, too]
+
+
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert compare(*SMALL, "--policy", "fcfs", "--policy", "easy", out=tmp_path / "file" / "out") == 2
@@ -180,4 +257,4 @@ def test_two_processes_write_the_same_numbers(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         written.append({str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")})
     assert written[0] == written[1]
-    assert len(written[0]) == 10
+    assert len(written[0]) == 11

@@ -123,3 +123,9 @@ def test_offered_load_is_work_over_capacity_between_the_submits() -> None:
 
 def test_the_repr_tells_how_many_jobs_and_when() -> None:
     assert repr(workload()) == "<Workload: 3 jobs, 0 s to 9 s>"
+
+
+def test_a_number_that_is_given_to_several_jobs_is_named() -> None:
+    with pytest.raises(InputError, match=r"^field 'job': number 7 is given to several jobs; expected unique numbers"):
+        Workload.from_columns(job=[9, 7, 8, 7], submit=[0, 1, 2, 3], runtime=[1] * 4, cores=[1] * 4)
+    assert len(Workload.from_columns(job=[9, 7, 8], submit=[0, 1, 2], runtime=[1] * 3, cores=[1] * 3)) == 3

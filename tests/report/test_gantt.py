@@ -40,7 +40,7 @@ def test_every_start_and_every_core_can_be_unpacked(making: Callable[..., dict[s
         assert np.array_equal(values["low"], placed.low)
         assert np.array_equal(values["pieces"], np.diff(placed.offset))
     assert np.array_equal(np.cumsum(columns["job"]), records["fcfs"].workload.job)
-    assert np.array_equal(columns["runtime"], records["fcfs"].runtime)
+    assert np.array_equal(columns["runtime"], records["fcfs"].held)
 
 
 def test_jobs_that_did_not_run_have_no_start_and_no_pieces() -> None:

@@ -56,10 +56,46 @@ def test_an_unclear_difference_is_told_as_such(comparison: Comparison) -> None:
     assert answer[1] == "This log cannot tell greedy from fcfs (difference +2.0 %, 95 % interval -3.8 to +7.5 %)."
 
 
-def test_too_little_data_is_no_verdict(comparison: Comparison) -> None:
+def test_too_little_data_is_no_verdict_but_what_happened_is_told(comparison: Comparison) -> None:
     answer = told(comparison, difference("greedy", "fcfs", verdict="too little data"))
-    assert "no interval can be trusted" in answer[1]
     assert "waits least" not in answer[0]
+    assert answer[1:3] == [
+        "The mean wait under greedy is 50 % of that under fcfs (2 h; 60 % of the jobs wait less, 10 % longer).",
+        "One congested stretch dominates this difference, so the log cannot say how far it holds elsewhere.",
+    ]
+
+
+def test_too_few_jobs_are_no_congested_stretch(comparison: Comparison) -> None:
+    answer = told(comparison, difference("greedy", "fcfs", verdict="too little data", jobs=20))
+    assert answer[2] == "Too few jobs ran, so the log cannot say how far that holds elsewhere."
+
+
+def test_a_mean_of_nothing_is_told_as_an_amount(comparison: Comparison) -> None:
+    unclear = difference("greedy", "fcfs", verdict="too little data", ratio=float("nan"), policy_mean=0.0)
+    assert "is 1 h below that under fcfs (2 h;" in told(comparison, unclear)[1]
+
+
+def overtaken(jobs: int, every: float) -> Record:
+    """One core, jobs of 10 s submitted *every* so many seconds, first come first served."""
+    free, rows = 0.0, []
+    for number in range(jobs):
+        start = max(free, every * number)
+        free = start + 10
+        rows.append({"submit": every * number, "start": start, "end": free, "cores": 1})
+    return Record.from_rows(rows)
+
+
+def test_a_policy_that_cannot_keep_up_is_told(comparing: Callable[..., Comparison]) -> None:
+    slow = overtaken(400, 9)
+    (told,) = sentences.caveats(comparing({"a": slow}))[:1]
+    assert told == (
+        "a does not keep up with this load: its queue still grows at the last submit (40 waiting jobs), so its mean "
+        "wait says how long the workload is more than how good the policy is."
+    )
+    assert sentences.caveats(comparing({"a": slow, "b": slow}))[0].startswith(
+        "a and b do not keep up with this load: their queues still grow at the last submit (40 and 40 waiting jobs)"
+    )
+    assert not any("keep up" in note for note in sentences.caveats(comparing({"a": overtaken(400, 11)})))
 
 
 def test_equal_waits_are_called_equal(comparison: Comparison) -> None:

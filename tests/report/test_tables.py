@@ -45,6 +45,14 @@ def test_the_table_fits_80_columns(comparison: Comparison, policies: int) -> Non
     assert "fcfs" in text
 
 
+def test_a_label_breaks_after_punctuation_and_not_inside_a_word(comparison: Comparison) -> None:
+    long = "backfilling?ordering=widest.py:WidestFirst(tie=0.001)&reserve=protect.py:ProtectWide(cores=16)"
+    text = printed(tables.rows(dict.fromkeys(["easy", "fcfs", long], comparison.metrics["fcfs"])))
+    pieces = [line.split()[0] for line in text.splitlines() if line.strip()]
+    assert long in "".join(pieces)
+    assert all(piece[-1] in "?&,:(=" for piece in pieces[pieces.index("backfilling?") : pieces.index("cores=16)")])
+
+
 def test_marks_are_seen_without_colour(comparison: Comparison) -> None:
     best = next(row for row in comparison.table() if row.metric == "wait_mean").cells["greedy"].text
     assert f"{best} *" in printed(comparison.table())

@@ -167,7 +167,8 @@ def test_assert_valid_names_every_violation() -> None:
 
 
 def test_a_workload_whose_numbers_are_not_unique_cannot_be_matched() -> None:
-    twice = Workload.from_columns(job=[1, 1], submit=[0, 1], runtime=[1, 1], cores=[1, 1])
+    jobs = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[1, 1])
+    twice = replace(jobs, job=np.array([1, 1]))
     with pytest.raises(InputError, match="job 1 twice"):
         violations_of(sound(), twice, cores=4)
 

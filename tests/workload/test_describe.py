@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gridsim.model.machine import machine_cores
 from gridsim.model.workload import Workload
 from gridsim.workload.describe import describe
-from gridsim.workload.read import machine_cores, read_workload
+from gridsim.workload.read import read_workload
 
 
 @pytest.fixture

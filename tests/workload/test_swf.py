@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.machine import machine_cores
 from gridsim.model.time import seconds
 from gridsim.model.workload import LABELS, Workload
 from gridsim.record import Record, Status
@@ -22,7 +23,7 @@ from gridsim.workload.formats import stream, swf
 from gridsim.workload.formats.swf import read_swf
 from gridsim.workload.formats.swf_header import FIELDS
 from gridsim.workload.formats.swf_writer import write_swf
-from gridsim.workload.read import machine_cores, read_workload
+from gridsim.workload.read import read_workload
 
 HEADER = "; Version: 2.2\n; MaxProcs: 8\n"
 

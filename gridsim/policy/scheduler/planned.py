@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 
+from gridsim.errors import InputError
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
@@ -50,6 +51,10 @@ class Planned:
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
+        if self.compress == "none" and self.ordering is not None:
+            raise InputError(
+                "an order of compression means nothing with compress=none; leave one out", field="ordering"
+            )
         self._requests = cluster.requests
         self._plan = Plan(cluster.requests, cluster.cores)
         self._frontier = 0

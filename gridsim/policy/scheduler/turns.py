@@ -11,7 +11,7 @@ from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import changes_of, ranks_of
+from gridsim.policy.protocols import changes_of, failed, ranks_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler import kernels, lines
 from gridsim.policy.scheduler.kernels import HEAD, TAIL
@@ -126,11 +126,15 @@ def _picked(ordering: Any, state: State) -> Turn:
 
     def turn(now: int) -> Sequence[int]:
         started: list[int] = []
-        ordering.reset()
+        if hasattr(ordering, "reset"):
+            ordering.reset()
         state.take_in()
         while not state.empty and state.available(now):
             rows = state.rows()
-            index = ordering.pick(state.queue(rows), now / 1e6)
+            try:
+                index = ordering.pick(state.queue(rows), now / 1e6)
+            except Exception as error:
+                raise failed(ordering, "pick", error) from error
             if not 0 <= index < len(rows):
                 raise PolicyError(f"{ordering!r} picked number {index} of {len(rows)} requests")
             request = state.begin_at(index, now)

@@ -8,7 +8,7 @@ from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
-from gridsim.model.time import NEVER
+from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.testing.conformance.outcome import Unsupported
@@ -121,7 +121,7 @@ def rows_of(record: Record) -> dict[int, dict[str, Any]]:
     def second(instant: int) -> int | float | None:
         if instant >= NEVER:
             return None
-        return instant // 1_000_000 if instant % 1_000_000 == 0 else instant / 1e6
+        return instant // MICROSECOND if instant % MICROSECOND == 0 else instant / MICROSECOND
 
     columns = (
         record.workload.job.tolist(),

@@ -114,7 +114,14 @@ def assembled(
         submit=times,
         labels={"executable": [names.index(graph.name) for graph in chosen]},
         names={"executable": names},
-        provenance={**provenance, "tasks": len(tasks), "edges": len(tasks.edge_to)},
+        provenance={
+            **provenance,
+            "jobs_read": len(chosen),
+            "jobs_kept": len(chosen),
+            "tasks": len(tasks),
+            "edges": len(tasks.edge_to),
+            "statuses": {},
+        },
     )
 
 

@@ -91,14 +91,15 @@ def read_gwf(
         header = _header(beginning[1])
         parts = chain([beginning], parts)
         if b"Dependencies" in header:
-            graphs = _Workflows(path, header, problems, tick).read(_lines(parts))
+            workflows = _Workflows(path, header, problems, tick)
+            graphs = workflows.read(_lines(parts))
             return assembled(
                 graphs,
                 submit=0.0 if submit is None else submit,
                 cores=cores,
                 cores_field="ReqNProcs",
                 path=path,
-                provenance=_provenance(path, digesting.hexdigest(), tick, problems),
+                provenance=_provenance(path, digesting.hexdigest(), tick, workflows),
             )
         if submit is not None:
             raise InputError(
@@ -110,13 +111,17 @@ def read_gwf(
         return jobs.workload(digesting.hexdigest())
 
 
-def _provenance(path: str | os.PathLike[str], sha256: str, tick: float, problems: Problems) -> dict[str, Any]:
+def _provenance(path: str | os.PathLike[str], sha256: str, tick: float, workflows: _Workflows) -> dict[str, Any]:
     return {
         "source": os.fspath(path),
         "sha256": sha256,
         "format": "gwf",
+        "lines": workflows.lines,
+        "comments": workflows.comments,
+        "cores_field": workflows.cores_field,
+        "cores_from": None,
         "tick": tick,
-        "problems": problems.to_json(),
+        "problems": workflows.problems.to_json(),
     }
 
 
@@ -160,12 +165,16 @@ class _Workflows:
             if name not in self._columns:
                 raise InputError("is no column of the trace; expected one of this name", path=path, field=name)
         self._tasks: dict[int, tuple[str, int, int]] = {}
+        self.lines = self.comments = 0
+        self.cores_field = {"requested": 0, "allocated": 0}
         self._needs: list[tuple[int, int, list[int]]] = []
 
     def read(self, lines: Iterable[tuple[int, bytes]]) -> list[Graph]:
         """One graph a workflow."""
         graphs: dict[str, Graph] = {}
         for number, line in lines:
+            self.lines = number
+            self.comments += _is_comment(line)
             if not _is_comment(line) and not _is_header(_split(line)):
                 self._task(number, _split(line), graphs)
         if not graphs:
@@ -244,6 +253,7 @@ class _Workflows:
         named = [name for name in ("ReqNProcs", "NProcs") if name in self._columns]
         for name in named:
             if (count := self._whole(number, fields, name)) > 0:
+                self.cores_field["requested" if name == "ReqNProcs" else "allocated"] += 1
                 return count
         if named:
             self._wrong(number, named[0], "is not above 0; expected at least 1 core")

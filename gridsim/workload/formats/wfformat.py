@@ -95,7 +95,8 @@ def read_workflows(
     -----
     An edge carries the files that its first task makes and its second one takes. A task without ``coreCount`` needs one
     core. A task may name its architecture in ``kind``, a field of our own: the format allows unknown ones. Jobs carry
-    the label ``executable``, which ``names`` turns into the name of their file.
+    the label ``executable``, which ``names`` turns into the name of their file. The stated size of the machine is
+    that of the machines that the workflow ran on, the largest for several workflows.
     """
     check_tick(tick)
     problems = Problems(rules)
@@ -115,8 +116,11 @@ def read_workflows(
             "source": given,
             "sha256": checksums[0] if len(read) == 1 else hashlib.sha256("".join(checksums).encode()).hexdigest(),
             "format": "wfformat",
+            "lines": sum(workflow.lines for workflow in read),
+            "comments": 0,
+            "cores_field": {"requested": sum(workflow.core_counts for workflow in read), "allocated": 0},
             "tick": tick,
-            "cores_from": "workflow.execution.machines",
+            "cores_from": None if None in stated else "workflow.execution.machines",
             "workflows": facts,
             "problems": problems.to_json(),
         },
@@ -174,6 +178,7 @@ class _Workflow:
                 )
         runtimes = [records[task].get("runtimeInSeconds").number(least=0) for task in self.graph.tasks]
         self.graph.cores = [_cores(records[task]) for task in self.graph.tasks]
+        self.core_counts = sum(record.find("coreCount") is not None for record in records.values())
         self.graph.runtime, zero = in_ticks(runtimes, tick)
         if zero:
             problems.source = self.path
@@ -184,6 +189,11 @@ class _Workflow:
                 value=f"{runtimes[zero[0]]:g} s",
                 field=f"{records[self.graph.tasks[zero[0]]].field}.runtimeInSeconds",
             )
+
+    @property
+    def lines(self) -> int:
+        """Lines of the file."""
+        return len(self._text.splitlines())
 
     def _line(self, task: str) -> int:
         """Line on which the execution of a task begins."""

@@ -1,0 +1,72 @@
+"""Result folders that are used again: what an earlier command wrote and this one did not must not be taken for its own.
+
+Only what the earlier ``run.json`` names is looked at, and a folder goes only where nothing but our files is in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Earlier"]
+
+TABLES = frozenset({"jobs.csv", "jobs.parquet"})
+RESULT = TABLES | {"metrics.json", "run.json"}
+"""What the folder of one policy holds."""
+
+COMPARISON = frozenset({"metrics.csv", "differences.csv", "groups.csv", "report.html"})
+"""What only `gridsim compare` writes beside the folders of its policies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """Files and folders of policies that a ``run.json`` of *folder* says were written with it.
+
+    Attributes
+    ----------
+    folder : Path
+        Where results go.
+    files, folders : frozenset of str
+        Names in it.
+    """
+
+    folder: Path
+    files: frozenset[str] = frozenset()
+    folders: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, folder: str | Path) -> Earlier:
+        """What is there; ask before anything is written."""
+        folder = Path(folder)
+        try:
+            told: Any = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return cls(folder)
+        if not isinstance(told, dict) or "versions" not in told:
+            return cls(folder)
+        if "folders" not in told:
+            return cls(folder, TABLES)
+        names = told["folders"].values() if isinstance(told["folders"], dict) else ()
+        inside = {name for name in names if isinstance(name, str) and name == Path(name).name}
+        return cls(folder, COMPARISON, frozenset(inside))
+
+    def remove(self, kept: Collection[str]) -> None:
+        """Remove what was written then and is not in *kept*, the files and folders that are written now."""
+        for name in self.files.difference(kept):
+            (self.folder / name).unlink(missing_ok=True)
+        for name in self.folders.difference(kept):
+            _remove_result(self.folder / name)
+
+
+def _remove_result(folder: Path) -> None:
+    """Remove the folder of one policy, if nothing else is in it."""
+    if folder.is_symlink() or not folder.is_dir():
+        return
+    inside = list(folder.iterdir())
+    if all(path.name in RESULT and path.is_file() for path in inside):
+        for path in inside:
+            path.unlink()
+        folder.rmdir()

@@ -1,0 +1,39 @@
+"""The machine of a workload, in one place for everybody."""
+
+from __future__ import annotations
+
+import pytest
+
+from gridsim.errors import InputError
+from gridsim.model.machine import machine, machine_cores
+from gridsim.model.workload import Workload
+from gridsim.report.compare import compare
+from gridsim.simulation import simulate
+
+JOBS = Workload.from_columns(submit=[0, 1], runtime=[5, 5], cores=[1, 2], cores_stated=4)
+
+
+def test_what_is_given_goes_before_what_the_source_states() -> None:
+    assert (machine(JOBS).cores, machine(JOBS).origin) == (4, "the workload")
+    assert (machine(JOBS, 6).cores, machine(JOBS, 6).origin) == (6, "given")
+
+
+def test_the_source_says_where_it_stands() -> None:
+    assert machine_cores(JOBS.with_provenance(cores_from="MaxProcs")) == (4, "MaxProcs")
+
+
+def test_nobody_knows_the_machine() -> None:
+    jobs = Workload.from_columns(submit=[0], runtime=[1], cores=[1])
+    for ask in (machine, simulate, compare):
+        with pytest.raises(InputError, match="the workload, field 'cores': does not state the size of its machine"):
+            ask(jobs)
+
+
+def test_a_machine_without_cores_is_refused() -> None:
+    with pytest.raises(InputError, match="0 cores; expected at least 1"):
+        machine(JOBS, 0)
+
+
+def test_a_simulation_tells_the_source_of_its_size() -> None:
+    known = JOBS.with_provenance(cores_from="MaxProcs")
+    assert simulate(known).platform.origin == "MaxProcs"
