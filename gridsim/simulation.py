@@ -367,4 +367,4 @@ def simulate(
     written = asdict(options)
     if not isinstance(options.balancer, str):
         written["balancer"] = told(options.balancer)
-    return Result(record, platform, told(scheduler), written, registry.plugins(scheduler))
+    return Result(record, platform, told(scheduler), written, registry.plugins(scheduler, make_balancer(options.balancer)))

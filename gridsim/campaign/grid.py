@@ -119,7 +119,10 @@ class GridCampaign:
         for name in values:
             if name not in known:
                 raise UnknownNameError(f"key of {Path(path).name}", name, known)
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+        columns: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
+        }
+        return cls(**columns)
 
     @property
     def schedules(self) -> int:

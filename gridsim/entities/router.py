@@ -11,7 +11,8 @@ from simpy import Environment, Event, Process
 
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.piece import Piece
-from gridsim.errors import PolicyError
+from gridsim.errors import GridsimError, PolicyError
+from gridsim.policy.protocols import failed
 
 __all__ = ["Root", "Router", "Split"]
 
@@ -66,7 +67,12 @@ class Router:
         return self._known[key]
 
     def _picked(self, piece: Piece, able: Sequence[Router | Cluster]) -> Router | Cluster:
-        index = self.balancer.pick(piece, able, int(self._env.now))
+        try:
+            index = self.balancer.pick(piece, able, int(self._env.now))
+        except GridsimError:
+            raise
+        except Exception as error:
+            raise failed(self.balancer, "pick", error) from error
         if not isinstance(index, int | np.integer) or not 0 <= index < len(able):
             raise PolicyError(f"{self.balancer!r} picked {index!r} of {len(able)} children")
         return able[int(index)]

@@ -95,7 +95,7 @@ def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec
 def _network(table: Any, path: Path | None) -> Network:
     table = _typed(table, dict, "network", path)
     _known(table, _NETWORK, "network", path)
-    words = {}
+    words: dict[str, Any] = {}
     for name, value in table.items():
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise InputError(f"is {value!r}; a text or a number was expected", path=path, field=f"network.{name}")

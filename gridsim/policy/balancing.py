@@ -244,14 +244,14 @@ class DataLocal:
         )
 
 
+@dataclass
 class Scored:
     """A balancer that only scores one child at a time, ``score(piece, child, now)``: the lowest score is picked.
 
     The first of equal ones; *now* in whole microseconds, as for `pick`.
     """
 
-    def __init__(self, scoring: Any) -> None:
-        self.scoring = scoring
+    scoring: Any
 
     def setup(self, rng: Generator) -> None:
         _set_up(self.scoring, rng)

@@ -1,471 +1,92 @@
-"""What the grid paper claims, and what stored rows say of it: a verdict a claim, with effect, interval, p and n.
+"""What the grid paper claims, and which stored rows decide it.
 
-Rules, the same for all claims:
-
-* The headline of a comparison is the geometric-mean ratio with the t-test of log ratios, a workload's averaged over its
-  loads, Holm's correction within the family; the paper's own t-test of the values is told beside it.
-* Of several comparisons that a claim makes: all as claimed, it *holds*; at least half, it *holds partly*; fewer, and at
-  least one that is surely otherwise, it *does not hold*.
-* "Indistinguishable" holds where equivalence is shown, does not where a difference is; both at once is a difference
-  too small to matter, and holds partly.
-* An order of averages is sure where it is the same in 95 % of resamples of the workloads.
-* What is neither shown nor refuted with fewer than `DECISIVE` workloads is *not testable here*: the scale does not
-  decide. With more it holds partly.
-
-The effect shown is that of the comparison that supports the claim least.
+Identifiers are those of the project's list of claims; statements are its own words.
 
 References
 ----------
-Burkimsher, Bate and Indrusiak, FGCS 29(8), 2013, sections 3 and 4; numbers of the claims are the project's own.
+Burkimsher, Bate and Indrusiak, FGCS 29(8), 2013, sections 3 and 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import (
-    Comparison,
-    Paired,
-    Rows,
-    compare_policies,
-    tidy,
-)
-from gridsim.metrics.dag import DAG_METRICS
 from gridsim.model.streams import stream
-from gridsim.model.time import FloatArray
-from gridsim.report.campaign_figures import POLICIES
+from gridsim.report.orders import (
+    at_deciles,
+    at_loads,
+    close,
+    falling,
+    flat,
+    highest,
+    highest_in,
+    lowest,
+    lowest_in,
+    no_worse,
+    ordered,
+    over_loads,
+    together,
+    uptick,
+)
+from gridsim.report.verdicts import (
+    DECISIVE,
+    Answer,
+    Claim,
+    Finding,
+    Judge,
+    Stored,
+    Wanted,
+    alike,
+    as_printed,
+    at_each_load,
+    both,
+    compared,
+    conjunction,
+    counted,
+    differs,
+    drawn,
+    load_of,
+    opened,
+    title,
+)
 
-__all__ = ["CLAIMS", "DECISIVE", "ELSEWHERE", "INDUSTRIAL_CLAIMS", "Claim", "Finding", "Stored", "Verdict", "verdicts"]
+__all__ = ["CLAIMS", "ELSEWHERE", "INDUSTRIAL_CLAIMS"]
 
-Answer = Literal["holds", "holds partly", "does not hold", "not testable here"]
-
-DECISIVE = 100
-"""Workloads from which on an undecided claim counts as partly held instead of left open."""
-
-NAN = float("nan")
-LEVEL = 0.05
 FIVE = ("lrtf", "fair-share", "random", "fifo-task", "fifo-job")
 """Those that P-SLR and SRTF are claimed to beat."""
-
-Wanted = Literal["better", "worse"]
-
-
-class Finding(NamedTuple):
-    """What rows say of a claim: the verdict, its least favourable effect with interval and p, n, and words."""
-
-    answer: Answer
-    effect: float = NAN
-    low: float = NAN
-    high: float = NAN
-    p: float = NAN
-    n: int = 0
-    note: str = ""
-
-
-class Verdict(NamedTuple):
-    """A row of the verdict table."""
-
-    claim: str
-    statement: str
-    verdict: Answer
-    effect: float
-    low: float
-    high: float
-    p: float
-    n: int
-    note: str
-
-
-@dataclass(slots=True)
-class Stored:
-    """Rows by metric, and what has been compared of them; a claim asks only for what it needs.
-
-    Raises `InputError` for what is not there, and `verdicts` makes *not testable here* of it.
-    """
-
-    rows: Rows
-    by_metric: dict[str, list[Mapping[str, Any]]] = field(init=False, default_factory=dict)
-    compared: dict[tuple[str, str], list[Comparison]] = field(init=False, default_factory=dict)
-    found: dict[str, Finding] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for row in tidy(self.rows):
-            self.by_metric.setdefault(row["metric"], []).append(row)
-
-    def of(self, metric: str) -> list[Mapping[str, Any]]:
-        """Rows of one metric."""
-        if metric not in self.by_metric:
-            raise InputError(f"no row has the metric '{metric}'", field="metric")
-        return self.by_metric[metric]
-
-    def paired(self, metric: str) -> Paired:
-        """One metric of whole schedules."""
-        return Paired.from_rows(self.of(metric), metric)
-
-    def comparisons(self, metric: str, policy: str, *, at_loads: bool = False) -> dict[str, list[Comparison]]:
-        """By other policy: the comparison over all loads, or one at each."""
-        key = (metric, policy)
-        if key not in self.compared:
-            self.compared[key] = compare_policies(self.paired(metric), policy)
-        found: dict[str, list[Comparison]] = {}
-        for one in self.compared[key]:
-            if (one.load is not None) == at_loads:
-                found.setdefault(one.other, []).append(one)
-        return found
-
-    def profile(self, metric: str, load: float) -> tuple[tuple[str, ...], FloatArray]:
-        """Policies, and workloads by policies by deciles at one load."""
-        rows = [row for row in self.of(metric) if row["load"] == load]
-        deciles = [Paired.from_rows(rows, metric, decile=decile) for decile in range(1, 11)]
-        return deciles[0].policies, np.stack([one.values[:, 0, :] for one in deciles], axis=-1)
-
-    def column(self, metric: str, policy: str, *, load: float | None = None) -> FloatArray:
-        """Values of whole schedules under one policy."""
-        rows = tidy(self.of(metric), policy=policy, decile=None)
-        return np.array([row["value"] for row in rows if load is None or row["load"] == load], dtype=float)
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A claim of the paper in our words, and what decides it."""
-
-    id: str
-    statement: str
-    judge: Callable[[Stored], Finding]
-
-
-def verdicts(rows: Rows, claims: Sequence[Claim] | None = None) -> list[Verdict]:
-    """Verdicts on the claims of a campaign; *not testable here* where rows are missing.
-
-    Parameters
-    ----------
-    rows : rows
-        Stored values of `gridsim.campaign.grid`, or of `gridsim.campaign.industrial` for `INDUSTRIAL_CLAIMS`.
-    claims : sequence of Claim, optional
-        Those to judge; `CLAIMS` where left out.
-    """
-    stored = Stored(rows)
-    return [_judged(claim, stored) for claim in (CLAIMS if claims is None else claims)]
-
-
-def _judged(claim: Claim, stored: Stored) -> Verdict:
-    try:
-        finding = claim.judge(stored)
-    except InputError as error:
-        finding = Finding("not testable here", note=str(error))
-    stored.found[claim.id] = finding
-    return Verdict(claim.id, claim.statement, *finding)
-
-
-def _title(policy: str) -> str:
-    return POLICIES.get(policy, policy)
-
-
-def _names(policies: Iterable[str]) -> str:
-    return ", ".join(map(_title, policies))
-
-
-def _opened(n: int) -> Answer:
-    """Answer where nothing is decided."""
-    return "not testable here" if n < DECISIVE else "holds partly"
-
-
-def _counted(right: int, wrong: int, total: int, n: int) -> Answer:
-    """Answer from how many parts of a claim are as claimed, and how many surely otherwise."""
-    if right == total:
-        return "holds"
-    if 2 * right >= total:
-        return "holds partly"
-    return "does not hold" if wrong else _opened(n)
-
-
-Judge = Callable[[Stored], Finding]
-
-
-def _less(metric: str, wanted: Wanted) -> bool:
-    """Whether *wanted* is a ratio below 1."""
-    return (wanted == "better") == (DAG_METRICS[metric].better != "higher")
-
-
-def differs(metric: str, wanted: Mapping[str, Wanted], policies: Sequence[str] = ("p-slr",)) -> Judge:
-    """Each of the *policies* against each other one, over all loads, comes out as wanted."""
-
-    def judge(stored: Stored) -> Finding:
-        found = [(one, wanted[one.other]) for policy in policies for one in _against(stored, metric, policy, wanted)]
-        right = [one for one, way in found if one.verdict == way]
-        unclear = [one for one, _ in found if one.verdict in ("no clear difference", "too little data")]
-        weakest, _ = min(found, key=lambda pair: pair[0].t_log * (-1 if _less(metric, pair[1]) else 1))
-        theirs = sum(one.p < LEVEL and (one.difference < 0) == _less(metric, way) for one, way in found)
-        note = f"{len(right)} of {len(found)} as claimed; least {_pair(weakest)}; the paper's t-test: {theirs}"
-        if unclear:
-            note += f"; unclear: {', '.join(map(_pair, unclear))}"
-        wrong = len(found) - len(right) - len(unclear)
-        return _compared(_counted(len(right), wrong, len(found), weakest.workloads), weakest, note)
-
-    return judge
-
-
-def alike(metric: str, policy: str = "p-slr", other: str = "srtf") -> Judge:
-    """Two policies are indistinguishable over all loads."""
-
-    def judge(stored: Stored) -> Finding:
-        (one,) = _against(stored, metric, policy, [other])
-        apart = one.verdict in ("better", "worse")
-        note = f"equivalence p = {one.p_equivalence:.2g}; the paper's t-test: p = {one.p:.2g}"
-        if apart:
-            return _compared("holds partly" if one.equivalent else "does not hold", one, note)
-        return _compared("holds" if one.equivalent else _opened(one.workloads), one, note)
-
-    return judge
-
-
-def _against(stored: Stored, metric: str, policy: str, others: Iterable[str]) -> list[Comparison]:
-    """One comparison over all loads for each other policy."""
-    found = stored.comparisons(metric, policy)
-    for other in others:
-        if other not in found:
-            raise InputError(f"no row has the policy '{other}'", field="policy")
-    return [found[other][-1] for other in others]
-
-
-def _pair(one: Comparison) -> str:
-    return f"{_title(one.policy)}/{_title(one.other)}"
-
-
-def _compared(answer: Answer, one: Comparison, note: str) -> Finding:
-    return Finding(answer, one.ratio, one.ratio_low, one.ratio_high, one.p_log_holm, one.workloads, note)
-
-
-def both(*judges: Judge) -> Judge:
-    """A claim of several parts."""
-
-    def judge(stored: Stored) -> Finding:
-        findings = [each(stored) for each in judges]
-        answers = [finding.answer for finding in findings]
-        worst = min(findings, key=lambda finding: _RANKS[finding.answer])
-        note = "; ".join(f"{finding.answer}: {finding.note}" for finding in findings)
-        answer: Answer = worst.answer if len(set(answers)) == 1 else "holds partly"
-        if "holds" not in answers and "holds partly" not in answers:
-            answer = "does not hold"
-        return worst._replace(answer=answer, note=note) if set(answers) != {"not testable here"} else worst
-
-    return judge
-
-
-_RANKS: Mapping[Answer, int] = {"does not hold": 0, "not testable here": 1, "holds partly": 2, "holds": 3}
-
-
-@dataclass(frozen=True, slots=True)
-class Averages:
-    """Averages over workloads, (…, policies, places); places are deciles, loads, or one."""
-
-    policies: tuple[str, ...]
-    values: FloatArray
-
-    def of(self, policy: str) -> FloatArray:
-        """Of one policy, (…, places)."""
-        if policy not in self.policies:
-            raise InputError(f"no row has the policy '{policy}'", field="policy")
-        return self.values[..., self.policies.index(policy), :]
-
-    def others(self, *but: str) -> FloatArray:
-        """Of all policies but these, (…, policies, places)."""
-        return self.values[..., [at for at, name in enumerate(self.policies) if name not in but], :]
-
-
-Margin = Callable[[Averages], FloatArray]
-"""By which factor a part of a claim holds: from 1 up it does."""
-
-Source = Callable[[Stored], tuple[tuple[str, ...], FloatArray]]
-"""Policies, and values as (workloads, policies, places)."""
-
-
-def ordered(source: Source, parts: Mapping[str, Margin], *, geometric: bool = False) -> Judge:
-    """Averages over workloads stand in an order, or within a factor: every margin is at least 1."""
-
-    def judge(stored: Stored) -> Finding:
-        policies, values = source(stored)
-        n = len(values)
-        kept, back = (np.log(values), np.exp) if geometric else (values, np.asarray)
-        point, drawn = Averages(policies, back(kept.mean(axis=0))), Averages(policies, back(bootstrap_means(kept)))
-        right = wrong = 0
-        told = []
-        for name, margin in parts.items():
-            value, resampled = float(margin(point)), margin(drawn)
-            share = float(np.mean(resampled >= 1))
-            right += value >= 1 and share >= 1 - LEVEL
-            wrong += value < 1 and share <= LEVEL
-            low, high = np.quantile(resampled, [LEVEL / 2, 1 - LEVEL / 2]).tolist()
-            told.append((value, low, high, 1 - share, f"{name} by a factor of {value:.3g}"))
-        effect, low, high, p, _ = min(told)
-        note = "; ".join(text for *_, text in told)
-        return Finding(_counted(right, wrong, len(parts), n), effect, low, high, p, n, note)
-
-    return judge
-
-
-def at_deciles(metric: str = "mean_slr", load: float = 1.2) -> Source:
-    """Places are deciles at one load."""
-    return lambda stored: stored.profile(metric, load)
-
-
-def at_loads(metric: str) -> Source:
-    """Places are loads."""
-
-    def source(stored: Stored) -> tuple[tuple[str, ...], FloatArray]:
-        paired = stored.paired(metric)
-        return paired.policies, paired.values.transpose(0, 2, 1)
-
-    return source
-
-
-def over_loads(metric: str) -> Source:
-    """One place: the mean over loads."""
-
-    def source(stored: Stored) -> tuple[tuple[str, ...], FloatArray]:
-        paired = stored.paired(metric)
-        return paired.policies, paired.values.mean(axis=1)[:, :, np.newaxis]
-
-    return source
-
-
-def _most_of(margins: FloatArray, part: float) -> FloatArray:
-    """Margin that at least *part* of the places reach."""
-    places = margins.shape[-1]
-    needed = int(np.ceil(part * places - 1e-9))
-    return np.sort(margins, axis=-1)[..., places - needed]
-
-
-def lowest(at: int, *policies: str) -> Margin:
-    """The policies are the lowest at one place."""
-    return lambda of: (of.others(*policies).min(axis=-2) / _highest_of(of, policies))[..., at]
-
-
-def highest(at: int, policy: str) -> Margin:
-    """The policy is the highest at one place."""
-    return lambda of: (of.of(policy) / of.others(policy).max(axis=-2))[..., at]
-
-
-def lowest_in(part: float, *policies: str) -> Margin:
-    """The policies are the lowest at this part of the places."""
-    return lambda of: _most_of(of.others(*policies).min(axis=-2) / _highest_of(of, policies), part)
-
-
-def highest_in(part: float, policy: str) -> Margin:
-    """The policy is the highest at this part of the places."""
-    return lambda of: _most_of(of.of(policy) / of.others(policy).max(axis=-2), part)
-
-
-def _highest_of(of: Averages, policies: Sequence[str]) -> FloatArray:
-    return np.max([of.of(policy) for policy in policies], axis=0)
-
-
-def falling(policies: Sequence[str]) -> Margin:
-    """None of the policies rises from a place to the next."""
-    return lambda of: np.min([(of.of(name)[..., :-1] / of.of(name)[..., 1:]).min(axis=-1) for name in policies], axis=0)
-
-
-def together(policies: Sequence[str], factor: float) -> Margin:
-    """From the second place on the policies are within a factor of one another."""
-
-    def margin(of: Averages) -> FloatArray:
-        values = np.stack([of.of(policy)[..., 1:] for policy in policies])
-        return factor / (values.max(axis=0) / values.min(axis=0)).max(axis=-1)
-
-    return margin
-
-
-def flat(policy: str, factor: float) -> Margin:
-    """From the second place on the highest value is within a factor of the lowest."""
-    return lambda of: factor / (of.of(policy)[..., 1:].max(axis=-1) / of.of(policy)[..., 1:].min(axis=-1))
-
-
-def uptick(policy: str) -> Margin:
-    """The first place is above the mean of the others."""
-    return lambda of: of.of(policy)[..., 0] / of.of(policy)[..., 1:].mean(axis=-1)
-
-
-def no_worse(policy: str, other: str, slack: float, part: float) -> Margin:
-    """The policy is at most *slack* times the other at this part of the places."""
-    return lambda of: _most_of(slack * of.of(other) / of.of(policy), part)
-
-
-def close(policy: str, other: str, factor: float) -> Margin:
-    """Two policies are within a factor of one another, at every place."""
-
-    def margin(of: Averages) -> FloatArray:
-        ratio = of.of(policy) / of.of(other)
-        return factor / np.maximum(ratio, 1 / ratio).max(axis=-1)
-
-    return margin
-
-
-def as_printed(metric: str, other: str, points: float = 0.10) -> Judge:
-    """Dominance of P-SLR at each load is within 10 points of the printed table."""
-
-    def judge(stored: Stored) -> Finding:
-        printed = PRINTED_DOMINANCE[metric][other]
-        cells = [one for one in _at_each_load(stored, metric, other) if round(100 * _load(one)) in printed]
-        away = {id(one): abs(one.dominance - printed[round(100 * _load(one))] / 100) for one in cells}
-        right = [one for one in cells if away[id(one)] <= points + 1e-9]
-        wrong = sum(_far(one, printed[round(100 * _load(one))] / 100, points) for one in cells)
-        most = max(cells, key=lambda one: away[id(one)])
-        shares = "; ".join(f"{100 * one.dominance:.0f}" for one in cells)
-        note = f"{shares} %, printed {'; '.join(f'{printed[round(100 * _load(one))]:g}' for one in cells)}"
-        answer = _counted(len(right), wrong, len(cells), most.workloads)
-        effect = (most.dominance, most.dominance_low, most.dominance_high)
-        return Finding(answer, *effect, most.p_log_holm, most.workloads, note)
-
-    return judge
-
-
-def _far(one: Comparison, printed: float, points: float) -> bool:
-    return one.dominance_high < printed - points or one.dominance_low > printed + points
-
-
-def _load(one: Comparison) -> float:
-    return float(one.load or 0)
-
-
-def _at_each_load(stored: Stored, metric: str, other: str) -> list[Comparison]:
-    found = stored.comparisons(metric, "p-slr", at_loads=True).get(other, [])
-    if not found:
-        raise InputError(f"no comparison by load of '{metric}' with '{other}'")
-    return found
 
 
 def _srtf_level_in_worst(stored: Stored) -> Finding:
     """No load shows a difference from SRTF in the worst SLR."""
-    cells = _at_each_load(stored, "worst_slr", "srtf")
+    cells = at_each_load(stored, "worst_slr", "srtf")
     apart = [one for one in cells if one.verdict in ("better", "worse")]
     equal = [one for one in cells if one not in apart and (one.equivalent or one.workloads >= DECISIVE)]
     most = min(cells, key=lambda one: one.p_log_holm)
     note = f"dominance {'; '.join(f'{100 * one.dominance:.0f}' for one in cells)} %; a difference at {len(apart)} loads"
     if not apart and not equal:
-        return _compared("not testable here", most, note)
-    return _compared(_counted(len(equal), len(apart), len(cells), most.workloads), most, note)
+        return compared("not testable here", most, note)
+    return compared(counted(len(equal), len(apart), len(cells), most.workloads), most, note)
 
 
 def _srtf_gains_with_load(stored: Stored) -> Finding:
     """Dominance over SRTF in mean SLR falls with load, and P-SLR is worse at the highest."""
-    cells = _at_each_load(stored, "mean_slr", "srtf")
+    cells = at_each_load(stored, "mean_slr", "srtf")
     shares = [one.dominance for one in cells]
-    falls = all(later <= earlier for earlier, later in zip(shares, shares[1:], strict=False))
+    falls = all(later <= earlier for earlier, later in itertools.pairwise(shares))
     last = cells[-1]
     note = f"dominance {'; '.join(f'{100 * share:.0f}' for share in shares)} %; at the highest load {last.verdict}"
     right = falls + (last.verdict == "worse")
     wrong = (not falls and shares[-1] >= shares[0]) + (last.verdict in ("better", "equivalent"))
-    return _compared(_counted(right, wrong, 2, last.workloads), last, note)
+    return compared(counted(right, wrong, 2, last.workloads), last, note)
 
 
 def _srtf_better_at_high_loads(stored: Stored) -> Finding:
     """SRTF's mean SLR is better at 110 % and above, and no different at 80 %."""
-    cells = {round(100 * _load(one)): one for one in _at_each_load(stored, "mean_slr", "srtf")}
+    cells = {round(100 * load_of(one)): one for one in at_each_load(stored, "mean_slr", "srtf")}
     high = [one for load, one in cells.items() if load >= 110]
     first = cells.get(80)
     if not high or first is None:
@@ -474,19 +95,7 @@ def _srtf_better_at_high_loads(stored: Stored) -> Finding:
     wrong = sum(one.verdict in ("better", "equivalent") for one in high) + (first.verdict in ("better", "worse"))
     last = high[-1]
     note = "; ".join(f"{load} %: ratio {one.ratio:.3g}, {one.verdict}" for load, one in cells.items())
-    return _compared(_counted(right, wrong, len(high) + 1, last.workloads), last, note)
-
-
-def drawn(metric: str, figure: str, *, by_decile: bool = False) -> Judge:
-    """The figure can be drawn: its rows are there."""
-
-    def judge(stored: Stored) -> Finding:
-        rows = [row for row in stored.of(metric) if (row["decile"] is not None) == by_decile]
-        if not rows:
-            raise InputError(f"no row has the metric '{metric}' by decile")
-        return Finding("holds", n=len(rows), note=f"drawn as {figure}")
-
-    return judge
+    return compared(counted(right, wrong, len(high) + 1, last.workloads), last, note)
 
 
 def _complete(stored: Stored) -> Finding:
@@ -514,7 +123,7 @@ def _completions(stored: Stored) -> Finding:
     medians = {kind: float(np.median(values)) for kind, values in kinds.items()}
     note = "95 % quantile of gaps over median task: " + ", ".join(f"{kind} {m:.2g}" for kind, m in medians.items())
     right = sum(value <= 0.1 for value in medians.values())
-    answer = _counted(right, len(medians) - right, len(medians), len(medians))
+    answer = counted(right, len(medians) - right, len(medians), len(medians))
     return Finding(answer, max(medians.values()), n=sum(map(len, kinds.values())), note=note)
 
 
@@ -560,7 +169,7 @@ def _late_long_job(stored: Stored) -> Finding:
     ratio = min(there / to_end for there, to_end in zip(*medians, strict=True))
     right = (low < 0.6) + (ratio > 1.2)
     note = f"median {low:.3f}; up to the last arrival at least {ratio:.2f} times that from 100 % load on"
-    return Finding(_counted(right, 2 - right, 2, len(rows)), low, n=len(rows), note=note)
+    return Finding(counted(right, 2 - right, 2, len(rows)), low, n=len(rows), note=note)
 
 
 def _peak_of_lrtf(stored: Stored) -> Finding:
@@ -572,21 +181,8 @@ def _peak_of_lrtf(stored: Stored) -> Finding:
     if 392 <= median <= 450:
         return Finding("holds", median, low, high, n=len(values))
     return Finding(
-        "does not hold" if high < 392 or low > 450 else _opened(len(values)), median, low, high, n=len(values)
+        "does not hold" if high < 392 or low > 450 else opened(len(values)), median, low, high, n=len(values)
     )
-
-
-def _together(*ids: str) -> Judge:
-    """Several claims at once."""
-
-    def judge(stored: Stored) -> Finding:
-        answers = {name: stored.found[name].answer for name in ids if name in stored.found}
-        note = ", ".join(f"{name} {answer}" for name, answer in answers.items())
-        worst = min(answers.values(), key=lambda answer: _RANKS[answer], default="not testable here")
-        answer: Answer = "holds partly" if worst == "does not hold" and "holds" in answers.values() else worst
-        return Finding(answer, note=note)
-
-    return judge
 
 
 FIFO_LIKE = ("random", "fair-share", "fifo-task", "fifo-job")
@@ -599,7 +195,7 @@ def _cells(metric: str, first: int) -> list[Claim]:
     order = ("lrtf", "srtf", "random", "fifo-task", "fifo-job", "fair-share")
     words = f"Dominance of P-SLR in {'worst' if metric == 'worst_slr' else 'mean'} SLR is as printed, over"
     return [
-        Claim(f"G-{first + at}", f"{words} {_title(other)}", as_printed(metric, other))
+        Claim(f"G-{first + at}", f"{words} {title(other)}", as_printed(metric, other))
         for at, other in enumerate(order)
         if other != "srtf"
     ]
@@ -670,7 +266,7 @@ CLAIMS: tuple[Claim, ...] = (
             *(
                 ordered(
                     at_loads("worst_slr"),
-                    {f"{words} against {_title(name)}": no_worse("random", name, 1.1, 0.8) for name in FIFO_LIKE[1:]},
+                    {f"{words} against {title(name)}": no_worse("random", name, 1.1, 0.8) for name in FIFO_LIKE[1:]},
                     geometric=geometric,
                 )
                 for words, geometric in (("means", False), ("geometric means", True))
@@ -693,7 +289,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Differences of utilisation are too small to matter (5 %)",
         ordered(
             over_loads("utilisation"),
-            {f"against {_title(name)}": close("p-slr", name, 1.05) for name in ("srtf", *FIVE)},
+            {f"against {title(name)}": close("p-slr", name, 1.05) for name in ("srtf", *FIVE)},
         ),
     ),
     Claim("G-63", "One late long job keeps utilisation low", _late_long_job),
@@ -714,7 +310,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         "G-70",
         "P-SLR is fairer and more responsive than five policies, level with SRTF, at equal utilisation",
-        _together("G-21", "G-31", "G-32", "G-62"),
+        conjunction("G-21", "G-31", "G-32", "G-62"),
     ),
 )
 """Claims that rows of the campaign decide."""
@@ -727,7 +323,7 @@ def _of_log(metric: str, stored: Stored) -> dict[str, float]:
 
 
 def _told(values: Mapping[str, float]) -> str:
-    return ", ".join(f"{_title(name)} {value:.4g}" for name, value in sorted(values.items(), key=lambda pair: pair[1]))
+    return ", ".join(f"{title(name)} {value:.4g}" for name, value in sorted(values.items(), key=lambda pair: pair[1]))
 
 
 def spread(metric: str, most: float) -> Judge:
@@ -747,7 +343,7 @@ def on_log(metric: str, parts: Callable[[Mapping[str, float]], Sequence[bool]]) 
     def judge(stored: Stored) -> Finding:
         values = _of_log(metric, stored)
         found = parts(values)
-        answer = _counted(sum(found), len(found) - sum(found), len(found), 1)
+        answer = counted(sum(found), len(found) - sum(found), len(found), 1)
         ratio = values["p-slr"] / values["srtf"]
         return Finding(answer, ratio, n=1, note=f"{sum(found)} of {len(found)} parts; {_told(values)}")
 
@@ -761,7 +357,7 @@ def _far_below(of: Mapping[str, float]) -> list[bool]:
 
 def _order(*names: str) -> Callable[[Mapping[str, float]], list[bool]]:
     """Each value is below the next."""
-    return lambda of: [of[one] < of[other] for one, other in zip(names, names[1:], strict=False)]
+    return lambda of: [of[one] < of[other] for one, other in itertools.pairwise(names)]
 
 
 def _deciles_of_log(stored: Stored) -> Finding:
@@ -780,7 +376,7 @@ def _deciles_of_log(stored: Stored) -> Finding:
         "Fair Share below Random in most deciles from the second on": int((of["fair-share"] < of["random"])[1:].sum())
         >= 5,
     }
-    answer = _counted(sum(parts.values()), len(parts) - sum(parts.values()), len(parts), 1)
+    answer = counted(sum(parts.values()), len(parts) - sum(parts.values()), len(parts), 1)
     note = "; ".join(f"{name}: {'yes' if true else 'no'}" for name, true in parts.items())
     return Finding(answer, float((of["p-slr"] / of["srtf"]).max()), n=1, note=note)
 

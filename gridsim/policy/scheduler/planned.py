@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.errors import InputError
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
@@ -48,13 +47,11 @@ class Planned:
     def __post_init__(self) -> None:
         if self.compress not in ("planned", "arrival", "none"):
             raise ValueError(f"compress is {self.compress!r}; planned, arrival or none is needed")
+        if self.compress == "none" and self.ordering is not None:
+            raise ValueError("an order of compression means nothing with compress=none; leave one of them out")
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
-        if self.compress == "none" and self.ordering is not None:
-            raise InputError(
-                "an order of compression means nothing with compress=none; leave one out", field="ordering"
-            )
         self._requests = cluster.requests
         self._plan = Plan(cluster.requests, cluster.cores)
         self._frontier = 0

@@ -1,4 +1,4 @@
-"""Run the published campaign on synthetic workloads: stored rows in a folder, one file a workload, finished ones kept."""
+"""Run the published campaign on synthetic workloads: a file of rows for each, finished ones kept."""
 
 from __future__ import annotations
 
