@@ -168,8 +168,24 @@ class Record:
 
     @property
     def area(self) -> FloatArray:
-        """Cores times the time held, core-seconds; NaN for jobs that did not run."""
+        """Cores times the time held, over all tasks of a job; core-seconds, NaN for jobs that did not run."""
+        if self.tasks is not None and self.workload.tasks is not None and len(self):
+            tasks, ran = self.workload.tasks, self.tasks.start_us < NEVER
+            held = np.where(ran, seconds(self.tasks.end_us) - seconds(self.tasks.start_us), 0.0)
+            return np.where(self.ran, np.add.reduceat(tasks.cores * held, tasks.first[:-1]), np.nan)
         return self.workload.cores * self.held
+
+    def holds(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Who held cores when: start and end of each job that ran (of each task where jobs have several), and cores.
+
+        Whole microseconds.
+        """
+        if self.tasks is not None and self.workload.tasks is not None:
+            start, end, cores = self.tasks.start_us, self.tasks.end_us, self.workload.tasks.cores
+        else:
+            start, end, cores = self.start_us, self.end_us, self.workload.cores
+        ran = start < NEVER
+        return start[ran], end[ran], cores[ran]
 
     def select(self, rows: Any) -> Record:
         """Record of some rows (mask, slice or indices)."""
@@ -180,4 +196,17 @@ class Record:
             self.status[rows],
             self.cluster[rows],
             self.cores,
+            **self._parts(rows),
         )
+
+    def _parts(self, rows: Any) -> dict[str, Any]:
+        """What is there of DAG jobs, for the jobs in *rows*."""
+        parts: dict[str, Any] = {}
+        if self.critical_path is not None:
+            parts["critical_path"] = self.critical_path[rows]
+        if self.workload.tasks is not None and self.tasks is not None:
+            kept = self.workload.tasks.rows_of(rows)
+            columns = (getattr(self.tasks, name)[kept] for name in ("ready_us", "start_us", "end_us", "status", "cluster"))
+            parts["tasks"] = TaskRecord(*columns)
+            parts["rank"] = None if self.rank is None else self.rank[kept]
+        return parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, get_args
@@ -11,24 +10,22 @@ import numpy as np
 from simpy import Environment
 
 from gridsim import registry
-from gridsim.entities.cluster import Cluster, Outcome
-from gridsim.entities.instant import Instant, Mode, modes
-from gridsim.entities.life import Life, Lives
-from gridsim.entities.link import Links, links_of
-from gridsim.entities.piece import Piece
-from gridsim.entities.router import Root, Router, Split
+from gridsim.entities.cluster import Outcome
+from gridsim.entities.instant import Mode, modes
+from gridsim.entities.link import links_of
+from gridsim.entities.router import Root, Split
 from gridsim.entities.source import Source
-from gridsim.errors import GridsimError, InputError, PolicyError
+from gridsim.entities.tree import admission, clusters_of
+from gridsim.errors import InputError, PolicyError
 from gridsim.model.machine import machine
-from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
-from gridsim.model.streams import stream
-from gridsim.model.tasks import ANY_KIND, Tasks
+from gridsim.model.platform import Platform
+from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import failed, told
-from gridsim.policy.queue import ClusterView, Ledger, Requests
+from gridsim.policy.protocols import told
+from gridsim.policy.queue import Requests
 from gridsim.policy.ranks import upward_ranks
 from gridsim.record import Record, TaskRecord
 from gridsim.result import Result
@@ -108,9 +105,9 @@ def run(
     requests = Requests(workload, rank=rank)
     outcome = Outcome(requests, workload.runtime if tasks is None else tasks.runtime)
     env = Environment()
-    clusters = _clusters(env, platform, policy, requests, outcome, instant, options)
+    clusters = clusters_of(env, platform, policy, requests, outcome, instant, options)
     links = None if tasks is None else links_of(env, tasks, platform, instant, tick)
-    root = Root(env, clusters, _admission(env, platform, clusters, requests, links, instant, options))
+    root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options))
     Source(env, workload.submit, root, instant, progress)
     env.run()
     path = None if rank is None else _critical_path(workload, platform, rank, options)
@@ -164,123 +161,6 @@ def _critical_path(workload: Workload, platform: Platform, rank: IntArray, optio
     if (held != tasks.estimate).any():
         rank = upward_ranks(replace(tasks, estimate=held), platform, whole(options.tick))
     return np.maximum.reduceat(rank, tasks.first[:-1])
-
-
-def _clusters(
-    env: Environment,
-    platform: Platform,
-    policy: Any,
-    requests: Requests,
-    outcome: Outcome,
-    instant: Instant,
-    options: Run,
-) -> list[Cluster]:
-    """Clusters of the platform, each with a scheduler of its own."""
-    scheduler = make_policy(policy)
-    specs = list(platform.clusters())
-    tick, ledger = whole(options.tick), Ledger(platform.cores)
-    clusters = []
-    for index, spec in enumerate(specs):
-        own = copy.deepcopy(scheduler)
-        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares)
-        _set_up(own, view, stream(options.seed, "cluster", index))
-        clusters.append(
-            Cluster(
-                env,
-                index,
-                spec,
-                own,
-                requests,
-                outcome,
-                instant,
-                extend=options.overrun == "extend",
-                tick=tick,
-                placing=len(specs) > 1 or requests.tasks is not None,
-            )
-        )
-    if getattr(getattr(scheduler, "ordering", None), "scope", "cluster") == "grid":
-        for cluster in clusters:
-            cluster.together = clusters
-    return clusters
-
-
-def _set_up(scheduler: Any, view: ClusterView, rng: np.random.Generator) -> None:
-    try:
-        scheduler.setup(view, rng)
-    except GridsimError:
-        raise
-    except Exception as error:
-        raise failed(scheduler, "setup", error) from error
-
-
-def _admission(
-    env: Environment,
-    platform: Platform,
-    clusters: list[Cluster],
-    requests: Requests,
-    links: Links | None,
-    instant: Instant,
-    options: Run,
-) -> Callable[[int], None]:
-    """What the root does with a job: down the tree, then its first tasks are offered."""
-    balancer = make_balancer(options.balancer)
-    if requests.tasks is None and len(clusters) == 1:
-        return clusters[0].submit
-    if hasattr(balancer, "setup"):
-        balancer.setup(stream(options.seed, "router"))
-    by_name = {cluster.name: cluster for cluster in clusters}
-
-    def node(spec: RouterSpec | ClusterSpec) -> Router | Cluster:
-        if isinstance(spec, ClusterSpec):
-            return by_name[spec.name]
-        return Router(env, [node(child) for child in spec.children], balancer, split=options.split)
-
-    root = node(platform.root)
-    if requests.tasks is None:
-        return _admit_rigid(root, clusters, requests)
-    assert links is not None
-    return _admit_tasks(env, root, clusters, requests, requests.tasks, links, instant)
-
-
-def _admit_rigid(root: Router | Cluster, clusters: list[Cluster], requests: Requests) -> Callable[[int], None]:
-    where: list[Cluster] = []
-    for cluster in clusters:
-        cluster.noted = where
-
-    def admit(request: int) -> None:
-        piece = Piece((request,), requests, lambda rows, cluster: 0)
-        if root.able(piece):
-            root.place(piece)
-            where.pop().submit(request)
-        else:
-            clusters[0].refuse(request)
-
-    return admit
-
-
-def _admit_tasks(
-    env: Environment,
-    root: Router | Cluster,
-    clusters: list[Cluster],
-    requests: Requests,
-    tasks: Tasks,
-    links: Links,
-    instant: Instant,
-) -> Callable[[int], None]:
-    lives = Lives(env, tasks, links, instant)
-    for cluster in clusters:
-        cluster.lives = lives
-    first, known = tasks.first.data, lives.delay_to
-
-    def admit(job: int) -> None:
-        rows = range(first[job], first[job + 1])
-        root.place(Piece(rows, requests, known))
-        if len(rows) == 1:
-            lives.placed(rows[0]).submit(rows[0])
-        else:
-            Life(lives, rows)
-
-    return admit
 
 
 def _record(
@@ -367,4 +247,6 @@ def simulate(
     written = asdict(options)
     if not isinstance(options.balancer, str):
         written["balancer"] = told(options.balancer)
-    return Result(record, platform, told(scheduler), written, registry.plugins(scheduler, make_balancer(options.balancer)))
+    return Result(
+        record, platform, told(scheduler), written, registry.plugins(scheduler, make_balancer(options.balancer))
+    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 from simpy import Environment, Event
 
 from gridsim.entities.instant import At, Instant
+from gridsim.entities.piece import Piece
 from gridsim.errors import PolicyError
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER, IntArray
@@ -17,13 +18,16 @@ from gridsim.policy.protocols import Scheduler, told
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
-if TYPE_CHECKING:
-    from gridsim.entities.life import Lives
-    from gridsim.entities.piece import Piece
-
 __all__ = ["Cluster", "Outcome"]
 
 _NEW, _WAITING, _RUNNING, _DONE = range(4)
+
+
+class Lives(Protocol):
+    """The lives of a run's DAG jobs, as far as a cluster tells them anything."""
+
+    cluster_of: list[Any]
+    of: list[Any]
 
 
 class Outcome:

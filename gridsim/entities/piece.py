@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from gridsim.policy.queue import Requests
-
-if TYPE_CHECKING:
-    from gridsim.entities.cluster import Cluster
 
 __all__ = ["Piece"]
 
@@ -27,7 +24,7 @@ class Piece:
     __slots__ = ("_delay", "_table", "requests", "widest")
 
     def __init__(
-        self, requests: Sequence[int], table: Requests, delay: Callable[[Sequence[int], Cluster], int]
+        self, requests: Sequence[int], table: Requests, delay: Callable[[Sequence[int], Any], int]
     ) -> None:
         self.requests, self._table, self._delay = requests, table, delay
         kinds, cores_of = table.kinds_of, table.cores_of
@@ -49,7 +46,7 @@ class Piece:
         table = self._table
         return sum(table.cores_of[request] * int(table.estimate[request]) for request in self.requests)
 
-    def delay_to(self, cluster: Cluster) -> int:
+    def delay_to(self, cluster: Any) -> int:
         """Sum of the delays of data from predecessors that have a place already, whole microseconds."""
         return self._delay(self.requests, cluster)
 

@@ -20,7 +20,9 @@ from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_losers
 from gridsim.metrics.groups import Groups, length_classes, size_classes, users
 from gridsim.metrics.responsiveness import BOUND
-from gridsim.metrics.summary import METRICS, cut, metrics
+from gridsim.metrics.summary import GRID_METRICS, METRICS, cut, metrics
+from gridsim.model.platform import Platform
+from gridsim.model.time import MICROSECOND
 from gridsim.record import Record
 from gridsim.report import sentences, tables
 
@@ -29,17 +31,23 @@ __all__ = ["COMPARED", "Comparison", "GroupRow"]
 COMPARED = ("wait", "bounded_slowdown")
 """Metrics whose differences are tested; each is a family of tests of its own."""
 
+COMPARED_DAGS = ("slr", "wait")
+"""The same of DAG jobs; in both the first one is the headline."""
+
+DECILES = 10
+"""Parts of DAG jobs by work; with fewer jobs there are no groups."""
+
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """Wait of one group of jobs under a policy against a baseline; the columns of ``groups.csv``.
+    """Wait (SLR of DAG jobs) of a group under a policy against a baseline; the columns of ``groups.csv``.
 
     Attributes
     ----------
     kind, group : str
-        ``size``, ``length`` or ``user``, and the name of the group.
+        ``size``, ``length``, ``user`` or, of DAG jobs, ``work``, and the name of the group.
     policy_mean, baseline_mean : float
-        Mean waits over the same jobs, s.
+        Mean waits over the same jobs, s; mean SLRs of DAG jobs.
     ratio, ratio_low, ratio_high : float
         The first over the second with its interval; NaN where one of them is 0.
     p_holm : float
@@ -71,13 +79,18 @@ class Comparison:
     info : mapping
         Title, workload, platform, policies, options, versions and command, as the page tells them.
     metrics : mapping of str to mapping
-        By label, then by name (`gridsim.metrics.summary.METRICS`).
+        By label, then by name (`gridsim.metrics.summary.METRICS`, `GRID_METRICS` too for DAG jobs).
     differences : list of Difference
-        Wait and bounded slowdown of every pair.
+        Wait and bounded slowdown of every pair; SLR and wait of DAG jobs.
     groups : list of GroupRow
-        Waits by size, length and user: every policy against the baseline, and the best against every other.
+        Waits by size, length and user: every policy against the baseline, and the best against every other. Of DAG
+        jobs, SLRs by decile of work.
     bound, warmup, cooldown : float
         As `gridsim.metrics.summary.metrics` takes them, s.
+    platform : Platform or None
+        The machine, where known: clusters and delays of the chart of DAG jobs.
+    tick : int
+        To whole multiples of which delays are rounded up, microseconds.
     """
 
     records: Mapping[str, Record]
@@ -88,6 +101,8 @@ class Comparison:
     bound: float = BOUND
     warmup: float = 0.0
     cooldown: float = 0.0
+    platform: Platform | None = None
+    tick: int = MICROSECOND
 
     @classmethod
     def of(
@@ -98,6 +113,8 @@ class Comparison:
         bound: float = BOUND,
         warmup: float = 0.0,
         cooldown: float = 0.0,
+        platform: Platform | None = None,
+        tick: int = MICROSECOND,
     ) -> Comparison:
         """Compare *records*; a single one is described without differences.
 
@@ -108,20 +125,25 @@ class Comparison:
         """
         if not records:
             raise InputError("no policy to compare; expected at least 1")
-        if not len(next(iter(records.values()))):
+        first = next(iter(records.values()))
+        if not len(first):
             raise InputError("the workload has no jobs; there is nothing to compare")
+        until = max((int(record.end_us[record.ran].max(initial=0)) for record in records.values()), default=0)
         numbers = {
-            label: metrics(record, bound=bound, warmup=warmup, cooldown=cooldown) for label, record in records.items()
+            label: metrics(record, bound=bound, warmup=warmup, cooldown=cooldown, until=until)
+            for label, record in records.items()
         }
-        kept = cut(next(iter(records.values())), warmup, cooldown)
+        kept = cut(first, warmup, cooldown)
         rows: Any = slice(None) if kept.all() else kept
         differences: list[Difference] = []
         groups: list[GroupRow] = []
         if len(records) > 1:
-            for metric in COMPARED:
+            headline, *_ = compared = COMPARED if first.tasks is None else COMPARED_DAGS
+            for metric in compared:
                 differences += paired(records, metric=metric, bound=bound, rows=rows)
-            groups = list(_group_rows(records, sentences.best(numbers, "wait_mean"), rows))
-        return cls(dict(records), dict(info), numbers, differences, groups, bound, warmup, cooldown)
+            winner = sentences.best(numbers, sentences.MEANS[headline])
+            groups = list(_group_rows(records, winner, rows, headline))
+        return cls(dict(records), dict(info), numbers, differences, groups, bound, warmup, cooldown, platform, tick)
 
     @property
     def labels(self) -> list[str]:
@@ -132,6 +154,21 @@ class Comparison:
     def baseline(self) -> str:
         """The policy that the others are compared with: the first one."""
         return self.labels[0]
+
+    @property
+    def of_dags(self) -> bool:
+        """Whether the jobs are DAGs of tasks."""
+        return self.records[self.baseline].tasks is not None
+
+    @property
+    def headline(self) -> str:
+        """Metric that decides who is best: ``wait``, or ``slr`` of DAG jobs."""
+        return COMPARED_DAGS[0] if self.of_dags else COMPARED[0]
+
+    @property
+    def best(self) -> str:
+        """Policy with the lowest mean of the headline."""
+        return sentences.best(self.metrics, sentences.MEANS[self.headline])
 
     @property
     def kept(self) -> npt.NDArray[np.bool_]:
@@ -164,7 +201,7 @@ class Comparison:
         """Write ``metrics.csv``, ``differences.csv``, ``groups.csv`` (tidy, one value a cell) and ``metrics.json``."""
         folder = Path(folder)
         values = [
-            (label, name, value, METRICS[name].unit)
+            (label, name, value, (METRICS | GRID_METRICS)[name].unit)
             for label, numbers in self.metrics.items()
             for name, value in numbers.items()
         ]
@@ -194,7 +231,7 @@ class Comparison:
         return found
 
 
-def _group_rows(records: Mapping[str, Record], best: str, rows: Any) -> Iterator[GroupRow]:
+def _group_rows(records: Mapping[str, Record], best: str, rows: Any, metric: str) -> Iterator[GroupRow]:
     """Every policy against the first, and the best against every other, group by group."""
     baseline, *others = records
     pairs = [(policy, baseline) for policy in others]
@@ -202,7 +239,7 @@ def _group_rows(records: Mapping[str, Record], best: str, rows: Any) -> Iterator
     for classes in _classes(records[baseline]):
         for policy, other in pairs:
             found = winners_and_losers(
-                records[policy], records[other], classes, metric="wait", names=(policy, other), rows=rows
+                records[policy], records[other], classes, metric=metric, names=(policy, other), rows=rows
             )
             for group, it in found.items():
                 yield GroupRow(
@@ -212,10 +249,24 @@ def _group_rows(records: Mapping[str, Record], best: str, rows: Any) -> Iterator
 
 
 def _classes(record: Record) -> Iterator[Groups]:
-    yield size_classes(record)
-    yield length_classes(record)
+    if record.tasks is None:
+        yield size_classes(record)
+        yield length_classes(record)
+    elif len(record) >= DECILES:
+        yield _work_deciles(record)
     if "user" in record.workload.labels:
         yield users(record)
+
+
+def _work_deciles(record: Record) -> Groups:
+    """Groups by work, smallest first, ties in job order, cut as `gridsim.metrics.dag.slr_by_decile` does."""
+    order = np.argsort(record.workload.area, kind="stable")
+    index = np.empty(len(record), dtype=np.int64)
+    for part, own in enumerate(np.array_split(order, DECILES)):
+        index[own] = part
+    ordinal = ("", "2nd ", "3rd ", *(f"{part}th " for part in range(4, DECILES)))
+    names = ("smallest tenth", *(f"{text}tenth" for text in ordinal[1:]), "largest tenth")
+    return Groups("work", names, index)
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -74,7 +74,7 @@ def ordered(source: Source, parts: Mapping[str, Margin], *, geometric: bool = Fa
             right += value >= 1 and share >= 1 - LEVEL
             wrong += value < 1 and share <= LEVEL
             low, high = np.quantile(margins, [LEVEL / 2, 1 - LEVEL / 2]).tolist()
-            told.append((value, low, high, 1 - share, f"{name} by a factor of {value:.3g}"))
+            told.append((value, low, high, 1 - share, f"{name}: margin {value:.3g}"))
         effect, low, high, p, _ = min(told)
         note = "; ".join(text for *_, text in told)
         return Finding(counted(right, wrong, len(parts), n), effect, low, high, p, n, note)

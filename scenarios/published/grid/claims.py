@@ -52,8 +52,8 @@ def from_cases(folder: Path) -> Iterator[Verdict]:
 
 def elsewhere() -> Iterator[Verdict]:
     """Claims that nothing stored decides."""
-    for claim, note in ELSEWHERE.items():
-        yield _without_numbers(claim, "", "not testable here", note)
+    for claim, (statement, note) in ELSEWHERE.items():
+        yield _without_numbers(claim, statement, "not testable here", note)
 
 
 def _without_numbers(claim: str, statement: str, verdict: str, note: str) -> Verdict:
@@ -63,7 +63,7 @@ def _without_numbers(claim: str, statement: str, verdict: str, note: str) -> Ver
 def markdown(found: Sequence[Verdict]) -> str:
     """The verdict table."""
     lines = ["| id | claim | verdict | effect | interval | p | n | note |", "|---|---|---|---|---|---|---|---|"]
-    for one in sorted(found, key=lambda one: (one.claim.startswith("G-B"), one.claim)):
+    for one in sorted(found, key=lambda one: (one.claim.startswith("G-B"), len(one.claim), one.claim)):
         interval = "" if math.isnan(one.low) else f"{one.low:.3g} to {one.high:.3g}"
         cells = (one.claim, one.statement, one.verdict, _number(one.effect), interval, _p(one.p), one.n or "", one.note)
         lines.append("| " + " | ".join(str(cell) for cell in cells) + " |")
