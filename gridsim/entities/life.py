@@ -80,7 +80,15 @@ class Life:
         self.process = lives.env.process(self._run())
 
     def ended(self, task: int) -> None:
-        """A task of the job has ended: pass on its data when all ends of this instant are known."""
+        """A task of the job has ended: pass on its data when all ends of this instant are known.
+
+        That is at once when the next event lies later; the process wakes for what shares its instant with others, and to
+        end its life.
+        """
+        env = self._lives.env
+        if self._left > 1 and self._idle and self._lives.instant.batched and env.peek() > env.now:
+            self._pass_on((task,))
+            return
         self._news.append(task)
         if self._idle:
             self._idle = False
@@ -99,12 +107,15 @@ class Life:
             yield self._wanted
             self._wanted, self._idle = Event(self._lives.env), True
             news, self._news = self._news, []
-            touched: list[Cluster] = []
-            for task in news:
-                self._left -= 1
-                self._send(task, touched)
-            for cluster in touched:
-                cluster.close()
+            self._pass_on(news)
+
+    def _pass_on(self, ended: Sequence[int]) -> None:
+        touched: list[Cluster] = []
+        for task in ended:
+            self._left -= 1
+            self._send(task, touched)
+        for cluster in touched:
+            cluster.close()
 
     def _send(self, task: int, touched: list[Cluster]) -> None:
         """Pass on the data of a task that has ended: here at once, elsewhere along the links."""

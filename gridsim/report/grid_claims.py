@@ -128,8 +128,15 @@ def _least_slr(stored: Stored) -> Finding:
     )
 
 
+def _published_size(stored: Stored) -> None:
+    """Raise `InputError` for a campaign with fewer jobs: numbers that grow with the grid say nothing there."""
+    if min(row["value"] for row in stored.of("jobs")) < 1_000:
+        raise InputError("needs workloads and a grid of the published size", field="jobs")
+
+
 def _completions(stored: Stored) -> Finding:
     """The 95 % quantile of gaps between completions in a cluster is below a tenth of the median task."""
+    _published_size(stored)
     kinds: dict[str, list[float]] = {}
     for row in stored.of("completion_gap"):
         kinds.setdefault(row["kind"], []).append(row["value"])
@@ -187,6 +194,7 @@ def _late_long_job(stored: Stored) -> Finding:
 
 def _peak_of_lrtf(stored: Stored) -> Finding:
     """Median peak in-flight of LRTF over all schedules, its interval over resampled workloads."""
+    _published_size(stored)
     values = stored.paired("peak_in_flight").of("lrtf")
     median = float(np.median(values))
     rows = stream(0, "campaign", "median").integers(len(values), size=(2_000, len(values)))
