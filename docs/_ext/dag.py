@@ -23,6 +23,7 @@ from gridsim.report.figures import PALETTE
 from gridsim.result import Result
 
 _WIDTH, _ROW, _LEFT, _NAME, _BOTTOM = 640, 24, 8, 20, 24
+_TOLD = 4
 
 
 @dataclass
@@ -204,8 +205,8 @@ class Dag(Directive):
         return [
             nodes.raw(
                 "",
-                f'<figure class="gantt">{svg(result, until, title)}<figcaption>{html.escape(title)}: '
-                f"{_numbers(result)}</figcaption></figure>",
+                f'<figure class="gantt">{svg(result, until, title)}'
+                f"<figcaption>{html.escape(title)}{_numbers(result)}</figcaption></figure>",
                 format="html",
             )
             for title, result in results.items()
@@ -213,9 +214,11 @@ class Dag(Directive):
 
 
 def _numbers(result: Result) -> str:
-    """Finish and SLR of every job, in words."""
+    """End and SLR of every job, in words; nothing where there are many."""
     jobs = result.jobs
-    return "; ".join(
+    if len(result.record) > _TOLD:
+        return ""
+    return ": " + "; ".join(
         f"job {job} ends at {end:g} s, SLR {round(slr, 2):g}"
         for job, end, slr in zip(jobs["job"], jobs["end"], jobs["slr"], strict=True)
     )

@@ -130,5 +130,5 @@ class ProjectedSlrStarvationFree:
         path = requests.critical_path[rows]
         turns = waited // path.max()
         projected: FloatArray = (waited + requests.rank[rows] + round(self.lateness * _tick(queue) * 1e6)) / path
-        projected = -(projected + turns**2)
-        return projected
+        total: FloatArray = projected + turns**2
+        return -total

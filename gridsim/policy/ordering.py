@@ -179,30 +179,14 @@ class Random:
     changes: ClassVar[Changes] = "pass"
     source: ClassVar[str] = "Burkimsher, Bate, Indrusiak: Random"
     _rng: Generator = field(init=False, repr=False, compare=False)
-    _held: int = field(init=False, repr=False, compare=False, default=-1)
-    _index: int = field(init=False, repr=False, compare=False, default=0)
 
     def setup(self, rng: Generator) -> None:
         """Begin a run: draws come from *rng*, by ``rng.integers(n)`` alone."""
-        self._rng, self._held = rng, -1
-
-    def reset(self) -> None:
-        """Begin a pass."""
-        if not self.hold:
-            self._held = -1
+        self._rng = rng
 
     def pick(self, queue: Queue, now: float) -> int:
         """Index of the next request."""
-        if self._held >= 0:
-            if self._index < len(queue) and queue.rows[self._index] == self._held:
-                return self._index
-            found = np.flatnonzero(queue.rows == self._held)
-            if len(found):
-                self._index = int(found[0])
-                return self._index
-        index = int(self._rng.integers(len(queue)))
-        self._held, self._index = int(queue.rows[index]), index
-        return index
+        return int(self._rng.integers(len(queue)))
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         """A whole order, drawn one after the other."""

@@ -43,7 +43,8 @@ class Ordering(Protocol):
 
     An ordering may say how often it is asked (`changes`, ``"pass"`` where it does not) and may define
     ``pick(queue, now) -> int`` beside or instead of `rank`: the index of the next request in job order, asked under a
-    rule that lets nobody pass, with ``reset()`` called when a pass begins. One with ``setup(rng)`` is told of each run.
+    rule that lets nobody pass; with a true ``hold``, a picked request that does not fit is the next of the coming pass
+    too. One with ``setup(rng)`` is told of each run.
     """
 
     changes: Changes

@@ -326,7 +326,7 @@ def _pack_tasks(
         "tasks": _column(np.diff(tasks.first)[jobs]),
         "successors": _column(np.diff(tasks.edge_first)[shown]),
         "successor": _column(tasks.edge_to[edges] - shown.start),
-        "critical": _column(critical_tasks(record, platform, tick)[shown].astype(np.int64)),
+        "critical": _column(critical_tasks(record.select(jobs), platform, tick).astype(np.int64)),
         "path": _column(_path_ticks(record, clock)[jobs]),
     }
     if "user" in common.workload.labels:

@@ -410,7 +410,6 @@ def _starts_equal(stored: Stored) -> Finding:
 
 
 INDUSTRIAL_CLAIMS: tuple[Claim, ...] = (
-    Claim("G-09", "Each metric informs on the classes of Table 1", _grouping),
     Claim("G-90", "Average utilisation is the same under all policies", spread("utilisation", 0.0)),
     Claim("G-91", "Cumulative completion differs little", spread("cumulative_completion", 0.01)),
     Claim("G-92", "Peak in-flight differs moderately", spread("peak_in_flight", 0.5)),

@@ -32,6 +32,7 @@ __all__ = [
     "begin_running",
     "end_running",
     "first_of_groups",
+    "index_of",
     "take_in",
 ]
 
@@ -206,6 +207,15 @@ def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
     meta[HEAD] += 1
     begin_running(running, meta, row, now + table[ESTIMATE, row], need)
     return True
+
+
+@njit(cache=True)
+def index_of(table, meta, row):  # type: ignore[no-untyped-def]
+    """Index of a waiting request in the queue."""
+    i = meta[HEAD]
+    while table[QUEUE, i] != row:
+        i += 1
+    return i - meta[HEAD]
 
 
 @njit(cache=True)

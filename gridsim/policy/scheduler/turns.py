@@ -121,27 +121,34 @@ def _each_start(ordering: Any, state: State) -> Turn:
 def _picked(ordering: Any, state: State) -> Turn:
     """The ordering names the next request until one does not fit or no core is free; nobody passes.
 
-    The queue stays in job order.
+    Where it has ``hold``, the one that does not fit is the next of the coming pass too. The queue stays in job order.
     """
+    holds = bool(getattr(ordering, "hold", False))
+    held = -1
 
     def turn(now: int) -> Sequence[int]:
+        nonlocal held
         started: list[int] = []
-        if hasattr(ordering, "reset"):
-            ordering.reset()
         state.take_in()
         while not state.empty and state.available(now):
-            rows = state.rows()
-            try:
-                index = ordering.pick(state.queue(rows), now / 1e6)
-            except Exception as error:
-                raise failed(ordering, "pick", error) from error
-            if not 0 <= index < len(rows):
-                raise PolicyError(f"{ordering!r} picked number {index} of {len(rows)} requests")
+            index = _index(now) if held < 0 else int(kernels.index_of(state.table, state.meta, held))
             request = state.begin_at(index, now)
             if request is None:
+                held = int(state.rows()[index]) if holds else -1
                 break
+            held = -1
             started.append(request)
         return started
+
+    def _index(now: int) -> int:
+        rows = state.rows()
+        try:
+            index: int = ordering.pick(state.queue(rows), now / 1e6)
+        except Exception as error:
+            raise failed(ordering, "pick", error) from error
+        if not 0 <= index < len(rows):
+            raise PolicyError(f"{ordering!r} picked number {index} of {len(rows)} requests")
+        return index
 
     return turn
 

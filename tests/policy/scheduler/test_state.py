@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gridsim.model.platform import Platform
+from gridsim.model.network import Network
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import ClusterView, Ledger, Requests
@@ -115,9 +116,19 @@ def test_an_overrun_leaves_arrivals_to_the_next_pass() -> None:
 
 
 @pytest.mark.parametrize("policy", ["p-slr", "fifo-job", "fifo-task", "lrtf", "p-slr-sf", "random"])
-def test_a_task_that_is_ready_in_the_instant_of_an_overrun_is_not_lost(policy: str) -> None:
-    # 0 -> 1 and 2 beside them, which outlives its estimate of 4 s as 0 ends.
-    tasks = Tasks.from_edges(counts=[2, 1], runtime=[4, 1, 9], estimate=[4, 1, 4], cores=[1, 1, 1], edges=[(0, 1)])
-    record = run(Workload.from_tasks(tasks, submit=[0, 0]), Platform.single(2), policy, Run(overrun="extend"))
+def test_a_task_whose_data_come_just_before_an_overrun_is_not_lost(policy: str) -> None:
+    # The data of 0 reach 1 at 4; the other job, begun at 3, outlives its estimate then.
+    tasks = Tasks.from_edges(
+        counts=[2, 1],
+        runtime=[2, 1, 9],
+        estimate=[2, 1, 1],
+        cores=1,
+        kind=[0, 1, 1],
+        kinds=("A", "B"),
+        edges=[(0, 1)],
+    )
+    root = RouterSpec("root", (ClusterSpec("a", 1, "A"), ClusterSpec("b", 2, "B")))
+    jobs = Workload.from_tasks(tasks, submit=[0, 3])
+    record = run(jobs, Platform(root, network=Network(ccr="1")), policy, Run(overrun="extend"))
     assert record.tasks is not None
-    assert (record.tasks.start_us // SECOND).tolist() == [0, 4, 0]
+    assert (record.tasks.start_us // SECOND).tolist() == [0, 4, 3]
