@@ -105,7 +105,11 @@ def run(
     requests = Requests(workload, rank=rank)
     outcome = Outcome(requests, workload.runtime if tasks is None else tasks.runtime)
     env = Environment()
-    clusters = clusters_of(env, platform, policy, requests, outcome, instant, options)
+    try:
+        clusters = clusters_of(env, platform, policy, requests, outcome, instant, options)
+    except InputError as error:  # jobs without what the policy asks for, such as a share
+        source = error.path or workload.provenance.get("source")
+        raise InputError(error.message, path=source, line=error.line, field=error.field) from error
     links = None if tasks is None else links_of(env, tasks, platform, instant, tick)
     root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options))
     Source(env, workload.submit, root, instant, progress)

@@ -1,4 +1,4 @@
-"""A directive that simulates a few DAG jobs on a small grid and draws it: one band of cores a cluster, one colour a job."""
+"""A directive that simulates a few DAG jobs and draws them: one band of cores a cluster, one colour a job."""
 
 from __future__ import annotations
 
@@ -151,9 +151,8 @@ def _times(until: float, scale: float, top: float) -> Iterator[str]:
     for tick in range(0, int(until) + 1, step):
         anchor = "start" if tick == 0 else "end" if tick + step > until else "middle"
         label = f"{tick} s" if tick == 0 else tick
-        yield (
-            f'<text class="time" x="{_LEFT + tick * scale:.1f}" y="{top + 18:.1f}" text-anchor="{anchor}">{label}</text>'
-        )
+        x = _LEFT + tick * scale
+        yield f'<text class="time" x="{x:.1f}" y="{top + 18:.1f}" text-anchor="{anchor}">{label}</text>'
 
 
 def _transfers(result: Result, middle: dict[int, tuple[float, float, float]], scale: float) -> Iterator[str]:
@@ -219,7 +218,7 @@ def _numbers(result: Result) -> str:
     if len(result.record) > _TOLD:
         return ""
     return ": " + "; ".join(
-        f"job {job} ends at {end:g} s, SLR {round(slr, 2):g}"
+        f"job {job} ends at {end:g} s, SLR {round(slr, 3):g}"
         for job, end, slr in zip(jobs["job"], jobs["end"], jobs["slr"], strict=True)
     )
 

@@ -37,7 +37,17 @@ from gridsim.record import Record
 from gridsim.simulation import Run, run
 from gridsim.workload.synthetic.grid import KINDS_OF_JOBS, KINDS_OF_TASKS, LOADS, Grid
 
-__all__ = ["COLUMNS", "POLICIES", "GridCampaign", "Row", "read_rows", "run_campaign", "schedule_rows", "write_rows"]
+__all__ = [
+    "COLUMNS",
+    "POLICIES",
+    "GridCampaign",
+    "Row",
+    "as_run",
+    "read_rows",
+    "run_campaign",
+    "schedule_rows",
+    "write_rows",
+]
 
 POLICIES = ("p-slr", "srtf", "fair-share", "random", "fifo-task", "fifo-job", "lrtf")
 """Ordering policies of the paper."""
@@ -72,6 +82,9 @@ class GridCampaign:
         Job execution times as published, or over five decades, as in industrial logs, where the paper says ``log``.
     cluster_cores : int
         Cores of each of the four clusters.
+    random_hold : bool
+        Whether what the policy ``random`` draws holds the head of the queue until it starts, or each pass draws anew,
+        as the published simulator does.
     seed : int
         Of all random streams; each workload, and each run under the policy ``random``, has its own.
 
@@ -88,6 +101,7 @@ class GridCampaign:
     part: float = 1.0
     sizes: Literal["paper", "loguniform"] = "paper"
     cluster_cores: int = 1_000
+    random_hold: bool = True
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -164,8 +178,16 @@ class GridCampaign:
         for metric, value in _of_workload(workload, platform).items():
             yield _row(names, WORKLOAD, metric, value)
         seed = int(stream(self.seed, "grid", kind, number, "run", round(1000 * load)).integers(2**32))
-        records = {policy: run(workload, platform, policy, Run(seed=seed)) for policy in self.policies}
+        records = {
+            policy: run(workload, platform, as_run(policy, random_hold=self.random_hold), Run(seed=seed))
+            for policy in self.policies
+        }
         yield from schedule_rows(records, names)
+
+
+def as_run(policy: str, *, random_hold: bool) -> str:
+    """A policy as it is run: rows know it by its name alone."""
+    return "random?hold=false" if policy == "random" and not random_hold else policy
 
 
 class Finished(NamedTuple):

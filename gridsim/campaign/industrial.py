@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gridsim.campaign.grid import POLICIES, Row, schedule_rows
+from gridsim.campaign.grid import POLICIES, Row, as_run, schedule_rows
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
@@ -47,7 +47,7 @@ def with_shares(workload: Workload, seed: int, shares: int = SHARES) -> Workload
     )
 
 
-def industrial_rows(workload: Workload, cores: int, *, seeds: int = 30) -> Iterator[Row]:
+def industrial_rows(workload: Workload, cores: int, *, seeds: int = 30, random_hold: bool = True) -> Iterator[Row]:
     """Rows of every policy, those of `DRAWN` for each of *seeds*; then P-SLR with a tick of one minute.
 
     Policy ``fifo-job`` has the further metric ``starts_equal``: the share of jobs that start when the log says, where
@@ -61,12 +61,17 @@ def industrial_rows(workload: Workload, cores: int, *, seeds: int = 30) -> Itera
         Of the cluster.
     seeds : int
         Draws of the order and of the shares.
+    random_hold : bool
+        As in `gridsim.campaign.grid.GridCampaign`.
     """
     if workload.tasks is not None:
         raise InputError("has jobs of several tasks; expected rigid ones", field="workload")
     load = {"load": round(workload.offered_load(cores), 4)}
-    records = {(policy, 1): _run(workload, cores, policy, 1) for policy in POLICIES}
-    records |= {(policy, seed): _run(workload, cores, policy, seed) for policy in DRAWN for seed in range(2, seeds + 1)}
+    runs = [(policy, 1) for policy in POLICIES]
+    runs += [(policy, seed) for policy in DRAWN for seed in range(2, seeds + 1)]
+    records = {
+        (policy, seed): _run(workload, cores, as_run(policy, random_hold=random_hold), seed) for policy, seed in runs
+    }
     labels = {f"{policy} {seed}": record for (policy, seed), record in records.items()}
     for row in schedule_rows(labels, {"kind": KIND, "workload": 1, **load}):
         policy, seed = row["policy"].split()

@@ -74,13 +74,16 @@ def platform_of(tables: Mapping[str, Any], *, path: Path | None = None, origin: 
 def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec | ClusterSpec:
     if ("router" in table) == ("cluster" in table):
         what = "both" if "router" in table else "neither"
-        raise InputError(f"names {what} a router {'and' if what == 'both' else 'nor'} a cluster", path=path, field=where)
+        raise InputError(
+            f"names {what} a router {'and' if what == 'both' else 'nor'} a cluster", path=path, field=where
+        )
     if "cluster" in table:
         _known(table, ("cluster", "kind", "cores"), where, path)
         name = _text(table, "cluster", where, path)
         kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
+        cores = _value(table, "cores", int, where, path)
         with _told(path, where):
-            return ClusterSpec(name, _value(table, "cores", int, where, path), kind)
+            return ClusterSpec(name, cores, kind)
     _known(table, ("router", "children"), where, path)
     name = _text(table, "router", where, path)
     children = _value(table, "children", list, where, path)

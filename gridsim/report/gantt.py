@@ -24,8 +24,8 @@ from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
-from gridsim.policy.ranks import unavoidable_delays
 from gridsim.model.workload import Workload
+from gridsim.policy.ranks import unavoidable_delays
 from gridsim.profile.placement import Placement, place
 from gridsim.record import Record
 from gridsim.report.words import duration, number
@@ -107,7 +107,9 @@ def pack(
     """
     record = next(iter(records.values()))
     if record.tasks is not None:
-        return _pack_tasks(records, first, min(jobs, rows // len(records)), platform or Platform.single(record.cores), tick)
+        return _pack_tasks(
+            records, first, min(jobs, rows // len(records)), platform or Platform.single(record.cores), tick
+        )
     shown, note = window(records, jobs=jobs, rows=rows)
     workload = record.workload.select(shown)
     origin = int(workload.submit[0]) if len(workload) else 0
@@ -141,7 +143,7 @@ def pack(
 def _encoded(*groups: Mapping[str, Any]) -> bool:
     """Turn all columns into text; whether that is deflated."""
     columns = [column for group in groups for column in _columns(group)]
-    packed = sum(column["bytes"] for column in columns) > _PLAIN_BYTES
+    packed = sum(int(column["bytes"]) for column in columns) > _PLAIN_BYTES
     for column in columns:
         _encode(column, packed)
     return packed

@@ -260,9 +260,9 @@ def _of_dags(comparison: Comparison) -> list[str]:
     if all(math.isnan(value) for value in means.values()):
         return ["No job ran under any policy, so there is nothing to compare."]
     counted = int(comparison.kept.sum())
-    if len(means) == 1:
-        return [_alone_of_dags(comparison, *means, counted)]
     winner = best(comparison.metrics, "mean_slr")
+    if len(means) == 1:
+        return [_alone_of_dags(comparison, winner, counted)]
     against = [comparison.difference("slr", winner, other) for other in comparison.labels if other != winner]
     if all(it.same == 1 for it in against):
         what = "The job finishes" if counted == 1 else "Every job finishes"
@@ -328,7 +328,9 @@ def _lowest(winner: str, mean: float, against: Sequence[Difference]) -> str:
         return f"{winner} has the lowest mean SLR of these jobs: they take {_slr(mean)} their critical path on average."
     named = clear if len(clear) <= _MOST else [*clear[: _MOST - 1], clear[-1]]
     parts = [
-        f"{_less(it)} than {it.baseline} ({_sure(it)}{_family(it, against) if it is named[0] else ''})" for it in named
+        f"{_less(it).removesuffix(' less')} below {it.baseline} "
+        f"({_sure(it)}{_family(it, against) if it is named[0] else ''})"
+        for it in named
     ]
     rest = len(clear) - len(named)
     more = f"; {rest} other{'s are' if rest > 1 else ' is'} clearly higher too" if rest else ""

@@ -250,7 +250,9 @@ def both(*judges: Judge) -> Judge:
         answer: Answer = worst.answer if len(set(answers)) == 1 else "holds partly"
         if "holds" not in answers and "holds partly" not in answers:
             answer = "does not hold"
-        return worst._replace(answer=answer, note=note) if set(answers) != {"not testable here"} else worst
+        if set(answers) == {"not testable here"}:
+            answer = "not testable here"
+        return worst._replace(answer=answer, note=note)
 
     return judge
 

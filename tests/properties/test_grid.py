@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.model.network import Network
-from gridsim.model.platform import Platform
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.record import Record
@@ -243,8 +243,6 @@ LINKS = {  # links of the tree below, from source to target
 
 
 def tree(network: Network) -> Platform:
-    from gridsim.model.platform import ClusterSpec, RouterSpec
-
     c0, c1, c2, c3 = (ClusterSpec(f"c{number}", 1000, f"K{number}") for number in range(4))
     return Platform(RouterSpec("root", (c0, c1, RouterSpec("site", (c2, c3)))), network=network)
 

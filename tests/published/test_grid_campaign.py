@@ -90,6 +90,19 @@ def test_rows_do_not_depend_on_workers_on_other_units_or_on_a_restart(tmp_path: 
     assert run_campaign(SMALL, alone) == []
 
 
+def test_random_may_draw_anew_at_each_pass_and_keeps_its_name() -> None:
+    tiny = GridCampaign(
+        workloads=1, kinds=("prob",), loads=(1.2,), policies=("random", "srtf"), part=0.1, cluster_cores=100
+    )
+    again = GridCampaign(**{**_fields(tiny), "random_hold": False})  # type: ignore[arg-type]
+    worst = [
+        {row["policy"]: row["value"] for row in campaign.rows("prob", 1) if row["metric"] == "mean_slr"}
+        for campaign in (tiny, again)
+    ]
+    assert worst[0]["srtf"] == worst[1]["srtf"]
+    assert worst[0]["random"] != worst[1]["random"]
+
+
 def _fields(campaign: GridCampaign) -> dict[str, object]:
     return {name: getattr(campaign, name) for name in campaign.__dataclass_fields__}
 

@@ -90,7 +90,9 @@ def test_the_makespans_are_the_printed_ones() -> None:
 
 
 def test_tasks_of_a_record_stay_on_the_cores_of_their_cluster() -> None:
-    tasks = Tasks.from_edges(counts=[2, 1], runtime=[5, 5, 5], cores=[2, 2, 2], kind=["a", "b", "a"], edges=[(0, 1)])
+    tasks = Tasks.from_edges(
+        counts=[2, 1], runtime=[5, 5, 5], cores=[2, 2, 2], kind=[0, 1, 0], kinds=["a", "b"], edges=[(0, 1)]
+    )
     platform = Platform(RouterSpec("root", (ClusterSpec("one", 2, "a"), ClusterSpec("two", 2, "b"))))
     record = run(Workload.from_tasks(tasks, submit=[0, 1]), platform, "fifo-job")
     (axes,) = chart(record, clusters=[2, 2]).axes

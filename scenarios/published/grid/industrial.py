@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--log", type=Path, default=LOG)
     parser.add_argument("--cores", type=int, help="of the cluster, where the log does not say")
     parser.add_argument("--seeds", type=int, default=30, help="draws of Random and of the shares")
+    parser.add_argument("--redraw", action="store_true", help="Random draws anew at each pass (random_hold = false)")
     args = parser.parse_args()
     name = args.log.name.split(".swf")[0]
     path = args.out / f"{name}.csv"
@@ -33,7 +34,7 @@ def main() -> None:
     begun = time.process_time()
     workload = read_workload(args.log, cores=args.cores)
     cores, _ = machine_cores(workload, args.cores)
-    write_rows(path, industrial_rows(workload, cores, seeds=args.seeds))
+    write_rows(path, industrial_rows(workload, cores, seeds=args.seeds, random_hold=not args.redraw))
     print(f"{len(workload):,} jobs on {cores:,} cores: rows in {path}, {time.process_time() - begun:.0f} s CPU")
 
 

@@ -29,9 +29,15 @@ def main() -> None:
     parser.add_argument("--sizes", default="paper", choices=("paper", "loguniform"), help="of jobs, where log")
     parser.add_argument("--kind", action="append", help="only this kind of workload")
     parser.add_argument("--cluster-cores", type=int, help="another size of the clusters, at equal load (G-28)")
+    parser.add_argument("--redraw", action="store_true", help="Random draws anew at each pass (random_hold = false)")
     parser.add_argument("--workers", type=int, default=1)
     args = parser.parse_args()
-    changes = {"sizes": args.sizes, "kinds": args.kind, "cluster_cores": args.cluster_cores}
+    changes = {
+        "sizes": args.sizes,
+        "kinds": args.kind,
+        "cluster_cores": args.cluster_cores,
+        "random_hold": not args.redraw,
+    }
     given = {name: value for name, value in changes.items() if value is not None}
     campaign = GridCampaign.from_toml(args.recipe, scale=args.scale, **given)
     begun = time.perf_counter()
