@@ -13,12 +13,12 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from gridsim.metrics.compare import Difference
-from gridsim.report import figures, gantt, sentences
+from gridsim.report import figures, gantt, sentences, tables
 from gridsim.report.words import duration, number, percent
 from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
-    from gridsim.report.comparison import Comparison
+    from gridsim.report.evidence import Evidence
 
 __all__ = ["render"]
 
@@ -53,7 +53,7 @@ class Found(NamedTuple):
     option: str
 
 
-def render(comparison: Comparison) -> str:
+def render(comparison: Evidence) -> str:
     """Text of the page."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -81,7 +81,7 @@ def render(comparison: Comparison) -> str:
         lead=list(_lead(comparison)),
         answer=sentences.answer(comparison),
         caveats=sentences.caveats(comparison),
-        table=comparison.table(),
+        table=tables.rows(comparison.metrics),
         pictures=list(_pictures(comparison, rows)),
         winners=list(_winners(comparison)),
         clear_groups=_clear_groups(comparison),
@@ -96,7 +96,7 @@ def render(comparison: Comparison) -> str:
     )
 
 
-def _lead(comparison: Comparison) -> Iterator[str]:
+def _lead(comparison: Evidence) -> Iterator[str]:
     """What was compared, in a few pieces."""
     record = comparison.records[comparison.baseline]
     yield _counted(len(record), "job")
@@ -117,7 +117,7 @@ def _counted(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def _pictures(comparison: Comparison, rows: Any) -> Iterator[Picture]:
+def _pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
     records = comparison.records
     names = ", ".join(records) if len(records) < 5 else f"{len(records)} policies"
     if comparison.of_dags:
@@ -146,7 +146,7 @@ def _pictures(comparison: Comparison, rows: Any) -> Iterator[Picture]:
     )
 
 
-def _pictures_of_dags(comparison: Comparison, rows: Any, names: str) -> Iterator[Picture]:
+def _pictures_of_dags(comparison: Evidence, rows: Any, names: str) -> Iterator[Picture]:
     records = comparison.records
     if len(records[comparison.baseline]) > 1:
         yield Picture(
@@ -172,7 +172,7 @@ def _pictures_of_dags(comparison: Comparison, rows: Any, names: str) -> Iterator
     )
 
 
-def _winners_of_dags(comparison: Comparison) -> Iterator[Picture]:
+def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
     base, metric = comparison.baseline, comparison.headline
     rows = [row for row in comparison.groups if row.kind == "work" and row.baseline == base and row.ratio == row.ratio]
     if rows:
@@ -196,7 +196,7 @@ _FEWEST = 10
 """Jobs below which their shares are no picture."""
 
 
-def _pairs_shown(comparison: Comparison) -> list[tuple[str, str]]:
+def _pairs_shown(comparison: Evidence) -> list[tuple[str, str]]:
     """Every policy against the baseline, and the best against every other."""
     base, best = comparison.baseline, comparison.best
     pairs = [(label, base) for label in comparison.labels[1:]]
@@ -210,7 +210,7 @@ def _shares_told(shares: Sequence[Difference]) -> str:
     )
 
 
-def _winners(comparison: Comparison) -> Iterator[Picture]:
+def _winners(comparison: Evidence) -> Iterator[Picture]:
     base = comparison.baseline
     if len(comparison.labels) < 2:
         return
@@ -238,7 +238,7 @@ def _winners(comparison: Comparison) -> Iterator[Picture]:
     yield Picture("Job by job", f"{text}.", _inline(figures.job_by_job(shares), "job-by-job"))
 
 
-def _clear_groups(comparison: Comparison) -> list[Any]:
+def _clear_groups(comparison: Evidence) -> list[Any]:
     """Rows of groups with a verdict of better or worse, for the table below the figures."""
     return [row for row in comparison.groups if row.verdict in ("better", "worse") and row.kind != "user"]
 

@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference, Verdict
+from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference
 from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.utilisation import arrival_window, queue_length
+from gridsim.report.evidence import Evidence, best, turned
 from gridsim.report.words import duration, number, percent, times
 
 if TYPE_CHECKING:
     from gridsim.record import Record
-    from gridsim.report.comparison import Comparison, GroupRow
+    from gridsim.report.evidence import GroupRow
 
-__all__ = ["MEANS", "answer", "best", "caveats", "group_name", "turned"]
-
-MEANS = {"wait": "wait_mean", "slr": "mean_slr"}
-"""Name of the mean over jobs of each metric that decides who is best."""
+__all__ = ["answer", "caveats", "group_name"]
 
 CONFIDENCE = 0.95
 
 _WIDEST = 100.0
 """A ratio known less well than this factor is told as an amount."""
-
-_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 ENOUGH_JOBS = FEWEST_BLOCKS * JOBS_A_BLOCK
 """Jobs below which there are too few blocks for a verdict, however they come."""
@@ -35,12 +30,7 @@ _MOST = 3
 """Policies that one sentence names at most."""
 
 
-def best(metrics: Mapping[str, Mapping[str, float]], name: str) -> str:
-    """Policy with the lowest value of a metric; the earlier one of equals."""
-    return min(metrics, key=lambda label: metrics[label][name] if not math.isnan(metrics[label][name]) else math.inf)
-
-
-def answer(comparison: Comparison) -> list[str]:
+def answer(comparison: Evidence) -> list[str]:
     """Who waits least (DAG jobs: finishes soonest for its critical path) and by how much, and who loses.
 
     Two to four sentences, of what cannot be told too.
@@ -60,7 +50,7 @@ def answer(comparison: Comparison) -> list[str]:
     return [*told, _losers(comparison, winner, against)]
 
 
-def _alone(comparison: Comparison, label: str) -> str:
+def _alone(comparison: Evidence, label: str) -> str:
     numbers = comparison.metrics[label]
     return (
         f"Under {label}, jobs wait {duration(numbers['wait_mean'])} on average and {duration(numbers['wait_median'])} "
@@ -162,7 +152,7 @@ def _difference(it: Difference) -> str:
     return f"{percent(other.ratio - 1, sign=True)}, 95 % interval {low.removesuffix(' %')} to {high}"
 
 
-def _slowdown(comparison: Comparison, winner: str) -> list[str]:
+def _slowdown(comparison: Evidence, winner: str) -> list[str]:
     """Only where the bounded slowdown names another winner, clearly."""
     other = best(comparison.metrics, "bounded_slowdown_mean")
     if other == winner:
@@ -176,7 +166,7 @@ def _slowdown(comparison: Comparison, winner: str) -> list[str]:
     ]
 
 
-def _losing(comparison: Comparison, winner: str) -> list[GroupRow]:
+def _losing(comparison: Evidence, winner: str) -> list[GroupRow]:
     """Groups that are clearly worse off under the winner than under another policy, the worst two."""
     losing = [row for row in comparison.groups if row.policy == winner and row.verdict == "worse"]
     losing = [row for row in losing if row.kind != "user"] or losing
@@ -188,7 +178,7 @@ def _losing(comparison: Comparison, winner: str) -> list[GroupRow]:
     return chosen[:2]
 
 
-def _losers(comparison: Comparison, winner: str, against: Sequence[Difference]) -> str:
+def _losers(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
     """Who waits longer under the winner than under another policy: groups, else single jobs."""
     chosen = _losing(comparison, winner)
     if chosen:
@@ -222,31 +212,6 @@ def group_name(kind: str, group: str) -> str:
     return f"jobs {group}" if group.startswith("under") else f"jobs of {group}"
 
 
-def turned(difference: Difference) -> Difference:
-    """The same difference seen from the other policy."""
-    return replace(
-        difference,
-        policy=difference.baseline,
-        baseline=difference.policy,
-        policy_mean=difference.baseline_mean,
-        baseline_mean=difference.policy_mean,
-        mean=-difference.mean,
-        low=-difference.high,
-        high=-difference.low,
-        ratio=_inverse(difference.ratio),
-        ratio_low=_inverse(difference.ratio_high),
-        ratio_high=_inverse(difference.ratio_low),
-        effect=-difference.effect,
-        better=difference.worse,
-        worse=difference.better,
-        verdict=_OPPOSITE.get(difference.verdict, difference.verdict),
-    )
-
-
-def _inverse(ratio: float) -> float:
-    return 1 / ratio if ratio else math.inf
-
-
 def _listed(parts: Sequence[str], word: str = "and") -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
 
@@ -254,7 +219,7 @@ def _listed(parts: Sequence[str], word: str = "and") -> str:
 # ---- DAG jobs -----------------------------------------------------------------------------------------------------
 
 
-def _of_dags(comparison: Comparison) -> list[str]:
+def _of_dags(comparison: Evidence) -> list[str]:
     """Whose schedule length ratio is lowest and by how much, what cannot be told, and who loses."""
     means = {label: numbers["mean_slr"] for label, numbers in comparison.metrics.items()}
     if all(math.isnan(value) for value in means.values()):
@@ -294,7 +259,7 @@ def _slr(value: float) -> str:
     return "exactly" if value == 1 else f"{value:.3g} times" if abs(value) < 1000 else f"{number(value)} times"
 
 
-def _alone_of_dags(comparison: Comparison, label: str, counted: int) -> str:
+def _alone_of_dags(comparison: Evidence, label: str, counted: int) -> str:
     numbers = comparison.metrics[label]
     if counted == 1:
         return (
@@ -307,7 +272,7 @@ def _alone_of_dags(comparison: Comparison, label: str, counted: int) -> str:
     )
 
 
-def _one_job(comparison: Comparison, winner: str, against: Sequence[Difference]) -> str:
+def _one_job(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
     """One job under several policies: when it is done, and what that is of its critical path."""
     took = {label: duration(numbers["response_mean"]) for label, numbers in comparison.metrics.items()}
     slower = sorted((it for it in against if it.same < 1), key=lambda it: it.baseline_mean)
@@ -367,7 +332,7 @@ def _unclear_of_dags(winner: str, against: Sequence[Difference]) -> Iterator[str
             yield "One congested stretch dominates this difference, so the jobs cannot say how far it holds elsewhere."
 
 
-def _worst_slr(comparison: Comparison, winner: str) -> list[str]:
+def _worst_slr(comparison: Evidence, winner: str) -> list[str]:
     """Only where another policy treats the worst-treated job better."""
     other = best(comparison.metrics, "worst_slr")
     mine, theirs = (comparison.metrics[label]["worst_slr"] for label in (winner, other))
@@ -376,7 +341,7 @@ def _worst_slr(comparison: Comparison, winner: str) -> list[str]:
     return [f"The worst SLR is lower under {other}: {theirs:.3g} against {mine:.3g}."]
 
 
-def _losers_of_dags(comparison: Comparison, winner: str, against: Sequence[Difference]) -> str:
+def _losers_of_dags(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
     chosen = _losing(comparison, winner)
     if chosen:
         parts = [
@@ -399,7 +364,7 @@ def _losers_of_dags(comparison: Comparison, winner: str, against: Sequence[Diffe
 # ---- what to know about the numbers -----------------------------------------------------------------------------
 
 
-def caveats(comparison: Comparison) -> list[str]:
+def caveats(comparison: Evidence) -> list[str]:
     """Queues that only grow, cuts, kills, rejections, and what was left out of the log or changed in it."""
     return [
         *_saturated(comparison),
@@ -409,7 +374,7 @@ def caveats(comparison: Comparison) -> list[str]:
     ]
 
 
-def _saturated(comparison: Comparison) -> list[str]:
+def _saturated(comparison: Evidence) -> list[str]:
     """Policies that do not keep up with the load: their waits tell the length of the log."""
     labels = [label for label, record in comparison.records.items() if not keeps_up(record)]
     if not labels:
@@ -432,7 +397,7 @@ def _waiting_at_the_end(record: Record) -> float:
     return queue_length(record).at(arrival_window(record).end)
 
 
-def _cuts(comparison: Comparison) -> list[str]:
+def _cuts(comparison: Evidence) -> list[str]:
     if not (comparison.warmup or comparison.cooldown):
         return []
     cut = comparison.metrics[comparison.baseline]["jobs_cut"]
@@ -444,7 +409,7 @@ def _cuts(comparison: Comparison) -> list[str]:
     return [f"Not counted: {number(cut)} jobs submitted in {_listed(parts)} of the log."]
 
 
-def _statuses(comparison: Comparison) -> list[str]:
+def _statuses(comparison: Evidence) -> list[str]:
     told = []
     for name, text in (
         ("killed_walltime", "killed at the walltime they had asked for"),
