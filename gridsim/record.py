@@ -206,7 +206,9 @@ class Record:
             parts["critical_path"] = self.critical_path[rows]
         if self.workload.tasks is not None and self.tasks is not None:
             kept = self.workload.tasks.rows_of(rows)
-            columns = (getattr(self.tasks, name)[kept] for name in ("ready_us", "start_us", "end_us", "status", "cluster"))
+            columns = (
+                getattr(self.tasks, name)[kept] for name in ("ready_us", "start_us", "end_us", "status", "cluster")
+            )
             parts["tasks"] = TaskRecord(*columns)
             parts["rank"] = None if self.rank is None else self.rank[kept]
         return parts

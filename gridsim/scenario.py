@@ -121,9 +121,7 @@ class Scenario:
             run = Run(**options)
         platform = _platform(recipe, path)
         if platform is not None and "cores" in workload:
-            raise InputError(
-                "[platform] gives the machine; leave out one of them", path=path, field="workload.cores"
-            )
+            raise InputError("[platform] gives the machine; leave out one of them", path=path, field="workload.cores")
         return cls(
             file=file,
             model=model,

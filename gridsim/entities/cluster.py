@@ -73,6 +73,8 @@ class Cluster:
     ----------
     free : int
         Cores that no request holds.
+    dirty : bool
+        Something happened that no decision has seen.
     unfinished, queued : int
         Work placed here and not ended, or not started: cores times estimates, core-microseconds. Kept where pieces are
         placed, on trees of several clusters and for DAG jobs.
@@ -115,7 +117,7 @@ class Cluster:
         self._start, self._end = outcome.start.data, outcome.end.data
         self._status, self._cluster = outcome.status.data, outcome.cluster.data
         self._batched = instant.batched
-        self._dirty = False  # something happened that no decision has seen
+        self.dirty = False
         self._due = False  # a decision is scheduled for the end of this instant
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
         self._closing = False
@@ -204,7 +206,7 @@ class Cluster:
             return
         self.scheduler.commit(quote, now)
         self._state[request] = _WAITING
-        self._dirty = True
+        self.dirty = True
         if not self._batched:
             self._decide(now)
 
@@ -215,11 +217,11 @@ class Cluster:
 
         That is at once when the next event lies later, and otherwise when everything else of this instant has happened.
         """
-        if not self._dirty:
+        if not self.dirty:
             return
         if self.together:
             for cluster in self.together:
-                cluster._dirty = True
+                cluster.dirty = True
                 cluster._decide_later()
             return
         env = self._env
@@ -246,7 +248,7 @@ class Cluster:
         self.scheduler.settled(now)
 
     def _decide(self, now: int) -> None:
-        self._dirty = False
+        self.dirty = False
         if self._unsettled:
             self._settle(now)
         for request in self.scheduler.dispatch(now):
@@ -262,7 +264,7 @@ class Cluster:
         now: int = self._env.now  # type: ignore[assignment]
         if self._wake_at <= now:
             self._wake_at = NEVER
-        self._dirty = True
+        self.dirty = True
         self.close()
 
     # -- running -------------------------------------------------------------------------------------------------
@@ -310,7 +312,7 @@ class Cluster:
         killed = not self._extend and self._runtime[request] > self._estimate[request]
         self._status[request] = Status.killed_walltime if killed else Status.completed
         self.scheduler.ended(request, now)
-        self._unsettled = self._dirty = True
+        self._unsettled = self.dirty = True
         if self._placed is not None:
             self._let_go(request)
         self.close()
@@ -337,7 +339,7 @@ class Cluster:
         expected = self._start[request] + self._estimate[request] + more
         self.scheduler.overran(request, expected, now)
         self._watch(request, expected - now, more)
-        self._unsettled = self._dirty = True
+        self._unsettled = self.dirty = True
         self._decide_later()
 
     def _check_at_close(self) -> None:

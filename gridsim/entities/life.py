@@ -82,8 +82,8 @@ class Life:
     def ended(self, task: int) -> None:
         """A task of the job has ended: pass on its data when all ends of this instant are known.
 
-        That is at once when the next event lies later; the process wakes for what shares its instant with others, and to
-        end its life.
+        That is at once when the next event lies later; the process wakes for what shares its instant with others, and
+        to end its life.
         """
         env = self._lives.env
         if self._left > 1 and self._idle and self._lives.instant.batched and env.peek() > env.now:

@@ -23,9 +23,7 @@ class Piece:
 
     __slots__ = ("_delay", "_table", "requests", "widest")
 
-    def __init__(
-        self, requests: Sequence[int], table: Requests, delay: Callable[[Sequence[int], Any], int]
-    ) -> None:
+    def __init__(self, requests: Sequence[int], table: Requests, delay: Callable[[Sequence[int], Any], int]) -> None:
         self.requests, self._table, self._delay = requests, table, delay
         kinds, cores_of = table.kinds_of, table.cores_of
         widest: dict[str, int] = {}

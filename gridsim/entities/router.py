@@ -127,4 +127,5 @@ class Root:
             while inbox:
                 admit(inbox.popleft())
             for cluster in clusters:
-                cluster.close()
+                if cluster.dirty:
+                    cluster.close()

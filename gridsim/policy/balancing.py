@@ -48,8 +48,16 @@ class Piece(Protocol):
     """Tasks of one job that go the same way."""
 
     widest: dict[str, int]
-    work: int
-    kinds: tuple[str, ...]
+
+    @property
+    def work(self) -> int:
+        """Cores times estimate of all tasks, core-microseconds."""
+        ...
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of the tasks."""
+        ...
 
     def delay_to(self, cluster: Any) -> int:
         """Sum of the delays of data from predecessors that have a place already, whole microseconds."""

@@ -179,7 +179,7 @@ def test_rigid_jobs_are_spread_over_the_clusters_of_a_file(tmp_path: Path, capsy
         assert {"c", "d"} <= {row["cluster"] for row in csv.DictReader(file)}
 
 
-# -- recipes -------------------------------------------------------------------------------------------------------------
+# -- recipes -----------------------------------------------------------------------------------------------------------
 
 RECIPE = 'policy = "fair-share"\n[workload]\nmodel = "grid?kind=prob,jobs=5,total=20000"\n'
 KINDS = (

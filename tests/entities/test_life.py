@@ -29,7 +29,7 @@ def times(tasks: Tasks, platform: Platform, policy: str = "fifo-job", submit: An
 
 
 def ready(tasks: Tasks, platform: Platform, **options: Any) -> list[int]:
-    return (times(tasks, platform, **options).ready_us // SECOND).tolist()
+    return list(times(tasks, platform, **options).ready_us // SECOND)
 
 
 # 0 (A, 4) and 1 (A, 10) -> 2 (B)
@@ -68,7 +68,7 @@ def test_a_job_goes_on_while_parts_of_it_wait() -> None:
 
 
 def test_ends_and_data_of_an_instant_come_before_its_one_decision() -> None:
-    # 0 and 1 end at 5; their successors 2 (short) and 3 (long) are ready in the same decision, as is the job that comes.
+    # 0 and 1 end at 5; their successors 2 (short) and 3 (long) are ready in one decision, as is the job that comes.
     tasks = Tasks.from_edges(counts=[4, 1], runtime=[5, 5, 1, 9, 4], cores=[1, 1, 2, 2, 2], edges=[(0, 2), (1, 3)])
     found = times(tasks, Platform.single(2), "lrtf", submit=(0, 5))
     assert (found.start_us // SECOND).tolist() == [0, 0, 18, 5, 14]

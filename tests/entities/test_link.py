@@ -35,7 +35,7 @@ def delivered(rows: list[tuple[int, int, int, int]], **network: Any) -> list[int
     workload = Workload.from_tasks(tasks, submit=[submit for submit, *_ in rows])
     record = run(workload, tree(**network), "fifo-job")
     assert record.tasks is not None
-    return (record.tasks.ready_us[1::2] // SECOND).tolist()
+    return list(record.tasks.ready_us[1::2] // SECOND)
 
 
 # -- fixed -------------------------------------------------------------------------------------------------------------

@@ -40,8 +40,8 @@ def test_a_piece_is_divided_by_kind_and_by_task() -> None:
 
 
 def test_delays_are_those_of_its_own_tasks() -> None:
-    assert piece().delay_to(2) == 12  # type: ignore[arg-type]
-    assert piece().of_kind("B").delay_to(2) == 4  # type: ignore[arg-type]
+    assert piece().delay_to(2) == 12
+    assert piece().of_kind("B").delay_to(2) == 4
 
 
 def test_a_rigid_job_is_a_piece_of_one_task_of_any_kind() -> None:

@@ -126,6 +126,8 @@ def test_the_root_admits_in_job_order_and_closes_the_clusters_when_all_are_in() 
     env, log = Environment(), list[Any]()
 
     class Closing:
+        dirty = True
+
         def close(self) -> None:
             log.append("close")
 

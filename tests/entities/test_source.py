@@ -14,6 +14,8 @@ from gridsim.entities.source import Source
 class Child:
     """Stands for a cluster: writes down what comes, and when the root has finished an instant."""
 
+    dirty = True
+
     def __init__(self, env: Environment) -> None:
         self.env, self.log = env, list[tuple[object, float]]()
 

@@ -87,7 +87,7 @@ def pick(what: Any, children: Sequence[Any], piece: Piece | None = None, *draws:
     return chosen
 
 
-# -- expected queue ------------------------------------------------------------------------------------------------------
+# -- expected queue ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("work", "chosen"), [("unfinished", 2), ("queued", 0), ("remaining", 1)])
@@ -129,7 +129,7 @@ def test_the_worst_kind_of_a_mixed_piece_counts() -> None:
     assert pick("expected-queue", [one, other], Piece({"A": 1})) == 0
 
 
-# -- the others ----------------------------------------------------------------------------------------------------------
+# -- the others --------------------------------------------------------------------------------------------------------
 
 
 def test_round_robin_takes_turns_for_each_router_and_set_of_kinds() -> None:
@@ -200,7 +200,7 @@ def test_a_balancer_within_a_balancer_is_set_up_too() -> None:
     assert balancer("power-of-two(balancer=expected-queue(work=queued))").balancer == ExpectedQueue(work="queued")
 
 
-# -- on a grid: two clusters of 4 cores ---------------------------------------------------------------------------------
+# -- on a grid: two clusters of 4 cores --------------------------------------------------------------------------------
 
 GRID = Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))
 
@@ -209,7 +209,7 @@ def placed(rows: list[tuple[int, int, int]], name: Any, **options: Any) -> list[
     """Clusters of rigid jobs: submit, runtime, cores."""
     submit, runtime, cores = zip(*rows, strict=True)
     workload = Workload.from_columns(submit=submit, runtime=runtime, cores=cores)
-    return run(workload, GRID, "fcfs", Run(balancer=name, **options)).cluster.tolist()
+    return list(run(workload, GRID, "fcfs", Run(balancer=name, **options)).cluster)
 
 
 ROWS = [(0, 10, 4), (0, 4, 4), (1, 10, 1), (5, 1, 1), (6, 1, 4)]
@@ -254,7 +254,7 @@ def test_data_local_keeps_the_tasks_of_a_split_job_together() -> None:
         assert record.tasks.cluster.tolist() == [0, 0, 2, cluster]
 
 
-# -- plug-ins ------------------------------------------------------------------------------------------------------------
+# -- plug-ins ----------------------------------------------------------------------------------------------------------
 
 PLUG_IN = '''from dataclasses import dataclass
 

@@ -92,7 +92,7 @@ def test_a_turn_comes_at_its_instant_in_parts_of_a_second() -> None:
     assert ordering.rank(one, 0.699999)[0] == pytest.approx(-((0.599999 + 0.1 + 1) / 0.1 + 5**2), rel=1e-12)
 
 
-# -- who starts first: the only core is held until 10 by a job of its own ------------------------------------------------
+# -- who starts first: the only core is held until 10 by a job of its own ----------------------------------------------
 
 HELD = Tasks.from_edges(counts=[1, 2, 1, 1], runtime=[10, 4, 3, 5, 2], cores=1, edges=[(1, 2)])
 HELD_JOBS = Workload.from_tasks(HELD, submit=[0, 1, 2, 3])

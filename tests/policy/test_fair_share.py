@@ -130,11 +130,11 @@ def test_keys_beyond_the_precision_of_floats_are_told_apart() -> None:
     assert ranks[2] < ranks[0] < ranks[1]
 
 
-# -- schedules -----------------------------------------------------------------------------------------------------------
+# -- schedules ---------------------------------------------------------------------------------------------------------
 
 
 def starts(workload: Workload, policy: str, cores: int, tree: ShareTree | None = None) -> list[float]:
-    return run(workload, replace(Platform.single(cores), shares=tree), policy).start.tolist()
+    return list(run(workload, replace(Platform.single(cores), shares=tree), policy).start)
 
 
 TWO = ("/ann", "/bob")
@@ -190,7 +190,7 @@ def test_a_ledger_decays_by_its_half_life() -> None:
     assert ledger.used[0] == pytest.approx(whole / 8, rel=1e-12)
 
 
-# -- errors --------------------------------------------------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------------------------------------
 
 
 def test_jobs_without_shares_are_refused() -> None:

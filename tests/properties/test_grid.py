@@ -45,7 +45,8 @@ def schedule(grid: Grid, policy: str, fit: str = "strict", **options: Any) -> Re
 
 def starts(record: Record) -> list[int]:
     assert record.tasks is not None
-    return record.tasks.start_us.tolist()
+    found: list[int] = record.tasks.start_us.tolist()
+    return found
 
 
 def ready_by_hand(record: Record, platform: Platform) -> list[int]:
@@ -111,7 +112,7 @@ def keys(record: Record, policy: str) -> list[tuple[int, ...]]:
     assert times is not None
     assert rank is not None
     rows = zip(tasks.job_rows().tolist(), times.ready_us.tolist(), rank.tolist(), strict=True)
-    key = {
+    key: Any = {
         "fifo-job": lambda job, ready, rank: (job, ready),
         "fifo-task": lambda job, ready, rank: (ready, job),
         "lrtf": lambda job, ready, rank: (-rank, job, ready),
@@ -212,7 +213,7 @@ def rates(paths: dict[int, tuple[str, ...]], capacity: Fraction, cap: Fraction) 
 
 def deliveries(transfers: list[Transfer], capacity: Fraction, cap: Fraction) -> list[int]:
     """Tick at which each transfer is complete, rounded up."""
-    now, left, done = Fraction(0), {}, dict[int, Fraction]()
+    now, left, done = Fraction(0), dict[int, Fraction](), dict[int, Fraction]()
     coming = sorted(range(len(transfers)), key=lambda number: transfers[number][0])
     while coming or left:
         flow = rates({number: transfers[number][1] for number in left}, capacity, cap)
@@ -287,6 +288,6 @@ UNCONTENDED = [("1/5", 1), ("1/5", 5), ("2/7", 9), ("3", 4)]
 @pytest.mark.parametrize(("ccr", "runtime"), UNCONTENDED)
 def test_an_uncontended_transfer_takes_its_volume_rounded_up(ccr: str, runtime: int) -> None:
     for kind in ("shared", "fifo", "ccr"):
-        record = run(pairs([(2, runtime, (0, 3))]), tree(Network(kind=kind, ccr=ccr)), "fifo-job")  # type: ignore[arg-type]
+        record = run(pairs([(2, runtime, (0, 3))]), tree(Network(kind=kind, ccr=ccr)), "fifo-job")
         assert record.tasks is not None
         assert record.tasks.ready_us[1] // SECOND == 2 + runtime + ceil(Fraction(ccr) * runtime)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -50,7 +51,7 @@ def waits(policy: str, load: str, lengths: tuple[int, ...] = (200, 400, 800), **
 
 def grows(waited: list[float]) -> bool:
     """Whether twice the stream means about twice the wait."""
-    return all(later > 1.7 * sooner > 0 for sooner, later in zip(waited, waited[1:], strict=False))
+    return all(later > 1.7 * sooner > 0 for sooner, later in pairwise(waited))
 
 
 def bounded(waited: list[float]) -> bool:
@@ -90,8 +91,7 @@ def test_srtf_starves_long_jobs_and_lrtf_short_ones() -> None:
 
 @pytest.mark.parametrize("policy", ["fifo-job", "fifo-task"])
 def test_first_come_waits_for_the_backlog_at_arrival_alone(policy: str) -> None:
-    shape = {"cores": 4, "wide": 4, "at": 100}
-    waited = waits(policy, "3/2", **shape)
+    waited = waits(policy, "3/2", cores=4, wide=4, at=100)
     assert bounded(waited)
     backlog = 10 * 40 / 4  # seconds of work of the jobs that came before 100 s, were none of it done
     assert waited[0] <= backlog

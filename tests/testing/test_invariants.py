@@ -221,7 +221,7 @@ def planted(column: str, row: int, value: int) -> list[Violation]:
         ("cluster", 0, 1, {"wrong-kind"}),
         ("cluster", 1, 0, {"wrong-kind"}),
         ("start_us", 1, 4 * SECOND, {"starts-before-ready", "wrong-end"}),
-        ("start_us", 2, 10 * SECOND, {"oversubscribed", "starts-before-ready", "wrong-end"}),
+        ("start_us", 2, 10 * SECOND, {"oversubscribed", "wrong-end"}),
         ("start_us", 2, 7 * SECOND, {"oversubscribed", "starts-before-ready", "starts-before-submit", "wrong-end"}),
         ("ready_us", 1, 6 * SECOND, {"starts-before-ready"}),
         ("end_us", 0, 5 * SECOND, {"starts-before-ready", "wrong-end"}),
@@ -230,10 +230,7 @@ def planted(column: str, row: int, value: int) -> list[Violation]:
     ],
 )
 def test_a_violation_of_a_task_is_found(column: str, row: int, value: int, kinds: set[str]) -> None:
-    found = {violation.kind for violation in planted(column, row, value)}
-    assert found - {"starts-before-ready"} == kinds - {"starts-before-ready"}
-    if column != "start_us" or row == 1:
-        assert found == kinds
+    assert {violation.kind for violation in planted(column, row, value)} == kinds
 
 
 def test_a_task_that_starts_before_its_data_are_there_names_its_job_and_instant() -> None:
@@ -246,13 +243,14 @@ def test_a_task_that_starts_before_its_data_are_there_names_its_job_and_instant(
 def test_without_the_platform_precedence_is_checked_and_delays_are_not() -> None:
     record = run(GRAPHS, GRID, "fifo-job")
     assert record.tasks is not None
+    early = np.array([0, SECOND, 0])
     sooner = replace(
         record,
         tasks=replace(
             record.tasks,
-            start_us=record.tasks.start_us - [0, SECOND, 0],
-            end_us=record.tasks.end_us - [0, SECOND, 0],
-            ready_us=record.tasks.ready_us - [0, SECOND, 0],
+            start_us=record.tasks.start_us - early,
+            end_us=record.tasks.end_us - early,
+            ready_us=record.tasks.ready_us - early,
         ),
     )
     assert violations(sooner) == []

@@ -34,6 +34,7 @@ WORDS = {
     "work": "expected-queue?work",
     "include_candidate": "expected-queue?include_candidate",
     "advertise": "expected-queue?advertise",
+    "network": "kind of the network",
 }
 """The family's words for what gridsim calls otherwise; the rest are the same."""
 
@@ -43,6 +44,10 @@ _OPTIONS = (
     "ccr",
     "delay_levels_power",
     "transfer_start",
+    "network",
+    "capacity",
+    "slots",
+    "transfer_rate_cap",
     "work",
     "include_candidate",
     "split",
@@ -53,6 +58,9 @@ _OPTIONS = (
     "fairshare_reeval",
     "random_hold",
 )
+
+
+_NETWORK = ("ccr", "delay_levels_power", "transfer_start", "capacity", "slots", "transfer_rate_cap")
 
 
 def check_metrics(case: Mapping[str, Any]) -> Outcome:
@@ -94,7 +102,8 @@ def _platform(case: Mapping[str, Any], options: Mapping[str, Any]) -> Platform:
     root = _node(entry(case, "platform", dict, ""))
     if not isinstance(root, RouterSpec):
         raise InputError("begins with a cluster; expected a router", field="platform")
-    words = {name: options[name] for name in ("ccr", "delay_levels_power", "transfer_start") if name in options}
+    words = {name: options[name] for name in _NETWORK if name in options}
+    words |= {"kind": options["network"]} if "network" in options else {}
     shares = case.get("share_tree")
     return Platform(root, network=Network(**words), shares=ShareTree(shares) if shares else None)
 

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from gridsim.errors import PolicyError
 from gridsim.model.platform import Platform
+from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.policy.dag_ordering import FifoTask, ProjectedSlr, ShortestRemaining
 from gridsim.policy.queue import Queue
@@ -24,7 +25,7 @@ RULES = [Strict(), FirstFit(), Easy()]
 
 def starts(workload: Workload, platform: Platform, ordering: Any, rule: Any) -> list[int]:
     record = run(workload, platform, Backfilling(ordering=ordering, reserve=rule))
-    return (record.start_us if record.tasks is None else record.tasks.start_us).tolist()
+    return list(record.start_us if record.tasks is None else record.tasks.start_us)
 
 
 @dataclass
@@ -110,8 +111,6 @@ def test_p_slr_along_lines_is_that_of_its_formula(rule: Any, grid: tuple[Workloa
 @given(workload=workloads(cores=8, estimates="exact"))
 @settings(max_examples=20)
 def test_rigid_jobs_are_dags_of_one_task(workload: Workload) -> None:
-    from gridsim.model.tasks import Tasks
-
     tasks = Tasks.from_edges(counts=[1] * len(workload), runtime=workload.runtime / 1e6, cores=workload.cores, edges=[])
     graphs = Workload.from_tasks(tasks, submit=workload.submit / 1e6)
     for policy in ("fcfs", "easy", "first-fit", "p-slr", "srtf", "fifo-task", "conservative"):
