@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 
-__all__ = ["Record", "Status"]
+__all__ = ["Record", "Status", "TaskRecord"]
 
 
 class Status(IntEnum):
@@ -24,6 +24,27 @@ class Status(IntEnum):
     rejected = 2
     unadmitted = 3
     cancelled = 4
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskRecord:
+    """One row a task, aligned with the tasks of the workload.
+
+    Attributes
+    ----------
+    ready_us, start_us, end_us : (m,) int64
+        When the task could run, and when it held its cores, whole microseconds; `NEVER` where it did not.
+    status : (m,) int8
+        Values of `Status`.
+    cluster : (m,) int16
+        Index of the cluster that ran it, in tree order.
+    """
+
+    ready_us: IntArray
+    start_us: IntArray
+    end_us: IntArray
+    status: npt.NDArray[np.int8]
+    cluster: npt.NDArray[np.int16]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +63,12 @@ class Record:
         Index of the cluster that ran the job, in tree order.
     cores : int
         Cores of the platform.
+    tasks : TaskRecord or None
+        Of DAG jobs; a job then starts with its first task and ends with its last.
+    critical_path : (n,) int64 or None
+        Of DAG jobs, unavoidable transfers included, whole microseconds.
+    rank : (m,) int64 or None
+        Upward ranks of the tasks, whole microseconds.
     """
 
     workload: Workload
@@ -50,6 +77,9 @@ class Record:
     status: npt.NDArray[np.int8]
     cluster: npt.NDArray[np.int16]
     cores: int
+    tasks: TaskRecord | None = None
+    critical_path: IntArray | None = None
+    rank: IntArray | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
@@ -138,8 +168,24 @@ class Record:
 
     @property
     def area(self) -> FloatArray:
-        """Cores times the time held, core-seconds; NaN for jobs that did not run."""
+        """Cores times the time held, over all tasks of a job; core-seconds, NaN for jobs that did not run."""
+        if self.tasks is not None and self.workload.tasks is not None and len(self):
+            tasks, ran = self.workload.tasks, self.tasks.start_us < NEVER
+            held = np.where(ran, seconds(self.tasks.end_us) - seconds(self.tasks.start_us), 0.0)
+            return np.where(self.ran, np.add.reduceat(tasks.cores * held, tasks.first[:-1]), np.nan)
         return self.workload.cores * self.held
+
+    def holds(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Who held cores when: start and end of each job that ran (of each task where jobs have several), and cores.
+
+        Whole microseconds.
+        """
+        if self.tasks is not None and self.workload.tasks is not None:
+            start, end, cores = self.tasks.start_us, self.tasks.end_us, self.workload.tasks.cores
+        else:
+            start, end, cores = self.start_us, self.end_us, self.workload.cores
+        ran = start < NEVER
+        return start[ran], end[ran], cores[ran]
 
     def select(self, rows: Any) -> Record:
         """Record of some rows (mask, slice or indices)."""
@@ -150,4 +196,19 @@ class Record:
             self.status[rows],
             self.cluster[rows],
             self.cores,
+            **self._parts(rows),
         )
+
+    def _parts(self, rows: Any) -> dict[str, Any]:
+        """What is there of DAG jobs, for the jobs in *rows*."""
+        parts: dict[str, Any] = {}
+        if self.critical_path is not None:
+            parts["critical_path"] = self.critical_path[rows]
+        if self.workload.tasks is not None and self.tasks is not None:
+            kept = self.workload.tasks.rows_of(rows)
+            columns = (
+                getattr(self.tasks, name)[kept] for name in ("ready_us", "start_us", "end_us", "status", "cluster")
+            )
+            parts["tasks"] = TaskRecord(*columns)
+            parts["rank"] = None if self.rank is None else self.rank[kept]
+        return parts

@@ -42,11 +42,12 @@ __all__ = [
 ]
 
 KINDS: dict[str, tuple[str, ...]] = {
-    "ordering": ("gridsim.policy.ordering",),
+    "ordering": ("gridsim.policy.ordering", "gridsim.policy.dag_ordering", "gridsim.policy.fair_share"),
     "reservation": ("gridsim.policy.reservation",),
+    "balancer": ("gridsim.policy.balancing",),
     "admission": ("gridsim.policy.admission.conservative",),
     "scheduler": ("gridsim.policy.scheduler.backfilling", "gridsim.policy.scheduler.planned"),
-    "model": ("gridsim.workload.synthetic.lublin",),
+    "model": ("gridsim.workload.synthetic.lublin", "gridsim.workload.synthetic.grid"),
     "transform": ("gridsim.workload.transform.slice",),
 }
 """Kinds of pluggable things, and the modules of gridsim that hold them. Installed packages add modules through

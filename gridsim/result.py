@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import importlib.metadata
 import platform as machine
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ from gridsim.errors import InputError
 from gridsim.files import write_atomically, write_json
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.summary import metrics
+from gridsim.model.network import Network
 from gridsim.model.platform import Platform
-from gridsim.model.time import seconds
+from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 
@@ -92,7 +94,37 @@ class Result:
         }
         if not np.isnan(deadline).all():
             columns["deadline"] = deadline
+        if record.tasks is not None and record.critical_path is not None:
+            columns["cluster"] = np.array(_clusters_of_jobs(record, clusters.tolist()))
+            columns["critical_path"] = seconds(record.critical_path)
+            columns["slr"] = record.response / columns["critical_path"]
+            columns["stretch"] = record.response / record.area
+            columns["speedup"] = record.area / record.response
         return columns
+
+    @property
+    def tasks(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns, one row a task of DAG jobs: times in seconds, NaN where a task did not run; none for rigid jobs."""
+        record, tasks, times = self.record, self.workload.tasks, self.record.tasks
+        if tasks is None or times is None:
+            return {}
+        job = tasks.job_rows()
+        index = np.arange(len(tasks)) - tasks.first[:-1][job]
+        clusters = np.array([cluster.name for cluster in self.platform.clusters()])
+        return {
+            "job": self.workload.job[job],
+            "task": index.astype(str) if tasks.names is None else np.array(tasks.names),
+            "cluster": np.where(times.start_us < NEVER, clusters[times.cluster], ""),
+            "kind": np.array(tasks.kinds)[tasks.kind],
+            "cores": tasks.cores,
+            "ready": seconds(times.ready_us),
+            "start": seconds(times.start_us),
+            "end": seconds(times.end_us),
+            "runtime": seconds(tasks.runtime),
+            "estimate": seconds(tasks.estimate),
+            "rank": np.full(len(tasks), np.nan) if record.rank is None else seconds(record.rank),
+            "status": np.array([status.name for status in Status])[times.status],
+        }
 
     def to_pandas(self) -> Any:
         """The jobs as a pandas data frame.
@@ -118,11 +150,21 @@ class Result:
                 "cores": self.platform.cores,
                 "origin": self.platform.origin,
                 "tree": asdict(self.platform.root),
+                **self._between(),
             },
             "policy": self.policy,
             "plugins": [dict(plugin) for plugin in self.plugins],
             "options": dict(self.options),
             "versions": versions(),
+        }
+
+    def _between(self) -> dict[str, Any]:
+        """What the platform says of its network and shares, where it says anything."""
+        network, shares = self.platform.network, self.platform.shares
+        told = {option.name: getattr(network, option.name) for option in fields(network) if option.init}
+        return {
+            **({"network": told} if network != Network() else {}),
+            **({"shares": dict(shares.shares)} if shares is not None else {}),
         }
 
     def write(
@@ -136,7 +178,7 @@ class Result:
     ) -> None:
         """Write ``jobs.csv`` (or ``jobs.parquet``, in place of the other), ``metrics.json`` and ``run.json``.
 
-        Each is written atomically.
+        For DAG jobs also ``tasks.csv``. Each is written atomically.
 
         Parameters
         ----------
@@ -150,10 +192,13 @@ class Result:
         write = {"csv": _write_csv, "parquet": _write_parquet}[table]
         cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
         numbers = self.metrics(**cuts)  # refuses what makes no sense before anything is written
-        write_atomically(folder / f"jobs.{table}", lambda path: write(path, self._columns(bound)))
-        for other in TABLES:
-            if other != table:
-                (folder / f"jobs.{other}").unlink(missing_ok=True)  # of an earlier run: not the jobs of this one
+        tables = {"jobs": self._columns(bound), "tasks": self.tasks}
+        for name, columns in tables.items():
+            for other in TABLES:
+                if other != table or not columns:
+                    (folder / f"{name}.{other}").unlink(missing_ok=True)  # of an earlier run: not of this one
+            if columns:
+                write_atomically(folder / f"{name}.{table}", functools.partial(_write, write, columns))
         write_json(folder / "metrics.json", numbers)
         write_json(folder / "run.json", {**self.provenance(), "metrics": cuts})
 
@@ -183,7 +228,25 @@ def _duckdb() -> Any:
         raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'") from error
 
 
+def _write(write: Callable[[Path, Mapping[str, npt.NDArray[Any]]], None], columns: Any, path: Path) -> None:
+    write(path, columns)
+
+
+def _clusters_of_jobs(record: Record, names: Sequence[str]) -> list[str]:
+    """Where the tasks of each job ran: the cluster, or several joined by ``+`` in tree order; empty for none."""
+    tasks, times = record.workload.tasks, record.tasks
+    assert tasks is not None
+    assert times is not None
+    ran = times.start_us < NEVER
+    pairs = np.unique(tasks.job_rows()[ran] * len(names) + times.cluster[ran])
+    found = [""] * len(record)
+    for job, cluster in zip((pairs // len(names)).tolist(), (pairs % len(names)).tolist(), strict=True):
+        found[job] += ("+" if found[job] else "") + names[cluster]
+    return found
+
+
 _CHUNK = 8192
+_MARKS = frozenset(',"\n\r')
 
 
 def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -209,7 +272,13 @@ def _write_parquet(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
         duckdb.sql(f"copy (select * from {table}) to '{target}' (format parquet)")
 
 
+def _quoted(text: str) -> str:
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _MARKS.intersection(text) else text
+
+
 def _texts(column: npt.NDArray[Any]) -> list[str]:
+    if column.dtype.kind == "U":
+        return [_quoted(value) for value in column.tolist()]
     if column.dtype.kind != "f":
         return [str(value) for value in column.tolist()]
     return [

@@ -14,6 +14,7 @@ from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
+from gridsim.model.platform_file import TABLES, platform_of, read_platform
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
@@ -46,7 +47,9 @@ class Scenario:
     policy : str or Spec
         As ``--policy`` takes it; plain files are looked for beside the recipe that names them.
     options : Run
-        Overrun, instant, seed, tick.
+        Overrun, instant, seed, tick, balancer, split.
+    platform : Platform or None
+        The machine as a tree of clusters, instead of *cores*.
 
     Examples
     --------
@@ -61,6 +64,7 @@ class Scenario:
     transforms: Sequence[str | Spec] = ()
     policy: str | Spec = "easy"
     options: Run = field(default_factory=Run)
+    platform: Platform | None = None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -82,8 +86,11 @@ class Scenario:
 
     @classmethod
     def from_mapping(cls, recipe: Mapping[str, Any], *, path: Path | None = None) -> Scenario:
-        """Scenario of a recipe as `from_toml` reads it: tables ``workload`` and ``options``, key ``policy``."""
-        _known(recipe, ("workload", "options", "policy"), "recipe", path)
+        """Scenario of a recipe as `from_toml` reads it: tables ``workload`` and ``options``, key ``policy``.
+
+        The machine may stand there as in a file of its own (`gridsim.model.platform_file`), or as ``platform.file``.
+        """
+        _known(recipe, ("workload", "options", "policy", *TABLES), "recipe", path)
         workload = _table(recipe, "workload", tuple(_TYPES), path)
         options = _table(recipe, "options", tuple(option.name for option in fields(Run)), path)
         policy = recipe.get("policy", "easy")
@@ -112,6 +119,9 @@ class Scenario:
                 registry.make("transform", transforms[-1])
         with _named(path, "options"):
             run = Run(**options)
+        platform = _platform(recipe, path)
+        if platform is not None and "cores" in workload:
+            raise InputError("[platform] gives the machine; leave out one of them", path=path, field="workload.cores")
         return cls(
             file=file,
             model=model,
@@ -120,6 +130,7 @@ class Scenario:
             transforms=tuple(transforms),
             policy=policy,
             options=run,
+            platform=platform,
         )
 
     def load(self) -> Workload:
@@ -127,9 +138,10 @@ class Scenario:
         seed = self.options.seed
         makers: list[Any] = []
         if self.file is not None:
-            workload = read_workload(self.file, cores=self.cores, rules=self.rules)
+            widest = self.cores if self.platform is None else self.platform.widest
+            workload = read_workload(self.file, cores=widest, rules=self.rules)
         elif self.model is None:
-            workload = default_workload(seed=seed, cores=self.cores)
+            workload = default_workload(seed=seed, cores=self._cores)
         else:
             makers.append(self._model(self.model))
             workload = makers[0].generate(seed)
@@ -139,17 +151,36 @@ class Scenario:
         plugins = registry.plugins(*makers)
         return workload.with_provenance(plugins=plugins) if plugins else workload
 
+    @property
+    def _cores(self) -> int | None:
+        return self.cores if self.platform is None else self.platform.cores
+
     def _model(self, model: str | Spec) -> Any:
         spec = registry.parse(model) if isinstance(model, str) else model
-        if self.cores is not None:
-            spec = Spec(spec.name, {"cores": self.cores, **spec.parameters})
+        if self._cores is not None:
+            spec = Spec(spec.name, {"cores": self._cores, **spec.parameters})
         return registry.make("model", spec)
 
     def run(self, *, progress: Callable[[int], None] | None = None) -> Result:
         """Simulate the scenario."""
         workload = self.load()
-        platform = machine(workload, self.cores)
+        platform = self.platform or machine(workload, self.cores)
         return simulate(workload, platform=platform, policy=self.policy, options=self.options, progress=progress)
+
+
+def _platform(recipe: Mapping[str, Any], path: Path | None) -> Platform | None:
+    """The platform of a recipe: its own tables, or a file beside it; None where it names neither."""
+    named = [name for name in TABLES if name in recipe]
+    if not named:
+        return None
+    table = recipe.get("platform", {})
+    if not isinstance(table, Mapping) or "file" not in table:
+        return platform_of(recipe, path=path, origin="the recipe")
+    _typed("platform.file", table["file"], str, path)
+    beside = [key for key in table if key != "file"] + [name for name in named if name != "platform"]
+    if beside:
+        raise InputError(f"gives the platform; leave out either it or {beside[0]}", path=path, field="platform.file")
+    return read_platform(Path() / table["file"] if path is None else path.parent / table["file"])
 
 
 _TYPES: dict[str, type] = {"file": str, "model": str, "cores": int, "on": Mapping, "transforms": list}

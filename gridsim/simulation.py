@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from simpy import Environment
 
 from gridsim import registry
-from gridsim.entities.cluster import Cluster, Outcome
+from gridsim.entities.cluster import Outcome
 from gridsim.entities.instant import Mode, modes
-from gridsim.entities.router import Router
+from gridsim.entities.link import links_of
+from gridsim.entities.router import Root, Split
 from gridsim.entities.source import Source
-from gridsim.errors import GridsimError, InputError, PolicyError
+from gridsim.entities.tree import admission, clusters_of
+from gridsim.errors import InputError, PolicyError
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
-from gridsim.model.streams import stream
-from gridsim.model.time import NEVER, whole
+from gridsim.model.tasks import ANY_KIND
+from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
+from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import failed, told
-from gridsim.policy.queue import ClusterView, Requests
-from gridsim.record import Record
+from gridsim.policy.protocols import told
+from gridsim.policy.queue import Requests
+from gridsim.policy.ranks import upward_ranks
+from gridsim.record import Record, TaskRecord
 from gridsim.result import Result
 
 __all__ = ["Overrun", "Run", "run", "simulate"]
@@ -45,13 +48,19 @@ class Run:
     seed : int
         Of the random streams: those of policies that draw, and those of the synthetic workload of a recipe.
     tick : float
-        First overrun assumed of a job that outlives its estimate, s.
+        Unit of rounding up: of delays, of the first overrun assumed of a job that outlives its estimate, s.
+    balancer : str or object
+        Which child of a router gets a piece of a job, as `gridsim.policy.balancing.balancer` takes it.
+    split : {"task", "kind-group"}
+        How a piece is split that no child can hold whole.
     """
 
     overrun: Overrun = "kill"
     instant: Mode = "batched"
     seed: int = 1
     tick: float = 1.0
+    balancer: Any = "expected-queue"
+    split: Split = "task"
 
     def __post_init__(self) -> None:
         if self.overrun not in ("kill", "extend"):
@@ -62,6 +71,8 @@ class Run:
             raise InputError(f"{self.seed!r} is no whole number from 0", field="seed")
         if not isinstance(self.tick, int | float) or not 0 < whole(float(self.tick)) < NEVER:
             raise InputError(f"{self.tick!r} is no number of seconds; at least 1e-06 is needed", field="tick")
+        if self.split not in get_args(Split):
+            raise InputError(f"'{self.split}' is neither task nor kind-group", field="split")
 
 
 def run(
@@ -88,40 +99,104 @@ def run(
     """
     options = options or Run()
     instant, tick = modes[options.instant], whole(options.tick)
-    requests = Requests(workload)
-    outcome = Outcome(requests, workload.runtime)
+    tasks = workload.tasks
+    _check_runnable(workload, platform)
+    rank = None if tasks is None else upward_ranks(tasks, platform, tick)
+    requests = Requests(workload, rank=rank)
+    outcome = Outcome(requests, workload.runtime if tasks is None else tasks.runtime)
     env = Environment()
-    scheduler = make_policy(policy)
-    clusters = []
-    for index, spec in enumerate(platform.clusters()):
-        own = copy.deepcopy(scheduler)
-        _set_up(own, ClusterView(spec.cores, requests, tick, index), stream(options.seed, "cluster", index))
-        extend = options.overrun == "extend"
-        clusters.append(Cluster(env, index, spec.cores, own, requests, outcome, instant, extend=extend, tick=tick))
-    if len(clusters) != 1:
-        raise InputError(f"the platform has {len(clusters)} clusters; this version runs one", field="platform")
-    Source(env, requests.submit, Router(env, clusters), instant, progress)
+    try:
+        clusters = clusters_of(env, platform, policy, requests, outcome, instant, options)
+    except InputError as error:  # jobs without what the policy asks for, such as a share
+        source = error.path or workload.provenance.get("source")
+        raise InputError(error.message, path=source, line=error.line, field=error.field) from error
+    links = None if tasks is None else links_of(env, tasks, platform, instant, tick)
+    root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options))
+    Source(env, workload.submit, root, instant, progress)
     env.run()
-    record = Record(workload, outcome.start, outcome.end, outcome.status, outcome.cluster, platform.cores)
-    _check_complete(record, outcome, scheduler)
+    path = None if rank is None else _critical_path(workload, platform, rank, options)
+    record = _record(workload, requests, outcome, platform, path)
+    _check_complete(record, outcome, policy)
     return record
 
 
-def _set_up(scheduler: Any, view: ClusterView, rng: np.random.Generator) -> None:
-    try:
-        scheduler.setup(view, rng)
-    except GridsimError:
-        raise
-    except Exception as error:
-        raise failed(scheduler, "setup", error) from error
+def _check_runnable(workload: Workload, platform: Platform) -> None:
+    """Raise `InputError` for the first task that no cluster can run. (Rigid jobs that are too wide are rejected.)"""
+    tasks, source = workload.tasks, workload.provenance.get("source")
+    widest = {cluster.kind: 0 for cluster in platform.clusters()}
+    for cluster in platform.clusters():
+        widest[cluster.kind] = max(widest[cluster.kind], cluster.cores)
+    if tasks is None:
+        if ANY_KIND not in widest:
+            kinds = ", ".join(sorted(widest))
+            raise InputError(
+                f"the jobs name no kind, and every cluster of the platform has one ({kinds}); leave the kinds out",
+                path=source,
+                field="kind",
+            )
+        return
+    limit = np.array([widest.get(kind, 0) for kind in tasks.kinds])[tasks.kind]
+    bad = np.flatnonzero(tasks.cores > limit)
+    if len(bad):
+        row = int(bad[0])
+        job = int(np.searchsorted(tasks.first, row, side="right")) - 1
+        task = tasks.names[row] if tasks.names is not None else str(row - int(tasks.first[job]))
+        kind = tasks.kinds[tasks.kind[row]]
+        if kind not in widest:
+            raise InputError(
+                f"job {workload.job[job]} task {task} needs a cluster of kind '{kind}'; "
+                f"the platform has {', '.join(sorted(widest))}",
+                path=source,
+                field="kind",
+            )
+        raise InputError(
+            f"job {workload.job[job]} task {task} needs {tasks.cores[row]} cores of kind '{kind}'; "
+            f"the widest cluster of that kind has {widest[kind]}",
+            path=source,
+            field="cores",
+        )
+
+
+def _critical_path(workload: Workload, platform: Platform, rank: IntArray, options: Run) -> IntArray:
+    """Critical path of each job by the times that its tasks truly held their cores; policies see those by estimates."""
+    tasks = workload.tasks
+    assert tasks is not None
+    held = tasks.runtime if options.overrun == "extend" else np.minimum(tasks.runtime, tasks.estimate)
+    if (held != tasks.estimate).any():
+        rank = upward_ranks(replace(tasks, estimate=held), platform, whole(options.tick))
+    return np.maximum.reduceat(rank, tasks.first[:-1])
+
+
+def _record(
+    workload: Workload, requests: Requests, outcome: Outcome, platform: Platform, critical_path: IntArray | None
+) -> Record:
+    """What happened: rows of jobs, and of tasks where jobs have several."""
+    if workload.tasks is None:
+        return Record(workload, outcome.start, outcome.end, outcome.status, outcome.cluster, platform.cores)
+    begins = workload.tasks.first[:-1]
+    tasks = TaskRecord(requests.ready, outcome.start, outcome.end, outcome.status, outcome.cluster)
+    return Record(
+        workload,
+        np.minimum.reduceat(outcome.start, begins),
+        np.maximum.reduceat(outcome.end, begins),
+        np.maximum.reduceat(outcome.status, begins),
+        outcome.cluster[begins],
+        platform.cores,
+        tasks=tasks,
+        critical_path=critical_path,
+        rank=requests.rank,
+    )
 
 
 def _check_complete(record: Record, outcome: Outcome, scheduler: Any) -> None:
     """Every request has ended or was refused: nothing may be left waiting on a machine without events."""
     left = outcome.unfinished()
     if len(left):
-        job = int(record.workload.job[left[0]])
-        raise PolicyError(f"{told(scheduler)} left {len(left)} jobs waiting for ever, job {job} first")
+        tasks = record.workload.tasks
+        row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
+        job = int(record.workload.job[row])
+        what = "jobs" if tasks is None else "tasks"
+        raise PolicyError(f"{told(scheduler)} left {len(left)} {what} waiting for ever, job {job} first")
 
 
 def simulate(
@@ -134,6 +209,8 @@ def simulate(
     instant: Mode | None = None,
     seed: int | None = None,
     tick: float | None = None,
+    balancer: Any = None,
+    split: Split | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Run one policy on one workload.
@@ -148,8 +225,8 @@ def simulate(
         A preset such as ``easy``, a composition such as ``backfilling?ordering=sjf&reserve=easy``, a bare ordering,
         ``file.py:Class``, or a policy object.
     options : Run, optional
-        Overrun, instant, seed and tick together.
-    overrun, instant, seed, tick : optional
+        Overrun, instant, seed, tick, balancer and split together.
+    overrun, instant, seed, tick, balancer, split : optional
         Each on its own, in place of that of the *options*.
 
     Raises
@@ -167,7 +244,13 @@ def simulate(
     """
     platform = platform or machine(workload)
     given: dict[str, Any] = {"overrun": overrun, "instant": instant, "seed": seed, "tick": tick}
+    given |= {"balancer": balancer, "split": split}
     options = replace(options or Run(), **{name: value for name, value in given.items() if value is not None})
     scheduler = make_policy(policy)
     record = run(workload, platform, scheduler, options, progress=progress)
-    return Result(record, platform, told(scheduler), asdict(options), registry.plugins(scheduler))
+    written = asdict(options)
+    if not isinstance(options.balancer, str):
+        written["balancer"] = told(options.balancer)
+    return Result(
+        record, platform, told(scheduler), written, registry.plugins(scheduler, make_balancer(options.balancer))
+    )

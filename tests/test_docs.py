@@ -38,7 +38,7 @@ from gridsim import cli, registry
 from gridsim.cli.list import KINDS as LISTED
 from gridsim.metrics.compare import Difference
 from gridsim.policy.presets import PRESETS
-from gridsim.report.comparison import GroupRow
+from gridsim.report.evidence import GroupRow
 from gridsim.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parent.parent

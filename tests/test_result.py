@@ -17,7 +17,10 @@ import numpy as np
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.platform import Platform
+from gridsim.model.network import Network
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.shares import ShareTree
+from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.result import Result
 from gridsim.simulation import simulate
@@ -89,7 +92,8 @@ def test_a_result_is_written_as_jobs_metrics_and_run(tmp_path: Path) -> None:
     assert read(tmp_path / "out" / "metrics.json")["killed_walltime"] == 1
     run = read(tmp_path / "out" / "run.json")
     assert run["policy"] == "Backfilling(ordering=Fifo(), reserve=Easy())"
-    assert run["options"] == {"overrun": "kill", "instant": "batched", "seed": 1, "tick": 1.0}
+    told = {"overrun": "kill", "instant": "batched", "seed": 1, "tick": 1.0}
+    assert run["options"] == {**told, "balancer": "expected-queue", "split": "task"}
     assert run["platform"]["cores"] == 4
     assert {"python", "gridsim", "simpy", "numpy", "scipy", "numba"} == set(run["versions"])
 
@@ -267,3 +271,107 @@ def test_a_parquet_table_of_jobs_that_did_not_run_has_its_types(tmp_path: Path) 
     relation = duckdb.read_parquet(str(tmp_path / "jobs.parquet"))
     types = dict(zip(relation.columns, relation.types, strict=True))
     assert {str(types[name]) for name in ("start", "wait", "slowdown")} == {"DOUBLE"}
+
+
+# -- DAG jobs ----------------------------------------------------------------------------------------------------------
+
+# Job 1: 0 (A) -> 1 (B, named with a comma); job 2: one task of B.
+GRAPHS = Workload.from_tasks(
+    Tasks.from_edges(
+        counts=[2, 1],
+        runtime=[4, 6, 3],
+        cores=[2, 1, 2],
+        kind=[0, 1, 1],
+        kinds=("A", "B"),
+        edges=[(0, 1)],
+        names=["first", 'second, "b"', "alone"],
+    ),
+    submit=[0, 8],
+)
+TREE = RouterSpec("root", (ClusterSpec("a", 2, "A"), ClusterSpec("b", 2, "B")))
+
+
+def graphs(**options: Any) -> Result:
+    return simulate(GRAPHS, platform=Platform(TREE, network=Network(ccr="1/4")), policy="fifo-job", **options)
+
+
+def test_tasks_are_one_row_a_task_in_seconds() -> None:
+    tasks = graphs().tasks
+    assert {name: column.tolist() for name, column in tasks.items()} == {
+        "job": [1, 1, 2],
+        "task": ["first", 'second, "b"', "alone"],
+        "cluster": ["a", "b", "b"],
+        "kind": ["A", "B", "B"],
+        "cores": [2, 1, 2],
+        "ready": [0, 5, 8],
+        "start": [0, 5, 11],
+        "end": [4, 11, 14],
+        "runtime": [4, 6, 3],
+        "estimate": [4, 6, 3],
+        "rank": [11, 6, 3],
+        "status": ["completed"] * 3,
+    }
+    assert result().tasks == {}
+
+
+def test_jobs_of_tasks_tell_their_critical_path_and_what_it_was_worth() -> None:
+    jobs = graphs().jobs
+    assert jobs["cluster"].tolist() == ["a+b", "b"]
+    assert jobs["critical_path"].tolist() == [11, 3]
+    assert jobs["response"].tolist() == [11, 6]
+    assert jobs["slr"].tolist() == [1, 2]
+    assert jobs["stretch"].tolist() == [11 / 14, 1]
+    assert jobs["speedup"].tolist() == [14 / 11, 1]
+    assert {"critical_path", "slr"}.isdisjoint(result().jobs)
+
+
+def test_tasks_without_names_go_by_their_index() -> None:
+    unnamed = Tasks.from_edges(counts=[1, 2], runtime=[1, 1, 1], cores=1, edges=[])
+    done = simulate(Workload.from_tasks(unnamed, submit=[0, 0]), platform=Platform.single(4))
+    assert done.tasks["task"].tolist() == ["0", "0", "1"]
+
+
+def test_tasks_are_written_beside_the_jobs_and_removed_by_a_run_without(tmp_path: Path) -> None:
+    graphs().write(tmp_path)
+    written = rows(tmp_path / "tasks.csv")
+    assert [row["task"] for row in written] == ["first", 'second, "b"', "alone"]
+    assert list(written[0]) == list(graphs().tasks)
+    assert rows(tmp_path / "jobs.csv")[1]["slr"] == "2"
+    result().write(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["jobs.csv", "metrics.json", "run.json"]
+
+
+def test_tasks_may_be_parquet(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    graphs().write(tmp_path)
+    graphs().write(tmp_path, table="parquet")
+    assert not (tmp_path / "tasks.csv").exists()
+    found = duckdb.sql(f"select task, ready, cores from '{tmp_path}/tasks.parquet'").fetchall()
+    assert found == [("first", 0.0, 2), ('second, "b"', 5.0, 1), ("alone", 8.0, 2)]
+
+
+def test_network_and_shares_of_the_platform_are_told_where_it_has_any() -> None:
+    assert set(result().provenance()["platform"]) == {"cores", "origin", "tree"}
+    shares = ShareTree({"/eng": 1})
+    jobs = Workload.from_columns(submit=[0], runtime=[1], cores=[1])
+    platform = Platform(Platform.single(4).root, network=Network(ccr="1/5"), shares=shares)
+    told = simulate(jobs, platform=platform).provenance()["platform"]
+    assert told["network"]["ccr"] == "1/5"
+    assert told["shares"] == {"/eng": 1}
+    assert json.loads(json.dumps(told["network"])) == told["network"]
+
+
+def test_numbers_about_cores_count_tasks() -> None:
+    numbers = graphs().metrics()
+    assert numbers["utilisation"] == pytest.approx((4 * 2 + 6 + 3 * 2) / (4 * 14))
+    assert numbers["offered_load"] == pytest.approx(20 / (4 * 8))
+
+
+def test_some_jobs_of_a_record_keep_their_tasks() -> None:
+    record = graphs().record.select([1])
+    assert record.tasks is not None
+    assert record.rank is not None
+    assert record.critical_path is not None
+    assert (record.tasks.start_us.tolist(), record.tasks.cluster.tolist()) == ([11_000_000], [1])
+    assert (record.rank.tolist(), record.critical_path.tolist()) == ([3_000_000], [3_000_000])
+    assert record.area.tolist() == [6]

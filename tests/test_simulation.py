@@ -37,10 +37,19 @@ def test_a_workload_that_does_not_state_its_machine_needs_one() -> None:
         simulate(jobs)
 
 
-def test_a_platform_of_two_clusters_is_refused() -> None:
+def test_rigid_jobs_are_spread_over_the_clusters_of_a_tree() -> None:
     platform = Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))
-    with pytest.raises(InputError, match="the platform has 2 clusters; this version runs one"):
-        simulate(JOBS, platform=platform)
+    record = simulate(JOBS, platform=platform).record
+    assert (record.start.tolist(), record.cluster.tolist()) == ([0, 1, 2], [0, 1, 1])
+
+
+def test_a_rigid_job_wider_than_every_cluster_of_a_tree_is_rejected() -> None:
+    platform = Platform(RouterSpec("root", (ClusterSpec("a", 2), ClusterSpec("b", 2))))
+    assert simulate(JOBS, platform=platform).record.status.tolist() == [
+        Status.rejected,
+        Status.completed,
+        Status.completed,
+    ]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
@@ -166,5 +175,12 @@ def test_options_may_come_together_and_each_on_its_own() -> None:
 
 def test_options_are_those_that_the_result_tells() -> None:
     result = simulate(JOBS, overrun="extend", instant="per-event", seed=3, tick=2.0)
-    assert result.options == {"overrun": "extend", "instant": "per-event", "seed": 3, "tick": 2.0}
+    told = {"overrun": "extend", "instant": "per-event", "seed": 3, "tick": 2.0}
+    assert result.options == {**told, "balancer": "expected-queue", "split": "task"}
     assert Run(**result.options) == Run("extend", "per-event", 3, 2.0)
+
+
+def test_options_may_come_together_and_be_changed_one_by_one() -> None:
+    together = Run(overrun="extend", balancer="round-robin", split="kind-group")
+    result = simulate(JOBS, options=together, tick=2.0, balancer="random")
+    assert Run(**result.options) == Run("extend", tick=2.0, balancer="random", split="kind-group")

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import inspect
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,9 @@ from sphinx.application import Sphinx
 
 from gridsim import registry
 from gridsim.cli.list import KINDS as LISTED
+from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.summary import METRICS
+from gridsim.model.network import Network
 from gridsim.policy.presets import PRESETS
 from gridsim.testing.invariants import KINDS as VIOLATIONS
 from gridsim.testing.schedules import ALIASES
@@ -95,6 +99,26 @@ def metrics() -> Iterator[nodes.Node]:
     """Every number of ``metrics.json``."""
     rows = ((f"`{name}`", it.unit, it.better or "", it.description) for name, it in METRICS.items())
     yield table(("name", "unit", "better", "what it is"), rows, (28, 12, 10, 50))
+
+
+def dag_metrics() -> Iterator[nodes.Node]:
+    """Every number of a schedule of DAG jobs."""
+    rows = (
+        (f"`{name}`", it.unit, it.better or "", ", ".join(it.classes), it.description)
+        for name, it in DAG_METRICS.items()
+    )
+    yield table(("name", "unit", "better", "shows", "what it is"), rows, (26, 12, 9, 15, 38))
+
+
+def network() -> Iterator[nodes.Node]:
+    """Keys of the table ``network`` of a platform, with their defaults: the parameters of `Network`."""
+    text = inspect.cleandoc(Network.__doc__ or "").split("Parameters\n----------\n")[1].split("\n\n")[0]
+    parameters = re.findall(r"^(\w+) : (.*)\n((?:    .*\n?)+)", text, re.MULTILINE)
+    defaults = {each.name: each.default for each in fields(Network) if each.init}
+    rows = (
+        (f"`network.{name}`", " ".join(told.split()), f"`{_shown(defaults[name])}`") for name, _, told in parameters
+    )
+    yield table(("key", "meaning", "default"), rows, (28, 57, 15))
 
 
 def violations() -> Iterator[nodes.Node]:
@@ -226,6 +250,8 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "problems": problems,
     "rules": rules,
     "metrics": metrics,
+    "dag-metrics": dag_metrics,
+    "network": network,
     "violations": violations,
     "columns": columns,
     "presets": presets,

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Earlier"]
+__all__ = ["TABLES", "Earlier"]
 
-TABLES = frozenset({"jobs.csv", "jobs.parquet"})
+TABLES = frozenset({"jobs.csv", "jobs.parquet", "tasks.csv", "tasks.parquet"})
 RESULT = TABLES | {"metrics.json", "run.json"}
 """What the folder of one policy holds."""
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
-KINDS = ("policies", "schedulers", "orderings", "reservations", "admissions", "models", "transforms")
+KINDS = ("policies", "schedulers", "orderings", "reservations", "balancers", "admissions", "models", "transforms")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, write the result directory, print the metrics."""
-    from gridsim.cli.folder import Earlier  # numpy and rich: not needed for --help
+    from gridsim.cli.folder import TABLES, Earlier  # numpy and rich: not needed for --help
     from gridsim.cli.progress import Progress
     from gridsim.files import plain
     from gridsim.result import require_table
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
         result = scenario.run(progress=lambda jobs: progress.told(str(scenario.policy), jobs))
     earlier = Earlier.of(args.out)
     result.write(args.out, table=args.table)
-    earlier.remove(kept=("jobs.csv", "jobs.parquet"))
+    earlier.remove(kept=TABLES)
     metrics = result.metrics()
     if args.json:
         print(json.dumps(plain(metrics), indent=1))

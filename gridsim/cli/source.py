@@ -23,6 +23,9 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the log, the options for reading it, and those of the workload that is made when there is no log."""
     parser.add_argument("log", nargs="?", help="job log (SWF, also .gz or .xz); a synthetic workload where left out")
     add_log_options(parser)
+    parser.add_argument(
+        "--platform", metavar="FILE", help="the machine as a tree of clusters (TOML), instead of --cores"
+    )
     add_generator_options(parser)
 
 
@@ -85,7 +88,13 @@ def load(args: Namespace) -> tuple[Workload, Platform]:
         built-in workload beside a log.
     """
     from gridsim.model.machine import machine  # numpy: not needed for --help
+    from gridsim.model.platform_file import read_platform
 
+    platform = read_platform(args.platform) if args.platform is not None else None
+    if platform is not None:
+        if args.cores is not None:
+            raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
+        args.cores = platform.cores if args.log is None else platform.widest
     if args.log is None:
         workload = generate(args)
     else:
@@ -93,14 +102,14 @@ def load(args: Namespace) -> tuple[Workload, Platform]:
         if given:
             raise InputError(f"{', '.join(given)} shape the built-in workload; leave out either them or {args.log}")
         workload = read(args.log, args)
-    return workload, machine(workload, args.cores)
+    return workload, platform or machine(workload, args.cores)
 
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:
     """What was read, the machine and where its size came from, and each problem with its rule; plain text."""
     return [
         *_origin_lines(workload.provenance, len(workload)),
-        f"machine: {platform.cores:,} cores ({_machine_origin(platform.origin)})",
+        f"machine: {platform.cores:,} cores{_clusters(platform)} ({_machine_origin(platform.origin)})",
         *map(problem_line, problems(workload)),
     ]
 
@@ -142,6 +151,11 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
             f"cores of a job: requested processors {fields['requested']:,} times, "
             f"allocated ones {fields['allocated']:,} times where there is no request"
         )
+
+
+def _clusters(platform: Platform) -> str:
+    count = len(list(platform.clusters()))
+    return f" in {count} clusters" if count > 1 else ""
 
 
 def _machine_origin(origin: str) -> str:

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+import heapq
+from collections.abc import Generator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from simpy import Environment, Event
 
 from gridsim.entities.instant import At, Instant
+from gridsim.entities.piece import Piece
 from gridsim.errors import PolicyError
+from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.protocols import Scheduler
+from gridsim.policy.protocols import Scheduler, told
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
 __all__ = ["Cluster", "Outcome"]
 
 _NEW, _WAITING, _RUNNING, _DONE = range(4)
+
+
+class Lives(Protocol):
+    """The lives of a run's DAG jobs, as far as a cluster tells them anything."""
+
+    cluster_of: list[Any]
+    of: list[Any]
 
 
 class Outcome:
@@ -49,21 +60,37 @@ class Cluster:
 
     Parameters
     ----------
-    cores : int
-        Interchangeable cores: only counts matter.
+    spec : ClusterSpec
+        Name, kind and cores; cores are interchangeable, only counts matter.
     scheduler : Scheduler
         Set up already.
     extend : bool
         Whether a job goes on past its walltime estimate; otherwise it is killed there.
     tick : int
         First overrun that is assumed of a job that outlives its estimate; doubled each time. Whole microseconds.
+
+    Attributes
+    ----------
+    free : int
+        Cores that no request holds.
+    dirty : bool
+        Something happened that no decision has seen.
+    unfinished, queued : int
+        Work placed here and not ended, or not started: cores times estimates, core-microseconds. Kept where pieces are
+        placed, on trees of several clusters and for DAG jobs.
+    lives : Lives or None
+        Of the run's DAG jobs.
+    noted : list of Cluster or None
+        Where the cluster puts itself when a piece of a rigid job is placed on it.
+    together : sequence of Cluster
+        Clusters that decide whenever this one does (grid-wide fair share).
     """
 
     def __init__(
         self,
         env: Environment,
         index: int,
-        cores: int,
+        spec: ClusterSpec,
         scheduler: Scheduler,
         requests: Requests,
         outcome: Outcome,
@@ -71,23 +98,99 @@ class Cluster:
         *,
         extend: bool = False,
         tick: int = 1_000_000,
+        placing: bool = False,
     ) -> None:
-        self._env, self.index, self.cores, self.free = env, index, cores, cores
+        self._env, self.index, self.name, self.kind = env, index, spec.name, spec.kind
+        self.cores = self.free = spec.cores
+        self.unfinished = self.queued = 0
+        self.lives: Lives | None = None
+        self.noted: list[Cluster] | None = None
+        self.together: Sequence[Cluster] = ()
+        self._placed = bytearray(len(requests)) if placing else None
+        self._requests, self._outcome = requests, outcome
         self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
         self._decide_priority = instant.decide + index
         # Memory views give and take plain numbers, in half the time that arrays need for one.
         self._need, self._estimate = requests.cores.data, requests.estimate.data
+        self._ready = requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
         self._start, self._end = outcome.start.data, outcome.end.data
         self._status, self._cluster = outcome.status.data, outcome.cluster.data
         self._batched = instant.batched
-        self._dirty = False  # something happened that no decision has seen
+        self.dirty = False
         self._due = False  # a decision is scheduled for the end of this instant
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
         self._closing = False
         self._wake_at = NEVER
         self._wanted = Event(env)
         self.process = env.process(self._run())
+
+    # -- placing ------------------------------------------------------------------------------------------------
+
+    def leaves(self) -> Sequence[Cluster]:
+        """This cluster, as the only one at or below itself."""
+        return (self,)
+
+    def can_run(self, kind: str, cores: int) -> bool:
+        """Whether a task of that kind and width can run here."""
+        return kind == self.kind and cores <= self.cores
+
+    def able(self, piece: Piece) -> bool:
+        """Whether every task of a piece can run here."""
+        for kind, cores in piece.widest.items():  # noqa: SIM110 (asked for every task and cluster)
+            if kind != self.kind or cores > self.cores:
+                return False
+        return True
+
+    def place(self, piece: Piece) -> None:
+        """Take a piece: its tasks count as load from now on, and run here when they are ready."""
+        assert self._placed is not None
+        for request in piece.requests:
+            self._placed[request] = 1
+            work = self._need[request] * self._estimate[request]
+            self.unfinished += work
+            self.queued += work
+            if self.lives is not None:
+                self.lives.cluster_of[request] = self
+            if self.noted is not None:
+                self.noted.append(self)
+
+    def refuse(self, request: int) -> None:
+        """Leave a request rejected: no cluster can hold it."""
+        self._state[request] = _DONE
+
+    def remaining(self) -> int:
+        """Work queued and what running requests have left, core-microseconds."""
+        now: int = self._env.now  # type: ignore[assignment]
+        left = self.queued
+        for request in self._running():
+            left += self._need[request] * max(0, self._start[request] + self._estimate[request] - now)
+        return left
+
+    def earliest_start(self, cores: int) -> int:
+        """When a request of so many cores could start behind all that waits here, in job order; whole microseconds."""
+        now: int = self._env.now  # type: ignore[assignment]
+        ends = [
+            (max(now, self._start[request] + self._estimate[request]), self._need[request])
+            for request in self._running()
+        ]
+        heapq.heapify(ends)
+        free, at = self.free, now
+        waiting = [request for request in self._here() if self._state[request] == _WAITING]
+        for need, estimate in [*((self._need[request], self._estimate[request]) for request in waiting), (cores, 0)]:
+            while free < need:
+                end, given = heapq.heappop(ends)
+                at, free = max(at, end), free + given
+            free -= need
+            heapq.heappush(ends, (at + estimate, need))
+        return at
+
+    def _here(self) -> list[int]:
+        assert self._placed is not None
+        return np.flatnonzero(np.frombuffer(self._placed, dtype=np.uint8)).tolist()
+
+    def _running(self) -> list[int]:
+        return [request for request in self._here() if self._state[request] == _RUNNING]
 
     # -- arrivals ------------------------------------------------------------------------------------------------
 
@@ -96,13 +199,14 @@ class Cluster:
         now: int = self._env.now  # type: ignore[assignment]
         if self._unsettled:
             self._settle(now)
+        self._ready[request] = now
         quote = self.scheduler.quote(request, now) if self._need[request] <= self.cores else None
         if quote is None:
             self._state[request] = _DONE
             return
         self.scheduler.commit(quote, now)
         self._state[request] = _WAITING
-        self._dirty = True
+        self.dirty = True
         if not self._batched:
             self._decide(now)
 
@@ -113,7 +217,12 @@ class Cluster:
 
         That is at once when the next event lies later, and otherwise when everything else of this instant has happened.
         """
-        if not self._dirty:
+        if not self.dirty:
+            return
+        if self.together:
+            for cluster in self.together:
+                cluster.dirty = True
+                cluster._decide_later()
             return
         env = self._env
         if not self._batched or env.peek() > env.now:
@@ -139,7 +248,7 @@ class Cluster:
         self.scheduler.settled(now)
 
     def _decide(self, now: int) -> None:
-        self._dirty = False
+        self.dirty = False
         if self._unsettled:
             self._settle(now)
         for request in self.scheduler.dispatch(now):
@@ -147,7 +256,7 @@ class Cluster:
         wake = self.scheduler.wake(now)
         if wake < self._wake_at:
             if wake <= now:
-                raise PolicyError(f"{self.scheduler!r} wants to be woken at {wake / 1e6} s, which is not after now")
+                raise PolicyError(f"{told(self.scheduler)} wants to be woken at {wake / 1e6} s, which is not after now")
             self._wake_at = wake
             At(self._env, wake - now, self._decide_priority, self._woken)
 
@@ -155,7 +264,7 @@ class Cluster:
         now: int = self._env.now  # type: ignore[assignment]
         if self._wake_at <= now:
             self._wake_at = NEVER
-        self._dirty = True
+        self.dirty = True
         self.close()
 
     # -- running -------------------------------------------------------------------------------------------------
@@ -165,19 +274,23 @@ class Cluster:
         try:
             need, state = self._need[request], self._state[request]
         except (IndexError, TypeError) as error:
-            raise PolicyError(f"{self.scheduler!r} starts {request!r} at {now / 1e6} s, which is no request") from error
+            raise PolicyError(
+                f"{told(self.scheduler)} starts {request!r} at {now / 1e6} s, which is no request"
+            ) from error
         if state != _WAITING:
             what = ("has not arrived", "", "is running already", "has ended")[state]
-            raise PolicyError(f"{self.scheduler!r} starts request {request} at {now / 1e6} s, but it {what}")
+            raise PolicyError(f"{told(self.scheduler)} starts request {request} at {now / 1e6} s, but it {what}")
         self.free -= need
         if self.free < 0:
             if self._batched:
                 raise PolicyError(
-                    f"{self.scheduler!r} starts request {request} ({need} cores) at {now / 1e6} s, "
+                    f"{told(self.scheduler)} starts request {request} ({need} cores) at {now / 1e6} s, "
                     f"but only {self.free + need} of {self.cores} cores are free"
                 )
             self._check_at_close()
         self._state[request] = _RUNNING
+        if self._placed is not None:
+            self.queued -= need * self._estimate[request]
         self._start[request] = now
         self._cluster[request] = self.index
         runtime, estimate = self._runtime[request], self._estimate[request]
@@ -199,8 +312,19 @@ class Cluster:
         killed = not self._extend and self._runtime[request] > self._estimate[request]
         self._status[request] = Status.killed_walltime if killed else Status.completed
         self.scheduler.ended(request, now)
-        self._unsettled = self._dirty = True
+        self._unsettled = self.dirty = True
+        if self._placed is not None:
+            self._let_go(request)
         self.close()
+
+    def _let_go(self, request: int) -> None:
+        """A request that was placed here is no load any more; the life of its job goes on."""
+        assert self._placed is not None
+        self._placed[request] = 0
+        self.unfinished -= self._need[request] * self._estimate[request]
+        life = self.lives.of[request] if self.lives is not None else None
+        if life is not None:
+            life.ended(request)
 
     def _watch(self, request: int, delay: int, overrun: int) -> None:
         """Look again when the request should have ended: overruns are assumed to be one tick, two, four, …"""
@@ -215,7 +339,7 @@ class Cluster:
         expected = self._start[request] + self._estimate[request] + more
         self.scheduler.overran(request, expected, now)
         self._watch(request, expected - now, more)
-        self._unsettled = self._dirty = True
+        self._unsettled = self.dirty = True
         self._decide_later()
 
     def _check_at_close(self) -> None:
@@ -228,6 +352,6 @@ class Cluster:
         self._closing = False
         if self.free < 0:
             raise PolicyError(
-                f"{self.scheduler!r} has {-self.free} cores more in use at {self._env.now / 1e6} s "
+                f"{told(self.scheduler)} has {-self.free} cores more in use at {self._env.now / 1e6} s "
                 f"than the {self.cores} that there are"
             )

@@ -15,21 +15,22 @@ Mode = Literal["batched", "per-event"]
 class Instant(NamedTuple):
     """Priorities of one instant: lower comes first; ties in the order in which events were scheduled.
 
-    ``batched``: all ends, all overruns, all arrivals, then one pass a cluster in tree order (spec of the deadline
-    papers, 2.4; of the grid paper, 2). ``per-event``: each arrival, then each end in the order of starting, a pass
-    after every single one. What is known of overruns comes before them all: a core whose job's estimated end is now
-    counts as free, unless that job is seen to go on.
+    ``batched``: all ends, all overruns and data, all arrivals, then one pass a cluster in tree order (spec of the
+    deadline papers, 2.4; of the grid paper, 2). ``per-event``: each arrival, then each end in the order of starting, a
+    pass after every single one. What is known of overruns comes before them all: a core whose job's estimated end is
+    now counts as free, unless that job is seen to go on.
     """
 
     batched: bool
     arrival: int
     end: int
     overrun: int
+    data: int
     decide: int
 
 
-BATCHED = Instant(True, arrival=3, end=1, overrun=2, decide=4)
-PER_EVENT = Instant(False, arrival=2, end=3, overrun=1, decide=4)
+BATCHED = Instant(True, arrival=3, end=1, overrun=2, data=2, decide=4)
+PER_EVENT = Instant(False, arrival=2, end=3, overrun=1, data=3, decide=4)
 
 modes: dict[str, Instant] = {"batched": BATCHED, "per-event": PER_EVENT}
 

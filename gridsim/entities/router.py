@@ -1,34 +1,115 @@
-"""Routers: jobs come in at the root and go down the tree to a cluster in the same instant."""
+"""Routers: jobs come in at the root and go down the tree to clusters in the same instant, split where they must be."""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from typing import Any, Literal
 
+import numpy as np
 from simpy import Environment, Event, Process
 
 from gridsim.entities.cluster import Cluster
+from gridsim.entities.piece import Piece
+from gridsim.errors import GridsimError, PolicyError
+from gridsim.policy.protocols import failed
 
-__all__ = ["Router"]
+__all__ = ["Root", "Router", "Split"]
+
+Split = Literal["task", "kind-group"]
+"""How a piece that no child can hold whole is split: task by task, or kind by kind first."""
 
 
 class Router:
-    """A process with a first-in-first-out inbox over clusters (routers below routers come with the balancers).
+    """An inner node of the tree: sends each piece of a job to a child that can hold it, or splits it.
+
+    Parameters
+    ----------
+    children : sequence of Router or Cluster
+        In the order in which ties are broken.
+    balancer : Balancer
+        Picks among the children that can hold a piece whole.
+    split : {"task", "kind-group"}
+        What happens to a piece that none can hold.
+    """
+
+    def __init__(
+        self, env: Environment, children: Sequence[Router | Cluster], balancer: Any, *, split: Split = "task"
+    ) -> None:
+        self._env, self.children, self.balancer, self.split = env, children, balancer, split
+        self._known: dict[tuple[tuple[str, int], ...], list[Router | Cluster]] = {}
+        self._leaves = [leaf for child in children for leaf in child.leaves()]
+
+    def leaves(self) -> Sequence[Cluster]:
+        """Clusters below, from left to right."""
+        return self._leaves
+
+    def able(self, piece: Piece) -> bool:
+        """Whether for every task some cluster below can run it."""
+        return all(any(leaf.can_run(kind, cores) for leaf in self._leaves) for kind, cores in piece.widest.items())
+
+    def place(self, piece: Piece) -> None:
+        """Send a piece down the tree (grid spec, section 7)."""
+        able = self._able(piece)
+        if len(able) == 1:
+            able[0].place(piece)
+        elif able:
+            self._picked(piece, able).place(piece)
+        else:
+            for part in self._parts(piece):
+                self.place(part)
+
+    def _able(self, piece: Piece) -> list[Router | Cluster]:
+        """Children that can hold a piece whole, found once for each set of kinds and widths."""
+        key = tuple(piece.widest.items())
+        if key not in self._known:
+            self._known[key] = [child for child in self.children if child.able(piece)]
+        return self._known[key]
+
+    def _picked(self, piece: Piece, able: Sequence[Router | Cluster]) -> Router | Cluster:
+        try:
+            index = self.balancer.pick(piece, able, int(self._env.now))
+        except GridsimError:
+            raise
+        except Exception as error:
+            raise failed(self.balancer, "pick", error) from error
+        if not isinstance(index, int | np.integer) or not 0 <= index < len(able):
+            raise PolicyError(f"{self.balancer!r} picked {index!r} of {len(able)} children")
+        return able[int(index)]
+
+    def _parts(self, piece: Piece) -> Iterator[Piece]:
+        if self.split == "kind-group" and len(piece.kinds) > 1:
+            for kind in piece.kinds:
+                yield piece.of_kind(kind)
+        else:
+            for request in piece.requests:
+                yield piece.alone(request)
+
+
+class Root:
+    """The process at the root: a first-in-first-out inbox of jobs, routed in the instant in which they come.
 
     Attributes
     ----------
     inbox : deque of int
-        Requests that have come and not been passed on.
+        Rows of jobs that have come and not been routed.
+
+    Parameters
+    ----------
+    clusters : sequence of Cluster
+        All clusters of the tree.
+    admit : callable
+        Takes a job's row: places its tasks and lets the first of them be offered.
 
     Notes
     -----
-    The router waits for the event that brings the next requests, and is resumed by it after whoever put them into the
-    inbox. Requests are passed on in that instant, so the order of releases is the order of routing.
+    The process waits for the event that brings the next jobs, and is resumed by it after whoever put them into the
+    inbox.
     """
 
-    def __init__(self, env: Environment, children: Sequence[Cluster]) -> None:
+    def __init__(self, env: Environment, clusters: Sequence[Cluster], admit: Callable[[int], None]) -> None:
         self.inbox: deque[int] = deque()
-        self._env, self._children = env, children
+        self._env, self._clusters, self._admit = env, clusters, admit
         self._arrival: Event | None = None
         self.process: Process | None = None
 
@@ -39,10 +120,12 @@ class Router:
             self.process = self._env.process(self._run())
 
     def _run(self) -> Generator[Event, None, None]:
-        inbox, child = self.inbox, self._children[0]
+        inbox, admit, clusters = self.inbox, self._admit, self._clusters
         while self._arrival is not None:
             arrival, self._arrival = self._arrival, None
             yield arrival
             while inbox:
-                child.submit(inbox.popleft())
-            child.close()
+                admit(inbox.popleft())
+            for cluster in clusters:
+                if cluster.dirty:
+                    cluster.close()

@@ -8,7 +8,7 @@ import numpy as np
 from simpy import Environment, Event
 
 from gridsim.entities.instant import At, Instant
-from gridsim.entities.router import Router
+from gridsim.entities.router import Root
 from gridsim.model.time import IntArray
 
 __all__ = ["Source"]
@@ -31,7 +31,7 @@ class Source:
         self,
         env: Environment,
         submit: IntArray,
-        router: Router,
+        router: Root,
         instant: Instant,
         progress: Callable[[int], None] | None = None,
     ) -> None:

@@ -8,17 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.model.time import FloatArray
+from gridsim.model.time import FloatArray, seconds
 from gridsim.record import Record
 
 __all__ = [
     "BOUND",
+    "DAG_MEASURES",
     "MEASURES",
     "SUMMARY",
     "bounded_slowdown",
     "measure",
     "response",
     "slowdown",
+    "slr",
     "summarise",
     "wait",
     "weighted_quantiles",
@@ -92,8 +94,21 @@ MEASURES: dict[str, Callable[[Record], FloatArray]] = {
 """Values of each job by name; lower is better for all of them."""
 
 
+def slr(record: Record) -> FloatArray:
+    """Response over critical path of each DAG job (schedule length ratio); NaN for jobs that did not run."""
+    if record.critical_path is None:
+        raise InputError("these jobs have no critical path; expected a record of DAG jobs", field="slr")
+    return record.response / seconds(record.critical_path)
+
+
+DAG_MEASURES: dict[str, Callable[[Record], FloatArray]] = {"slr": slr}
+"""The same of DAG jobs alone."""
+
+
 def measure(record: Record, metric: str, bound: float = BOUND) -> FloatArray:
-    """Value of each job for the *metric*, a name of `MEASURES`; NaN for jobs that did not run."""
+    """Value of each job for the *metric*, of `MEASURES` or `DAG_MEASURES`; NaN for jobs that did not run."""
+    if metric in DAG_MEASURES:
+        return DAG_MEASURES[metric](record)
     if metric not in MEASURES:
         raise UnknownNameError("metric", metric, MEASURES)
     return bounded_slowdown(record, bound) if metric == "bounded_slowdown" else MEASURES[metric](record)

@@ -126,8 +126,7 @@ class Schedule:
         tasks : TaskTimes, optional
             When each task of ``record.workload.tasks`` ran; those of the record where left out.
         critical_path : (n,) int64, optional
-            With unavoidable delays, microseconds; where left out the longest chain of runtimes alone, which is right
-            where tasks of one job need one kind, or data takes no time.
+            With unavoidable delays, microseconds; that of the record where left out.
         tick : int
             Microseconds in a tick.
 
@@ -137,7 +136,8 @@ class Schedule:
             When a time is not a whole number of ticks.
         """
         workload = record.workload
-        times = getattr(record, "tasks", None) if tasks is None else tasks
+        times = record.tasks if tasks is None else tasks
+        critical_path = record.critical_path if critical_path is None else critical_path
         if workload.tasks is None:
             job, width = np.arange(len(workload)), workload.cores
             begin, end = record.start_us, record.end_us

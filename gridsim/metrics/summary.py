@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.metrics.dag import DAG_METRICS, dag_metrics
 from gridsim.metrics.order import backfilled_share
 from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, measure, summarise
+from gridsim.metrics.schedule import Schedule
 from gridsim.metrics.utilisation import (
     Interval,
     arrival_window,
@@ -22,10 +24,10 @@ from gridsim.metrics.utilisation import (
     utilisation,
     waiting_area,
 )
-from gridsim.model.time import whole
+from gridsim.model.time import MICROSECOND, NEVER, whole
 from gridsim.record import Record, Status
 
-__all__ = ["METRICS", "Metric", "cut", "metrics", "window"]
+__all__ = ["GRID_METRICS", "METRICS", "Metric", "cut", "metrics", "window"]
 
 
 class Metric(NamedTuple):
@@ -82,6 +84,20 @@ def _describe() -> dict[str, Metric]:
 METRICS: dict[str, Metric] = _describe()
 """Everything that `metrics` answers, by name."""
 
+_UNITS = {"flow": "jobs/h", "cumulative_completion": "core-seconds x s"}
+
+_OF_DAGS = (
+    *(f"{part}_{name}" for name in ("slr", "stretch", "speedup") for part in ("mean", "worst", "sd")),
+    *("gini_slr", "jain_slr", "p99_slr", "max_over_median_slr"),
+    *("flow", "peak_in_flight", "cumulative_completion"),
+)
+
+GRID_METRICS: dict[str, Metric] = {
+    name: Metric(_UNITS.get(name, DAG_METRICS[name].unit), DAG_METRICS[name].better, DAG_METRICS[name].description)
+    for name in _OF_DAGS
+}
+"""What it answers of DAG jobs besides, by the names of `gridsim.metrics.dag.DAG_METRICS`, in seconds."""
+
 
 def window(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> Interval:
     """First submit plus *warmup* to last submit minus *cooldown*, s.
@@ -120,8 +136,10 @@ def cut(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> npt.NDArr
     return (submit >= whole(start)) & (submit <= whole(end))
 
 
-def metrics(record: Record, *, bound: float = BOUND, warmup: float = 0.0, cooldown: float = 0.0) -> dict[str, float]:
-    """Every number of `METRICS` for one record; NaN where there is none.
+def metrics(
+    record: Record, *, bound: float = BOUND, warmup: float = 0.0, cooldown: float = 0.0, until: int | None = None
+) -> dict[str, float]:
+    """Every number of `METRICS` for one record, and of `GRID_METRICS` for one of DAG jobs; NaN where there is none.
 
     Parameters
     ----------
@@ -131,6 +149,14 @@ def metrics(record: Record, *, bound: float = BOUND, warmup: float = 0.0, cooldo
         Seconds after the first and before the last submit to leave out: numbers about jobs count the jobs submitted
         in what remains (`cut`), numbers about time are over what remains with all jobs clipped to it. The makespan
         is that of the whole record. ``jobs_cut``, ``interval_start`` and ``interval_end`` tell what was done.
+    until : int, optional
+        Instant up to which the cumulative completion of DAG jobs counts, whole microseconds: the latest end of all
+        records that are compared. That of the record where left out.
+
+    Notes
+    -----
+    Of DAG jobs, utilisation, busy cores, queue and waiting area are those of their tasks; waits and responses are
+    those of jobs, and no job is backfilled.
 
     Examples
     --------
@@ -149,7 +175,36 @@ def metrics(record: Record, *, bound: float = BOUND, warmup: float = 0.0, cooldo
     status = np.bincount(chosen.status, minlength=len(Status))
     numbers |= {"submitted": float(status.sum())} | {kind.name: float(status[kind]) for kind in Status}
     numbers["jobs_cut"] = float(len(kept) - np.count_nonzero(kept))
-    return {name: numbers[name] for name in METRICS}
+    if record.tasks is None:
+        return {name: numbers[name] for name in METRICS}
+    numbers["backfilled_share"] = numbers["backfilled_share_by_area"] = float("nan")
+    return {name: numbers[name] for name in METRICS} | _about_dags(record, warmup, cooldown, until)
+
+
+def _about_dags(record: Record, warmup: float, cooldown: float, until: int | None) -> dict[str, float]:
+    """Numbers of `GRID_METRICS`, from whole ticks: the coarsest of s, ms and us that all times are multiples of."""
+    tick, seconds_a_tick = _tick(record, warmup, cooldown)
+    schedule = Schedule.from_record(record, tick=tick)
+    if not len(schedule):
+        return dict.fromkeys(GRID_METRICS, float("nan"))
+    base = None if until is None else (until - int(record.workload.submit[record.ran][0])) // tick
+    found = dag_metrics(schedule, base=base, warmup=whole(warmup) // tick, cooldown=whole(cooldown) // tick)
+    found["flow"] *= 3600 / seconds_a_tick
+    found["cumulative_completion"] *= seconds_a_tick**2
+    return {name: found[name] for name in GRID_METRICS}
+
+
+def _tick(record: Record, warmup: float, cooldown: float) -> tuple[int, float]:
+    """A tick in microseconds and in seconds."""
+    columns = [record.workload.submit, record.start_us, record.end_us, np.array([whole(warmup), whole(cooldown)])]
+    if record.tasks is not None:
+        columns += [record.tasks.start_us, record.tasks.end_us]
+    if record.critical_path is not None:
+        columns.append(record.critical_path)
+    for tick in (MICROSECOND, MICROSECOND // 1000):
+        if not any((column[column < NEVER] % tick).any() for column in columns):
+            return tick, tick / MICROSECOND
+    return 1, 1 / MICROSECOND
 
 
 def _about_jobs(record: Record, rows: Any, bound: float) -> dict[str, float]:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.model.time import FloatArray, IntArray, seconds, whole
+from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.record import Record
 
 __all__ = [
@@ -148,15 +148,25 @@ class Steps:
 
 def busy_cores(record: Record) -> Steps:
     """Cores held by jobs, over time."""
-    ran = record.ran
-    return _steps(record.start_us[ran], record.end_us[ran], record.workload.cores[ran])
+    return _steps(*record.holds())
 
 
 def queue_length(record: Record) -> Steps:
-    """Jobs that were submitted and not yet started, over time; jobs that never ran do not queue."""
-    ran = record.ran
-    begin = record.workload.submit[ran]
-    return _steps(begin, record.start_us[ran], np.ones(len(begin), dtype=np.int64))
+    """Jobs that were submitted and not yet started, over time; jobs that never ran do not queue.
+
+    Of DAG jobs: tasks that were ready and not yet started.
+    """
+    begin, start, _ = _waits(record)
+    return _steps(begin, start, np.ones(len(begin), dtype=np.int64))
+
+
+def _waits(record: Record) -> tuple[IntArray, IntArray, IntArray]:
+    """From when to when everything waited that ran, whole microseconds, and the cores it waited for."""
+    begin, start, cores = record.workload.submit, record.start_us, record.workload.cores
+    if record.tasks is not None and record.workload.tasks is not None:
+        begin, start, cores = record.tasks.ready_us, record.tasks.start_us, record.workload.tasks.cores
+    ran = start < NEVER
+    return begin[ran], start[ran], cores[ran]
 
 
 def _steps(begin: IntArray, end: IntArray, amount: IntArray) -> Steps:
@@ -208,17 +218,18 @@ def utilisation(record: Record, start: float | None = None, end: float | None = 
     low, high = _microseconds(record, start, end)
     if high <= low:
         return float("nan")
-    held = _overlap(record.start_us, record.end_us, low, high)
-    return float(np.multiply(held, record.workload.cores, dtype=np.float64).sum() / (high - low) / record.cores)
+    start_us, end_us, cores = record.holds()
+    held = _overlap(start_us, end_us, low, high)
+    return float(np.multiply(held, cores, dtype=np.float64).sum() / (high - low) / record.cores)
 
 
 def mean_queue_length(record: Record, start: float | None = None, end: float | None = None) -> float:
-    """Waiting jobs in ``[start, end)``, mean over time; the makespan's interval where left out."""
+    """Waiting jobs (or ready tasks) in ``[start, end)``, mean over time; the makespan's interval where left out."""
     low, high = _microseconds(record, start, end)
     if high <= low:
         return float("nan")
-    ran = record.ran
-    waited = _overlap(record.workload.submit[ran], record.start_us[ran], low, high)
+    begin, until, _ = _waits(record)
+    waited = _overlap(begin, until, low, high)
     return float(waited.sum(dtype=np.float64) / (high - low))
 
 
@@ -232,7 +243,10 @@ def throughput(record: Record, start: float | None = None, end: float | None = N
 
 
 def waiting_area(record: Record) -> float:
-    """Cores times wait, summed over the jobs that ran; core-seconds asked for in vain."""
+    """Cores times wait, summed over the jobs that ran (or their ready tasks); core-seconds asked for in vain."""
+    if record.tasks is not None:
+        begin, start, cores = _waits(record)
+        return float((cores * seconds(start - begin)).sum())
     return float(np.nansum(record.workload.cores * record.wait))
 
 
@@ -250,5 +264,7 @@ def offered_load(record: Record, start: float | None = None, end: float | None =
         return float("nan")
     workload = record.workload
     inside = slice(*(np.searchsorted(workload.submit, low, "left"), np.searchsorted(workload.submit, high, "right")))
+    if workload.tasks is not None:
+        return float(workload.area[inside].sum() / seconds(high - low) / record.cores)
     work = np.multiply(workload.cores[inside], workload.runtime[inside], dtype=np.float64).sum()
     return float(work / (high - low) / record.cores)

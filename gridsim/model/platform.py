@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import takewhile
 
 from gridsim.errors import InputError
+from gridsim.model.network import Network
+from gridsim.model.shares import ShareTree
 
 __all__ = ["ClusterSpec", "Platform", "RouterSpec"]
 
@@ -45,6 +48,10 @@ class Platform:
         Every job arrives here.
     origin : str
         Where the size came from: ``given``, or the name of a log's header field.
+    network : Network
+        What lies between clusters.
+    shares : ShareTree or None
+        Who is entitled to which part; equal shares where left out.
 
     Examples
     --------
@@ -54,21 +61,49 @@ class Platform:
 
     root: RouterSpec
     origin: str = "given"
+    network: Network = field(default_factory=Network)
+    shares: ShareTree | None = None
+
+    def __post_init__(self) -> None:
+        names = [node.name for node in self.nodes()]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise InputError(f"'{twice}' names two nodes; names must differ", field="platform")
 
     @classmethod
     def single(cls, cores: int, *, name: str = "cluster", origin: str = "given") -> Platform:
         """One cluster of *cores* cores below one router."""
         return cls(RouterSpec("root", (ClusterSpec(name, int(cores)),)), origin)
 
-    def clusters(self) -> Iterator[ClusterSpec]:
-        """Leaves from left to right: the order in which clusters decide inside one instant."""
+    def nodes(self) -> Iterator[RouterSpec | ClusterSpec]:
+        """All nodes, parents before children, from left to right."""
         pending: list[RouterSpec | ClusterSpec] = [self.root]
         while pending:
             node = pending.pop()
-            if isinstance(node, ClusterSpec):
-                yield node
-            else:
+            yield node
+            if isinstance(node, RouterSpec):
                 pending.extend(reversed(node.children))
+
+    def clusters(self) -> Iterator[ClusterSpec]:
+        """Leaves from left to right: the order in which clusters decide inside one instant."""
+        return (node for node in self.nodes() if isinstance(node, ClusterSpec))
+
+    def levels(self) -> dict[tuple[str, str], int]:
+        """Levels of the tree between each pair of clusters: from the deeper one up to their lowest common router."""
+        above = dict(self._paths(self.root, ()))
+        return {
+            (one, other): max(len(path), len(way)) - _common(path, way) + 1 if one != other else 0
+            for one, path in above.items()
+            for other, way in above.items()
+        }
+
+    def _paths(self, node: RouterSpec | ClusterSpec, path: tuple[str, ...]) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Routers above each cluster, from the root down."""
+        if isinstance(node, ClusterSpec):
+            yield node.name, path
+        else:
+            for child in node.children:
+                yield from self._paths(child, (*path, node.name))
 
     @property
     def cores(self) -> int:
@@ -79,3 +114,8 @@ class Platform:
     def widest(self) -> int:
         """Cores of the largest cluster: no rigid job can be wider."""
         return max(cluster.cores for cluster in self.clusters())
+
+
+def _common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    """How many routers two paths share from the root on."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))

@@ -271,11 +271,17 @@ class Tasks:
         """Cores times true runtime of each job's tasks together, core-seconds."""
         return np.add.reduceat(self.cores * seconds(self.runtime), self.first[:-1])
 
+    def rows_of(self, jobs: Any) -> IntArray:
+        """Rows of the tasks of some *jobs* (mask, slice or indices), job after job in that order."""
+        begins, counts = self.first[:-1][jobs], np.diff(self.first)[jobs]
+        offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+        rows: IntArray = np.repeat(begins, counts) + offsets
+        return rows
+
     def select(self, rows: Any) -> Tasks:
         """Tasks of the jobs in *rows* (mask, slice or indices), in that order."""
-        picked = np.arange(self.jobs)[rows]
-        counts = np.diff(self.first)[picked]
-        keep = np.concatenate([np.arange(self.first[job], self.first[job + 1]) for job in picked] or [np.empty(0, int)])
+        counts = np.diff(self.first)[rows]
+        keep = self.rows_of(rows)
         renumbered = np.full(len(self) + 1, -1, dtype=np.int64)
         renumbered[keep] = np.arange(len(keep))
         edges = np.concatenate(

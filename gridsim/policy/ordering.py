@@ -179,26 +179,14 @@ class Random:
     changes: ClassVar[Changes] = "pass"
     source: ClassVar[str] = "Burkimsher, Bate, Indrusiak: Random"
     _rng: Generator = field(init=False, repr=False, compare=False)
-    _held: int = field(init=False, repr=False, compare=False, default=-1)
 
     def setup(self, rng: Generator) -> None:
         """Begin a run: draws come from *rng*, by ``rng.integers(n)`` alone."""
-        self._rng, self._held = rng, -1
-
-    def reset(self) -> None:
-        """Begin a pass."""
-        if not self.hold:
-            self._held = -1
+        self._rng = rng
 
     def pick(self, queue: Queue, now: float) -> int:
         """Index of the next request."""
-        if self._held >= 0:
-            index = int(np.searchsorted(queue.rows, self._held))
-            if index < len(queue) and queue.rows[index] == self._held:
-                return index
-        index = int(self._rng.integers(len(queue)))
-        self._held = int(queue.rows[index])
-        return index
+        return int(self._rng.integers(len(queue)))
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         """A whole order, drawn one after the other."""

@@ -33,8 +33,9 @@ __all__ = [
     "told",
 ]
 
-Changes = Literal["static", "pass", "start"]
-"""When ranks are asked again: never, at each pass, after each start."""
+Changes = Literal["static", "linear", "pass", "start"]
+"""When ranks are asked again: never (once, when a request is ready), never since they are lines in time, at each pass,
+after each start."""
 
 
 class Ordering(Protocol):
@@ -42,7 +43,8 @@ class Ordering(Protocol):
 
     An ordering may say how often it is asked (`changes`, ``"pass"`` where it does not) and may define
     ``pick(queue, now) -> int`` beside or instead of `rank`: the index of the next request in job order, asked under a
-    rule that lets nobody pass, with ``reset()`` called when a pass begins. One with ``setup(rng)`` is told of each run.
+    rule that lets nobody pass; with a true ``hold``, a picked request that does not fit is the next of the coming pass
+    too. One with ``setup(rng)`` is told of each run.
     """
 
     changes: Changes

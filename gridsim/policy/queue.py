@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from gridsim.model.shares import ShareTree
+from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
 
-__all__ = ["ClusterView", "Queue", "Requests"]
+__all__ = ["ClusterView", "Ledger", "Queue", "Requests"]
 
 
 def _writable(column: IntArray) -> IntArray:
@@ -21,27 +23,62 @@ def _writable(column: IntArray) -> IntArray:
 
 
 class Requests:
-    """Every request of a run as columns, numbered in job order; true runtimes are not among them.
+    """Every request of a run as columns, numbered by (job order, task index); true runtimes are not among them.
+
+    A request is a task; where jobs are single rigid tasks, a request is a job.
 
     Attributes
     ----------
     cores : (n,) int64
         Cores asked for.
     estimate, submit, deadline : (n,) int64
-        Whole microseconds; `NEVER` for no deadline.
+        Whole microseconds; `submit` is that of the job; `NEVER` for no deadline.
+    job : (n,) int64
+        Row of the job.
+    ready : (n,) int64
+        Instant from which the request may run, whole microseconds; `NEVER` until it is known.
+    rank, critical_path : (n,) int64
+        Upward rank of the task, itself included, and critical path of its job, whole microseconds (grid spec, section
+        6); the estimate for single rigid tasks.
     labels : mapping of str to (n,) int64
         User, group, queue …, as far as the source tells.
+    names : mapping of str to tuple of str
+        What the numbers of a label stand for.
     """
 
-    def __init__(self, workload: Workload) -> None:
-        self.cores = _writable(workload.cores)
-        self.estimate = _writable(workload.estimate)
-        self.submit = _writable(workload.submit)
-        self.deadline = _writable(workload.deadline)
-        self.labels: Mapping[str, IntArray] = workload.labels
+    def __init__(self, workload: Workload, *, rank: IntArray | None = None) -> None:
+        tasks = workload.tasks
+        rows: Any = slice(None) if tasks is None else tasks.job_rows()
+        source = workload if tasks is None else tasks
+        self.cores = _writable(source.cores)
+        self.estimate = _writable(source.estimate)
+        self.submit = _writable(workload.submit[rows])
+        self.deadline = _writable(workload.deadline[rows])
+        self.job: IntArray = np.arange(len(self.cores)) if tasks is None else rows
+        self.labels: Mapping[str, IntArray] = {name: column[rows] for name, column in workload.labels.items()}
+        self.names = workload.names
+        self.tasks = tasks
+        self.ready: IntArray = self.submit.copy() if tasks is None else np.full(len(self.cores), NEVER, dtype=np.int64)
+        self.rank = self.estimate if rank is None else rank
+        self.critical_path: IntArray = self.rank
+        if tasks is not None:
+            self.critical_path = np.maximum.reduceat(self.rank, tasks.first[:-1])[rows]
 
     def __len__(self) -> int:
         return len(self.cores)
+
+    @cached_property
+    def kinds_of(self) -> list[str]:
+        """Architecture that each request needs."""
+        if self.tasks is None:
+            return [ANY_KIND] * len(self)
+        return [self.tasks.kinds[kind] for kind in self.tasks.kind]
+
+    @cached_property
+    def cores_of(self) -> list[int]:
+        """Cores asked for, as plain numbers."""
+        found: list[int] = self.cores.tolist()
+        return found
 
     @cached_property
     def cores_float(self) -> FloatArray:
@@ -72,6 +109,47 @@ class ClusterView:
     requests: Requests
     tick: int = 1_000_000
     index: int = 0
+    ledger: Ledger | None = None
+    shares: ShareTree | None = None
+
+
+class Ledger:
+    """Cores in use by share: of one cluster, or of all clusters that keep one ledger together.
+
+    Attributes
+    ----------
+    running : (k,) int64
+        Cores in use now by leaf of the share tree.
+    used : (k,) float64
+        Core-seconds that lose half their weight every `half_life` seconds.
+    cores : int
+        Cores of the scope.
+    """
+
+    def __init__(self, cores: int, half_life: float | None = None) -> None:
+        self.running: IntArray = np.zeros(0, dtype=np.int64)
+        self.used: FloatArray = np.zeros(0)
+        self.cores, self.half_life = cores, half_life
+        self.since = 0
+
+    def open(self, leaves: int) -> None:
+        """Make room for *leaves* leaves; whoever shares the ledger may have done so already."""
+        if len(self.running) != leaves:
+            self.running, self.used = np.zeros(leaves, dtype=np.int64), np.zeros(leaves)
+
+    def change(self, leaf: int, cores: int, now: int) -> None:
+        """A task of *leaf* takes (or, negative, gives back) *cores* at *now*."""
+        if self.half_life is not None:
+            self.decay(now)
+        self.running[leaf] += cores
+
+    def decay(self, now: int) -> None:
+        """Bring decayed usage up to *now*: halved every half-life, grown by what ran meanwhile (section 10)."""
+        elapsed = (now - self.since) / 1e6
+        if elapsed > 0 and self.half_life is not None:
+            kept = 2.0 ** (-elapsed / self.half_life)
+            self.used = self.used * kept + self.running * (self.half_life / np.log(2.0)) * (1.0 - kept)
+            self.since = now
 
 
 @dataclass(slots=True)
@@ -83,7 +161,7 @@ class Queue:
     rows : (n,) int64
         Numbers of the requests.
     state : mapping
-        ``free`` and ``total`` cores of the cluster.
+        ``free`` and ``total`` cores of the cluster; ``tick``, s.
     """
 
     requests: Requests
@@ -117,6 +195,21 @@ class Queue:
     def deadline(self) -> FloatArray:
         """Deadlines, s; infinity for none."""
         return self.requests.deadline_seconds[self.rows]
+
+    @property
+    def ready(self) -> FloatArray:
+        """Instants from which the requests may run, s."""
+        return self.requests.ready[self.rows] / 1e6
+
+    @property
+    def rank(self) -> FloatArray:
+        """Upward ranks, themselves included, s."""
+        return self.requests.rank[self.rows] / 1e6
+
+    @property
+    def critical_path(self) -> FloatArray:
+        """Critical paths of their jobs, s."""
+        return self.requests.critical_path[self.rows] / 1e6
 
     def label(self, name: str) -> IntArray:
         """A label column, such as ``user``; -1 where unknown."""

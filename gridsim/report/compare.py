@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from gridsim.errors import InputError
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
+from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.report.comparison import Comparison
 from gridsim.result import Result, versions
@@ -112,7 +113,7 @@ def comparison_of(
     info = {
         "title": Path(str(provenance.get("source", "workload"))).name,
         "workload": dict(provenance),
-        "platform": {"cores": first.platform.cores, "origin": first.platform.origin},
+        "platform": _platform(first.platform),
         "policies": {label: result.policy for label, result in results.items()},
         "plugins": _plugins(results.values()),
         "options": {**asdict(options), "bound": bound, "warmup": warmup, "cooldown": cooldown},
@@ -120,7 +121,26 @@ def comparison_of(
         "command": command,
     }
     records = {label: result.record for label, result in results.items()}
-    return Comparison.of(records, info=info, bound=bound, warmup=warmup, cooldown=cooldown)
+    return Comparison.of(
+        records,
+        info=info,
+        bound=bound,
+        warmup=warmup,
+        cooldown=cooldown,
+        platform=first.platform,
+        tick=whole(options.tick),
+    )
+
+
+def _platform(platform: Platform) -> dict[str, Any]:
+    """Size and origin; of several clusters their names and sizes, and the network where it takes time."""
+    told: dict[str, Any] = {"cores": platform.cores, "origin": platform.origin}
+    clusters = list(platform.clusters())
+    if len(clusters) > 1:
+        told["clusters"] = [{"name": it.name, "kind": it.kind, "cores": it.cores} for it in clusters]
+        network = platform.network
+        told["network"] = {it.name: getattr(network, it.name) for it in fields(network) if it.init}
+    return told
 
 
 def _plugins(results: Iterable[Result]) -> list[dict[str, str]]:

@@ -1,149 +1,29 @@
-"""Several policies on one workload, compared: the numbers, how sure they are, and every form in which they are told.
+"""Several policies on one workload, compared, in every form in which that is told.
 
-Nothing is simulated here. Words are in `sentences`, rows in `tables`, pictures in `figures`, the page in `page`.
+The numbers are in `evidence`, words in `sentences`, rows in `tables`, pictures in `figures`, the page in `page`.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from gridsim.errors import InputError
 from gridsim.files import plain, write_json, write_text
-from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_losers
-from gridsim.metrics.groups import Groups, length_classes, size_classes, users
-from gridsim.metrics.responsiveness import BOUND
-from gridsim.metrics.summary import METRICS, cut, metrics
-from gridsim.record import Record
+from gridsim.metrics.compare import Difference
+from gridsim.metrics.summary import GRID_METRICS, METRICS
 from gridsim.report import sentences, tables
+from gridsim.report.evidence import Evidence, GroupRow
 
-__all__ = ["COMPARED", "Comparison", "GroupRow"]
-
-COMPARED = ("wait", "bounded_slowdown")
-"""Metrics whose differences are tested; each is a family of tests of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class GroupRow:
-    """Wait of one group of jobs under a policy against a baseline; the columns of ``groups.csv``.
-
-    Attributes
-    ----------
-    kind, group : str
-        ``size``, ``length`` or ``user``, and the name of the group.
-    policy_mean, baseline_mean : float
-        Mean waits over the same jobs, s.
-    ratio, ratio_low, ratio_high : float
-        The first over the second with its interval; NaN where one of them is 0.
-    p_holm : float
-        Corrected for the groups of this kind.
-    """
-
-    kind: str
-    group: str
-    policy: str
-    baseline: str
-    jobs: int
-    policy_mean: float
-    baseline_mean: float
-    ratio: float
-    ratio_low: float
-    ratio_high: float
-    p_holm: float
-    verdict: Verdict
+__all__ = ["Comparison"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Comparison:
-    """What several policies did with one workload.
-
-    Attributes
-    ----------
-    records : mapping of str to Record
-        By label, all on the same workload; the first is the baseline.
-    info : mapping
-        Title, workload, platform, policies, options, versions and command, as the page tells them.
-    metrics : mapping of str to mapping
-        By label, then by name (`gridsim.metrics.summary.METRICS`).
-    differences : list of Difference
-        Wait and bounded slowdown of every pair.
-    groups : list of GroupRow
-        Waits by size, length and user: every policy against the baseline, and the best against every other.
-    bound, warmup, cooldown : float
-        As `gridsim.metrics.summary.metrics` takes them, s.
-    """
-
-    records: Mapping[str, Record]
-    info: Mapping[str, Any]
-    metrics: Mapping[str, Mapping[str, float]]
-    differences: Sequence[Difference]
-    groups: Sequence[GroupRow]
-    bound: float = BOUND
-    warmup: float = 0.0
-    cooldown: float = 0.0
-
-    @classmethod
-    def of(
-        cls,
-        records: Mapping[str, Record],
-        *,
-        info: Mapping[str, Any],
-        bound: float = BOUND,
-        warmup: float = 0.0,
-        cooldown: float = 0.0,
-    ) -> Comparison:
-        """Compare *records*; a single one is described without differences.
-
-        Raises
-        ------
-        InputError
-            When there is no record, no job, or the records are not of the same jobs.
-        """
-        if not records:
-            raise InputError("no policy to compare; expected at least 1")
-        if not len(next(iter(records.values()))):
-            raise InputError("the workload has no jobs; there is nothing to compare")
-        numbers = {
-            label: metrics(record, bound=bound, warmup=warmup, cooldown=cooldown) for label, record in records.items()
-        }
-        kept = cut(next(iter(records.values())), warmup, cooldown)
-        rows: Any = slice(None) if kept.all() else kept
-        differences: list[Difference] = []
-        groups: list[GroupRow] = []
-        if len(records) > 1:
-            for metric in COMPARED:
-                differences += paired(records, metric=metric, bound=bound, rows=rows)
-            groups = list(_group_rows(records, sentences.best(numbers, "wait_mean"), rows))
-        return cls(dict(records), dict(info), numbers, differences, groups, bound, warmup, cooldown)
-
-    @property
-    def labels(self) -> list[str]:
-        """Policies in the order in which they were given."""
-        return list(self.records)
-
-    @property
-    def baseline(self) -> str:
-        """The policy that the others are compared with: the first one."""
-        return self.labels[0]
-
-    @property
-    def kept(self) -> npt.NDArray[np.bool_]:
-        """Jobs that the cuts leave."""
-        return cut(self.records[self.baseline], self.warmup, self.cooldown)
-
-    def difference(self, metric: str, policy: str, baseline: str) -> Difference:
-        """Difference of a pair, whichever way round it was computed."""
-        for found in self.differences:
-            if found.metric == metric and {found.policy, found.baseline} == {policy, baseline}:
-                return found if found.policy == policy else sentences.turned(found)
-        raise InputError(f"no difference of {metric} between '{policy}' and '{baseline}'")
+class Comparison(Evidence):
+    """What several policies did with one workload, and the ways to tell it; attributes as `Evidence` has them."""
 
     def table(self) -> list[tables.Row]:
         """Rows of the table, best values marked."""
@@ -164,7 +44,7 @@ class Comparison:
         """Write ``metrics.csv``, ``differences.csv``, ``groups.csv`` (tidy, one value a cell) and ``metrics.json``."""
         folder = Path(folder)
         values = [
-            (label, name, value, METRICS[name].unit)
+            (label, name, value, (METRICS | GRID_METRICS)[name].unit)
             for label, numbers in self.metrics.items()
             for name, value in numbers.items()
         ]
@@ -192,30 +72,6 @@ class Comparison:
             }
         )
         return found
-
-
-def _group_rows(records: Mapping[str, Record], best: str, rows: Any) -> Iterator[GroupRow]:
-    """Every policy against the first, and the best against every other, group by group."""
-    baseline, *others = records
-    pairs = [(policy, baseline) for policy in others]
-    pairs += [(best, other) for other in records if other != best and (best, other) not in pairs]
-    for classes in _classes(records[baseline]):
-        for policy, other in pairs:
-            found = winners_and_losers(
-                records[policy], records[other], classes, metric="wait", names=(policy, other), rows=rows
-            )
-            for group, it in found.items():
-                yield GroupRow(
-                    classes.kind, group, policy, other, it.jobs, it.policy_mean, it.baseline_mean,
-                    it.ratio, it.ratio_low, it.ratio_high, it.p_holm, it.verdict,
-                )  # fmt: skip
-
-
-def _classes(record: Record) -> Iterator[Groups]:
-    yield size_classes(record)
-    yield length_classes(record)
-    if "user" in record.workload.labels:
-        yield users(record)
 
 
 def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from gridsim.report.comparison import GroupRow
+    from gridsim.report.evidence import GroupRow
 
 __all__ = [
     "BINS",
@@ -34,6 +34,7 @@ __all__ = [
     "groups",
     "job_by_job",
     "queue",
+    "schedule_lengths",
     "short_labels",
     "slowdowns",
     "svg",
@@ -141,6 +142,25 @@ def slowdowns(records: Mapping[str, Record], rows: Any = slice(None), *, bound: 
     return figure
 
 
+def schedule_lengths(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
+    """Share of DAG jobs whose SLR is at most so large."""
+    figure = _distribution(records, lambda record: measure(record, "slr")[rows], linear_to=None)
+    axes = figure.axes[0]
+    largest = axes.get_xlim()[1]
+    top = max(float(np.nanmax(line.get_xdata(), initial=1.0)) for line in axes.lines) if axes.lines else largest
+    axes.set_xlim(1.0, max(1.1, top * 1.02))
+    axes.set_xlabel("schedule length ratio (SLR)")
+    ticks = [tick for tick in (1, 1.2, 1.5, 2, 3, 5, 10, 20, 50, *10.0 ** np.arange(2, 9)) if tick <= top * 1.02]
+    if len(ticks) > _MOST_TICKS:
+        ticks = [tick for tick in 10.0 ** np.arange(0, 9) if tick <= top * 1.02]
+    axes.set_xticks(ticks, [f"{tick:,.10g}" for tick in ticks])
+    axes.minorticks_off()
+    return figure
+
+
+_MOST_TICKS = 9
+
+
 def _distribution(
     records: Mapping[str, Record], values: Callable[[Record], FloatArray], *, linear_to: float | None
 ) -> Figure:
@@ -182,11 +202,12 @@ def utilisation(records: Mapping[str, Record]) -> Figure:
 
 
 def queue(records: Mapping[str, Record]) -> Figure:
-    """Waiting jobs over time, means of equal bins."""
+    """Waiting jobs (ready tasks) over time, means of equal bins."""
     with _figure() as (figure, axes):
         _over_time(axes, records, lambda record: queue_length(record), scale=1.0)
         _count_axis(axes)
-        axes.set_ylabel("waiting jobs")
+        of_dags = next(iter(records.values())).tasks is not None
+        axes.set_ylabel("waiting tasks" if of_dags else "waiting jobs")
         return figure
 
 
@@ -205,7 +226,7 @@ def _over_time(axes: Axes, records: Mapping[str, Record], steps: Callable[[Recor
     _legend(axes)
 
 
-def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "cores") -> Figure:
+def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "cores", what: str = "mean wait") -> Figure:
     """Ratio of mean waits to the baseline's by group, with its interval; to the left of 1 a group wins.
 
     An interval that leaves the picture is cut at its edge.
@@ -218,6 +239,8 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
         Policies in the order of their colours.
     unit : str
         What the names of the groups mean.
+    what : str
+        What the ratios are of.
     """
     names = list(dict.fromkeys(row.group for row in rows))
     policies = [label for label in labels if any(row.policy == label for row in rows)]
@@ -242,20 +265,28 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
         baseline = rows[0].baseline if rows else ""
-        axes.set_xlabel(f"mean wait, times that under {_short(baseline)}")
+        axes.set_xlabel(f"{what}, times that under {_short(baseline)}")
         _legend(axes)
         return figure
 
 
-def job_by_job(differences: Sequence[Difference]) -> Figure:
-    """Shares of the jobs that wait less, equally long and longer, a bar for each pair of policies."""
+def job_by_job(
+    differences: Sequence[Difference], *, words: tuple[str, str, str] = ("wait less", "the same", "wait longer")
+) -> Figure:
+    """Shares of the jobs that wait less, equally long and longer, a bar for each pair of policies.
+
+    Parameters
+    ----------
+    words : tuple of str
+        What a lower, an equal and a higher value is called.
+    """
     short = short_labels(list(dict.fromkeys(label for it in differences for label in (it.policy, it.baseline))))
     names = [f"{short[it.policy]}\nagainst {short[it.baseline]}" for it in differences]
     with _figure(height=1.3 + 0.52 * len(names)) as (figure, axes):
         left = np.zeros(len(names))
         for title, colour in (("better", _BETTER), ("same", _SAME), ("worse", _WORSE)):
             shares = np.array([getattr(it, title) for it in differences])
-            label = {"better": "wait less", "same": "the same", "worse": "wait longer"}[title]
+            label = dict(zip(("better", "same", "worse"), words, strict=True))[title]
             axes.barh(range(len(names)), shares, 0.6, left=left, color=colour, label=label)
             for row, share in enumerate(shares):
                 if share > 0.08:

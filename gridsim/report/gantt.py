@@ -2,6 +2,12 @@
 
 The drawing itself is `templates/gantt.js`. Times are whole ticks from the first submit; a policy adds to the common
 columns only its waits and the cores that `gridsim.profile.placement` gives each job.
+
+Of DAG jobs each task is a row: clusters lie one below the other, and edges, critical paths and what is known of the
+network are packed too. The critical path of a job is the chain that attains the rank of the job: from the task of the
+largest upward rank (by estimates, unavoidable delays included) along the successor whose delay and rank make up the
+rest, the first of equal ones, to a task that has none. It depends on the job alone, so it is the same under all
+policies.
 """
 
 from __future__ import annotations
@@ -14,12 +20,27 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds
+from gridsim.errors import InputError
+from gridsim.model.platform import Platform
+from gridsim.model.tasks import Tasks
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
+from gridsim.model.workload import Workload
+from gridsim.policy.ranks import unavoidable_delays
 from gridsim.profile.placement import Placement, place
 from gridsim.record import Record
 from gridsim.report.words import duration, number
 
-__all__ = ["MOST_JOBS", "MOST_ROWS", "Window", "pack", "placement", "window"]
+__all__ = [
+    "MOST_JOBS",
+    "MOST_ROWS",
+    "Window",
+    "critical_tasks",
+    "pack",
+    "placement",
+    "task_placement",
+    "task_window",
+    "window",
+]
 
 MOST_JOBS = 150_000
 """Jobs that a page holds at most."""
@@ -61,7 +82,13 @@ def window(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = 
 
 
 def pack(
-    records: Mapping[str, Record], *, first: str | None = None, jobs: int = MOST_JOBS, rows: int = MOST_ROWS
+    records: Mapping[str, Record],
+    *,
+    first: str | None = None,
+    jobs: int = MOST_JOBS,
+    rows: int = MOST_ROWS,
+    platform: Platform | None = None,
+    tick: int = MICROSECOND,
 ) -> dict[str, Any]:
     """What the page embeds, JSON types only.
 
@@ -72,10 +99,18 @@ def pack(
     first : str, optional
         The policy to show where there is room for one.
     jobs, rows : int
-        Limits of `window`.
+        Limits of `window`; of DAG jobs both count tasks.
+    platform : Platform, optional
+        Of DAG jobs: names of the clusters and delays between them; one cluster where left out.
+    tick : int
+        To whole multiples of which delays are rounded up, microseconds.
     """
-    shown, note = window(records, jobs=jobs, rows=rows)
     record = next(iter(records.values()))
+    if record.tasks is not None:
+        return _pack_tasks(
+            records, first, min(jobs, rows // len(records)), platform or Platform.single(record.cores), tick
+        )
+    shown, note = window(records, jobs=jobs, rows=rows)
     workload = record.workload.select(shown)
     origin = int(workload.submit[0]) if len(workload) else 0
     clock = _Clock.of(origin, [record.select(shown) for record in records.values()])
@@ -90,23 +125,28 @@ def pack(
     if "user" in workload.labels:
         columns["user"] = _column(workload.labels["user"])
     policies = [_policy(label, each, placement(each), shown, clock, submit, runtime) for label, each in records.items()]
-    packed = sum(column["bytes"] for group in (columns, *policies) for column in _columns(group)) > _PLAIN_BYTES
-    for group in (columns, *policies):
-        for column in _columns(group):
-            _encode(column, packed)
     return {
+        "deflated": _encoded(columns, *policies),
         "jobs": len(workload),
         "cores": record.cores,
         "tick": clock.tick / MICROSECOND,
         "origin": seconds(origin),
         "since": seconds(origin - int(record.workload.submit[0])) if len(workload) else 0.0,
         "shown": 0 if first is None else list(records).index(first),
-        "deflated": packed,
         "note": note,
         "sizes": _size_classes(record.cores),
         "columns": columns,
         "policies": policies,
     }
+
+
+def _encoded(*groups: Mapping[str, Any]) -> bool:
+    """Turn all columns into text; whether that is deflated."""
+    columns = [column for group in groups for column in _columns(group)]
+    packed = sum(int(column["bytes"]) for column in columns) > _PLAIN_BYTES
+    for column in columns:
+        _encode(column, packed)
+    return packed
 
 
 def placement(record: Record) -> Placement:
@@ -167,6 +207,187 @@ def _policy(
     return packed
 
 
+# ---- DAG jobs -----------------------------------------------------------------------------------------------------
+
+
+def task_window(records: Mapping[str, Record], most: int = MOST_JOBS) -> Window:
+    """Consecutive jobs whose tasks fit on the page, as rows of jobs; always at least one job.
+
+    All of them, else the stretch with the longest responses under any policy.
+    """
+    record = next(iter(records.values()))
+    tasks = _tasks(record)
+    weight = tasks.first + tasks.edge_first[tasks.first] // _EDGES_A_TASK  # edges are four bytes, tasks many
+    if weight[-1] <= most:
+        return Window(slice(0, len(record)), None)
+    total = np.zeros(len(record) + 1)
+    for each in records.values():
+        total[1:] += np.nan_to_num(each.response)
+    total = np.cumsum(total)
+    last = np.searchsorted(weight, weight[:-1] + most, side="right") - 1
+    last = np.maximum(last, np.arange(len(record)) + 1)
+    begin = int(np.argmax(total[last] - total[:-1]))
+    rows = slice(begin, int(last[begin]))
+    count = int(tasks.first[rows.stop] - tasks.first[rows.start])
+    note = (
+        f"The chart shows {number(rows.stop - rows.start)} of {number(len(record))} jobs ({number(count)} tasks), so "
+        "that the page stays light: the stretch with the longest responses. Every number and every other figure is "
+        "from all jobs."
+    )
+    return Window(rows, note)
+
+
+_EDGES_A_TASK = 4
+
+
+def task_placement(record: Record, platform: Platform) -> Placement:
+    """Cores that each task of a record is drawn on; clusters one after the other in tree order."""
+    tasks, times = _tasks(record), record.tasks
+    assert times is not None
+    m = len(tasks)
+    count = np.zeros(m, dtype=np.int64)
+    parts, base = [], 0
+    job = record.workload.job[tasks.job_rows()]
+    where = times.cluster if len(list(platform.clusters())) > 1 else np.zeros(m, dtype=np.int16)
+    for index, cluster in enumerate(platform.clusters()):
+        rows = np.flatnonzero((where == index) & (times.start_us < NEVER))
+        placed = place(times.start_us[rows], times.end_us[rows], tasks.cores[rows], cluster.cores, job=job[rows])
+        count[rows] = np.diff(placed.offset)
+        parts.append((rows, placed, base))
+        base += cluster.cores
+    offset = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
+    low, size = np.zeros(offset[-1], dtype=np.int32), np.zeros(offset[-1], dtype=np.int32)
+    for rows, placed, under in parts:
+        own = np.diff(placed.offset)
+        target = np.repeat(offset[rows] - placed.offset[:-1], own) + np.arange(len(placed.low))
+        low[target], size[target] = placed.low + under, placed.size
+    return Placement(offset, low, size)
+
+
+def critical_tasks(record: Record, platform: Platform, tick: int = MICROSECOND) -> npt.NDArray[np.bool_]:
+    """Which tasks are on the critical path of their job; see the head of this module for which chain that is."""
+    tasks = _tasks(record)
+    chosen = np.zeros(len(tasks), dtype=np.bool_)
+    delays = unavoidable_delays(tasks, platform, tick)
+    rank = tasks.chains(tasks.estimate, delays)
+    after, first, target = rank - tasks.estimate, tasks.edge_first.tolist(), tasks.edge_to
+    attains = delays + rank[target] == np.repeat(after, np.diff(tasks.edge_first))
+    for job in range(tasks.jobs):
+        begin, end = int(tasks.first[job]), int(tasks.first[job + 1])
+        row = begin + int(np.argmax(rank[begin:end]))
+        chosen[row] = True
+        while first[row] < first[row + 1]:
+            row = int(target[first[row] + int(np.argmax(attains[first[row] : first[row + 1]]))])
+            chosen[row] = True
+    return chosen
+
+
+def _tasks(record: Record) -> Tasks:
+    tasks = record.workload.tasks
+    if tasks is None:
+        raise InputError("the jobs of this record have no tasks", field="tasks")
+    return tasks
+
+
+def _by_task(record: Record) -> Record:
+    """The record with every task as a rigid job that is submitted with its job: what the packing of logs takes."""
+    tasks, times, workload = _tasks(record), record.tasks, record.workload
+    assert times is not None
+    job = tasks.job_rows()
+    rigid = Workload(
+        job=workload.job[job],
+        submit=workload.submit[job],
+        runtime=tasks.runtime,
+        estimate=tasks.estimate,
+        cores=tasks.cores,
+        deadline=workload.deadline[job],
+        labels={name: workload.labels[name][job] for name in ("user",) if name in workload.labels},
+    )
+    return Record(rigid, times.start_us, times.end_us, times.status, times.cluster, record.cores)
+
+
+def _pack_tasks(
+    records: Mapping[str, Record], first: str | None, most: int, platform: Platform, tick: int
+) -> dict[str, Any]:
+    """The same of DAG jobs: a row a task, beside what a log has."""
+    jobs, note = task_window(records, most)
+    record = next(iter(records.values()))
+    tasks = _tasks(record)
+    shown = slice(int(tasks.first[jobs.start]), int(tasks.first[jobs.stop]))
+    rigid = {label: _by_task(each) for label, each in records.items()}
+    common = rigid[next(iter(rigid))].select(shown)
+    origin = int(common.workload.submit[0])
+    clock = _Clock.of(origin, [each.select(shown) for each in rigid.values()])
+    submit, held = clock.ticks(common.workload.submit), clock.held(common)
+    edges = slice(int(tasks.edge_first[shown.start]), int(tasks.edge_first[shown.stop]))
+    columns = {
+        "job": _column(np.diff(common.workload.job, prepend=0)),
+        "submit": _column(np.diff(submit, prepend=0)),
+        "runtime": _column(held),
+        "cores": _column(common.workload.cores),
+        "tasks": _column(np.diff(tasks.first)[jobs]),
+        "successors": _column(np.diff(tasks.edge_first)[shown]),
+        "successor": _column(tasks.edge_to[edges] - shown.start),
+        "critical": _column(critical_tasks(record.select(jobs), platform, tick).astype(np.int64)),
+        "path": _column(_path_ticks(record, clock)[jobs]),
+    }
+    if "user" in common.workload.labels:
+        columns["user"] = _column(common.workload.labels["user"])
+    several = len(list(platform.clusters())) > 1
+    network = platform.network
+    if several and not network.free:
+        columns["volume"] = _column(_volumes(tasks, platform, tick)[edges])
+    policies = []
+    for label, each in records.items():
+        placed = task_placement(each, platform)
+        packed = _policy(label, rigid[label], placed, shown, clock, submit, held)
+        times = each.tasks
+        assert times is not None
+        packed["queued"] = _column(
+            np.where(times.start_us < NEVER, clock.ticks(times.start_us) - clock.ticks(times.ready_us), -1)[shown]
+        )
+        if several:
+            packed["cluster"] = _column(times.cluster[shown])
+        policies.append(packed)
+    between = platform.levels()
+    clusters = list(platform.clusters())
+    return {
+        "deflated": _encoded(columns, *policies),
+        "jobs": shown.stop - shown.start,
+        "cores": record.cores,
+        "tick": clock.tick / MICROSECOND,
+        "origin": seconds(origin),
+        "since": seconds(origin - int(record.workload.submit[0])),
+        "shown": 0 if first is None else list(records).index(first),
+        "note": note,
+        "sizes": _size_classes(record.cores),
+        "clusters": [{"name": cluster.name, "cores": cluster.cores} for cluster in clusters],
+        "levels": [[between[one.name, other.name] for other in clusters] for one in clusters],
+        "power": network.delay_levels_power or 0,
+        "delay_tick": tick / clock.tick,
+        "contended": network.kind != "ccr",
+        "names": None if tasks.names is None else list(tasks.names[shown]),
+        "columns": columns,
+        "policies": policies,
+    }
+
+
+def _path_ticks(record: Record, clock: _Clock) -> IntArray:
+    """Critical path of each job, ticks of the chart, rounded up."""
+    path = record.workload.runtime if record.critical_path is None else record.critical_path
+    return -(-path // clock.tick)
+
+
+def _volumes(tasks: Tasks, platform: Platform, tick: int) -> FloatArray:
+    """Data along each edge, in *tick* of one idle link."""
+    network = platform.network
+    if network.transfer == "files":
+        sent = np.zeros(len(tasks.edge_to)) if tasks.volume is None else tasks.volume
+        return np.asarray(sent / network.bandwidth * (MICROSECOND / tick))
+    source = np.repeat(np.arange(len(tasks)), np.diff(tasks.edge_first))
+    return np.asarray(float(network.volume(1_000_000, None, 1)) / 1_000_000 * tasks.runtime[source] / tick)
+
+
 def _size_classes(cores: int) -> list[int]:
     """Upper bounds of the size classes that colour the chart, the last one the whole machine."""
     bounds = [1, 8, 64, 256] if cores <= 4096 else [16, 128, 1024, 8192]
@@ -175,6 +396,9 @@ def _size_classes(cores: int) -> list[int]:
 
 def _column(values: npt.NDArray[Any]) -> dict[str, Any]:
     """Narrowest type that holds the values; text comes later, when the size of all is known."""
+    if values.dtype.kind == "f":
+        exact = values.astype("<f8")
+        return {"type": "f8", "length": len(exact), "bytes": exact.nbytes, "data": exact}
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
     kind = "u1" if low >= 0 and high < 2**8 else "u2" if low >= 0 and high < 2**16 else "i4"
     array = values.astype(f"<{kind}")

@@ -5,19 +5,20 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from gridsim.report import figures, gantt, sentences
+from gridsim.metrics.compare import Difference
+from gridsim.report import figures, gantt, sentences, tables
 from gridsim.report.words import duration, number, percent
 from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
-    from gridsim.report.comparison import Comparison
+    from gridsim.report.evidence import Evidence
 
 __all__ = ["render"]
 
@@ -52,7 +53,7 @@ class Found(NamedTuple):
     option: str
 
 
-def render(comparison: Comparison) -> str:
+def render(comparison: Evidence) -> str:
     """Text of the page."""
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
@@ -80,7 +81,7 @@ def render(comparison: Comparison) -> str:
         lead=list(_lead(comparison)),
         answer=sentences.answer(comparison),
         caveats=sentences.caveats(comparison),
-        table=comparison.table(),
+        table=tables.rows(comparison.metrics),
         pictures=list(_pictures(comparison, rows)),
         winners=list(_winners(comparison)),
         clear_groups=_clear_groups(comparison),
@@ -88,18 +89,23 @@ def render(comparison: Comparison) -> str:
         problems=list(_problems(comparison.info.get("workload", {}))),
         method=METHOD,
         group_name=sentences.group_name,
-        pack=gantt.pack(comparison.records, first=sentences.best(comparison.metrics, "wait_mean")),
+        pack=gantt.pack(comparison.records, first=comparison.best, platform=comparison.platform, tick=comparison.tick),
         style=Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),  # our own file
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
     )
 
 
-def _lead(comparison: Comparison) -> Iterator[str]:
+def _lead(comparison: Evidence) -> Iterator[str]:
     """What was compared, in a few pieces."""
     record = comparison.records[comparison.baseline]
-    yield f"{number(len(record))} jobs"
-    yield f"{number(record.cores)} cores"
+    yield _counted(len(record), "job")
+    if record.workload.tasks is not None:
+        yield _counted(len(record.workload.tasks), "task")
+    clusters = 1 if comparison.platform is None else len(list(comparison.platform.clusters()))
+    yield f"{number(record.cores)} cores" + (f" in {clusters} clusters" if clusters > 1 else "")
+    if len(record) == 1:
+        return
     span = float(record.submit[-1] - record.submit[0])
     yield f"submitted over {duration(span)}"
     load = comparison.metrics[comparison.baseline]["offered_load"]
@@ -107,9 +113,16 @@ def _lead(comparison: Comparison) -> Iterator[str]:
         yield f"offered load {percent(load)}"
 
 
-def _pictures(comparison: Comparison, rows: Any) -> Iterator[Picture]:
+def _counted(count: int, noun: str) -> str:
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def _pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
     records = comparison.records
     names = ", ".join(records) if len(records) < 5 else f"{len(records)} policies"
+    if comparison.of_dags:
+        yield from _pictures_of_dags(comparison, rows, names)
+        return
     yield Picture(
         "How long jobs wait",
         f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left edge "
@@ -133,9 +146,76 @@ def _pictures(comparison: Comparison, rows: Any) -> Iterator[Picture]:
     )
 
 
-def _winners(comparison: Comparison) -> Iterator[Picture]:
+def _pictures_of_dags(comparison: Evidence, rows: Any, names: str) -> Iterator[Picture]:
+    records = comparison.records
+    if len(records[comparison.baseline]) > 1:
+        yield Picture(
+            "How many critical paths a job takes",
+            f"Share of the jobs whose SLR was at most so large, under {names}. Higher is better.",
+            _inline(figures.schedule_lengths(records, rows), "slr"),
+        )
+        yield Picture(
+            "How long jobs wait for their first task",
+            f"Share of the jobs whose first task started at most so long after they arrived, under {names}. Higher is "
+            "better; the height at the left edge is the share that did not wait at all.",
+            _inline(figures.waits(records, rows), "waits"),
+        )
+    yield Picture(
+        "How busy the grid is",
+        f"Busy share of the cores over time, means of {figures.BINS} equal bins, under {names}.",
+        _inline(figures.utilisation(records), "utilisation"),
+    )
+    yield Picture(
+        "How many tasks wait",
+        f"Tasks that are ready and wait for cores, means of {figures.BINS} equal bins, under {names}.",
+        _inline(figures.queue(records), "queue"),
+    )
+
+
+def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
+    base, metric = comparison.baseline, comparison.headline
+    rows = [row for row in comparison.groups if row.kind == "work" and row.baseline == base and row.ratio == row.ratio]
+    if rows:
+        text = (
+            f"Mean SLR of each tenth of the jobs by work, as a multiple of that under {base}, with 95 % intervals: "
+            f"left of 1 they finish sooner than under {base}, right of 1 later. An interval to the edge is wider than "
+            "the picture, and none is drawn where there are too few jobs to tell."
+        )
+        yield Picture(
+            "By work", text, _inline(figures.groups(rows, comparison.labels, unit="work", what="mean SLR"), "by-work")
+        )
+    if len(comparison.records[base]) < _FEWEST:
+        return
+    shares = [comparison.difference(metric, *pair) for pair in _pairs_shown(comparison)]
+    text = "How many single jobs finish sooner, at the same time and later; " + _shares_told(shares)
+    words = ("finish sooner", "at the same time", "finish later")
+    yield Picture("Job by job", f"{text}.", _inline(figures.job_by_job(shares, words=words), "job-by-job"))
+
+
+_FEWEST = 10
+"""Jobs below which their shares are no picture."""
+
+
+def _pairs_shown(comparison: Evidence) -> list[tuple[str, str]]:
+    """Every policy against the baseline, and the best against every other."""
+    base, best = comparison.baseline, comparison.best
+    pairs = [(label, base) for label in comparison.labels[1:]]
+    return pairs + [(best, label) for label in comparison.labels[1:] if best not in (base, label)]
+
+
+def _shares_told(shares: Sequence[Difference]) -> str:
+    return "; ".join(
+        f"{it.policy} against {it.baseline}: {percent(it.better)}, {percent(it.same)}, {percent(it.worse)}"
+        for it in shares
+    )
+
+
+def _winners(comparison: Evidence) -> Iterator[Picture]:
     base = comparison.baseline
     if len(comparison.labels) < 2:
+        return
+    if comparison.of_dags:
+        yield from _winners_of_dags(comparison)
         return
     for kind, title, unit in (
         ("size", "By size", "cores"),
@@ -153,18 +233,12 @@ def _winners(comparison: Comparison) -> Iterator[Picture]:
                 "An interval to the edge is wider than the picture: too few independent jobs to tell."
             )
             yield Picture(title, text, _inline(figures.groups(rows, comparison.labels, unit=unit), f"by-{kind}"))
-    best = sentences.best(comparison.metrics, "wait_mean")
-    pairs = [(label, base) for label in comparison.labels[1:]]
-    pairs += [(best, label) for label in comparison.labels[1:] if best not in (base, label)]
-    shares = [comparison.difference("wait", *pair) for pair in pairs]
-    text = "How many single jobs wait less, equally long and longer; " + "; ".join(
-        f"{it.policy} against {it.baseline}: {percent(it.better)}, {percent(it.same)}, {percent(it.worse)}"
-        for it in shares
-    )
+    shares = [comparison.difference("wait", *pair) for pair in _pairs_shown(comparison)]
+    text = "How many single jobs wait less, equally long and longer; " + _shares_told(shares)
     yield Picture("Job by job", f"{text}.", _inline(figures.job_by_job(shares), "job-by-job"))
 
 
-def _clear_groups(comparison: Comparison) -> list[Any]:
+def _clear_groups(comparison: Evidence) -> list[Any]:
     """Rows of groups with a verdict of better or worse, for the table below the figures."""
     return [row for row in comparison.groups if row.verdict in ("better", "worse") and row.kind != "user"]
 
@@ -199,6 +273,10 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     platform = info.get("platform", {})
     if platform:
         yield "Machine", f"{number(platform.get('cores', 0))} cores ({_origin(str(platform.get('origin', 'given')))})"
+    if platform.get("clusters"):
+        yield "Clusters", ", ".join(f"{it['name']} ({_counted(it['cores'], 'core')})" for it in platform["clusters"])
+    if platform.get("network"):
+        yield "Network", _pairs(platform["network"])
     for label, policy in info.get("policies", {}).items():
         yield f"Policy {label}", str(policy)
     yield from _options(info.get("options", {}))

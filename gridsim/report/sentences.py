@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference, Verdict
+from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference
 from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.utilisation import arrival_window, queue_length
+from gridsim.report.evidence import Evidence, best, turned
 from gridsim.report.words import duration, number, percent, times
 
 if TYPE_CHECKING:
     from gridsim.record import Record
-    from gridsim.report.comparison import Comparison, GroupRow
+    from gridsim.report.evidence import GroupRow
 
-__all__ = ["answer", "best", "caveats", "group_name", "turned"]
+__all__ = ["answer", "caveats", "group_name"]
 
 CONFIDENCE = 0.95
 
 _WIDEST = 100.0
 """A ratio known less well than this factor is told as an amount."""
-
-_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 ENOUGH_JOBS = FEWEST_BLOCKS * JOBS_A_BLOCK
 """Jobs below which there are too few blocks for a verdict, however they come."""
@@ -32,13 +30,13 @@ _MOST = 3
 """Policies that one sentence names at most."""
 
 
-def best(metrics: Mapping[str, Mapping[str, float]], name: str) -> str:
-    """Policy with the lowest value of a metric; the earlier one of equals."""
-    return min(metrics, key=lambda label: metrics[label][name] if not math.isnan(metrics[label][name]) else math.inf)
+def answer(comparison: Evidence) -> list[str]:
+    """Who waits least (DAG jobs: finishes soonest for its critical path) and by how much, and who loses.
 
-
-def answer(comparison: Comparison) -> list[str]:
-    """Who waits least and by how much, what cannot be told, and who loses: two to four sentences."""
+    Two to four sentences, of what cannot be told too.
+    """
+    if comparison.of_dags:
+        return _of_dags(comparison)
     waits = {label: numbers["wait_mean"] for label, numbers in comparison.metrics.items()}
     if all(math.isnan(value) for value in waits.values()):
         return ["No job ran under any policy, so there is nothing to compare."]
@@ -52,7 +50,7 @@ def answer(comparison: Comparison) -> list[str]:
     return [*told, _losers(comparison, winner, against)]
 
 
-def _alone(comparison: Comparison, label: str) -> str:
+def _alone(comparison: Evidence, label: str) -> str:
     numbers = comparison.metrics[label]
     return (
         f"Under {label}, jobs wait {duration(numbers['wait_mean'])} on average and {duration(numbers['wait_median'])} "
@@ -154,7 +152,7 @@ def _difference(it: Difference) -> str:
     return f"{percent(other.ratio - 1, sign=True)}, 95 % interval {low.removesuffix(' %')} to {high}"
 
 
-def _slowdown(comparison: Comparison, winner: str) -> list[str]:
+def _slowdown(comparison: Evidence, winner: str) -> list[str]:
     """Only where the bounded slowdown names another winner, clearly."""
     other = best(comparison.metrics, "bounded_slowdown_mean")
     if other == winner:
@@ -168,8 +166,8 @@ def _slowdown(comparison: Comparison, winner: str) -> list[str]:
     ]
 
 
-def _losers(comparison: Comparison, winner: str, against: Sequence[Difference]) -> str:
-    """Groups that wait clearly longer under the winner than under another policy, the worst two."""
+def _losing(comparison: Evidence, winner: str) -> list[GroupRow]:
+    """Groups that are clearly worse off under the winner than under another policy, the worst two."""
     losing = [row for row in comparison.groups if row.policy == winner and row.verdict == "worse"]
     losing = [row for row in losing if row.kind != "user"] or losing
     losing.sort(key=lambda row: -row.ratio)
@@ -177,11 +175,17 @@ def _losers(comparison: Comparison, winner: str, against: Sequence[Difference]) 
     for row in losing:
         if all((row.kind, row.group) != (other.kind, other.group) for other in chosen):
             chosen.append(row)
+    return chosen[:2]
+
+
+def _losers(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
+    """Who waits longer under the winner than under another policy: groups, else single jobs."""
+    chosen = _losing(comparison, winner)
     if chosen:
         parts = [
             f"{group_name(row.kind, row.group)} wait {times(row.ratio)} as long as under {row.baseline} "
             f"(95 % interval {row.ratio_low:.2g} to {row.ratio_high:.2g})"
-            for row in chosen[:2]
+            for row in chosen
         ]
         return f"Who loses under {winner}: {_listed(parts)}."
     worst = max(against, key=lambda it: it.worse)
@@ -201,44 +205,166 @@ def group_name(kind: str, group: str) -> str:
     >>> group_name("size", "65-128"), group_name("length", "1-8 h"), group_name("user", "other users")
     ('jobs of 65-128 cores', 'jobs of 1-8 h', 'jobs of other users')
     """
+    if kind == "work":
+        return f"jobs of the {group} by work"
     if kind == "size":
         return f"jobs of {group} core{'' if group == '1' else 's'}"
     return f"jobs {group}" if group.startswith("under") else f"jobs of {group}"
-
-
-def turned(difference: Difference) -> Difference:
-    """The same difference seen from the other policy."""
-    return replace(
-        difference,
-        policy=difference.baseline,
-        baseline=difference.policy,
-        policy_mean=difference.baseline_mean,
-        baseline_mean=difference.policy_mean,
-        mean=-difference.mean,
-        low=-difference.high,
-        high=-difference.low,
-        ratio=_inverse(difference.ratio),
-        ratio_low=_inverse(difference.ratio_high),
-        ratio_high=_inverse(difference.ratio_low),
-        effect=-difference.effect,
-        better=difference.worse,
-        worse=difference.better,
-        verdict=_OPPOSITE.get(difference.verdict, difference.verdict),
-    )
-
-
-def _inverse(ratio: float) -> float:
-    return 1 / ratio if ratio else math.inf
 
 
 def _listed(parts: Sequence[str], word: str = "and") -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
 
 
+# ---- DAG jobs -----------------------------------------------------------------------------------------------------
+
+
+def _of_dags(comparison: Evidence) -> list[str]:
+    """Whose schedule length ratio is lowest and by how much, what cannot be told, and who loses."""
+    means = {label: numbers["mean_slr"] for label, numbers in comparison.metrics.items()}
+    if all(math.isnan(value) for value in means.values()):
+        return ["No job ran under any policy, so there is nothing to compare."]
+    counted = int(comparison.kept.sum())
+    winner = best(comparison.metrics, "mean_slr")
+    if len(means) == 1:
+        return [_alone_of_dags(comparison, winner, counted)]
+    against = [comparison.difference("slr", winner, other) for other in comparison.labels if other != winner]
+    if all(it.same == 1 for it in against):
+        what = "The job finishes" if counted == 1 else "Every job finishes"
+        return [
+            f"{what} at the same time under every policy, after {_slr(means[winner])} its critical path"
+            f"{'' if counted == 1 else ' on average'}: on this machine the choice makes no difference to "
+            f"{'it' if counted == 1 else 'them'}."
+        ]
+    if counted == 1:
+        return [_one_job(comparison, winner, against), _ONE_JOB]
+    told = [_lowest(winner, means[winner], against), *_unclear_of_dags(winner, against)]
+    return [*told, *_worst_slr(comparison, winner), _losers_of_dags(comparison, winner, against)]
+
+
+_ONE_JOB = (
+    "One job is too little data for an interval: this is what happened to it here, and says nothing of how other "
+    "jobs would fare."
+)
+
+
+def _slr(value: float) -> str:
+    """An SLR in words, with its digits.
+
+    Examples
+    --------
+    >>> _slr(1.234), _slr(1.0)
+    ('1.23 times', 'exactly')
+    """
+    return "exactly" if value == 1 else f"{value:.3g} times" if abs(value) < 1000 else f"{number(value)} times"
+
+
+def _alone_of_dags(comparison: Evidence, label: str, counted: int) -> str:
+    numbers = comparison.metrics[label]
+    if counted == 1:
+        return (
+            f"Under {label} the job takes {duration(numbers['response_mean'])}, {_slr(numbers['mean_slr'])} its "
+            f"critical path. The machine is {percent(numbers['utilisation'])} busy."
+        )
+    return (
+        f"Under {label}, jobs take {_slr(numbers['mean_slr'])} their critical path on average (mean SLR), "
+        f"{numbers['worst_slr']:.3g} times in the worst case. The machine is {percent(numbers['utilisation'])} busy."
+    )
+
+
+def _one_job(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
+    """One job under several policies: when it is done, and what that is of its critical path."""
+    took = {label: duration(numbers["response_mean"]) for label, numbers in comparison.metrics.items()}
+    slower = sorted((it for it in against if it.same < 1), key=lambda it: it.baseline_mean)
+    parts = [f"{took[it.baseline]} ({_slr(it.baseline_mean)}) under {it.baseline}" for it in slower[:_MOST]]
+    if len(slower) > _MOST:
+        parts.append(f"longer too under {len(slower) - _MOST} others")
+    equal = [it.baseline for it in against if it.same == 1]
+    also = f" (and so under {_listed(equal)})" if equal else ""
+    return (
+        f"The job is done soonest under {winner}{also}: after {took[winner]}, "
+        f"{_slr(against[0].policy_mean)} its critical path, against {_listed(parts)}."
+    )
+
+
+def _lowest(winner: str, mean: float, against: Sequence[Difference]) -> str:
+    clear = sorted((it for it in against if it.verdict == "better"), key=lambda it: it.baseline_mean, reverse=True)
+    if not clear:
+        return f"{winner} has the lowest mean SLR of these jobs: they take {_slr(mean)} their critical path on average."
+    named = clear if len(clear) <= _MOST else [*clear[: _MOST - 1], clear[-1]]
+    parts = [
+        f"{_less(it).removesuffix(' less')} below {it.baseline} "
+        f"({_sure(it)}{_family(it, against) if it is named[0] else ''})"
+        for it in named
+    ]
+    rest = len(clear) - len(named)
+    more = f"; {rest} other{'s are' if rest > 1 else ' is'} clearly higher too" if rest else ""
+    return (
+        f"{winner} has the lowest mean SLR: jobs take {_slr(mean)} their critical path on average, "
+        f"{_listed(parts)}{more}."
+    )
+
+
+def _unclear_of_dags(winner: str, against: Sequence[Difference]) -> Iterator[str]:
+    same = [it.baseline for it in against if it.same == 1]
+    if same:
+        yield f"Under {_listed(same)} every job finishes at the same time as under {winner}."
+    unclear = [it for it in against if it.verdict == "no clear difference" and it.same < 1]
+    if unclear:
+        parts = [f"from {it.baseline} (difference {_difference(it)})" for it in unclear[:_MOST]]
+        if len(unclear) > _MOST:
+            parts.append(f"from {len(unclear) - _MOST} others")
+        yield f"These jobs cannot tell {winner} {_listed(parts, 'or')}."
+    few = [it for it in against if it.verdict == "too little data" and it.same < 1]
+    if few:
+        parts = [
+            f"{percent(it.ratio)} of that under {it.baseline} ({it.baseline_mean:.3g}; {percent(it.better)} of the "
+            f"jobs finish sooner, {percent(it.worse)} later)"
+            for it in few
+        ]
+        yield f"The mean SLR under {winner} is {_listed(parts)}."
+        if few[0].jobs < ENOUGH_JOBS:
+            yield (
+                f"{number(few[0].jobs)} jobs are too little data for intervals: this is what happened to them here, "
+                "and says nothing of how far it holds elsewhere."
+            )
+        else:
+            yield "One congested stretch dominates this difference, so the jobs cannot say how far it holds elsewhere."
+
+
+def _worst_slr(comparison: Evidence, winner: str) -> list[str]:
+    """Only where another policy treats the worst-treated job better."""
+    other = best(comparison.metrics, "worst_slr")
+    mine, theirs = (comparison.metrics[label]["worst_slr"] for label in (winner, other))
+    if not theirs < mine:
+        return []
+    return [f"The worst SLR is lower under {other}: {theirs:.3g} against {mine:.3g}."]
+
+
+def _losers_of_dags(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
+    chosen = _losing(comparison, winner)
+    if chosen:
+        parts = [
+            f"{group_name(row.kind, row.group)} have {times(row.ratio)} the mean SLR that they have under "
+            f"{row.baseline} (95 % interval {row.ratio_low:.2g} to {row.ratio_high:.2g})"
+            for row in chosen
+        ]
+        return f"Who loses under {winner}: {_listed(parts)}."
+    worst = max(against, key=lambda it: it.worse)
+    if not worst.worse:
+        return f"No job finishes later under {winner} than under any other policy."
+    groups = "No tenth of the jobs by work clearly loses under" if comparison.groups else "Single jobs lose under"
+    link = "; single jobs do" if comparison.groups else ""
+    return (
+        f"{groups} {winner}{link}: {percent(worst.worse)} finish later than under {worst.baseline}, "
+        f"{percent(worst.better)} sooner."
+    )
+
+
 # ---- what to know about the numbers -----------------------------------------------------------------------------
 
 
-def caveats(comparison: Comparison) -> list[str]:
+def caveats(comparison: Evidence) -> list[str]:
     """Queues that only grow, cuts, kills, rejections, and what was left out of the log or changed in it."""
     return [
         *_saturated(comparison),
@@ -248,21 +374,22 @@ def caveats(comparison: Comparison) -> list[str]:
     ]
 
 
-def _saturated(comparison: Comparison) -> list[str]:
+def _saturated(comparison: Evidence) -> list[str]:
     """Policies that do not keep up with the load: their waits tell the length of the log."""
     labels = [label for label, record in comparison.records.items() if not keeps_up(record)]
     if not labels:
         return []
     waiting = _listed([number(_waiting_at_the_end(comparison.records[label])) for label in labels])
+    metric = "mean SLR" if comparison.of_dags else "mean wait"
     queues, means = (
-        ("its queue still grows", "its mean wait says how long the workload is more than how good the policy is")
+        ("its queue still grows", f"its {metric} says how long the workload is more than how good the policy is")
         if len(labels) == 1
-        else ("their queues still grow", "their mean waits say how long the workload is more than how good they are")
+        else ("their queues still grow", f"their {metric}s say how long the workload is more than how good they are")
     )
     verb = "does" if len(labels) == 1 else "do"
     return [
-        f"{_listed(labels)} {verb} not keep up with this load: {queues} at the last submit ({waiting} waiting jobs), "
-        f"so {means}."
+        f"{_listed(labels)} {verb} not keep up with this load: {queues} at the last submit ({waiting} waiting "
+        f"{'tasks' if comparison.of_dags else 'jobs'}), so {means}."
     ]
 
 
@@ -270,7 +397,7 @@ def _waiting_at_the_end(record: Record) -> float:
     return queue_length(record).at(arrival_window(record).end)
 
 
-def _cuts(comparison: Comparison) -> list[str]:
+def _cuts(comparison: Evidence) -> list[str]:
     if not (comparison.warmup or comparison.cooldown):
         return []
     cut = comparison.metrics[comparison.baseline]["jobs_cut"]
@@ -282,7 +409,7 @@ def _cuts(comparison: Comparison) -> list[str]:
     return [f"Not counted: {number(cut)} jobs submitted in {_listed(parts)} of the log."]
 
 
-def _statuses(comparison: Comparison) -> list[str]:
+def _statuses(comparison: Evidence) -> list[str]:
     told = []
     for name, text in (
         ("killed_walltime", "killed at the walltime they had asked for"),

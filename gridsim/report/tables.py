@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from gridsim.metrics.summary import METRICS
+from gridsim.metrics.summary import GRID_METRICS, METRICS
 from gridsim.report.words import duration, number
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["SHOWN", "Cell", "Row", "rows", "shown", "terminal"]
+__all__ = ["SHOWN", "SHOWN_DAGS", "Cell", "Row", "rows", "shown", "terminal"]
 
 SHOWN: Mapping[str, str] = {
     "wait_mean": "wait, mean",
@@ -35,7 +35,28 @@ SHOWN: Mapping[str, str] = {
 }
 """Metrics of the table with their short titles, in its order."""
 
+SHOWN_DAGS: Mapping[str, str] = {
+    "mean_slr": "SLR, mean",
+    "worst_slr": "SLR, worst",
+    "sd_slr": "SLR, standard deviation",
+    "mean_stretch": "stretch, mean",
+    "mean_speedup": "speedup, mean",
+    "makespan": "makespan",
+    "utilisation": "utilisation",
+    "peak_in_flight": "jobs in flight, most",
+    "wait_mean": "wait, mean",
+    "response_mean": "response, mean",
+    "queue_length_mean": "waiting tasks, mean",
+    "killed_walltime": "killed at the walltime",
+    "rejected": "rejected",
+    "unadmitted": "not admitted",
+}
+"""The same of DAG jobs."""
+
+_KNOWN = METRICS | GRID_METRICS
+
 _SHORT = ("wait_mean", "wait_p95", "bounded_slowdown_mean", "utilisation")
+_SHORT_DAGS = ("mean_slr", "worst_slr", "makespan", "utilisation")
 """Metrics that fit side by side when there are many policies."""
 
 _ONLY_IF_ANY = ("killed_walltime", "rejected", "unadmitted")
@@ -75,7 +96,7 @@ def shown(metric: str, value: float) -> str:
     """
     if math.isnan(value):
         return "-"
-    unit = METRICS[metric].unit
+    unit = _KNOWN[metric].unit
     if unit == "s":
         return duration(value)
     if metric in _SHARES:
@@ -86,17 +107,18 @@ def shown(metric: str, value: float) -> str:
 
 
 def rows(metrics: Mapping[str, Mapping[str, float]]) -> list[Row]:
-    """Rows of `SHOWN` for the metrics of each policy; counts that are 0 everywhere are left out."""
+    """Rows of `SHOWN` (`SHOWN_DAGS`) for the metrics of each policy; counts that are 0 everywhere are left out."""
+    titles = SHOWN_DAGS if any("mean_slr" in numbers for numbers in metrics.values()) else SHOWN
     return [
-        _row(name, {label: numbers[name] for label, numbers in metrics.items()})
-        for name in SHOWN
+        _row(name, title, {label: numbers[name] for label, numbers in metrics.items()})
+        for name, title in titles.items()
         if name not in _ONLY_IF_ANY or any(numbers[name] for numbers in metrics.values())
     ]
 
 
-def _row(name: str, values: Mapping[str, float]) -> Row:
+def _row(name: str, title: str, values: Mapping[str, float]) -> Row:
     """A row; every value that reads like the best one is marked, none where all read alike."""
-    better = METRICS[name].better
+    better = _KNOWN[name].better
     texts = {label: shown(name, value) for label, value in values.items()}
     known = {label: value for label, value in values.items() if not math.isnan(value)}
     marked = ""
@@ -104,7 +126,7 @@ def _row(name: str, values: Mapping[str, float]) -> Row:
         choose = min if better == "lower" else max
         marked = texts[choose(known, key=lambda label: known[label])]
     cells = {label: Cell(values[label], text, text == marked) for label, text in texts.items()}
-    return Row(name, SHOWN[name], better, METRICS[name].description, cells)
+    return Row(name, title, better, _KNOWN[name].description, cells)
 
 
 def terminal(table: Sequence[Row], *, width: int = _WIDTH) -> Table:
@@ -129,7 +151,8 @@ def terminal(table: Sequence[Row], *, width: int = _WIDTH) -> Table:
         for row in table:
             grid.add_row(Text(row.title), *(cell(row.cells[label]) for label in labels))
         return grid
-    short = [row for row in table if row.metric in _SHORT]
+    names = _SHORT_DAGS if any(row.metric == "mean_slr" for row in table) else _SHORT
+    short = [row for row in table if row.metric in names]
     space = width - 2 - sum(_column(row) + 3 for row in short)  # rich puts 3 between columns, 1 at each edge
     grid.add_column("policy", no_wrap=True)
     for row in short:

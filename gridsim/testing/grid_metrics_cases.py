@@ -10,8 +10,9 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.metrics.exact import Exact, exact_jobs, exact_metrics
 from gridsim.metrics.schedule import Schedule
+from gridsim.record import Record
 
-__all__ = ["check_metrics_case", "schedule_of_case"]
+__all__ = ["check_metrics_case", "compare_metrics", "schedule_of_case"]
 
 PROSE = ("id", "kind", "title", "note", "printed_in_paper")
 """Keys of a case that hold nothing to compare."""
@@ -33,6 +34,21 @@ def check_metrics_case(case: Mapping[str, Any]) -> list[str]:
     schedule = schedule_of_case(case)
     expected = _entry(case, "expected", "")
     names = [job["id"] for job in _in_job_order(case)]
+    return messages + list(_compared(schedule, names, expected))
+
+
+def compare_metrics(record: Record, names: Sequence[str], expected: Mapping[str, Any]) -> list[str]:
+    """Mismatches between the metrics of a record and the ``jobs`` and ``workload`` that a case expects.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the jobs, in job order.
+    """
+    return list(_compared(Schedule.from_record(record), names, expected))
+
+
+def _compared(schedule: Schedule, names: Sequence[str], expected: Mapping[str, Any]) -> Iterator[str]:
     of_jobs = dict(zip(names, exact_jobs(schedule, "absolute"), strict=True))
     base = expected.get("workload", {}).get("cumulative_completion_base")
     parts: dict[str, Mapping[str, Mapping[str, Exact]]] = {
@@ -41,10 +57,9 @@ def check_metrics_case(case: Mapping[str, Any]) -> list[str]:
     }
     for part, wanted in expected.items():
         if part not in parts:
-            messages.append(f"unknown part 'expected.{part}': nothing to compare it with")
+            yield f"unknown part 'expected.{part}': nothing to compare it with"
             continue
-        messages += _differences(part, parts[part], wanted if part == "jobs" else {"": wanted})
-    return messages
+        yield from _differences(part, parts[part], wanted if part == "jobs" else {"": wanted})
 
 
 def schedule_of_case(case: Mapping[str, Any]) -> Schedule:

@@ -44,6 +44,13 @@ KINDS: Mapping[str, str] = {
 }
 """Every kind of violation with what it means."""
 
+TASK_KINDS: Mapping[str, str] = {
+    "wrong-kind": "a task ran on a cluster of another kind than it needs",
+    "starts-before-ready": "a task starts before the tasks that it needs are done and their data are there",
+    "below-critical-path": "a job took less time than its critical path",
+}
+"""Kinds that only records of DAG jobs can have; the others are then about tasks."""
+
 UNKNOWN_STATUS = -1
 UNKNOWN_CORES = -1
 
@@ -98,6 +105,9 @@ class Schedule:
         )
 
 
+_MEANING = {**KINDS, **TASK_KINDS}
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """One kind of violation: how often, and the first offenders.
@@ -125,13 +135,13 @@ class Violation:
     def __str__(self) -> str:
         where = f" (jobs {', '.join(map(str, self.jobs))}{', …' if self.count > len(self.jobs) else ''})"
         when = f"; first at {self.instants[0]:.15g} s" if self.instants else ""
-        return f"{self.kind}: {self.count:,}{where if self.jobs else ''}: {self.detail or KINDS[self.kind]}{when}"
+        return f"{self.kind}: {self.count:,}{where if self.jobs else ''}: {self.detail or _MEANING[self.kind]}{when}"
 
     def to_json(self) -> dict[str, Any]:
         """The violation in JSON's types."""
         return {
             "kind": self.kind,
-            "meaning": KINDS[self.kind],
+            "meaning": _MEANING[self.kind],
             "count": self.count,
             "jobs": list(self.jobs),
             "instants": list(self.instants),
@@ -147,21 +157,26 @@ def violations(
     granted: Any = None,
     tolerance: float = 0.0,
     limit: int = 5,
+    tick: float = 1.0,
 ) -> list[Violation]:
     """What is wrong with a record; empty when it is a possible schedule of its workload.
+
+    Of DAG jobs the tasks are checked: capacity, kinds, runtimes, and that none starts before what it needs.
 
     Parameters
     ----------
     overrun : {"kill", "extend"}
         What happened to jobs that reached their estimates.
     platform : Platform, optional
-        Its clusters, where there are several; one cluster of the record's cores where left out.
+        Its clusters, where there are several, and its network; one cluster of the record's cores where left out.
     granted : (n,) array_like, optional
         Deadlines that were promised, s; NaN for none.
     tolerance : float
         Differences of times up to this many seconds count as none.
     limit : int
         Offenders to name of each kind.
+    tick : float
+        To which delays between clusters were rounded up, s.
 
     Examples
     --------
@@ -169,6 +184,8 @@ def violations(
     >>> print(*violations(record))
     oversubscribed: 1 (jobs 2): 3 of 2 cores in use; first at 1 s
     """
+    if record.tasks is not None:
+        return list(_of_tasks(record, platform, overrun, whole(tolerance), limit, whole(tick)))
     schedule = Schedule.of(record)
     if granted is not None:
         promised = whole(np.asarray(granted, dtype=float))
@@ -441,3 +458,63 @@ def _check(
     found = [*checks.jobs(), *checks.outcomes(), *checks.times(), *checks.machine()]
     place = {kind: index for index, kind in enumerate(KINDS)}
     return sorted(found, key=lambda violation: place[violation.kind])
+
+
+def _of_tasks(
+    record: Record, platform: Platform | None, overrun: Overrun, tolerance: int, limit: int, tick: int
+) -> Iterator[Violation]:
+    """What is wrong with the tasks of DAG jobs: each is checked as a job of its own, and then beside the others."""
+    tasks, times = record.workload.tasks, record.tasks
+    assert tasks is not None
+    assert times is not None
+    job = tasks.job_rows()
+    each = Workload(
+        job=record.workload.job[job],
+        submit=record.workload.submit[job],
+        runtime=tasks.runtime,
+        estimate=tasks.estimate,
+        cores=tasks.cores,
+        deadline=record.workload.deadline[job],
+    )
+    cluster = times.cluster.astype(np.int64)
+    status = times.status.astype(np.int64)
+    schedule = Schedule(each.job, times.start_us, times.end_us, status=status, cluster=cluster, source="record")
+    clusters = [] if platform is None else list(platform.clusters())
+    capacities = [cluster.cores for cluster in clusters] or [record.cores]
+    checks = _Checks(schedule, each, np.arange(len(tasks)), capacities, overrun, tolerance, limit)
+    yield from (*checks.outcomes(), *checks.times(), *checks.machine())
+    if clusters:
+        kinds = np.array([cluster.kind for cluster in clusters])
+        yield from checks.found("wrong-kind", checks.started & (kinds[cluster] != np.array(tasks.kinds)[tasks.kind]))
+    due = np.maximum(_due(record, platform, tick), times.ready_us)
+    early = checks.started & (times.start_us < due - tolerance)
+    yield from checks.found("starts-before-ready", early, times.start_us)
+    if record.critical_path is not None:
+        took = np.where(record.ran, record.end_us - record.workload.submit, NEVER)
+        short = np.flatnonzero(took < record.critical_path - tolerance)
+        if len(short):
+            yield Violation("below-critical-path", len(short), tuple(record.workload.job[short[:limit]].tolist()))
+
+
+def _due(record: Record, platform: Platform | None, tick: int) -> IntArray:
+    """Instant before which no task may start: predecessors done, and data here where delays are fixed."""
+    tasks, times = record.workload.tasks, record.tasks
+    assert tasks is not None
+    assert times is not None
+    due: IntArray = np.zeros(len(tasks), dtype=np.int64)
+    source = np.repeat(np.arange(len(tasks)), np.diff(tasks.edge_first))
+    end = times.end_us[source]
+    delay = np.zeros(len(source), dtype=np.int64)
+    if platform is not None and platform.network.kind == "ccr":
+        names, levels = [cluster.name for cluster in platform.clusters()], platform.levels()
+        for edge in np.flatnonzero(times.cluster[source] != times.cluster[tasks.edge_to]).tolist():
+            pair = names[times.cluster[source[edge]]], names[times.cluster[tasks.edge_to[edge]]]
+            sent = None if tasks.volume is None else float(tasks.volume[edge])
+            delay[edge] = platform.network.delay(int(tasks.runtime[source[edge]]), levels[pair], tick, sent)
+    if platform is not None and platform.network.transfer_start == "all":
+        longest: IntArray = np.zeros(len(tasks), dtype=np.int64)
+        np.maximum.at(due, tasks.edge_to, end)
+        np.maximum.at(longest, tasks.edge_to, delay)
+        return due + longest
+    np.maximum.at(due, tasks.edge_to, end + delay)
+    return due

@@ -19,7 +19,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
-from gridsim.policy.queue import Queue, Requests
+from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.record import Record
 from gridsim.testing.invariants import violations
 
@@ -31,7 +31,7 @@ CORES = 16
 WORKLOADS = 12
 """Random workloads that each policy is tried on."""
 
-_CHANGES = ("static", "pass", "start")
+_CHANGES = ("static", "linear", "pass", "start")
 _SCHEDULER = ("setup", "ended", "overran", "settled", "quote", "commit", "dispatch", "wake")
 
 
@@ -73,6 +73,8 @@ def check_ordering(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> N
             _check_ranks(ordering, queue, now, seed)
         if hasattr(ordering, "pick"):
             _check_pick(ordering, queue, now, seed)
+        if changes == "linear":
+            _check_lines(ordering, queue)
     from gridsim.policy.reservation import Easy, Strict
     from gridsim.policy.scheduler.backfilling import Backfilling
 
@@ -125,10 +127,16 @@ def small_workload(rng: Generator, *, jobs: int = 25, cores: int = CORES, exact:
     width = np.minimum(rng.choice([1, 1, 2, 3, cores // 2, cores], jobs), cores)
     estimate = np.maximum(1, runtime * factor)
     deadline = np.where(rng.random(jobs) < 0.5, submit + 3 * estimate, np.nan)
-    labels = {"user": rng.integers(1, 5, jobs)}
-    return Workload.from_columns(
-        submit=submit, runtime=runtime, cores=width, estimate=estimate, deadline=deadline, labels=labels
+    users = rng.integers(1, 5, jobs)
+    workload = Workload.from_columns(
+        submit=submit,
+        runtime=runtime,
+        cores=width,
+        estimate=estimate,
+        deadline=deadline,
+        labels={"user": users, "share": users - 1},
     )
+    return dataclasses.replace(workload, names={"share": ("/a/one", "/a/two", "/b", "/c")})
 
 
 # -- parts -----------------------------------------------------------------------------------------------------------
@@ -197,15 +205,17 @@ def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:
     return answer
 
 
-def _set_up(ordering: Any, seed: int) -> Any:
+def _set_up(ordering: Any, queue: Queue, seed: int) -> Any:
     ordering = copy.deepcopy(ordering)
     if hasattr(ordering, "setup"):
         ordering.setup(stream(seed, "cluster", 0))
+    if hasattr(ordering, "keep"):
+        ordering.keep(ClusterView(CORES, queue.requests))
     return ordering
 
 
 def _ranks(ordering: Any, queue: Queue, now: float, seed: int) -> Any:
-    fresh = _set_up(ordering, seed)
+    fresh = _set_up(ordering, queue, seed)
     answer = _unchanged(ordering, queue, lambda: fresh.rank(queue, now))
     ranks = np.asarray(answer)
     _require(ranks.dtype.kind in "fiub", ordering, f"ranks are {ranks.dtype}; expected numbers")
@@ -237,12 +247,24 @@ def _check_ranks(ordering: Any, queue: Queue, now: float, seed: int) -> None:
 
 
 def _check_pick(ordering: Any, queue: Queue, now: float, seed: int) -> None:
-    fresh = _set_up(ordering, seed)
+    fresh = _set_up(ordering, queue, seed)
     if hasattr(fresh, "reset"):
         fresh.reset()
     index = _unchanged(ordering, queue, lambda: fresh.pick(queue, now))
     inside = isinstance(index, int | np.integer) and 0 <= int(index) < len(queue)
     _require(inside, ordering, f"picks {index!r} of {len(queue)} requests")
+
+
+def _check_lines(ordering: Any, queue: Queue) -> None:
+    """Whole numbers (a, b) of each request, b from 1: at an instant t the largest (t + a) / b comes first."""
+    _require(hasattr(ordering, "lines"), ordering, 'says changes = "linear", but has no lines(queue, tick)')
+    ahead, slope = (np.asarray(part) for part in _unchanged(ordering, queue, lambda: ordering.lines(queue, 1_000_000)))
+    for part in (ahead, slope):
+        right = part.dtype.kind in "iu" and part.shape == (len(queue),)
+        _require(right, ordering, f"lines of {len(queue)} requests are {part.dtype} of shape {part.shape}")
+    _require(
+        bool((slope >= 1).all()), ordering, f"has a line of slope 1 / {slope.min()}; expected whole numbers from 1"
+    )
 
 
 def _check_runs(scheduler: Any, seed: int, workloads: int) -> None:

@@ -258,3 +258,70 @@ def test_two_processes_write_the_same_numbers(tmp_path: Path) -> None:
         written.append({str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")})
     assert written[0] == written[1]
     assert len(written[0]) == 11
+
+
+GRID = """[platform]
+router = "root"
+children = [{ cluster = "east", cores = 2 }, { cluster = "west", cores = 1 }]
+[network]
+ccr = "1/5"
+"""
+
+
+def workflow() -> dict[str, Any]:
+    """A fork: first, then two tasks at once, then last."""
+    parents: dict[str, list[str]] = {"first": [], "left": ["first"], "right": ["first"], "last": ["left", "right"]}
+    tasks = [
+        {
+            "name": name,
+            "id": name,
+            "parents": before,
+            "children": [other for other, needs in parents.items() if name in needs],
+        }
+        for name, before in parents.items()
+    ]
+    runtimes = {"first": 2.5, "left": 4.0, "right": 3.0, "last": 1.0}
+    return {
+        "name": "fork",
+        "schemaVersion": "1.5",
+        "workflow": {
+            "specification": {"tasks": tasks},
+            "execution": {
+                "makespanInSeconds": 7.5,
+                "executedAt": "2023-05-04T10:54:31Z",
+                "tasks": [{"id": name, "runtimeInSeconds": runtime} for name, runtime in runtimes.items()],
+            },
+        },
+    }
+
+
+def of_workflow(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
+    grid = tmp_path / "grid.toml"
+    grid.write_text(GRID)
+    policies = ["--policy", "fifo-job", "--policy", "p-slr", "--policy", "easy"]
+    assert compare(str(path), "--platform", str(grid), *policies, "--json", out=tmp_path / "out") == 0
+    return json.loads(capsys.readouterr().out), (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_workflow_is_compared_by_its_schedule_length(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "fork.json"
+    path.write_text(json.dumps(workflow()))
+    answer, page = of_workflow(path, tmp_path, capsys)
+    assert answer["metrics"]["fifo-job"]["mean_slr"] == 1.0
+    assert answer["metrics"]["fifo-job"]["makespan"] == 7.5
+    assert answer["metrics"]["fifo-job"]["sd_slr"] is None
+    assert answer["metrics"]["easy"]["utilisation"] == pytest.approx(10.5 / (3 * 7.5))
+    assert answer["sentences"][0].startswith("The job finishes at the same time under every policy")
+    assert "1 job" in page
+    assert "4 tasks" in page
+    assert "east (2 cores), west (1 core)" in page
+
+
+def test_a_published_workflow_is_compared(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = shared / "data" / "workflows" / "helloworld-forkjoin-10-chameleon.json"
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    answer, page = of_workflow(path, tmp_path, capsys)
+    assert all(numbers["completed"] == 1 for numbers in answer["metrics"].values())
+    assert all(numbers["mean_slr"] >= 1 for numbers in answer["metrics"].values())
+    assert "10 tasks" in page

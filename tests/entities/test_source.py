@@ -1,4 +1,4 @@
-"""The source releases jobs, the router passes them on in the same instant."""
+"""The source releases jobs, the root admits them in the same instant."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ import pytest
 from simpy import Environment
 
 from gridsim.entities.instant import BATCHED
-from gridsim.entities.router import Router
+from gridsim.entities.router import Root
 from gridsim.entities.source import Source
 
 
 class Child:
-    """Stands for a cluster: writes down what comes, and when the router has finished an instant."""
+    """Stands for a cluster: writes down what comes, and when the root has finished an instant."""
+
+    dirty = True
 
     def __init__(self, env: Environment) -> None:
         self.env, self.log = env, list[tuple[object, float]]()
@@ -27,7 +29,7 @@ class Child:
 def released(submit: list[int], progress: object = None) -> list[tuple[object, float]]:
     env = Environment()
     child = Child(env)
-    Source(env, np.array(submit, dtype=np.int64), Router(env, [child]), BATCHED, progress)  # type: ignore[arg-type, list-item]
+    Source(env, np.array(submit, dtype=np.int64), Root(env, [child], child.submit), BATCHED, progress)  # type: ignore[arg-type, list-item]
     env.run()
     return child.log
 

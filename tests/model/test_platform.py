@@ -41,3 +41,19 @@ def test_a_cluster_without_cores_is_refused() -> None:
 def test_a_router_without_children_is_refused() -> None:
     with pytest.raises(InputError, match="'empty' has no children"):
         RouterSpec("empty", ())
+
+
+def test_two_nodes_of_one_name_are_refused() -> None:
+    with pytest.raises(InputError, match="'a' names two nodes; names must differ"):
+        Platform(RouterSpec("a", (ClusterSpec("b", 1), ClusterSpec("a", 1))))
+
+
+def test_nodes_come_parents_first_from_left_to_right() -> None:
+    assert [node.name for node in TREE.nodes()] == ["root", "a", "site", "b", "c", "d"]
+
+
+def test_levels_are_counted_from_the_deeper_cluster_up_to_where_the_paths_meet() -> None:
+    levels = TREE.levels()
+    assert {levels[name, name] for name in "abcd"} == {0}
+    assert (levels["a", "d"], levels["b", "c"], levels["a", "b"], levels["c", "d"]) == (1, 1, 2, 2)
+    assert all(levels[one, other] == levels[other, one] for one, other in levels)

@@ -89,5 +89,5 @@ def test_an_ordering_that_does_not_say_is_asked_at_each_pass() -> None:
 def test_an_ordering_that_changes_in_an_unknown_way_is_refused() -> None:
     ordering = Answers(0)
     ordering.changes = "sometimes"  # type: ignore[attr-defined]
-    with pytest.raises(PolicyError, match="changes 'sometimes'; expected one of static, pass, start"):
+    with pytest.raises(PolicyError, match="changes 'sometimes'; expected one of static, linear, pass, start"):
         changes_of(ordering)

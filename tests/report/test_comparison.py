@@ -16,7 +16,8 @@ import pytest
 from gridsim.errors import InputError
 from gridsim.metrics.summary import METRICS, metrics
 from gridsim.record import Record
-from gridsim.report.comparison import COMPARED, Comparison
+from gridsim.report.comparison import Comparison
+from gridsim.report.evidence import COMPARED
 
 
 def test_metrics_are_those_of_the_records(comparison: Comparison, records: dict[str, Record]) -> None:

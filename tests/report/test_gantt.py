@@ -83,7 +83,7 @@ def test_a_large_log_shows_the_stretch_with_the_most_waiting_and_says_so(
     assert pack["since"] == pack["origin"] - records["fcfs"].submit[0]
     assert gantt.window(records, rows=600).rows.stop - gantt.window(records, rows=600).rows.start == 300
     rows = gantt.window(records, jobs=500).rows
-    waits = sum(record.wait for record in records.values())
+    waits = np.sum([record.wait for record in records.values()], axis=0)
     assert waits[rows].sum() == max(waits[first : first + 500].sum() for first in range(1501))
 
 

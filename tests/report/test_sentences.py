@@ -11,7 +11,8 @@ import pytest
 from gridsim.metrics.compare import Difference
 from gridsim.record import Record, Status
 from gridsim.report import sentences
-from gridsim.report.comparison import Comparison, GroupRow
+from gridsim.report.comparison import Comparison
+from gridsim.report.evidence import GroupRow
 
 
 def difference(policy: str, baseline: str, **changes: object) -> Difference:

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from gridsim.errors import CheckFailed, InputError
+from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
-from gridsim.testing.invariants import KINDS, Schedule, Violation, assert_valid, violations, violations_of
+from gridsim.simulation import run
+from gridsim.testing.invariants import KINDS, TASK_KINDS, Schedule, Violation, assert_valid, violations, violations_of
 
 SECOND = 1_000_000
 
@@ -183,3 +186,82 @@ def test_violations_are_told_in_json_types() -> None:
         "instants": [10.0],
         "detail": "8 s instead of 9 s",
     }
+
+
+# -- tasks of DAG jobs -------------------------------------------------------------------------------------------------
+
+# Job 1: 0 (A, 4 s) -> 1 (B, 6 s), whose data need 1 s; job 2: one task of B.
+GRAPHS = Workload.from_tasks(
+    Tasks.from_edges(
+        counts=[2, 1],
+        runtime=[4, 6, 3],
+        cores=[2, 1, 2],
+        kind=[0, 1, 1],
+        kinds=("A", "B"),
+        edges=[(0, 1)],
+    ),
+    submit=[0, 8],
+)
+GRID = Platform(RouterSpec("root", (ClusterSpec("a", 2, "A"), ClusterSpec("b", 2, "B"))), network=Network(ccr="1/4"))
+
+
+def planted(column: str, row: int, value: int) -> list[Violation]:
+    """What is found when one value of the tasks' columns is another."""
+    record = run(GRAPHS, GRID, "fifo-job")
+    assert violations(record, platform=GRID) == []
+    assert record.tasks is not None
+    values = getattr(record.tasks, column).copy()
+    values[row] = value
+    return violations(replace(record, tasks=replace(record.tasks, **{column: values})), platform=GRID)
+
+
+@pytest.mark.parametrize(
+    ("column", "row", "value", "kinds"),
+    [
+        ("cluster", 0, 1, {"wrong-kind"}),
+        ("cluster", 1, 0, {"wrong-kind"}),
+        ("start_us", 1, 4 * SECOND, {"starts-before-ready", "wrong-end"}),
+        ("start_us", 2, 10 * SECOND, {"oversubscribed", "wrong-end"}),
+        ("start_us", 2, 7 * SECOND, {"oversubscribed", "starts-before-ready", "starts-before-submit", "wrong-end"}),
+        ("ready_us", 1, 6 * SECOND, {"starts-before-ready"}),
+        ("end_us", 0, 5 * SECOND, {"starts-before-ready", "wrong-end"}),
+        ("end_us", 2, 15 * SECOND, {"wrong-end"}),
+        ("status", 2, Status.killed_walltime, {"wrong-status"}),
+    ],
+)
+def test_a_violation_of_a_task_is_found(column: str, row: int, value: int, kinds: set[str]) -> None:
+    assert {violation.kind for violation in planted(column, row, value)} == kinds
+
+
+def test_a_task_that_starts_before_its_data_are_there_names_its_job_and_instant() -> None:
+    (early,) = [one for one in planted("start_us", 1, 4 * SECOND) if one.kind == "starts-before-ready"]
+    assert (early.count, early.jobs, early.instants) == (1, (1,), (4.0,))
+    assert TASK_KINDS["starts-before-ready"] in str(early)
+    assert early.to_json()["meaning"] == TASK_KINDS["starts-before-ready"]
+
+
+def test_without_the_platform_precedence_is_checked_and_delays_are_not() -> None:
+    record = run(GRAPHS, GRID, "fifo-job")
+    assert record.tasks is not None
+    early = np.array([0, SECOND, 0])
+    sooner = replace(
+        record,
+        tasks=replace(
+            record.tasks,
+            start_us=record.tasks.start_us - early,
+            end_us=record.tasks.end_us - early,
+            ready_us=record.tasks.ready_us - early,
+        ),
+    )
+    assert violations(sooner) == []
+    assert [one.kind for one in violations(sooner, platform=GRID)] == ["starts-before-ready"]
+
+
+def test_a_job_that_takes_less_than_its_critical_path_is_found() -> None:
+    record = run(GRAPHS, GRID, "fifo-job")
+    found = violations(replace(record, end_us=record.end_us - SECOND), platform=GRID)
+    assert [(one.kind, one.jobs) for one in found] == [("below-critical-path", (1,))]
+
+
+def test_kinds_of_tasks_are_not_those_of_schedules_from_elsewhere() -> None:
+    assert not set(TASK_KINDS) & set(KINDS)

@@ -136,7 +136,7 @@ class Hidden:
         (Thief, "changes the queue"),
         (Moody, "differently when asked again"),
         (NotStatic, 'changes = "static", but'),
-        (Often, "changes is 'hourly'; expected one of static, pass, start"),
+        (Often, "changes is 'hourly'; expected one of static, linear, pass, start"),
         (Crash, "raises AttributeError"),
         (Mute, "neither rank.* nor pick"),
         (Beyond, "picks 1 of 1 requests"),

@@ -2,8 +2,9 @@
 
 Layouts (few arrays, since each costs a call as much as a short pass does):
 
-- ``table`` (5, n): cores, estimate, place in the order of the run, lane, and the queue: request rows in
-  ``[meta[HEAD], meta[TAIL])`` of its last row, in queue order; arrivals are appended behind and sorted in by `take_in`.
+- ``table`` (7, n): cores, estimate, place in the order of the run, lane, the queue, row of the job, ready time. The
+  queue holds request rows in ``[meta[HEAD], meta[TAIL])``, in queue order: by place, then job, ready time and row;
+  arrivals are appended behind and sorted in by `take_in`.
 - ``running`` (2, busy): expected ends (ascending) and request rows, in ``[0, meta[RUNNING])``.
 - ``moves`` (2, busy): rows that a pass started, rows that ended since the last one.
 - ``blocks`` (2, room): scratch for a profile. ``lanes`` (2, k): capacity of each lane, scratch.
@@ -26,13 +27,26 @@ __all__ = [
     "TOTAL",
     "available_now",
     "backfill",
+    "before",
+    "begin_at",
     "begin_running",
     "end_running",
+    "first_of_groups",
+    "index_of",
     "take_in",
 ]
 
 HEAD, TAIL, RUNNING, HELD, TOTAL = 0, 1, 2, 3, 4
-CORES, ESTIMATE, PLACE, LANE, QUEUE = 0, 1, 2, 3, 4
+CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY = 0, 1, 2, 3, 4, 5, 6
+
+
+@njit(cache=True)
+def before(table, one, other):  # type: ignore[no-untyped-def]
+    """Whether a request comes before another in the queue: by place, then job order, ready time, task index."""
+    for key in (PLACE, JOB, READY):
+        if table[key, one] != table[key, other]:
+            return table[key, one] < table[key, other]
+    return one < other
 
 
 @njit(cache=True)
@@ -44,17 +58,15 @@ def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untype
     for k in range(ended):
         end_running(running, meta, moves[1, k], table[CORES, moves[1, k]])
     waiting = table[QUEUE]
-    place = table[PLACE]
     head = meta[HEAD]
     for k in range(meta[TAIL], tail):
         row = waiting[k]
-        key = place[row]
-        if k == head or place[waiting[k - 1]] < key:
+        if k == head or before(table, waiting[k - 1], row):
             continue
         low, high = head, k
         while low < high:
             middle = (low + high) >> 1
-            if place[waiting[middle]] < key:
+            if before(table, waiting[middle], row):
                 low = middle + 1
             else:
                 high = middle
@@ -179,3 +191,45 @@ def backfill(now, limit, blocking, ended, tail, table, running, moves, blocks, l
             waiting[i - 1 - k] = waiting[head + kept - 1 - k]
         meta[HEAD] = i - kept
     return count
+
+
+@njit(cache=True)
+def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
+    """Start the request at *index* of the queue if its cores are free; whether it did."""
+    waiting = table[QUEUE]
+    i = meta[HEAD] + index
+    row = waiting[i]
+    need = table[CORES, row]
+    if need > available_now(now, running, meta, table[CORES]):
+        return False
+    for k in range(i, meta[HEAD], -1):
+        waiting[k] = waiting[k - 1]
+    meta[HEAD] += 1
+    begin_running(running, meta, row, now + table[ESTIMATE, row], need)
+    return True
+
+
+@njit(cache=True)
+def index_of(table, meta, row):  # type: ignore[no-untyped-def]
+    """Index of a waiting request in the queue."""
+    i = meta[HEAD]
+    while table[QUEUE, i] != row:
+        i += 1
+    return i - meta[HEAD]
+
+
+@njit(cache=True)
+def first_of_groups(table, meta, group, place):  # type: ignore[no-untyped-def]
+    """Index in the queue of the request whose group has the least place; ties as the queue is sorted.
+
+    The search ends at the first request of a group that none can come before.
+    """
+    waiting = table[QUEUE]
+    least = place.min()
+    best = meta[HEAD]
+    for i in range(meta[HEAD], meta[TAIL]):
+        if place[group[waiting[i]]] < place[group[waiting[best]]]:
+            best = i
+        if place[group[waiting[best]]] == least:
+            break
+    return best - meta[HEAD]

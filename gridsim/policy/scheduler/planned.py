@@ -47,6 +47,8 @@ class Planned:
     def __post_init__(self) -> None:
         if self.compress not in ("planned", "arrival", "none"):
             raise ValueError(f"compress is {self.compress!r}; planned, arrival or none is needed")
+        if self.compress == "none" and self.ordering is not None:
+            raise ValueError("an order of compression means nothing with compress=none; leave one of them out")
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""

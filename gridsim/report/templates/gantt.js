@@ -14,7 +14,7 @@
 
   // ---- columns ----------------------------------------------------------------------------------------------------
 
-  const ARRAYS = { u1: Uint8Array, u2: Uint16Array, i4: Int32Array };
+  const ARRAYS = { u1: Uint8Array, u2: Uint16Array, i4: Int32Array, f8: Float64Array };
 
   async function unpack(column, deflated) {
     const text = atob(column.data);
@@ -51,19 +51,39 @@
       user: await get(pack.columns.user),
       policies: [],
     };
+    if (pack.clusters) data.dag = await dag(pack, get, data);
     for (const packed of pack.policies) data.policies.push(policy(data, packed, await each(packed, get)));
     data.last = Math.max(1, ...data.policies.map((one) => one.last));
     return data;
   }
 
+  // Of DAG jobs every row is a task: which job it is of, what follows it, and what lies between clusters.
+  async function dag(pack, get, data) {
+    const tasks = await get(pack.columns.tasks);
+    const first = summed(Int32Array.of(0, ...tasks));
+    const of = new Int32Array(data.jobs);
+    for (let j = 0; j < tasks.length; j++) of.fill(j, first[j], first[j + 1]);
+    const successors = await get(pack.columns.successors);
+    const edges = new Int32Array(data.jobs + 1);
+    for (let i = 0; i < data.jobs; i++) edges[i + 1] = edges[i] + successors[i];
+    let base = 0;
+    const clusters = pack.clusters.map((one) => ({ ...one, base: (base += one.cores) - one.cores }));
+    return {
+      first, of, edges, clusters,
+      to: await get(pack.columns.successor), critical: await get(pack.columns.critical), path: await get(pack.columns.path),
+      volume: await get(pack.columns.volume), levels: pack.levels, power: pack.power, tick: pack.delay_tick,
+      contended: pack.contended, names: pack.names,
+    };
+  }
+
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster"]) columns[name] = await get(packed[name]);
     return columns;
   }
 
   // Pieces of a policy in order of start, with the latest end of each block of them: the index of every search.
-  function policy(data, packed, { wait, pieces, low, size, runtime }) {
+  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster }) {
     const n = data.jobs;
     const held = runtime || data.runtime;
     const start = new Int32Array(n);
@@ -81,12 +101,14 @@
     keys.sort();
     const m = low.length;
     const out = {
-      label: packed.label, wait, start, held, count: m, bins: {}, last: 1,
+      label: packed.label, wait, start, held, queued, cluster, count: m, bins: {}, last: 1,
+      place: data.dag ? new Int32Array(n).fill(-1) : null, pieces,
       from: new Int32Array(m), to: new Int32Array(m), low: new Int32Array(m), size: new Int32Array(m), row: new Int32Array(m),
       latest: new Int32Array(Math.ceil(m / BLOCK)),
     };
     for (let k = 0, p = 0; k < ran; k++) {
       const i = keys[k] % 4194304;
+      if (out.place && pieces[i]) out.place[i] = p;
       for (let j = 0; j < pieces[i]; j++, p++) {
         out.from[p] = start[i];
         out.to[p] = start[i] + held[i];
@@ -168,7 +190,7 @@
     const classes = new Uint8Array(data.jobs);
     for (let i = 0; i < data.jobs; i++) {
       let k = 0;
-      while (one.wait[i] * data.tick > bounds[k]) k++;
+      while ((one.queued || one.wait)[i] * data.tick > bounds[k]) k++;
       classes[i] = k;
     }
     return classes;
@@ -243,7 +265,8 @@
     const colouring = root.querySelector("[name=colour]");
     const finder = root.querySelector("[name=job]");
     const detail = root.querySelector(".pinned");
-    const api = { data, lastDrawMs: 0, lastVisited: 0, lastRectangles: 0, ready: true };
+    const critical = root.querySelector("[name=critical]");
+    const api = { data, lastArrows: 0, lastCrossing: 0, lastCritical: 0, lastDrawMs: 0, lastVisited: 0, lastRectangles: 0, ready: true };
     const margin = { left: 44, right: 8 };
     let view = { from: 0, to: data.last };
     let pinned = -1;
@@ -275,7 +298,7 @@
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       context.clearRect(0, 0, canvas.clientWidth, height);
       context.font = "12px system-ui, sans-serif";
-      api.lastVisited = api.lastRectangles = 0;
+      api.lastVisited = api.lastRectangles = api.lastArrows = api.lastCrossing = api.lastCritical = 0;
       shown.forEach((one, k) => panel(context, one, mode, GAP + k * (panelHeight() + GAP), panelHeight(), ratio));
       axis(context, height - AXIS, shown.length);
       api.lastDrawMs = performance.now() - began;
@@ -315,8 +338,26 @@
         context.drawImage(picture, margin.left, top, wide, high);
         api.lastRectangles += 1;
       } else rectangles(context, one, mode, list, top, high);
-      if (pinned >= 0) mark(context, one, top, high);
+      if (pinned >= 0) (data.dag ? markJob : mark)(context, one, top, high, mode);
+      if (data.dag && data.dag.clusters.length > 1) nameClusters(context, top, high, wide);
       context.restore();
+    }
+
+    function nameClusters(context, top, high, wide) {
+      context.textAlign = "left";
+      context.textBaseline = "top";
+      context.font = "600 11px system-ui, sans-serif";
+      context.lineJoin = "round";
+      context.lineWidth = 3;
+      for (const cluster of data.dag.clusters) {
+        const y = top + (cluster.base / data.cores) * high;
+        context.fillStyle = ink;
+        if (cluster.base) context.fillRect(margin.left, y - 0.5, wide, 1);
+        if ((cluster.cores / data.cores) * high < 14) continue;
+        context.strokeStyle = style("--paper");
+        context.strokeText(cluster.name, margin.left + 4, y + 2);
+        context.fillText(cluster.name, margin.left + 4, y + 2);
+      }
     }
 
     function stretch(context, one, mode, top, wide, high) {
@@ -369,6 +410,151 @@
       context.setLineDash([]);
     }
 
+    // ---- DAG jobs -------------------------------------------------------------------------------------------------
+
+    const jobOf = (row) => data.dag.of[row];
+    const tasksOf = (row) => [data.dag.first[jobOf(row)], data.dag.first[jobOf(row) + 1]];
+    const nameOf = (row) => (data.dag.names ? data.dag.names[row] : `task ${row - tasksOf(row)[0]}`);
+    const clusterOf = (one, row) => (one.cluster ? one.cluster[row] : 0);
+
+    // Edges into a task: rows of its predecessors and places of the edges.
+    function incoming(row) {
+      const [from, to] = tasksOf(row), found = [];
+      for (let source = from; source < to; source++)
+        for (let edge = data.dag.edges[source]; edge < data.dag.edges[source + 1]; edge++)
+          if (data.dag.to[edge] === row) found.push([source, edge]);
+      return found;
+    }
+
+    // Delay between two clusters in ticks of the chart, that of an idle network.
+    function delay(edge, from, to) {
+      const { volume, levels, power, tick } = data.dag;
+      return from === to || !volume ? 0 : Math.ceil(volume[edge] * levels[from][to] ** power - 1e-9) * tick;
+    }
+
+    function chainOf(row) {
+      const [from, to] = tasksOf(row), chain = [];
+      for (let task = from; task < to; task++) if (data.dag.critical[task]) chain.push(task);
+      return chain.sort((a, b) => data.policies[0].start[a] - data.policies[0].start[b] || a - b);
+    }
+
+    function boxOf(one, row, top, high) {
+      const p = one.place[row];
+      if (p < 0) return null;
+      const perCore = high / data.cores, x = xOf(one.from[p]);
+      return { x, end: xOf(one.to[p]), y: top + one.low[p] * perCore, high: one.size[p] * perCore, middle: top + (one.low[p] + one.size[p] / 2) * perCore };
+    }
+
+    // The job of the pinned task: all others paler, its tasks in full colour, transfers into the task as arrows.
+    function markJob(context, one, top, high, mode) {
+      const [from, to] = tasksOf(pinned), classes = colours(data, one, mode), perCore = high / data.cores;
+      context.globalAlpha = 0.6;
+      context.fillStyle = style("--paper");
+      context.fillRect(margin.left, top, plotWidth(), high);
+      context.globalAlpha = 1;
+      for (let row = from; row < to; row++) {
+        if (one.place[row] < 0) continue;
+        context.fillStyle = palette[mode][classes[row]];
+        for (let p = one.place[row], k = 0; k < one.pieces[row]; k++, p++) {
+          const x = xOf(one.from[p]), h = Math.max(1, one.size[p] * perCore), w = Math.max(1, xOf(one.to[p]) - x);
+          context.fillRect(x, top + one.low[p] * perCore, w > 4 ? w - 1 : w, h > 4 ? h - 1 : h);
+        }
+      }
+      if (critical.checked) markPath(context, one, top, high);
+      const target = boxOf(one, pinned, top, high);
+      if (!target) return;
+      context.strokeStyle = ink;
+      context.lineWidth = 2;
+      context.strokeRect(target.x, target.y, Math.max(2, target.end - target.x), Math.max(2, target.high));
+      for (const [source, edge] of incoming(pinned)) arrow(context, one, source, edge, target, top, high);
+    }
+
+    function markPath(context, one, top, high) {
+      const chain = chainOf(pinned);
+      context.strokeStyle = style("--path");
+      context.lineWidth = 2;
+      let before = null;
+      for (const row of chain) {
+        const box = boxOf(one, row, top, high);
+        if (!box) continue;
+        context.strokeRect(box.x, box.y, Math.max(2, box.end - box.x), Math.max(2, box.high));
+        if (before) {
+          context.beginPath();
+          context.moveTo(before.end, before.middle);
+          context.lineTo(box.x, box.middle);
+          context.stroke();
+        }
+        api.lastCritical += 1;
+        before = box;
+      }
+    }
+
+    function arrow(context, one, source, edge, target, top, high) {
+      const box = boxOf(one, source, top, high);
+      if (!box) return;
+      const [from, to] = [clusterOf(one, source), clusterOf(one, pinned)];
+      const x = box.end, y = box.middle, angle = Math.atan2(target.middle - y, target.x - x);
+      context.strokeStyle = context.fillStyle = ink;
+      context.lineWidth = 1.5;
+      context.setLineDash(from === to ? [] : [5, 4]);
+      context.beginPath();
+      context.moveTo(x, y);
+      context.lineTo(target.x, target.middle);
+      context.stroke();
+      context.setLineDash([]);
+      context.beginPath();
+      for (const [along, across] of [[0, 0], [-8, -3.5], [-8, 3.5]])
+        context.lineTo(target.x + along * Math.cos(angle) - across * Math.sin(angle), target.middle + along * Math.sin(angle) + across * Math.cos(angle));
+      context.fill();
+      api.lastArrows += 1;
+      if (from === to) return;
+      api.lastCrossing += 1;
+      const took = delay(edge, from, to);
+      if (!took) return;
+      context.font = "11px system-ui, sans-serif";
+      context.textAlign = "center";
+      context.textBaseline = "middle";
+      context.lineWidth = 3;
+      context.strokeStyle = style("--paper");
+      const text = `${data.dag.contended ? "≥ " : ""}${duration(took)}`, at = [(x + target.x) / 2, (y + target.middle) / 2];
+      context.strokeText(text, ...at);
+      context.fillText(text, ...at);
+    }
+
+    function pinTask(row) {
+      const chain = chainOf(row), job = data.job[row], needs = incoming(row);
+      const listed = (rows) => (rows.length > 12 ? [...rows.slice(0, 6).map(nameOf), "…", ...rows.slice(-5).map(nameOf)] : rows.map(nameOf));
+      const lines = [
+        `Job ${job}, ${nameOf(row)}: ${data.width[row]} core${data.width[row] > 1 ? "s" : ""}, ran ${duration(data.runtime[row])}. ` +
+          (needs.length ? `Needs ${listed(needs.map(([source]) => source)).join(", ")}.` : "Needs no other task."),
+      ];
+      const path = node("p", `Critical path of job ${job}, ${duration(data.dag.path[jobOf(row)])}, ${chain.length} task${chain.length > 1 ? "s" : ""}: ${listed(chain).join(" → ")}.`);
+      path.className = "path";
+      const table = document.createElement("table"), body = table.createTBody(), top = table.createTHead().insertRow();
+      const several = data.dag.clusters.length > 1;
+      for (const name of ["policy", "task starts", "waited when ready", ...(several ? ["cluster"] : []), "job takes", "SLR"])
+        top.append(Object.assign(node("th", name), { scope: "col" }));
+      for (const one of data.policies) {
+        const line = body.insertRow(), ran = one.start[row] >= 0;
+        line.append(Object.assign(node("th", one.label), { scope: "row" }));
+        line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(one.queued[row]) : ""));
+        if (several) line.append(node("td", ran ? data.dag.clusters[clusterOf(one, row)].name : ""));
+        const took = responseOf(one, row);
+        line.append(node("td", duration(took)), node("td", (took / data.dag.path[jobOf(row)]).toPrecision(3)));
+      }
+      const scroll = node("div", "");
+      scroll.className = "scroll";
+      scroll.append(table);
+      detail.replaceChildren(...lines.map((text) => node("p", text)), path, scroll);
+    }
+
+    function responseOf(one, row) {
+      const [from, to] = tasksOf(row);
+      let last = 0;
+      for (let task = from; task < to; task++) if (one.start[task] >= 0) last = Math.max(last, one.start[task] + one.held[task]);
+      return last - data.submit[row];
+    }
+
     function axis(context, y, count) {
       const span = (view.to - view.from) * data.tick;
       const room = Math.max(2, Math.floor(plotWidth() / 95));
@@ -397,7 +583,7 @@
 
     const two = (value) => String(value).padStart(2, "0");
 
-    const when = (ticks) => moment(ticks * data.tick + data.since, 1);
+    const when = (ticks) => moment(ticks * data.tick + data.since, data.dag && data.tick < 1 && data.last * data.tick < 7200 ? data.tick : 1);
 
     // Day and time of day since the first submission of the log.
     function moment(time, step) {
@@ -458,6 +644,12 @@
 
     function facts(row, one) {
       const rows = [["Job", String(data.job[row])]];
+      if (data.dag) {
+        rows.push(["Task", nameOf(row)], ["Cores", String(data.width[row])]);
+        if (one && data.dag.clusters.length > 1) rows.push(["Cluster", data.dag.clusters[clusterOf(one, row)].name]);
+        if (one) rows.push(["Started", when(one.start[row])], ["Waited when ready", duration(one.queued[row])]);
+        return [...rows, ["Ran", duration((one || data.policies[0]).held[row])]];
+      }
       if (data.user && data.user[row] >= 0) rows.push(["User", String(data.user[row])]);
       rows.push(["Cores", String(data.width[row])], ["Submitted", when(data.submit[row])]);
       if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(one.wait[row])]);
@@ -487,6 +679,10 @@
       detail.hidden = row < 0;
       later();
       if (row < 0) return;
+      if (data.dag) {
+        pinTask(row);
+        return;
+      }
       const head = facts(row, null).map(([name, value]) => `${name.toLowerCase()} ${value}`).join(", ");
       const table = document.createElement("table");
       const body = table.createTBody();
@@ -506,6 +702,12 @@
       finder.setCustomValidity(row < 0 ? "No such job in this chart" : "");
       finder.reportValidity();
       if (row < 0) return;
+      if (data.dag) {
+        const took = Math.max(...data.policies.map((one) => responseOf(one, row)));
+        look(data.submit[row] - took * 0.05, data.submit[row] + took * 1.05);
+        pin(chainOf(row).at(-1));
+        return;
+      }
       const starts = data.policies.map((one) => one.start[row]).filter((time) => time >= 0);
       const from = data.submit[row], to = Math.max(from, ...starts) + Math.max(1, data.runtime[row]);
       look(from - (to - from) * 0.5, to + (to - from) * 0.5);
@@ -596,6 +798,7 @@
     root.querySelector("[name=all]").addEventListener("click", () => look(0, data.last));
     chosen.addEventListener("change", later);
     colouring.addEventListener("change", recolour);
+    if (critical) critical.addEventListener("change", later);
     root.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
       find(Number(finder.value));

@@ -34,7 +34,7 @@ FAMILIES: Mapping[str, Mapping[str, _Check | None]] = {
         "lublin": moldable.check_lublin,
         **dict.fromkeys(("speedup", "range", "choices", "partition", "limits", "profile", "table")),
     },
-    "grid-dag": {"schedule": grid.check_schedule, "metrics": None},
+    "grid-dag": {"schedule": grid.check_schedule, "metrics": grid.check_metrics},
 }
 """Kinds of cases in each family, and who checks them; None where this version cannot."""
 

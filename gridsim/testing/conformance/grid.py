@@ -1,45 +1,53 @@
-"""Cases of the grid and DAG family: so far one-task jobs on one cluster, first come, first served."""
+"""Cases of the grid and DAG family: DAG jobs on a tree of clusters, every start and every metric exact."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.model.time import MICROSECOND, whole
+from gridsim.model.network import Network
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.shares import ShareTree
+from gridsim.model.tasks import Tasks
+from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import Workload
 from gridsim.record import Record
-from gridsim.testing.conformance.outcome import Comparison, Outcome, Unsupported
-from gridsim.testing.conformance.running import entry, known_only, run
+from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
+from gridsim.testing.conformance.running import entry, known_only
+from gridsim.testing.grid_metrics_cases import check_metrics_case, compare_metrics
 
-__all__ = ["WORDS", "check_schedule"]
+__all__ = ["WORDS", "check_metrics", "check_schedule"]
 
 WORDS = {
     "arrival": "submit",
-    "ready": "ready",
-    "start": "start",
+    "exec": "runtime",
     "finish": "end",
-    "wait": "wait",
-    "response": "response",
-    "exec": "area",
-    "cluster": "cluster",
-    "makespan": "makespan",
     "fit": "reserve",
     "fifo-job": "fifo",
+    "fairshare_scope": "fair-share?scope",
+    "fairshare_combine": "fair-share?combine",
+    "fairshare_reeval": "fair-share?reeval",
+    "random_hold": "random?hold",
+    "work": "expected-queue?work",
+    "include_candidate": "expected-queue?include_candidate",
+    "advertise": "expected-queue?advertise",
+    "network": "kind of the network",
 }
-"""The family's words for what gridsim calls otherwise, or the same."""
+"""The family's words for what gridsim calls otherwise; the rest are the same."""
 
 PROSE = ("id", "kind", "title", "note")
-_ORDERINGS = {"fifo-job": "fifo", "fifo-task": "fifo"}
-"""Policies by the ordering that they are for jobs of one task: ready at their arrival, so both are first come first."""
-
-_RULES = {"strict": "strict", "first-fit": "first-fit", "easy": "easy"}
 _OPTIONS = (
     "fit",
     "ccr",
     "delay_levels_power",
     "transfer_start",
+    "network",
+    "capacity",
+    "slots",
+    "transfer_rate_cap",
     "work",
     "include_candidate",
     "split",
@@ -50,103 +58,169 @@ _OPTIONS = (
     "fairshare_reeval",
     "random_hold",
 )
-"""Options of which none but ``fit`` matters to one-task jobs in first-come order on one cluster."""
+
+
+_NETWORK = ("ccr", "delay_levels_power", "transfer_start", "capacity", "slots", "transfer_rate_cap")
+
+
+def check_metrics(case: Mapping[str, Any]) -> Outcome:
+    """A case of kind ``metrics``."""
+    messages = tuple(check_metrics_case(case))
+    return Outcome.of([Run("metrics", "failed" if messages else "passed", messages)])
 
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """A case of kind ``schedule``."""
-    policy = entry(case, "policy", str, "")
     options = entry(case, "options", dict, "", {})
-    if policy not in _ORDERINGS:
-        raise Unsupported(f"policy {policy}")
-    known_only(case, (*PROSE, "platform", "jobs", "policy", "options", "share_tree", "expected"), "the case holds")
+    known = (*PROSE, "platform", "jobs", "policy", "options", "share_tree", "draws", "expected")
+    known_only(case, known, "the case holds")
     known_only(options, _OPTIONS, "option")
-    fit = options.get("fit", "strict")
-    if fit not in _RULES:
-        raise Unsupported(f"fit {fit}")
-    name, cores = _cluster(entry(case, "platform", dict, ""))
-    names, workload = _jobs(entry(case, "jobs", list, ""), cores)
-    record, _ = run(workload, cores, f"backfilling?ordering={_ORDERINGS[policy]}&reserve={_RULES[fit]}")
+    platform = _platform(case, options)
+    names, workload = _jobs(entry(case, "jobs", list, ""), case.get("share_tree"))
+    record = _run(case, options, workload, platform)
     comparison = Comparison()
-    expected = entry(case, "expected", dict, "")
-    for part, value in expected.items():
+    for part, value in entry(case, "expected", dict, "").items():
         if part == "tasks":
-            tasks = {f"{job}/{task}": row for (job, task), row in _tasks(record, names, name)}
-            _compare(comparison, "tasks", tasks, value)
-        elif part == "jobs":
-            _compare(comparison, "jobs", {job: row for (job, _), row in _job_rows(record, names)}, value)
-        elif part == "workload":
-            _compare(comparison, "workload", {"": _workload(record)}, {"": value})
+            _compare_tasks(comparison, record, names, [cluster.name for cluster in platform.clusters()], value)
+        elif part in ("jobs", "workload"):
+            jobs = list(dict.fromkeys(job for job, _ in names))
+            for message in compare_metrics(record, jobs, {part: value}):
+                comparison.differs(message)
         else:
             comparison.cannot(part)
-    return Outcome.of([comparison.verdict(f"{policy} {fit}")])
+    return Outcome.of([comparison.verdict(f"{case['policy']} {options.get('fit', 'strict')}")])
 
 
-def _cluster(tree: Mapping[str, Any]) -> tuple[str, int]:
-    """Name and cores of the only cluster."""
-    while "cluster" not in tree:
-        children = entry(tree, "children", list, "platform")
-        if len(children) != 1:
-            raise Unsupported("a platform of several clusters")
-        tree = children[0]
-    return entry(tree, "cluster", str, "platform"), entry(tree, "cores", int, "platform")
+def _node(tree: Mapping[str, Any]) -> RouterSpec | ClusterSpec:
+    if "cluster" in tree:
+        return ClusterSpec(entry(tree, "cluster", str, "platform"), entry(tree, "cores", int, "platform"), tree["kind"])
+    children = tuple(_node(child) for child in entry(tree, "children", list, "platform"))
+    return RouterSpec(entry(tree, "router", str, "platform"), children)
 
 
-def _jobs(jobs: Sequence[Mapping[str, Any]], cores: int) -> tuple[list[tuple[str, str]], Workload]:
-    """Names of job and task in job order, and the workload."""
+def _platform(case: Mapping[str, Any], options: Mapping[str, Any]) -> Platform:
+    root = _node(entry(case, "platform", dict, ""))
+    if not isinstance(root, RouterSpec):
+        raise InputError("begins with a cluster; expected a router", field="platform")
+    words = {name: options[name] for name in _NETWORK if name in options}
+    words |= {"kind": options["network"]} if "network" in options else {}
+    shares = case.get("share_tree")
+    return Platform(root, network=Network(**words), shares=ShareTree(shares) if shares else None)
+
+
+def _jobs(
+    jobs: Sequence[Mapping[str, Any]], shares: Mapping[str, int] | None
+) -> tuple[list[tuple[str, str]], Workload]:
+    """Names of job and task in task order, and the workload."""
     ordered = sorted(jobs, key=lambda job: job["arrival"])
-    tasks = []
-    for job in ordered:
-        if len(job["tasks"]) != 1 or job.get("edges"):
-            raise Unsupported("jobs of several tasks")
-        tasks.append(job["tasks"][0])
-        if tasks[-1]["cores"] > cores:
-            raise InputError(f"task {job['id']}/{tasks[-1]['id']} is wider than the cluster ({cores})", field="jobs")
-    if len({task.get("kind") for task in tasks}) > 1:
-        raise Unsupported("several kinds of cores")
-    workload = Workload.from_columns(
-        submit=[job["arrival"] for job in ordered],
-        runtime=[task["exec"] for task in tasks],
-        cores=[task["cores"] for task in tasks],
+    names = [(job["id"], task["id"]) for job in ordered for task in job["tasks"]]
+    rows = {name: row for row, name in enumerate(names)}
+    every = [task for job in ordered for task in job["tasks"]]
+    kinds = tuple(dict.fromkeys(task["kind"] for task in every))
+    tasks = Tasks.from_edges(
+        counts=[len(job["tasks"]) for job in ordered],
+        runtime=[task["exec"] for task in every],
+        cores=[task["cores"] for task in every],
+        kind=[kinds.index(task["kind"]) for task in every],
+        kinds=kinds,
+        edges=[(rows[job["id"], one], rows[job["id"], other]) for job in ordered for one, other in job["edges"]],
+        names=[task for _, task in names],
+        jobs=[job["id"] for job in ordered],
     )
-    return [(job["id"], task["id"]) for job, task in zip(ordered, tasks, strict=True)], workload
+    labels: dict[str, Any] = {}
+    paths: tuple[str, ...] = ()
+    if shares:
+        paths = ShareTree(shares).leaves
+        labels["share"] = [paths.index(job["share"]) if job.get("share") else 0 for job in ordered]
+    submits = [job["arrival"] for job in ordered]
+    return names, Workload.from_tasks(tasks, submit=submits, labels=labels, names={"share": paths} if paths else None)
 
 
-def _exact(value: Any) -> Fraction:
-    return Fraction(int(value), MICROSECOND)
+class _Scripted:
+    """A scheduler whose cluster draws what a case says instead of at random."""
+
+    def __init__(self, scheduler: Any, draws: Sequence[Sequence[int]]) -> None:
+        self._scheduler, self._draws = scheduler, draws
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Scripted:
+        return _Scripted(copy.deepcopy(self._scheduler, memo), self._draws)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scheduler, name)
+
+    def __repr__(self) -> str:
+        return repr(self._scheduler)
+
+    def setup(self, cluster: Any, rng: Any) -> None:
+        self._scheduler.setup(cluster, _Draws(self._draws[cluster.index]))
 
 
-def _tasks(record: Record, names: Sequence[tuple[str, str]], cluster: str) -> Any:
-    submit, start, end = record.workload.submit, record.start_us, record.end_us
-    for row, name in enumerate(names):
-        times = {"ready": submit[row], "start": start[row], "finish": end[row]}
-        yield name, {"cluster": cluster, **{word: _exact(value) for word, value in times.items()}}
+class _Draws:
+    """Numbers that were drawn, in the place of a generator."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self._numbers = iter(numbers)
+
+    def integers(self, n: int) -> int:
+        drawn = next(self._numbers, n)
+        if drawn >= n:
+            raise InputError(f"the case draws {drawn} of {n} ready tasks, or ran out of draws", field="draws")
+        return drawn
 
 
-def _job_rows(record: Record, names: Sequence[tuple[str, str]]) -> Any:
-    submit, start, end = record.workload.submit, record.start_us, record.end_us
-    for row, name in enumerate(names):
-        times = {"arrival": submit[row], "start": start[row], "finish": end[row]}
-        times |= {"wait": start[row] - submit[row], "response": end[row] - submit[row]}
-        area = record.workload.cores[row] * (end[row] - start[row])
-        yield name, {word: _exact(value) for word, value in {**times, "exec": area}.items()}
+def _run(case: Mapping[str, Any], options: Mapping[str, Any], workload: Workload, platform: Platform) -> Record:
+    from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
+    from gridsim.simulation import Run as Options
+    from gridsim.simulation import run
+
+    name = entry(case, "policy", str, "")
+    scheduler = make_policy(f"backfilling?ordering={_ordering(name, options)}&reserve={options.get('fit', 'strict')}")
+    if "draws" in case:
+        scheduler = _Scripted(scheduler, [case["draws"].get(cluster.name, ()) for cluster in platform.clusters()])
+    return run(workload, platform, scheduler, Options(balancer=_balancer(options), split=options.get("split", "task")))
 
 
-def _workload(record: Record) -> dict[str, Fraction]:
-    """Metrics of the whole run that gridsim has exactly, as the family's rationals want them."""
-    from gridsim.metrics.utilisation import makespan  # where jobs are compared only, it is not needed
+def _ordering(policy: str, options: Mapping[str, Any]) -> str:
+    words: dict[str, Any] = {}
+    if policy == "fair-share":
+        words = {name: options.get(f"fairshare_{name}") for name in ("scope", "combine", "reeval")}
+    elif policy == "random":
+        words = {"hold": options.get("random_hold")}
+    elif policy in ("lrtf", "srtf"):
+        words = {"rank_of": options.get("rank")}
+    return _spec("fifo" if policy == "fifo-job" else policy, words)
 
-    return {"makespan": Fraction(whole(makespan(record)), MICROSECOND)}
+
+def _balancer(options: Mapping[str, Any]) -> str:
+    return _spec("expected-queue", {name: options.get(name) for name in ("work", "include_candidate", "advertise")})
 
 
-def _compare(comparison: Comparison, part: str, found: Mapping[str, Mapping[str, Any]], expected: Any) -> None:
+def _spec(name: str, words: Mapping[str, Any]) -> str:
+    given = ",".join(f"{key}={str(value).lower()}" for key, value in words.items() if value is not None)
+    return f"{name}({given})" if given else name
+
+
+def _compare_tasks(
+    comparison: Comparison,
+    record: Record,
+    names: Sequence[tuple[str, str]],
+    clusters: Sequence[str],
+    expected: Mapping[str, Mapping[str, Any]],
+) -> None:
+    tasks = record.tasks
+    assert tasks is not None
+    assert record.rank is not None
+    rows = {f"{job}/{task}": row for row, (job, task) in enumerate(names)}
     for name, fields in expected.items():
-        if name not in found:
-            comparison.equal(f"{part} {name}", "not there", "there")
+        if name not in rows:
+            comparison.equal(f"tasks {name}", "not there", "there")
             continue
+        row = rows[name]
+        times = {"rank": record.rank, "ready": tasks.ready_us, "start": tasks.start_us, "finish": tasks.end_us}
+        found: dict[str, Any] = {word: Fraction(int(column[row]), MICROSECOND) for word, column in times.items()}
+        found["cluster"] = clusters[tasks.cluster[row]]
         for word, value in fields.items():
-            if word not in found[name]:
-                comparison.cannot(f"{part}.{word}")
-                continue
-            exact = Fraction(value) if isinstance(value, str) and word != "cluster" else value
-            comparison.equal(f"{part} {name} {word}".replace("  ", " "), found[name][word], exact)
+            if word in found:
+                comparison.equal(f"tasks {name} {word}", found[word], value)
+            else:
+                comparison.cannot(f"tasks.{word}")

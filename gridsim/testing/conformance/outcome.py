@@ -92,6 +92,10 @@ class Comparison:
         if found != expected:
             self.differences.append(f"{where} is {found}, expected {expected}")
 
+    def differs(self, message: str) -> None:
+        """Note a difference that was found elsewhere."""
+        self.differences.append(message)
+
     def near(self, where: str, found: Any, expected: Any, tolerance: float) -> None:
         """Compare numbers, equal when they differ by at most *tolerance*."""
         self.compared += 1

@@ -1,0 +1,254 @@
+"""Links between clusters: when data that leave one cluster arrive at another."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from fractions import Fraction
+from typing import TYPE_CHECKING, Protocol
+
+from simpy import Environment, Event, Interrupt, Resource
+
+from gridsim.entities.instant import At, Instant
+from gridsim.model.platform import Platform, RouterSpec
+from gridsim.model.tasks import Tasks
+
+if TYPE_CHECKING:
+    from gridsim.entities.cluster import Cluster
+
+__all__ = ["Links", "Receiver", "links_of"]
+
+
+class Receiver(Protocol):
+    """Who waits for data."""
+
+    def delivered(self, task: int) -> None:
+        """A datum that a task needs has come."""
+        ...
+
+    def arrive(self, task: int, touched: list[Cluster]) -> None:
+        """The same, when more may come with it: who is told when all have, is added to *touched*."""
+        ...
+
+
+class Links:
+    """Fixed delays (``ccr``): transfers do not slow one another.
+
+    Attributes
+    ----------
+    free : bool
+        Whether data need no time.
+    waits_for_all : bool
+        Whether the transfers of a task start together, when the last of its predecessors is done.
+    """
+
+    def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
+        self._env, self._platform, self._instant, self.tick = env, platform, instant, tick
+        self.network = platform.network
+        self.free = self.network.free
+        self.waits_for_all = self.network.transfer_start == "all" and not self.free
+        self._runtime, self._volume = tasks.runtime.data, tasks.volume
+        self._levels = platform.levels()
+        self._known: dict[tuple[int, int], int] = {}
+
+    def send(self, task: int, edge: int, source: Cluster, target: Cluster, receiver: Receiver, successor: int) -> None:
+        """Send the data of a task that has ended to where its successor will run."""
+        delay = self.delay(task, edge, source, target)
+        At(self._env, delay, self._instant.data, lambda event: receiver.delivered(successor))
+
+    def delay(self, task: int, edge: int, source: Cluster, target: Cluster) -> int:
+        """Nominal delay of an edge between two clusters, whole microseconds."""
+        levels = self._levels[source.name, target.name]
+        if self.network.transfer == "files":
+            return self.network.delay(self._runtime[task], levels, self.tick, self.bytes_of(edge))
+        key = (self._runtime[task], levels)
+        if key not in self._known:
+            self._known[key] = self.network.delay(*key, self.tick)
+        return self._known[key]
+
+    def bytes_of(self, edge: int) -> float | None:
+        """Data that go along an edge, where the workload tells it."""
+        return None if self._volume is None else float(self._volume[edge])
+
+    def volume(self, task: int, edge: int) -> Fraction:
+        """Data of an edge in ticks of an idle link."""
+        return self.network.volume(self._runtime[task], self.bytes_of(edge), self.tick)
+
+
+class _Shipments(Links):
+    """What contended links share: paths through the tree, and one transfer for all successors on a cluster."""
+
+    def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
+        super().__init__(env, tasks, platform, instant, tick)
+        self._above = _routers_above(platform)
+        self._under_way: dict[tuple[int, int, int], list[tuple[Receiver, int]]] = {}
+
+    def send(self, task: int, edge: int, source: Cluster, target: Cluster, receiver: Receiver, successor: int) -> None:
+        """Send once to each cluster; who asks while it is under way waits for the same arrival."""
+        key = (task, target.index, edge if self.network.transfer == "files" else -1)
+        if key in self._under_way:
+            self._under_way[key].append((receiver, successor))
+            return
+        self._under_way[key] = [(receiver, successor)]
+        self._ship(key, self._path(source, target), self.volume(task, edge))
+
+    def _ship(self, key: tuple[int, int, int], path: list[tuple[str, str]], volume: Fraction) -> None:
+        raise NotImplementedError
+
+    def _arrived(self, keys: Iterable[tuple[int, int, int]]) -> None:
+        """Hand over what has arrived; clusters hear of it when all is there, since they decide once per instant."""
+        touched: list[Cluster] = []
+        for key in keys:
+            for receiver, successor in self._under_way.pop(key):
+                receiver.arrive(successor, touched)
+        for cluster in touched:
+            cluster.close()
+
+    def _path(self, source: Cluster, target: Cluster) -> list[tuple[str, str]]:
+        """Link directions from one cluster up to the lowest common router and down to the other, source side first."""
+        up, down = self._above[source.name], self._above[target.name]
+        common = next(router for router in up if router in down)
+        return [(node, "up") for node in _below(source.name, up, common)] + [
+            (node, "down") for node in reversed(_below(target.name, down, common))
+        ]
+
+
+def _routers_above(platform: Platform) -> dict[str, list[str]]:
+    """Routers above each cluster, from the nearest to the root."""
+    parent: dict[str, str] = {}
+    for node in platform.nodes():
+        if isinstance(node, RouterSpec):
+            parent.update({child.name: node.name for child in node.children})
+    above = {}
+    for cluster in platform.clusters():
+        chain, node_name = [], cluster.name
+        while node_name in parent:
+            node_name = parent[node_name]
+            chain.append(node_name)
+        above[cluster.name] = chain
+    return above
+
+
+def _below(name: str, above: list[str], common: str) -> list[str]:
+    """The node and the routers above it that lie below *common*: each names the link to its parent."""
+    return [name, *above[: above.index(common)]]
+
+
+class FifoLinks(_Shipments):
+    """Links with slots (``fifo``): a transfer takes one slot on each link of its path, source side first."""
+
+    def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
+        super().__init__(env, tasks, platform, instant, tick)
+        names = {node.name for node in platform.nodes()}
+        self._slots = {
+            (name, way): Resource(env, self.network.slots) for name in sorted(names) for way in ("up", "down")
+        }
+
+    def _ship(self, key: tuple[int, int, int], path: list[tuple[str, str]], volume: Fraction) -> None:
+        self._env.process(self._transfer(key, path, -(-volume.numerator // volume.denominator) * self.tick))
+
+    def _transfer(
+        self, key: tuple[int, int, int], path: list[tuple[str, str]], duration: int
+    ) -> Generator[Event, None, None]:
+        held = []
+        for link in path:
+            request = self._slots[link].request()
+            yield request
+            held.append((link, request))
+        yield At(self._env, duration, self._instant.data)
+        for link, request in held:
+            self._slots[link].release(request)
+        self._arrived([key])
+
+
+class SharedLinks(_Shipments):
+    """Links that share their capacity (``shared``): rates by max-min fairness, found anew at each start and end.
+
+    Exact rationals throughout, so that a transfer is delivered at the ceiling of its fluid completion time.
+    """
+
+    def __init__(self, env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> None:
+        super().__init__(env, tasks, platform, instant, tick)
+        self._capacity = Fraction(self.network.capacity)
+        self._cap = Fraction(self.network.transfer_rate_cap)
+        self._left: dict[tuple[int, int, int], Fraction] = {}
+        self._paths: dict[tuple[int, int, int], list[tuple[str, str]]] = {}
+        self._rates: dict[tuple[int, int, int], Fraction] | None = None  # None: to be found anew
+        self._done: list[tuple[int, int, int]] = []
+        self._at = Fraction(0)
+        self._waiting = False
+        self.process = env.process(self._run())
+
+    def _ship(self, key: tuple[int, int, int], path: list[tuple[str, str]], volume: Fraction) -> None:
+        self._flow()
+        self._left[key], self._paths[key], self._rates = volume, path, None
+        if self._waiting:
+            self._waiting = False
+            self.process.interrupt()
+
+    def _flow(self) -> None:
+        """Let data flow up to now: at each completion on the way the others' rates grow."""
+        now = Fraction(int(self._env.now), self.tick)
+        self._take_out()
+        while self._left and self._at < now:
+            rates, first = self._next()
+            step = min(first, now - self._at)
+            for key, rate in rates.items():
+                self._left[key] -= rate * step
+            self._at += step
+            self._take_out()
+        self._at = now
+
+    def _take_out(self) -> None:
+        """Put aside the transfers that are complete."""
+        for key in [key for key, left in self._left.items() if left <= 0]:
+            del self._left[key], self._paths[key]
+            self._done.append(key)
+            self._rates = None
+
+    def _next(self) -> tuple[dict[tuple[int, int, int], Fraction], Fraction]:
+        """Rates as they are, and how many ticks it takes until the first transfer is complete."""
+        rates = self._rates = self._fair() if self._rates is None else self._rates
+        return rates, min(left / rates[key] for key, left in self._left.items())
+
+    def _fair(self) -> dict[tuple[int, int, int], Fraction]:
+        """Max-min fair rates: the link with least capacity a transfer fixes its transfers' rate, again and again."""
+        rates: dict[tuple[int, int, int], Fraction] = {}
+        links: dict[tuple[str, str], list[tuple[int, int, int]]] = {}
+        for key, path in self._paths.items():
+            for link in path:
+                links.setdefault(link, []).append(key)
+        room = dict.fromkeys(links, self._capacity)
+        while len(rates) < len(self._paths):
+            open_links = {link: [key for key in keys if key not in rates] for link, keys in links.items()}
+            share, tightest = min((room[link] / len(keys), link) for link, keys in open_links.items() if keys)
+            if share >= self._cap:
+                rates.update({key: self._cap for key in self._paths if key not in rates})
+                break
+            for key in open_links[tightest]:
+                rates[key] = share
+                for link in self._paths[key]:
+                    room[link] -= share
+        return rates
+
+    def _run(self) -> Generator[Event, None, None]:
+        while True:
+            self._flow()
+            done, self._done = self._done, []
+            self._arrived(done)
+            try:
+                self._waiting = True
+                if self._left:
+                    due = self._at + self._next()[1]
+                    ticks = -(-due.numerator // due.denominator)
+                    yield At(self._env, ticks * self.tick - int(self._env.now), self._instant.data)
+                else:
+                    yield Event(self._env)
+                self._waiting = False
+            except Interrupt:
+                continue
+
+
+def links_of(env: Environment, tasks: Tasks, platform: Platform, instant: Instant, tick: int) -> Links:
+    """The links of a platform, by what its network says."""
+    kinds = {"ccr": Links, "fifo": FifoLinks, "shared": SharedLinks}
+    return kinds[platform.network.kind](env, tasks, platform, instant, tick)

@@ -1,0 +1,58 @@
+"""A piece of a job: tasks that go down the tree together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gridsim.policy.queue import Requests
+
+__all__ = ["Piece"]
+
+
+class Piece:
+    """Tasks of one job, in task order.
+
+    Attributes
+    ----------
+    requests : sequence of int
+        Rows of the tasks.
+    widest : dict of str to int
+        Cores of the widest task of each kind, kinds in order of first appearance.
+    """
+
+    __slots__ = ("_delay", "_table", "requests", "widest")
+
+    def __init__(self, requests: Sequence[int], table: Requests, delay: Callable[[Sequence[int], Any], int]) -> None:
+        self.requests, self._table, self._delay = requests, table, delay
+        kinds, cores_of = table.kinds_of, table.cores_of
+        widest: dict[str, int] = {}
+        for request in requests:
+            kind, cores = kinds[request], cores_of[request]
+            if cores > widest.get(kind, 0):
+                widest[kind] = cores
+        self.widest = widest
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of the tasks, in order of first appearance."""
+        return tuple(self.widest)
+
+    @property
+    def work(self) -> int:
+        """Cores times estimate of all tasks, core-microseconds."""
+        table = self._table
+        return sum(table.cores_of[request] * int(table.estimate[request]) for request in self.requests)
+
+    def delay_to(self, cluster: Any) -> int:
+        """Sum of the delays of data from predecessors that have a place already, whole microseconds."""
+        return self._delay(self.requests, cluster)
+
+    def of_kind(self, kind: str) -> Piece:
+        """The tasks of one kind."""
+        kinds = self._table.kinds_of
+        return Piece([request for request in self.requests if kinds[request] == kind], self._table, self._delay)
+
+    def alone(self, request: int) -> Piece:
+        """One task."""
+        return Piece((request,), self._table, self._delay)

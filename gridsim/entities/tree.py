@@ -1,0 +1,174 @@
+"""The tree of a run: clusters, routers and links as the platform says, and how a job enters it."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from simpy import Environment
+
+from gridsim.entities.cluster import Cluster, Outcome
+from gridsim.entities.instant import Instant
+from gridsim.entities.life import Life, Lives
+from gridsim.entities.link import Links
+from gridsim.entities.piece import Piece
+from gridsim.entities.router import Router, Split
+from gridsim.errors import GridsimError
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.streams import stream
+from gridsim.model.tasks import Tasks
+from gridsim.model.time import whole
+from gridsim.policy.balancing import balancer as make_balancer
+from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.protocols import failed
+from gridsim.policy.queue import ClusterView, Ledger, Requests
+
+__all__ = ["TreeOptions", "admission", "clusters_of"]
+
+
+class TreeOptions(Protocol):
+    """Options of a run that its tree is made with."""
+
+    @property
+    def overrun(self) -> str:
+        """Kill or extend."""
+        ...
+
+    @property
+    def seed(self) -> int:
+        """Of the random streams."""
+        ...
+
+    @property
+    def tick(self) -> float:
+        """Unit of rounding up, s."""
+        ...
+
+    @property
+    def balancer(self) -> Any:
+        """Which child of a router gets a piece."""
+        ...
+
+    @property
+    def split(self) -> Split:
+        """How a piece is split that no child can hold."""
+        ...
+
+
+def clusters_of(
+    env: Environment,
+    platform: Platform,
+    policy: Any,
+    requests: Requests,
+    outcome: Outcome,
+    instant: Instant,
+    options: TreeOptions,
+) -> list[Cluster]:
+    """Clusters of the platform, each with a scheduler of its own."""
+    scheduler = make_policy(policy)
+    specs = list(platform.clusters())
+    tick, ledger = whole(options.tick), Ledger(platform.cores)
+    clusters = []
+    for index, spec in enumerate(specs):
+        own = copy.deepcopy(scheduler)
+        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares)
+        _set_up(own, view, stream(options.seed, "cluster", index))
+        clusters.append(
+            Cluster(
+                env,
+                index,
+                spec,
+                own,
+                requests,
+                outcome,
+                instant,
+                extend=options.overrun == "extend",
+                tick=tick,
+                placing=len(specs) > 1 or requests.tasks is not None,
+            )
+        )
+    if getattr(getattr(scheduler, "ordering", None), "scope", "cluster") == "grid":
+        for cluster in clusters:
+            cluster.together = clusters
+    return clusters
+
+
+def _set_up(scheduler: Any, view: ClusterView, rng: np.random.Generator) -> None:
+    try:
+        scheduler.setup(view, rng)
+    except GridsimError:
+        raise
+    except Exception as error:
+        raise failed(scheduler, "setup", error) from error
+
+
+def admission(
+    env: Environment,
+    platform: Platform,
+    clusters: list[Cluster],
+    requests: Requests,
+    links: Links | None,
+    instant: Instant,
+    options: TreeOptions,
+) -> Callable[[int], None]:
+    """What the root does with a job: down the tree, then its first tasks are offered."""
+    balancer = make_balancer(options.balancer)
+    if requests.tasks is None and len(clusters) == 1:
+        return clusters[0].submit
+    if hasattr(balancer, "setup"):
+        balancer.setup(stream(options.seed, "router"))
+    by_name = {cluster.name: cluster for cluster in clusters}
+
+    def node(spec: RouterSpec | ClusterSpec) -> Router | Cluster:
+        if isinstance(spec, ClusterSpec):
+            return by_name[spec.name]
+        return Router(env, [node(child) for child in spec.children], balancer, split=options.split)
+
+    root = node(platform.root)
+    if requests.tasks is None:
+        return _admit_rigid(root, clusters, requests)
+    assert links is not None
+    return _admit_tasks(env, root, clusters, requests, requests.tasks, links, instant)
+
+
+def _admit_rigid(root: Router | Cluster, clusters: list[Cluster], requests: Requests) -> Callable[[int], None]:
+    where: list[Cluster] = []
+    for cluster in clusters:
+        cluster.noted = where
+
+    def admit(request: int) -> None:
+        piece = Piece((request,), requests, lambda rows, cluster: 0)
+        if root.able(piece):
+            root.place(piece)
+            where.pop().submit(request)
+        else:
+            clusters[0].refuse(request)
+
+    return admit
+
+
+def _admit_tasks(
+    env: Environment,
+    root: Router | Cluster,
+    clusters: list[Cluster],
+    requests: Requests,
+    tasks: Tasks,
+    links: Links,
+    instant: Instant,
+) -> Callable[[int], None]:
+    lives = Lives(env, tasks, links, instant)
+    for cluster in clusters:
+        cluster.lives = lives
+    first, known = tasks.first.data, lives.delay_to
+
+    def admit(job: int) -> None:
+        rows = range(first[job], first[job + 1])
+        root.place(Piece(rows, requests, known))
+        if len(rows) == 1:
+            lives.placed(rows[0]).submit(rows[0])
+        else:
+            Life(lives, rows)
+
+    return admit

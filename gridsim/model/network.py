@@ -1,0 +1,106 @@
+"""How long data needs between clusters, as the paper fixes it: nominal delays, which ranks and critical paths use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Literal
+
+from gridsim.errors import InputError
+
+__all__ = ["Network"]
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Delays and links between clusters (grid spec, section 5).
+
+    Parameters
+    ----------
+    kind : {"ccr", "shared", "fifo"}
+        Fixed delays, links that share their capacity by max-min fairness, or links with slots served first come first.
+    ccr : str
+        Communication to computation ratio, an exact rational such as ``"1/5"``: the data of a task are this part of its
+        execution time.
+    delay_levels_power : int or None
+        Fixed delays grow with the levels of the tree between two clusters to this power; not at all where left out.
+    transfer_start : {"each", "all"}
+        A transfer starts when its own predecessor ends, or all of a task's when the last of them does.
+    transfer : {"ccr", "files"}
+        Where the size of data comes from: `ccr`, or the files of the workload over *bandwidth*.
+    bandwidth : float
+        Bytes per second of a transfer of files.
+    capacity : str
+        Of each link and direction, an exact rational: data of one second of `ccr` volume a second (``shared``).
+    slots : int
+        Transfers at once on each link and direction (``fifo``).
+    transfer_rate_cap : str
+        Largest rate of one transfer (``shared``).
+    """
+
+    kind: Literal["ccr", "shared", "fifo"] = "ccr"
+    ccr: str = "0"
+    delay_levels_power: int | None = None
+    transfer_start: Literal["each", "all"] = "each"
+    transfer: Literal["ccr", "files"] = "ccr"
+    bandwidth: float = 125_000_000.0
+    capacity: str = "1"
+    slots: int = 1
+    transfer_rate_cap: str = "1"
+    _ratio: Fraction = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        for name in ("ccr", "capacity", "transfer_rate_cap"):
+            value = getattr(self, name)
+            try:
+                number = Fraction(str(value))
+            except (ValueError, ZeroDivisionError) as error:
+                raise InputError(f"'{value}' is no rational number; expected such as 1/5", field=name) from error
+            if number < 0 or (number == 0 and name != "ccr"):
+                raise InputError(f"{value}; expected a number above 0", field=name)
+        for name, allowed in (
+            ("kind", ("ccr", "shared", "fifo")),
+            ("transfer_start", ("each", "all")),
+            ("transfer", ("ccr", "files")),
+        ):
+            if getattr(self, name) not in allowed:
+                raise InputError(f"'{getattr(self, name)}'; expected one of {', '.join(allowed)}", field=name)
+        if not 0 < self.bandwidth < float("inf"):
+            raise InputError(f"{self.bandwidth}; expected bytes per second, above 0", field="bandwidth")
+        if not isinstance(self.slots, int) or self.slots < 1:
+            raise InputError(f"{self.slots}; expected a whole number from 1", field="slots")
+        power = self.delay_levels_power
+        if power is not None and (not isinstance(power, int) or power < 0):
+            raise InputError(f"{power}; expected a whole number from 0", field="delay_levels_power")
+        object.__setattr__(self, "_ratio", Fraction(str(self.ccr)))
+
+    @property
+    def free(self) -> bool:
+        """Whether data need no time at all."""
+        return self.transfer == "ccr" and self._ratio == 0
+
+    def volume(self, runtime: int, bytes_sent: float | None, tick: int) -> Fraction:
+        """Data of a transfer in ticks of an idle link: `ccr` times the execution time, or bytes over the bandwidth."""
+        if self.transfer == "files":
+            return Fraction(bytes_sent or 0.0) / Fraction(self.bandwidth) * 1_000_000 / tick
+        return self._ratio * runtime / tick
+
+    def delay(self, runtime: int, levels: int, tick: int, bytes_sent: float | None = None) -> int:
+        """Delay between two clusters, whole microseconds: the volume, rounded up to whole ticks once.
+
+        Parameters
+        ----------
+        runtime : int
+            Execution time of the task that sends, whole microseconds.
+        levels : int
+            Levels of the tree between the clusters; 0 for the same one.
+        tick : int
+            Whole microseconds.
+        """
+        if not levels:
+            return 0
+        power = levels**self.delay_levels_power if self.delay_levels_power is not None else 1
+        if self.transfer == "ccr":
+            return -(-self._ratio.numerator * runtime * power // (self._ratio.denominator * tick)) * tick
+        ticks = self.volume(runtime, bytes_sent, tick) * power
+        return -(-ticks.numerator // ticks.denominator) * tick

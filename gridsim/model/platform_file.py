@@ -1,0 +1,155 @@
+"""Platforms from TOML: nested tables of routers and clusters, with what lies between them and who has which share."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.network import Network
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.shares import ShareTree
+from gridsim.model.tasks import ANY_KIND
+
+__all__ = ["TABLES", "platform_of", "read_platform"]
+
+TABLES = ("platform", "network", "shares")
+"""Tables of a platform, in a file of its own or in a recipe."""
+
+_NETWORK = tuple(option.name for option in fields(Network) if option.init)
+_RATIONAL = ("ccr", "capacity", "transfer_rate_cap")
+_WORDS: dict[type, str] = {str: "text", int: "whole number", list: "list of tables", dict: "table"}
+
+
+def read_platform(path: str | Path) -> Platform:
+    """Platform of a TOML file: tables ``platform``, and optionally ``network`` and ``shares``.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key and what was expected.
+    """
+    path = Path(path)
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is no TOML: {error}", path=path) from error
+    _known(tables, TABLES, "platform file", path)
+    return platform_of(tables, path=path, origin=str(path))
+
+
+def platform_of(tables: Mapping[str, Any], *, path: Path | None = None, origin: str = "given") -> Platform:
+    """Platform of the tables of `TABLES`, as a file holds them; other tables are not looked at.
+
+    Parameters
+    ----------
+    path : Path, optional
+        File that they came from, for errors.
+    origin : str
+        As `Platform` keeps it.
+
+    Examples
+    --------
+    >>> cluster = {"cluster": "small", "cores": 8}
+    >>> platform_of({"platform": {"router": "root", "children": [cluster]}, "network": {"ccr": "1/5"}}).cores
+    8
+    """
+    if "platform" not in tables:
+        told = "is not there; expected a table [platform] with a router and its children"
+        raise InputError(told, path=path, field="platform")
+    root = _node(_typed(tables["platform"], dict, "platform", path), "platform", path)
+    if not isinstance(root, RouterSpec):
+        raise InputError("is a cluster; expected a router, with the cluster as its child", path=path, field="platform")
+    network, shares = _network(tables.get("network", {}), path), _shares(tables.get("shares"), path)
+    with _told(path):
+        return Platform(root, origin, network, shares)
+
+
+def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec | ClusterSpec:
+    if ("router" in table) == ("cluster" in table):
+        what = "both" if "router" in table else "neither"
+        raise InputError(
+            f"names {what} a router {'and' if what == 'both' else 'nor'} a cluster", path=path, field=where
+        )
+    if "cluster" in table:
+        _known(table, ("cluster", "kind", "cores"), where, path)
+        name = _text(table, "cluster", where, path)
+        kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
+        cores = _value(table, "cores", int, where, path)
+        with _told(path, where):
+            return ClusterSpec(name, cores, kind)
+    _known(table, ("router", "children"), where, path)
+    name = _text(table, "router", where, path)
+    children = _value(table, "children", list, where, path)
+    places = [f"{where}.children[{number}]" for number in range(len(children))]
+    nodes = [
+        _node(_typed(child, dict, place, path), place, path) for child, place in zip(children, places, strict=True)
+    ]
+    with _told(path, where):
+        return RouterSpec(name, tuple(nodes))
+
+
+def _network(table: Any, path: Path | None) -> Network:
+    table = _typed(table, dict, "network", path)
+    _known(table, _NETWORK, "network", path)
+    words: dict[str, Any] = {}
+    for name, value in table.items():
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise InputError(f"is {value!r}; a text or a number was expected", path=path, field=f"network.{name}")
+        words[name] = str(value) if name in _RATIONAL else value
+    if isinstance(words.get("bandwidth", 1.0), str):
+        raise InputError(f"is {words['bandwidth']!r}; a number was expected", path=path, field="network.bandwidth")
+    with _told(path, "network"):
+        return Network(**words)
+
+
+def _shares(table: Any, path: Path | None) -> ShareTree | None:
+    if table is None:
+        return None
+    table = _typed(table, dict, "shares", path)
+    for name, value in table.items():
+        _typed(value, int, f'shares."{name}"', path)
+    with _told(path, "shares", whole=True):
+        return ShareTree(table)
+
+
+def _text(table: Mapping[str, Any], key: str, where: str, path: Path | None) -> str:
+    value: str = _value(table, key, str, where, path)
+    if not value:
+        raise InputError("is empty; a name was expected", path=path, field=f"{where}.{key}")
+    return value
+
+
+def _value(table: Mapping[str, Any], key: str, wanted: type, where: str, path: Path | None) -> Any:
+    if key not in table:
+        raise InputError(f"is not there; a {_WORDS[wanted]} was expected", path=path, field=f"{where}.{key}")
+    return _typed(table[key], wanted, f"{where}.{key}", path)
+
+
+def _typed(value: Any, wanted: type, where: str, path: Path | None) -> Any:
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise InputError(f"is {value!r}; a {_WORDS[wanted]} was expected", path=path, field=where)
+    return value
+
+
+def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path | None) -> None:
+    for key in table:
+        if key not in keys:
+            raise UnknownNameError(f"key of {where} in {path or 'the platform'}", key, keys)
+
+
+@contextmanager
+def _told(path: Path | None, where: str = "", *, whole: bool = False) -> Iterator[None]:
+    """Let what is wrong with a part be told with the file and the key below *where*, or *where* as a whole."""
+    try:
+        yield
+    except InputError as error:
+        inner = [] if whole or not error.field else [error.field]
+        field = ".".join([where, *inner] if where else inner)
+        raise InputError(error.message, path=path, field=field or None) from error

@@ -1,0 +1,296 @@
+"""Balancers: which child of a router gets a piece of a job, among the children that can hold it whole."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, Protocol
+
+from numpy.random import Generator
+
+from gridsim import registry
+from gridsim.errors import InputError, PolicyError
+
+__all__ = [
+    "DataLocal",
+    "EarliestStart",
+    "ExpectedQueue",
+    "LeastUtilised",
+    "PowerOfTwo",
+    "RandomChild",
+    "RoundRobin",
+    "balancer",
+]
+
+_SOURCE = "Burkimsher, Bate, Indrusiak"
+
+
+class ClusterState(Protocol):
+    """A cluster as a balancer sees it; work in cores times whole microseconds of estimate."""
+
+    kind: str
+    cores: int
+    free: int
+    unfinished: int
+    queued: int
+
+    def remaining(self) -> int:
+        """Work queued and what running tasks have left."""
+        ...
+
+    def earliest_start(self, cores: int) -> int:
+        """When a request of so many cores could start behind all that waits, whole microseconds."""
+        ...
+
+
+class Piece(Protocol):
+    """Tasks of one job that go the same way."""
+
+    widest: dict[str, int]
+
+    @property
+    def work(self) -> int:
+        """Cores times estimate of all tasks, core-microseconds."""
+        ...
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of the tasks."""
+        ...
+
+    def delay_to(self, cluster: Any) -> int:
+        """Sum of the delays of data from predecessors that have a place already, whole microseconds."""
+        ...
+
+
+class ChildState(Protocol):
+    """A child of a router: a cluster, or a router over clusters."""
+
+    def leaves(self) -> Sequence[ClusterState]:
+        """Clusters at or below it."""
+        ...
+
+
+_Load = tuple[int, int]
+"""Work and cores: a fraction, compared by cross multiplication."""
+
+
+def _least(loads: Sequence[_Load]) -> int:
+    """Index of the least fraction, the first of equal ones."""
+    best = 0
+    work, cores = loads[0]
+    for index in range(1, len(loads)):
+        other_work, other_cores = loads[index]
+        if other_work * cores < work * other_cores:
+            best, work, cores = index, other_work, other_cores
+    return best
+
+
+def _first_least(values: Sequence[Any]) -> int:
+    """Index of the least number, the first of equal ones."""
+    return min(range(len(values)), key=values.__getitem__)
+
+
+def _set_up(part: Any, rng: Generator) -> None:
+    if hasattr(part, "setup"):
+        part.setup(rng)
+
+
+def _eligible(child: ChildState, kind: str, cores: int) -> list[ClusterState]:
+    return [cluster for cluster in child.leaves() if cluster.kind == kind and cluster.cores >= cores]
+
+
+@dataclass
+class ExpectedQueue:
+    """Shortest expected queue: work over cores of the best cluster that could take the piece.
+
+    Parameters
+    ----------
+    work : {"unfinished", "queued", "remaining"}
+        All assigned work in full, only what has not started, or that and what running tasks have left.
+    include_candidate : bool
+        Whether the piece's own work is added to each candidate.
+    advertise : {"eligible", "any"}
+        What a router says of the clusters below it: the best that could take the widest task of each kind, the worst
+        kind counting; or the best of all.
+    """
+
+    work: Literal["unfinished", "queued", "remaining"] = "unfinished"
+    include_candidate: bool = False
+    advertise: Literal["eligible", "any"] = "eligible"
+    source: ClassVar[str] = _SOURCE
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        return _least([self._value(piece, child) for child in children])
+
+    def _value(self, piece: Piece, child: ChildState) -> _Load:
+        leaves = child.leaves()
+        if len(leaves) == 1:  # able to hold the piece, or it would not be asked
+            return self._load(leaves[0], piece)
+        if self.advertise == "any":
+            return self._best(leaves, piece)
+        loads = [self._best(_eligible(child, kind, cores), piece) for kind, cores in piece.widest.items()]
+        return loads[_least([(-work, cores) for work, cores in loads])]
+
+    def _best(self, clusters: Sequence[ClusterState], piece: Piece) -> _Load:
+        loads = [self._load(cluster, piece) for cluster in clusters]
+        return loads[_least(loads)]
+
+    def _load(self, cluster: ClusterState, piece: Piece) -> _Load:
+        if self.work == "unfinished":
+            work = cluster.unfinished
+        else:
+            work = cluster.queued if self.work == "queued" else cluster.remaining()
+        return work + (piece.work if self.include_candidate else 0), cluster.cores
+
+
+@dataclass
+class RoundRobin:
+    """Children in turn, for each router and set of kinds."""
+
+    _turns: dict[tuple[int, frozenset[str]], int] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def setup(self, rng: Generator) -> None:
+        self._turns = {}
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        key = (id(children[0]), frozenset(piece.kinds))
+        turn = self._turns.get(key, 0)
+        self._turns[key] = turn + 1
+        return turn % len(children)
+
+
+@dataclass
+class RandomChild:
+    """A child drawn at random, uniformly or by its cores."""
+
+    weighted: bool = False
+    name: ClassVar[str] = "random"
+    _rng: Generator = field(init=False, repr=False, compare=False)
+
+    def setup(self, rng: Generator) -> None:
+        self._rng = rng
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        if not self.weighted:
+            return int(self._rng.integers(len(children)))
+        cores = [sum(cluster.cores for cluster in child.leaves()) for child in children]
+        drawn = int(self._rng.integers(sum(cores)))
+        for index, count in enumerate(cores):
+            if drawn < count:
+                return index
+            drawn -= count
+        return len(cores) - 1
+
+
+@dataclass
+class PowerOfTwo:
+    """The less loaded of two children drawn at random."""
+
+    balancer: Any = field(default_factory=ExpectedQueue)
+    _rng: Generator = field(init=False, repr=False, compare=False)
+
+    def setup(self, rng: Generator) -> None:
+        self._rng = rng
+        _set_up(self.balancer, rng)
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        if len(children) == 1:
+            return 0
+        one = int(self._rng.integers(len(children)))
+        other = int(self._rng.integers(len(children) - 1))
+        pair = sorted((one, other + (other >= one)))
+        return pair[int(self.balancer.pick(piece, [children[index] for index in pair], now))]
+
+
+@dataclass
+class LeastUtilised:
+    """The child with the smallest share of busy cores now."""
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        loads = []
+        for child in children:
+            leaves = child.leaves()
+            cores = sum(cluster.cores for cluster in leaves)
+            loads.append((cores - sum(cluster.free for cluster in leaves), cores))
+        return _least(loads)
+
+
+@dataclass
+class EarliestStart:
+    """The child on which the piece's widest task could start first, behind all that waits there."""
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        return _first_least([self._start(piece, child) for child in children])
+
+    def _start(self, piece: Piece, child: ChildState) -> int:
+        return max(
+            min(cluster.earliest_start(cores) for cluster in _eligible(child, kind, cores))
+            for kind, cores in piece.widest.items()
+        )
+
+
+@dataclass
+class DataLocal:
+    """Least delay of the data that its tasks need from where their predecessors are, then the shortest queue."""
+
+    balancer: Any = field(default_factory=ExpectedQueue)
+
+    def setup(self, rng: Generator) -> None:
+        _set_up(self.balancer, rng)
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        delays = [self._nearest(piece, child) for child in children]
+        near = [index for index, delay in enumerate(delays) if delay == min(delays)]
+        return near[int(self.balancer.pick(piece, [children[index] for index in near], now))]
+
+    def _nearest(self, piece: Piece, child: ChildState) -> int:
+        """Least delay to a cluster that could take the widest task of a kind of the piece."""
+        return min(
+            piece.delay_to(cluster) for kind, cores in piece.widest.items() for cluster in _eligible(child, kind, cores)
+        )
+
+
+@dataclass
+class Scored:
+    """A balancer that only scores one child at a time, ``score(piece, child, now)``: the lowest score is picked.
+
+    The first of equal ones; *now* in whole microseconds, as for `pick`.
+    """
+
+    scoring: Any
+
+    def setup(self, rng: Generator) -> None:
+        _set_up(self.scoring, rng)
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        scores = [self.scoring.score(piece, child, now) for child in children]
+        if any(score != score for score in scores):
+            raise PolicyError(f"{self.scoring!r} scores a child with NaN; expected numbers")
+        return _first_least(scores)
+
+
+def balancer(what: Any) -> Any:
+    """Balancer from what a user may give: a name with parameters, ``file.py:Class``, or an object.
+
+    An object has ``pick(piece, children, now) -> int``, or a plain ``score(piece, child, now)``, lowest wins.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, and for what has neither.
+
+    Examples
+    --------
+    >>> balancer("power-of-two").balancer
+    ExpectedQueue(work='unfinished', include_candidate=False, advertise='eligible')
+    """
+    made = registry.make("balancer", what)
+    if isinstance(made, type):
+        raise InputError(f"{made.__name__} is a class; give an object of it: {made.__name__}()", field="balancer")
+    if hasattr(made, "pick"):
+        return copy.deepcopy(made)
+    if hasattr(made, "score"):
+        return Scored(copy.deepcopy(made))
+    raise InputError(f"{made!r} is no balancer; it has neither pick nor score", field="balancer")

@@ -1,0 +1,146 @@
+"""Fair share: whoever uses least of what it is entitled to comes first."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.shares import ShareTree
+from gridsim.model.time import FloatArray, IntArray
+from gridsim.policy.protocols import Changes
+from gridsim.policy.queue import ClusterView, Ledger, Queue
+
+__all__ = ["FairShare"]
+
+
+@dataclass
+class FairShare:
+    """Smallest use over entitlement of the job's share first; ties by job order.
+
+    Parameters
+    ----------
+    scope : {"cluster", "grid"}
+        Where use is counted: on the cluster that decides, or on all of them.
+    combine : {"product", "leaf", "fair-tree"}
+        Ratios along the path multiplied, the leaf's alone, or compared level by level from the top.
+    reeval : {"start", "pass"}
+        Whether use counts what was started earlier in the same pass.
+    usage : {"running", "decayed"}
+        Cores in use now, or core-seconds that lose half their weight every *half_life*.
+    half_life : float
+        Seconds.
+
+    Notes
+    -----
+    Grid spec, section 10. All ratios are exact except decayed ones. Not free of starvation: a wide task on a small
+    share can wait for ever.
+    """
+
+    scope: Literal["cluster", "grid"] = "cluster"
+    combine: Literal["product", "leaf", "fair-tree"] = "product"
+    reeval: Literal["start", "pass"] = "start"
+    usage: Literal["running", "decayed"] = "running"
+    half_life: float = 604_800.0
+    group: ClassVar[str] = "share"
+    source: ClassVar[str] = "Burkimsher, Bate, Indrusiak; Slurm Fair Tree"
+    _nodes: list[list[int]] = field(init=False, repr=False, compare=False, default_factory=list)
+
+    @property
+    def changes(self) -> Changes:
+        """Every start changes the order, unless use is taken as the pass begins."""
+        return self.reeval
+
+    def keep(self, cluster: ClusterView) -> Ledger:
+        """Begin a run: the ledger in which the scheduler notes every start and end by leaf of the share tree.
+
+        Raises
+        ------
+        InputError
+            When the jobs name no shares, or one that is no leaf of the tree.
+        """
+        paths = cluster.requests.names.get("share")
+        if paths is None or "share" not in cluster.requests.labels:
+            raise InputError("fair share needs jobs with a share; the workload names none", field="share")
+        nameless = np.flatnonzero(cluster.requests.labels["share"] < 0)
+        if len(nameless):
+            job = int(cluster.requests.job[nameless[0]]) + 1
+            raise InputError(f"fair share needs jobs with a share; the job in row {job} names none", field="share")
+        tree = cluster.shares or ShareTree.equal(tuple(paths))
+        grid = self.scope == "grid" and cluster.ledger is not None
+        self._ledger_cores = cluster.ledger.cores if grid and cluster.ledger is not None else cluster.cores
+        self._prepare(tree, tuple(paths))
+        half_life = self.half_life if self.usage == "decayed" else None
+        if self.scope == "grid" and cluster.ledger is not None:
+            cluster.ledger.half_life = half_life
+            cluster.ledger.open(len(paths))
+            self._ledger = cluster.ledger
+        else:
+            self._ledger = Ledger(cluster.cores, half_life)
+            self._ledger.open(len(paths))
+        return self._ledger
+
+    def _prepare(self, tree: ShareTree, paths: tuple[str, ...]) -> None:
+        """For each leaf, the nodes of its path; for each node, the leaves at or below it and its part of the whole."""
+        names = list(dict.fromkeys(node for path in paths for node in tree.path(path)))
+        self._nodes = [[names.index(node) for node in tree.path(path)] for path in paths]
+        self._below = np.array([[node in tree.path(path) for path in paths] for node in names])
+        self._fraction = [tree.fraction(node) for node in names]
+        part = [tree.entitlement(node) for node in names]
+        counted = [nodes[-1:] if self.combine == "leaf" else nodes for nodes in self._nodes]
+        # Cores in use over those of the scope over the part, multiplied along the path, on one denominator.
+        weights = [
+            1 / math.prod((part[node] * self._ledger_cores for node in nodes), start=Fraction(1)) for nodes in counted
+        ]
+        common = math.lcm(*(weight.denominator for weight in weights))
+        self._weights = [int(weight * common) for weight in weights]
+        # Where only leaves count, their keys are products that a column holds exactly.
+        single = self.usage == "running" and self.combine != "fair-tree" and all(len(nodes) == 1 for nodes in counted)
+        exact = max(self._weights) * self._ledger_cores < 1 << 62
+        self._column: IntArray | None = np.array(self._weights, dtype=np.int64) if single and exact else None
+        self._counted = counted
+        self._parts = part
+
+    def rank(self, queue: Queue, now: float) -> FloatArray:
+        _, place = np.unique(self.places(round(now * 1e6)), return_inverse=True)  # floats hold these exactly
+        ranks: FloatArray = place[queue.label(self.group)].astype(np.float64)
+        return ranks
+
+    def places(self, now: int) -> IntArray:
+        """Place of each leaf in the order of this instant (whole microseconds), equal ones equal."""
+        if self._column is not None:
+            return self._ledger.running * self._column
+        keys = self._keys(now)
+        place = {key: index for index, key in enumerate(sorted(set(keys)))}
+        return np.array([place[key] for key in keys])
+
+    def _keys(self, now: int) -> list[Any]:
+        """What the leaves are ordered by; exact unless usage decays."""
+        if self.usage == "decayed":
+            self._ledger.decay(now)
+            total = float(self._ledger.used.sum()) or 1.0
+            use: list[Any] = (self._below @ self._ledger.used / total).tolist()
+            if self.combine != "fair-tree":
+                return [math.prod(use[node] / float(self._parts[node]) for node in nodes) for nodes in self._counted]
+        else:
+            use = (self._below @ self._ledger.running).tolist()
+            if self.combine != "fair-tree":
+                return [
+                    math.prod(use[node] for node in nodes) * weight
+                    for nodes, weight in zip(self._counted, self._weights, strict=True)
+                ]
+        return [self._by_level(nodes, use) for nodes in self._nodes]
+
+    def _by_level(self, nodes: list[int], use: list[Any]) -> tuple[Any, ...]:
+        """Use of each node within its parent over its shares among siblings, from the top down; 0 / 0 is 0."""
+        first = sum(use[node] for node in {path[0] for path in self._nodes})
+        above = [first, *(use[node] for node in nodes[:-1])]
+        exact = self.usage == "running"
+        return tuple(
+            ((Fraction(use[node], parent) if exact else use[node] / parent) if parent else 0) / self._fraction[node]
+            for node, parent in zip(nodes, above, strict=True)
+        )

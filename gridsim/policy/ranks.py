@@ -1,0 +1,83 @@
+"""Upward ranks: how much of its job follows each task, itself and unavoidable transfers included; once per job."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from gridsim.model.platform import ClusterSpec, Platform
+from gridsim.model.tasks import Tasks
+from gridsim.model.time import IntArray
+
+__all__ = ["unavoidable_delays", "upward_ranks"]
+
+
+def upward_ranks(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
+    """Upward rank of every task, whole microseconds (grid spec, section 6).
+
+    Parameters
+    ----------
+    tick : int
+        Delays are rounded up to whole ticks; whole microseconds.
+
+    Notes
+    -----
+    Execution times are the estimates: all that a policy may know. Delays that depend on where tasks of the same kind
+    are put are avoidable and not counted.
+    """
+    order = tasks.topological()
+    assert order is not None
+    delays = unavoidable_delays(tasks, platform, tick)
+    ranks: IntArray = tasks.estimate.copy()
+    _rank(order, tasks.edge_first, tasks.edge_to, delays, ranks)
+    return ranks
+
+
+@njit(cache=True)
+def _rank(order, edge_first, edge_to, delays, ranks):  # type: ignore[no-untyped-def]
+    """Add to each task the largest (delay + rank) of its successors, last tasks first."""
+    for k in range(order.shape[0] - 1, -1, -1):
+        task = order[k]
+        longest = 0
+        for edge in range(edge_first[task], edge_first[task + 1]):
+            longest = max(longest, delays[edge] + ranks[edge_to[edge]])
+        ranks[task] += longest
+
+
+def unavoidable_delays(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
+    """Least delay of each edge over the clusters that can run its ends; none where both have one kind."""
+    delays: IntArray = np.zeros(len(tasks.edge_to), dtype=np.int64)
+    network = platform.network
+    if network.free:
+        return delays
+    source = np.repeat(np.arange(len(tasks)), np.diff(tasks.edge_first))
+    crossing = np.flatnonzero(tasks.kind[source] != tasks.kind[tasks.edge_to])
+    if not len(crossing):
+        return delays
+    levels = _least_levels(tasks, platform, source[crossing], tasks.edge_to[crossing])
+    volume = tasks.volume
+    known = {}
+    for edge, height in zip(crossing.tolist(), levels, strict=True):
+        runtime = int(tasks.estimate[source[edge]])
+        sent = None if volume is None or network.transfer != "files" else float(volume[edge])
+        key = (runtime, height, sent)
+        if key not in known:
+            known[key] = network.delay(runtime, height, tick, sent)
+        delays[edge] = known[key]
+    return delays
+
+
+def _least_levels(tasks: Tasks, platform: Platform, source: IntArray, target: IntArray) -> list[int]:
+    """Fewest levels between a cluster able to run one task and one able to run the other."""
+    if platform.network.delay_levels_power is None:
+        return [1] * len(source)
+    clusters, between = list(platform.clusters()), platform.levels()
+
+    def able(row: int) -> list[ClusterSpec]:
+        kind, cores = tasks.kinds[tasks.kind[row]], tasks.cores[row]
+        return [cluster for cluster in clusters if cluster.kind == kind and cluster.cores >= cores]
+
+    return [
+        min(between[one.name, other.name] for one in able(row) for other in able(to))
+        for row, to in zip(source.tolist(), target.tolist(), strict=True)
+    ]

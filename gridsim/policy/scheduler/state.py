@@ -1,0 +1,171 @@
+"""Waiting and running requests of one cluster as the arrays that compiled passes work on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gridsim.model.time import FloatArray, IntArray
+from gridsim.policy.protocols import Lanes
+from gridsim.policy.queue import ClusterView, Ledger, Queue
+from gridsim.policy.scheduler import kernels, lines
+from gridsim.policy.scheduler.kernels import CORES, HEAD, HELD, PLACE, QUEUE, READY, RUNNING, TAIL, TOTAL
+
+__all__ = ["EVERYONE", "State"]
+
+EVERYONE = 1 << 60
+"""As many starts in a pass as there may be."""
+
+
+class State:
+    """Requests that wait, in queue order once a pass has taken them in, and those that run.
+
+    Parameters
+    ----------
+    cluster : ClusterView
+        The cluster.
+    rule : ReservationRule
+        Who holds a promise during a pass, and whether anybody passes a blocked request.
+    ledger : Ledger, optional
+        Where usage by share is kept, for orderings that ask.
+    """
+
+    def __init__(self, cluster: ClusterView, rule: Any, ledger: Ledger | None = None) -> None:
+        requests = cluster.requests
+        n = len(requests)
+        self.requests, self.blocking, self.ledger = requests, bool(rule.blocking), ledger
+        self._tick = cluster.tick / 1e6
+        lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
+        # A pass between two events of an instant may start a request on cores that another gives back within it.
+        busy = min(2 * cluster.cores, n) + 1
+        promises = int(min(n, lanes.capacity.sum()))
+        self.meta: IntArray = np.array([0, 0, 0, 0, cluster.cores], dtype=np.int64)
+        self.running: IntArray = np.zeros((2, busy), dtype=np.int64)
+        self.moves: IntArray = np.zeros((2, busy), dtype=np.int64)
+        self.table: IntArray = np.zeros((7, n), dtype=np.int64)
+        self.table[:2] = requests.cores, requests.estimate
+        self.table[3] = lanes.lane
+        self.table[5:] = requests.job, requests.ready
+        blocks = np.zeros((2, 2 * (busy + promises) + 8), dtype=np.int64)
+        capacities = np.stack([lanes.capacity, lanes.capacity])
+        self._arrays = (self.table, self.running, self.moves, blocks, capacities, self.meta)
+        self._waiting, self._ready, self._gone = self.table[QUEUE].data, self.table[READY].data, self.moves[1].data
+        self._share = requests.labels["share"].data if ledger is not None else None
+        self._meta = self.meta.data
+        self.tail = self.ended_count = 0
+        self.blocked = False
+        self.by_ready = False  # the queue is in the order in which requests became ready
+        self._place = self.table[PLACE].data
+
+    def joined(self, request: int, now: int) -> None:
+        """A request waits from *now* on; the next pass finds its place in the queue."""
+        self._waiting[self.tail] = request
+        self._ready[request] = now
+        self.tail += 1
+        if self.by_ready:
+            self._place[request] = now
+
+    def ended(self, request: int, now: int) -> None:
+        """A running request gave its cores back."""
+        self._gone[self.ended_count] = request
+        self.ended_count += 1
+        self.blocked = False
+        if self.ledger is not None and self._share is not None:
+            self.ledger.change(self._share[request], -int(self.requests.cores[request]), now)
+
+    def overran(self, request: int, expected_end: int) -> None:
+        """A running request is expected to hold its cores until *expected_end*."""
+        self._let_go()
+        cores = self.requests.cores[request]
+        kernels.end_running(self.running, self.meta, request, cores)
+        kernels.begin_running(self.running, self.meta, request, expected_end, cores)
+        self.blocked = False
+
+    def set_places(self, rows: IntArray, ranks: FloatArray) -> None:
+        """Give requests the places in the queue that their ranks mean: whole numbers in the order of the floats."""
+        bits = (ranks + 0.0).view(np.int64)  # + 0.0: minus zero is zero
+        self.table[PLACE, rows] = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+
+    def _let_go(self) -> None:
+        """Tell the arrays what ended since the last pass, and leave the arrivals to the next one."""
+        kernels.take_in(self.table, self.running, self.moves, self.meta, self.ended_count, self._meta[TAIL])
+        self.ended_count = 0
+
+    def take_in(self) -> None:
+        """Tell the arrays what ended and arrived since the last pass."""
+        kernels.take_in(self.table, self.running, self.moves, self.meta, self.ended_count, self.tail)
+        self.ended_count = 0
+
+    def arrivals(self) -> IntArray:
+        """Requests that joined since the last pass."""
+        return self.table[QUEUE, self.meta[TAIL] : self.tail]
+
+    def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
+        """Rows that a compiled pass starts, at most *limit* of them."""
+        count = kernels.backfill(now, limit, self.blocking, self.ended_count, self.tail, *self._arrays)
+        return self.passed(count, now)
+
+    def strict_linear(self, now: int, arrays: Sequence[IntArray]) -> Sequence[int]:
+        """Rows that start when the largest line comes first and nobody passes; *arrays* are those of the lines."""
+        count = lines.strict_linear(
+            now, self.ended_count, self.tail, self.table, self.running, self.moves, self.meta, *arrays
+        )
+        return self.passed(count, now)
+
+    def passed(self, count: int, now: int) -> Sequence[int]:
+        """Account for a pass that started *count* requests; which they are."""
+        self.ended_count = 0
+        self.blocked = self.tail > self._meta[HEAD]
+        if not count:
+            return ()
+        started: list[int] = self.moves[0, :count].tolist()
+        if self.ledger is not None and self._share is not None:
+            for request in started:
+                self.ledger.change(self._share[request], int(self.requests.cores[request]), now)
+        return started
+
+    def begin_at(self, index: int, now: int) -> int | None:
+        """Start the request at an index of the queue; None where its cores are not free."""
+        request: int = self._waiting[self._meta[HEAD] + index]
+        if not kernels.begin_at(now, index, self.table, self.running, self.meta):
+            return None
+        if self.ledger is not None and self._share is not None:
+            self.ledger.change(self._share[request], int(self.requests.cores[request]), now)
+        return request
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing waits; after `take_in`."""
+        return self._meta[TAIL] == self._meta[HEAD]
+
+    def rows(self) -> IntArray:
+        """Waiting requests, a view that may be written; after `take_in`."""
+        return self.table[QUEUE, self.meta[HEAD] : self.meta[TAIL]]
+
+    def rows_in_job_order(self) -> IntArray:
+        """The same, sorted in place by job order, then ready time, then task index."""
+        rows = self.rows()
+        if self.requests.tasks is None:
+            rows.sort()
+        else:
+            rows[:] = rows[np.lexsort((rows, self.table[READY, rows], self.requests.job[rows]))]
+        return rows
+
+    def queue(self, rows: IntArray) -> Queue:
+        """Requests as an ordering sees them."""
+        total, held = int(self.meta[TOTAL]), int(self.meta[HELD])
+        return Queue(self.requests, rows, {"free": total - held, "total": total, "tick": self._tick})
+
+    def available(self, now: int) -> int:
+        """Free cores as a pass counts them."""
+        if self._meta[RUNNING] and self.running[0, 0] <= now:
+            return int(kernels.available_now(now, self.running, self.meta, self.table[CORES]))
+        return self._meta[TOTAL] - self._meta[HELD]
+
+    def full(self, now: int) -> bool:
+        """Whether the narrowest waiting request is wider than the free cores, so that no order lets anything start."""
+        if self.meta[RUNNING] and self.running[0, 0] <= now:
+            return False
+        return bool(self.requests.cores[self.rows()].min() > self.meta[TOTAL] - self.meta[HELD])

@@ -1,0 +1,173 @@
+"""How the requests of a pass take their turns, by how often their ordering is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import PolicyError
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.dag_ordering import FifoTask
+from gridsim.policy.ordering import Fifo
+from gridsim.policy.protocols import changes_of, failed, ranks_of
+from gridsim.policy.queue import ClusterView
+from gridsim.policy.scheduler import kernels, lines
+from gridsim.policy.scheduler.kernels import HEAD, TAIL
+from gridsim.policy.scheduler.state import State
+
+__all__ = ["Turn", "turn_of"]
+
+Turn = Callable[[int], Sequence[int]]
+"""A pass at an instant: the requests that it starts."""
+
+
+def turn_of(ordering: Any, state: State, cluster: ClusterView) -> Turn:
+    """The pass for an ordering: kept sorted, along lines in time, sorted at each pass, after each start, or picked."""
+    changes = changes_of(ordering)
+    if changes == "static":
+        return _static(ordering, state)
+    if changes == "linear":
+        return _linear(ordering, state, cluster)
+    if hasattr(ordering, "pick") and state.blocking:
+        return _picked(ordering, state)
+    if hasattr(ordering, "group") and state.blocking:
+        return _grouped(ordering, state)
+    return _each_start(ordering, state) if changes == "start" else _each_pass(ordering, state)
+
+
+def _static(ordering: Any, state: State) -> Turn:
+    rows = np.arange(len(state.requests))
+    first_come = type(ordering) is Fifo
+    if isinstance(ordering, FifoTask):
+        state.by_ready = True
+    elif first_come:
+        state.table[kernels.PLACE] = state.requests.job
+    else:
+        state.set_places(rows, ranks_of(ordering, state.queue(rows), 0.0))
+    # In first-come order nobody passes a head that is blocked until something ends. Tasks do not come in that order.
+    waits = first_come and state.blocking and state.requests.tasks is None
+
+    def turn(now: int) -> Sequence[int]:
+        return () if waits and state.blocked else state.run_pass(now)
+
+    return turn
+
+
+def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
+    everyone = state.queue(np.arange(len(state.requests)))
+    keys: IntArray = np.stack(ordering.lines(everyone, cluster.tick)).astype(np.int64)
+    if keys.shape[1] and keys[1].min() < 1:
+        raise PolicyError(f"{ordering!r} has a line of slope 1 / {keys[1].min()}; expected whole numbers from 1")
+    ahead = keys[0] + state.requests.submit
+    if len(ahead) and ahead.min() < 0:
+        raise PolicyError(f"{ordering!r} has a line that is below 0 when its job comes, at {ahead.min()}")
+    if state.blocking:
+        n = len(state.requests)
+        blocks = n // lines.BLOCK + 1
+        slots = np.full(n, -1, dtype=np.int64)
+        where, spare = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        firsts, expiry = np.full(blocks, -1, dtype=np.int64), np.full(blocks, NEVER, dtype=np.int64)
+        arrays = (keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64))
+        return lambda now: state.strict_linear(now, arrays)
+
+    def turn(now: int) -> Sequence[int]:
+        state.take_in()
+        if state.empty:
+            return ()
+        lines.sort_linear(now, state.table, keys, state.meta[HEAD], state.meta[TAIL])
+        return state.run_pass(now)
+
+    return turn
+
+
+def _sort(ordering: Any, state: State, now: int) -> None:
+    """Put the queue into the order of this instant; equal ranks by job order."""
+    rows = state.rows_in_job_order()
+    rows[:] = rows[np.argsort(ranks_of(ordering, state.queue(rows), now / 1e6), kind="stable")]
+
+
+def _each_pass(ordering: Any, state: State) -> Turn:
+    draws = hasattr(ordering, "pick")
+
+    def turn(now: int) -> Sequence[int]:
+        state.take_in()
+        if state.empty or (not draws and state.full(now)):
+            return ()
+        _sort(ordering, state, now)
+        return state.run_pass(now)
+
+    return turn
+
+
+def _each_start(ordering: Any, state: State) -> Turn:
+    """Begun again after each start, since that changes the order."""
+
+    def turn(now: int) -> Sequence[int]:
+        started: list[int] = []
+        state.take_in()
+        while not state.empty and not state.full(now):
+            _sort(ordering, state, now)
+            more = state.run_pass(now, 1)
+            if not more:
+                break
+            started.extend(more)
+        return started
+
+    return turn
+
+
+def _picked(ordering: Any, state: State) -> Turn:
+    """The ordering names the next request until one does not fit or no core is free; nobody passes.
+
+    Where it has ``hold``, the one that does not fit is the next of the coming pass too. The queue stays in job order.
+    """
+    holds = bool(getattr(ordering, "hold", False))
+    held = -1
+
+    def turn(now: int) -> Sequence[int]:
+        nonlocal held
+        started: list[int] = []
+        state.take_in()
+        while not state.empty and state.available(now):
+            index = _index(now) if held < 0 else int(kernels.index_of(state.table, state.meta, held))
+            request = state.begin_at(index, now)
+            if request is None:
+                held = int(state.rows()[index]) if holds else -1
+                break
+            held = -1
+            started.append(request)
+        return started
+
+    def _index(now: int) -> int:
+        rows = state.rows()
+        try:
+            index: int = ordering.pick(state.queue(rows), now / 1e6)
+        except Exception as error:
+            raise failed(ordering, "pick", error) from error
+        if not 0 <= index < len(rows):
+            raise PolicyError(f"{ordering!r} picked number {index} of {len(rows)} requests")
+        return index
+
+    return turn
+
+
+def _grouped(ordering: Any, state: State) -> Turn:
+    """Every start changes the order of groups, such as shares; inside a group the queue's job order holds."""
+    group = state.requests.labels[ordering.group]
+
+    def turn(now: int) -> Sequence[int]:
+        started: list[int] = []
+        state.take_in()
+        place = None
+        while not state.empty and state.available(now):
+            if place is None or ordering.changes == "start":
+                place = ordering.places(now)
+            request = state.begin_at(kernels.first_of_groups(state.table, state.meta, group, place), now)
+            if request is None:
+                break
+            started.append(request)
+        return started
+
+    return turn

@@ -1,0 +1,250 @@
+"""Several policies on one workload, compared: the numbers, and how sure they are. Nothing is simulated or told here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_losers
+from gridsim.metrics.groups import Groups, length_classes, size_classes, users
+from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.summary import cut, metrics
+from gridsim.model.platform import Platform
+from gridsim.model.time import MICROSECOND
+from gridsim.record import Record
+
+__all__ = ["COMPARED", "COMPARED_DAGS", "MEANS", "Evidence", "GroupRow", "best", "turned"]
+
+COMPARED = ("wait", "bounded_slowdown")
+"""Metrics whose differences are tested; each is a family of tests of its own."""
+
+COMPARED_DAGS = ("slr", "wait")
+"""The same of DAG jobs; in both the first one is the headline."""
+
+DECILES = 10
+"""Parts of DAG jobs by work; with fewer jobs there are no groups."""
+
+
+MEANS = {"wait": "wait_mean", "slr": "mean_slr"}
+"""Name of the mean over jobs of each metric that decides who is best."""
+
+_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """Wait (SLR of DAG jobs) of a group under a policy against a baseline; the columns of ``groups.csv``.
+
+    Attributes
+    ----------
+    kind, group : str
+        ``size``, ``length``, ``user`` or, of DAG jobs, ``work``, and the name of the group.
+    policy_mean, baseline_mean : float
+        Mean waits over the same jobs, s; mean SLRs of DAG jobs.
+    ratio, ratio_low, ratio_high : float
+        The first over the second with its interval; NaN where one of them is 0.
+    p_holm : float
+        Corrected for the groups of this kind.
+    """
+
+    kind: str
+    group: str
+    policy: str
+    baseline: str
+    jobs: int
+    policy_mean: float
+    baseline_mean: float
+    ratio: float
+    ratio_low: float
+    ratio_high: float
+    p_holm: float
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """What several policies did with one workload.
+
+    Attributes
+    ----------
+    records : mapping of str to Record
+        By label, all on the same workload; the first is the baseline.
+    info : mapping
+        Title, workload, platform, policies, options, versions and command, as the page tells them.
+    metrics : mapping of str to mapping
+        By label, then by name (`gridsim.metrics.summary.METRICS`, `GRID_METRICS` too for DAG jobs).
+    differences : list of Difference
+        Wait and bounded slowdown of every pair; SLR and wait of DAG jobs.
+    groups : list of GroupRow
+        Waits by size, length and user: every policy against the baseline, and the best against every other. Of DAG
+        jobs, SLRs by decile of work.
+    bound, warmup, cooldown : float
+        As `gridsim.metrics.summary.metrics` takes them, s.
+    platform : Platform or None
+        The machine, where known: clusters and delays of the chart of DAG jobs.
+    tick : int
+        To whole multiples of which delays are rounded up, microseconds.
+    """
+
+    records: Mapping[str, Record]
+    info: Mapping[str, Any]
+    metrics: Mapping[str, Mapping[str, float]]
+    differences: Sequence[Difference]
+    groups: Sequence[GroupRow]
+    bound: float = BOUND
+    warmup: float = 0.0
+    cooldown: float = 0.0
+    platform: Platform | None = None
+    tick: int = MICROSECOND
+
+    @classmethod
+    def of(
+        cls,
+        records: Mapping[str, Record],
+        *,
+        info: Mapping[str, Any],
+        bound: float = BOUND,
+        warmup: float = 0.0,
+        cooldown: float = 0.0,
+        platform: Platform | None = None,
+        tick: int = MICROSECOND,
+    ) -> Self:
+        """Compare *records*; a single one is described without differences.
+
+        Raises
+        ------
+        InputError
+            When there is no record, no job, or the records are not of the same jobs.
+        """
+        if not records:
+            raise InputError("no policy to compare; expected at least 1")
+        first = next(iter(records.values()))
+        if not len(first):
+            raise InputError("the workload has no jobs; there is nothing to compare")
+        until = max((int(record.end_us[record.ran].max(initial=0)) for record in records.values()), default=0)
+        numbers = {
+            label: metrics(record, bound=bound, warmup=warmup, cooldown=cooldown, until=until)
+            for label, record in records.items()
+        }
+        kept = cut(first, warmup, cooldown)
+        rows: Any = slice(None) if kept.all() else kept
+        differences: list[Difference] = []
+        groups: list[GroupRow] = []
+        if len(records) > 1:
+            headline, *_ = compared = COMPARED if first.tasks is None else COMPARED_DAGS
+            for metric in compared:
+                differences += paired(records, metric=metric, bound=bound, rows=rows)
+            winner = best(numbers, MEANS[headline])
+            groups = list(_group_rows(records, winner, rows, headline))
+        return cls(dict(records), dict(info), numbers, differences, groups, bound, warmup, cooldown, platform, tick)
+
+    @property
+    def labels(self) -> list[str]:
+        """Policies in the order in which they were given."""
+        return list(self.records)
+
+    @property
+    def baseline(self) -> str:
+        """The policy that the others are compared with: the first one."""
+        return self.labels[0]
+
+    @property
+    def of_dags(self) -> bool:
+        """Whether the jobs are DAGs of tasks."""
+        return self.records[self.baseline].tasks is not None
+
+    @property
+    def headline(self) -> str:
+        """Metric that decides who is best: ``wait``, or ``slr`` of DAG jobs."""
+        return COMPARED_DAGS[0] if self.of_dags else COMPARED[0]
+
+    @property
+    def best(self) -> str:
+        """Policy with the lowest mean of the headline."""
+        return best(self.metrics, MEANS[self.headline])
+
+    @property
+    def kept(self) -> npt.NDArray[np.bool_]:
+        """Jobs that the cuts leave."""
+        return cut(self.records[self.baseline], self.warmup, self.cooldown)
+
+    def difference(self, metric: str, policy: str, baseline: str) -> Difference:
+        """Difference of a pair, whichever way round it was computed."""
+        for found in self.differences:
+            if found.metric == metric and {found.policy, found.baseline} == {policy, baseline}:
+                return found if found.policy == policy else turned(found)
+        raise InputError(f"no difference of {metric} between '{policy}' and '{baseline}'")
+
+
+def best(metrics: Mapping[str, Mapping[str, float]], name: str) -> str:
+    """Policy with the lowest value of a metric; the earlier one of equals."""
+    return min(metrics, key=lambda label: metrics[label][name] if not math.isnan(metrics[label][name]) else math.inf)
+
+
+def turned(difference: Difference) -> Difference:
+    """The same difference seen from the other policy."""
+    return replace(
+        difference,
+        policy=difference.baseline,
+        baseline=difference.policy,
+        policy_mean=difference.baseline_mean,
+        baseline_mean=difference.policy_mean,
+        mean=-difference.mean,
+        low=-difference.high,
+        high=-difference.low,
+        ratio=_inverse(difference.ratio),
+        ratio_low=_inverse(difference.ratio_high),
+        ratio_high=_inverse(difference.ratio_low),
+        effect=-difference.effect,
+        better=difference.worse,
+        worse=difference.better,
+        verdict=_OPPOSITE.get(difference.verdict, difference.verdict),
+    )
+
+
+def _inverse(ratio: float) -> float:
+    return 1 / ratio if ratio else math.inf
+
+
+def _group_rows(records: Mapping[str, Record], best: str, rows: Any, metric: str) -> Iterator[GroupRow]:
+    """Every policy against the first, and the best against every other, group by group."""
+    baseline, *others = records
+    pairs = [(policy, baseline) for policy in others]
+    pairs += [(best, other) for other in records if other != best and (best, other) not in pairs]
+    for classes in _classes(records[baseline]):
+        for policy, other in pairs:
+            found = winners_and_losers(
+                records[policy], records[other], classes, metric=metric, names=(policy, other), rows=rows
+            )
+            for group, it in found.items():
+                yield GroupRow(
+                    classes.kind, group, policy, other, it.jobs, it.policy_mean, it.baseline_mean,
+                    it.ratio, it.ratio_low, it.ratio_high, it.p_holm, it.verdict,
+                )  # fmt: skip
+
+
+def _classes(record: Record) -> Iterator[Groups]:
+    if record.tasks is None:
+        yield size_classes(record)
+        yield length_classes(record)
+    elif len(record) >= DECILES:
+        yield _work_deciles(record)
+    if "user" in record.workload.labels:
+        yield users(record)
+
+
+def _work_deciles(record: Record) -> Groups:
+    """Groups by work, smallest first, ties in job order, cut as `gridsim.metrics.dag.slr_by_decile` does."""
+    order = np.argsort(record.workload.area, kind="stable")
+    index = np.empty(len(record), dtype=np.int64)
+    for part, own in enumerate(np.array_split(order, DECILES)):
+        index[own] = part
+    ordinal = ("", "2nd ", "3rd ", *(f"{part}th " for part in range(4, DECILES)))
+    names = ("smallest tenth", *(f"{text}tenth" for text in ordinal[1:]), "largest tenth")
+    return Groups("work", names, index)
