@@ -48,7 +48,8 @@ class Run:
     seed : int
         Of the random streams: those of policies that draw, and those of the synthetic workload of a recipe.
     tick : float
-        Unit of rounding up: of delays, of the first overrun assumed of a job that outlives its estimate, s.
+        Unit of rounding up: of delays, of the first overrun assumed of a job that outlives its estimate, s; that of the
+        workload's source, or 1 s, where left out.
     balancer : str or object
         Which child of a router gets a piece of a job, as `gridsim.policy.balancing.balancer` takes it.
     split : {"task", "kind-group"}
@@ -58,7 +59,7 @@ class Run:
     overrun: Overrun = "kill"
     instant: Mode = "batched"
     seed: int = 1
-    tick: float = 1.0
+    tick: float | None = None
     balancer: Any = "expected-queue"
     split: Split = "task"
 
@@ -69,10 +70,15 @@ class Run:
             raise InputError(f"'{self.instant}' is neither batched nor per-event", field="instant")
         if not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise InputError(f"{self.seed!r} is no whole number from 0", field="seed")
-        if not isinstance(self.tick, int | float) or not 0 < whole(float(self.tick)) < NEVER:
+        tick = 1.0 if self.tick is None else self.tick
+        if not isinstance(tick, int | float) or not 0 < whole(float(tick)) < NEVER:
             raise InputError(f"{self.tick!r} is no number of seconds; at least 1e-06 is needed", field="tick")
         if self.split not in get_args(Split):
             raise InputError(f"'{self.split}' is neither task nor kind-group", field="split")
+
+    def tick_of(self, workload: Workload) -> float:
+        """Unit of rounding up for a workload, s."""
+        return float(workload.provenance.get("tick", 1.0)) if self.tick is None else self.tick
 
 
 def run(
@@ -98,7 +104,7 @@ def run(
         When the policy decides something impossible, or leaves jobs waiting on an idle machine.
     """
     options = options or Run()
-    instant, tick = modes[options.instant], whole(options.tick)
+    instant, tick = modes[options.instant], whole(options.tick_of(workload))
     tasks = workload.tasks
     _check_runnable(workload, platform)
     rank = None if tasks is None else upward_ranks(tasks, platform, tick)
@@ -106,7 +112,7 @@ def run(
     outcome = Outcome(requests, workload.runtime if tasks is None else tasks.runtime)
     env = Environment()
     try:
-        clusters = clusters_of(env, platform, policy, requests, outcome, instant, options)
+        clusters = clusters_of(env, platform, policy, requests, outcome, instant, options, tick)
     except InputError as error:  # jobs without what the policy asks for, such as a share
         source = error.path or workload.provenance.get("source")
         raise InputError(error.message, path=source, line=error.line, field=error.field) from error
@@ -114,7 +120,7 @@ def run(
     root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options))
     Source(env, workload.submit, root, instant, progress)
     env.run()
-    path = None if rank is None else _critical_path(workload, platform, rank, options)
+    path = None if rank is None else _critical_path(workload, platform, rank, options, tick)
     record = _record(workload, requests, outcome, platform, path)
     _check_complete(record, outcome, policy)
     return record
@@ -157,13 +163,13 @@ def _check_runnable(workload: Workload, platform: Platform) -> None:
         )
 
 
-def _critical_path(workload: Workload, platform: Platform, rank: IntArray, options: Run) -> IntArray:
+def _critical_path(workload: Workload, platform: Platform, rank: IntArray, options: Run, tick: int) -> IntArray:
     """Critical path of each job by the times that its tasks truly held their cores; policies see those by estimates."""
     tasks = workload.tasks
     assert tasks is not None
     held = tasks.runtime if options.overrun == "extend" else np.minimum(tasks.runtime, tasks.estimate)
     if (held != tasks.estimate).any():
-        rank = upward_ranks(replace(tasks, estimate=held), platform, whole(options.tick))
+        rank = upward_ranks(replace(tasks, estimate=held), platform, tick)
     return np.maximum.reduceat(rank, tasks.first[:-1])
 
 
@@ -248,7 +254,7 @@ def simulate(
     options = replace(options or Run(), **{name: value for name, value in given.items() if value is not None})
     scheduler = make_policy(policy)
     record = run(workload, platform, scheduler, options, progress=progress)
-    written = asdict(options)
+    written = {**asdict(options), "tick": options.tick_of(workload)}
     if not isinstance(options.balancer, str):
         written["balancer"] = told(options.balancer)
     return Result(

@@ -169,7 +169,7 @@ def test_options_may_come_together_and_each_on_its_own() -> None:
     options = Run(overrun="extend", seed=5)
     assert simulate(JOBS, options=options).options == simulate(JOBS, overrun="extend", seed=5).options
     assert simulate(JOBS, options=options, seed=0).options["seed"] == 0
-    assert simulate(JOBS).options == asdict(Run())
+    assert simulate(JOBS).options == {**asdict(Run()), "tick": 1.0}
     assert Run().seed == 1
 
 
@@ -184,3 +184,12 @@ def test_options_may_come_together_and_be_changed_one_by_one() -> None:
     together = Run(overrun="extend", balancer="round-robin", split="kind-group")
     result = simulate(JOBS, options=together, tick=2.0, balancer="random")
     assert Run(**result.options) == Run("extend", tick=2.0, balancer="random", split="kind-group")
+
+
+def test_the_tick_is_that_of_the_workload_unless_one_is_given() -> None:
+    jobs = Workload.from_columns(submit=[0.0], runtime=[1.5], cores=1, provenance={"tick": 0.001})
+    platform = Platform.single(1)
+    assert simulate(jobs, platform=platform).options["tick"] == 0.001
+    assert simulate(jobs, platform=platform, tick=2.0).options["tick"] == 2.0
+    plain = Workload.from_columns(submit=[0.0], runtime=[1.5], cores=1)
+    assert simulate(plain, platform=platform).options["tick"] == 1.0

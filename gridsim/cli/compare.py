@@ -36,6 +36,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="batched",
         help="one decision after all events of an instant, or one after each (default: batched)",
     )
+    run.add_argument(
+        "--balancer", default="expected-queue", metavar="NAME", help="of routers, on a grid (see gridsim list)"
+    )
+    run.add_argument(
+        "--split", choices=("task", "kind-group"), default="task", help="of jobs that no child can hold whole"
+    )
     told = parser.add_argument_group("what is told")
     told.add_argument("--bound", type=_bound, default=10.0, metavar="S", help="of bounded slowdown, s (default: 10)")
     told.add_argument("--warmup", type=_duration, default=0.0, metavar="T", help="leave out jobs of the first T")
@@ -80,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.simulation import Run
 
     require_table(args.table)
-    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed)
+    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, balancer=args.balancer, split=args.split)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     workload, platform = source.load(args)
     told = sys.stderr if args.json else sys.stdout

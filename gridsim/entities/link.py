@@ -83,8 +83,12 @@ class _Shipments(Links):
         self._under_way: dict[tuple[int, int, int], list[tuple[Receiver, int]]] = {}
 
     def send(self, task: int, edge: int, source: Cluster, target: Cluster, receiver: Receiver, successor: int) -> None:
-        """Send once to each cluster; who asks while it is under way waits for the same arrival."""
-        key = (task, target.index, edge if self.network.transfer == "files" else -1)
+        """Send once to each cluster; who asks while it is under way waits for the same arrival.
+
+        With the transfers of a task starting together, only those that start in the same instant are one.
+        """
+        same = int(self._env.now) if self.waits_for_all else -1
+        key = (task, target.index, edge if self.network.transfer == "files" else same)
         if key in self._under_way:
             self._under_way[key].append((receiver, successor))
             return

@@ -19,7 +19,6 @@ from gridsim.errors import GridsimError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
-from gridsim.model.time import whole
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import failed
@@ -42,11 +41,6 @@ class TreeOptions(Protocol):
         ...
 
     @property
-    def tick(self) -> float:
-        """Unit of rounding up, s."""
-        ...
-
-    @property
     def balancer(self) -> Any:
         """Which child of a router gets a piece."""
         ...
@@ -65,11 +59,12 @@ def clusters_of(
     outcome: Outcome,
     instant: Instant,
     options: TreeOptions,
+    tick: int,
 ) -> list[Cluster]:
     """Clusters of the platform, each with a scheduler of its own."""
     scheduler = make_policy(policy)
     specs = list(platform.clusters())
-    tick, ledger = whole(options.tick), Ledger(platform.cores)
+    ledger = Ledger(platform.cores)
     clusters = []
     for index, spec in enumerate(specs):
         own = copy.deepcopy(scheduler)

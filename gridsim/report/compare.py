@@ -116,7 +116,13 @@ def comparison_of(
         "platform": _platform(first.platform),
         "policies": {label: result.policy for label, result in results.items()},
         "plugins": _plugins(results.values()),
-        "options": {**asdict(options), "bound": bound, "warmup": warmup, "cooldown": cooldown},
+        "options": {
+            **asdict(options),
+            "tick": options.tick_of(first.workload),
+            "bound": bound,
+            "warmup": warmup,
+            "cooldown": cooldown,
+        },
         "versions": versions(),
         "command": command,
     }
@@ -128,7 +134,7 @@ def comparison_of(
         warmup=warmup,
         cooldown=cooldown,
         platform=first.platform,
-        tick=whole(options.tick),
+        tick=whole(options.tick_of(first.workload)),
     )
 
 

@@ -115,6 +115,18 @@ def test_data_are_sent_once_to_each_cluster(kind: str) -> None:
     assert ready == ([0, 18, 18, 18, 18] if kind == "shared" else [0, 12, 12, 12, 18])
 
 
+@pytest.mark.parametrize("kind", ["ccr", "shared", "fifo"])
+def test_transfers_that_start_together_do_not_join_one_that_is_under_way(kind: Any) -> None:
+    # 0 ends at 3 and sends to 3, alone, at once; to 2, which also needs 1, when that ends, at 4: both take 2.
+    tasks = Tasks.from_edges(
+        counts=[4], runtime=[3, 4, 1, 1], cores=1, kind=[0, 0, 1, 1], kinds=KINDS, edges=[(0, 2), (1, 2), (0, 3)]
+    )
+    platform = tree(kind=kind, ccr="1/2", transfer_start="all", capacity="9", slots=9)
+    record = run(Workload.from_tasks(tasks, submit=[0]), platform, "fifo-job")
+    assert record.tasks is not None
+    assert (record.tasks.ready_us // SECOND).tolist() == [0, 0, 6, 5]
+
+
 # -- slots -------------------------------------------------------------------------------------------------------------
 
 
