@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written beside their place and put into it in one step."""
+"""Files that are whole or not there: written in one step; read, or refused with a clear word."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ import json
 import math
 import os
 import tempfile
+import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["checksum", "write_atomically", "write_json", "write_text"]
+from gridsim.errors import InputError
+
+__all__ = ["checksum", "read_toml", "write_atomically", "write_json", "write_text"]
 
 
 def write_atomically(path: str | Path, write: Callable[[Path], None]) -> None:
@@ -62,6 +65,22 @@ def plain(value: Any) -> Any:
     if not isinstance(value, str | int | float | None) and hasattr(value, "item"):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """Tables of a TOML file.
+
+    Raises
+    ------
+    InputError
+        Naming the file, when it cannot be read or is no TOML.
+    """
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"is no TOML: {error}", path=path) from error
 
 
 def checksum(path: str | Path) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -12,6 +11,7 @@ from typing import Any
 
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.files import read_toml
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
@@ -76,13 +76,7 @@ class Scenario:
             Naming the file, the key and what was expected.
         """
         path = Path(path)
-        try:
-            recipe = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise InputError(f"is no TOML: {error}", path=path) from error
-        return cls.from_mapping(recipe, path=path)
+        return cls.from_mapping(read_toml(path), path=path)
 
     @classmethod
     def from_mapping(cls, recipe: Mapping[str, Any], *, path: Path | None = None) -> Scenario:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import csv
 import json
 import time
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, fields
@@ -25,7 +24,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.files import write_atomically, write_json
+from gridsim.files import read_toml, write_atomically, write_json
 from gridsim.metrics.dag import dag_metrics, job_columns, slr_by_decile
 from gridsim.metrics.schedule import Schedule
 from gridsim.model.network import Network
@@ -124,7 +123,7 @@ class GridCampaign:
         InputError
             When the file has no such scale, or a key that is none.
         """
-        recipe = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        recipe = read_toml(path)
         scales = recipe.pop("scale", {})
         if scale not in scales:
             raise UnknownNameError("scale", scale, scales)

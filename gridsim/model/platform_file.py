@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.files import read_toml
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.shares import ShareTree
@@ -34,12 +34,7 @@ def read_platform(path: str | Path) -> Platform:
         Naming the file, the key and what was expected.
     """
     path = Path(path)
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"is no TOML: {error}", path=path) from error
+    tables = read_toml(path)
     _known(tables, TABLES, "platform file", path)
     return platform_of(tables, path=path, origin=str(path))
 

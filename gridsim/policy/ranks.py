@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gridsim.model.platform import ClusterSpec, Platform
 from gridsim.model.tasks import Tasks
@@ -25,23 +24,7 @@ def upward_ranks(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
     Execution times are the estimates: all that a policy may know. Delays that depend on where tasks of the same kind
     are put are avoidable and not counted.
     """
-    order = tasks.topological()
-    assert order is not None
-    delays = unavoidable_delays(tasks, platform, tick)
-    ranks: IntArray = tasks.estimate.copy()
-    _rank(order, tasks.edge_first, tasks.edge_to, delays, ranks)
-    return ranks
-
-
-@njit(cache=True)
-def _rank(order, edge_first, edge_to, delays, ranks):  # type: ignore[no-untyped-def]
-    """Add to each task the largest (delay + rank) of its successors, last tasks first."""
-    for k in range(order.shape[0] - 1, -1, -1):
-        task = order[k]
-        longest = 0
-        for edge in range(edge_first[task], edge_first[task + 1]):
-            longest = max(longest, delays[edge] + ranks[edge_to[edge]])
-        ranks[task] += longest
+    return tasks.chains(tasks.estimate, unavoidable_delays(tasks, platform, tick))
 
 
 def unavoidable_delays(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
