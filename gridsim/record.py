@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 
-__all__ = ["Record", "Status", "TaskRecord"]
+__all__ = ["Promises", "Record", "Status", "TaskRecord"]
 
 
 class Status(IntEnum):
@@ -48,6 +48,44 @@ class TaskRecord:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Promises:
+    """What a policy that guarantees deadlines promised, and what that took: one row a job of the workload.
+
+    Attributes
+    ----------
+    granted_us : (n,) int64
+        Latest end that was promised, whole microseconds; `NEVER` for jobs without a promise.
+    offer_us : (n,) int64
+        Later deadline that was offered instead of the one asked for, taken or not; `NEVER` for none.
+    doublings : (n,) int64
+        How often the artificial deadline of a job that asked for none was doubled until the job could be taken.
+    broken : (n,) bool
+        Promises that could not be kept because a job outlived its estimate.
+    killed, killed_start_us, killed_end_us : (k,) int64
+        Runs cut short to make room for another job, in order of time: row of the job, and when it held its cores. The
+        job began anew later.
+    """
+
+    granted_us: IntArray
+    offer_us: IntArray
+    doublings: IntArray
+    broken: npt.NDArray[np.bool_]
+    killed: IntArray
+    killed_start_us: IntArray
+    killed_end_us: IntArray
+
+    def select(self, rows: Any) -> Promises:
+        """Those of some jobs (mask, slice or indices)."""
+        place = np.full(len(self.granted_us), -1, dtype=np.int64)
+        kept = np.arange(len(place))[rows]
+        place[kept] = np.arange(len(kept))
+        runs = place[self.killed] >= 0
+        columns = (self.granted_us, self.offer_us, self.doublings, self.broken)
+        cut = (place[self.killed], self.killed_start_us, self.killed_end_us)
+        return Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Record:
     """One row a job, aligned with the rows of its workload.
 
@@ -69,6 +107,8 @@ class Record:
         Of DAG jobs, unavoidable transfers included, whole microseconds.
     rank : (m,) int64 or None
         Upward ranks of the tasks, whole microseconds.
+    promises : Promises or None
+        Of policies that guarantee deadlines.
     """
 
     workload: Workload
@@ -80,6 +120,7 @@ class Record:
     tasks: TaskRecord | None = None
     critical_path: IntArray | None = None
     rank: IntArray | None = None
+    promises: Promises | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
@@ -178,14 +219,39 @@ class Record:
     def holds(self) -> tuple[IntArray, IntArray, IntArray]:
         """Who held cores when: start and end of each job that ran (of each task where jobs have several), and cores.
 
-        Whole microseconds.
+        Whole microseconds. Runs that were cut short to make room for another job come behind the others.
         """
         if self.tasks is not None and self.workload.tasks is not None:
             start, end, cores = self.tasks.start_us, self.tasks.end_us, self.workload.tasks.cores
         else:
             start, end, cores = self.start_us, self.end_us, self.workload.cores
         ran = start < NEVER
-        return start[ran], end[ran], cores[ran]
+        start, end, cores = start[ran], end[ran], cores[ran]
+        if self.promises is None or not len(self.promises.killed):
+            return start, end, cores
+        cut = self.promises
+        return (
+            np.concatenate([start, cut.killed_start_us]),
+            np.concatenate([end, cut.killed_end_us]),
+            np.concatenate([cores, self.workload.cores[cut.killed]]),
+        )
+
+    @property
+    def kills(self) -> IntArray:
+        """How often each job was killed to make room for another one, to begin anew later."""
+        killed = np.zeros(0, dtype=np.int64) if self.promises is None else self.promises.killed
+        return np.bincount(killed, minlength=len(self))
+
+    @property
+    def lost(self) -> FloatArray:
+        """Work of each job that such kills threw away, core-seconds."""
+        if self.promises is None:
+            return np.zeros(len(self))
+        cut = self.promises
+        held = seconds(cut.killed_end_us - cut.killed_start_us)
+        times = np.zeros(len(self))
+        np.add.at(times, cut.killed, held)
+        return self.workload.cores * times
 
     def select(self, rows: Any) -> Record:
         """Record of some rows (mask, slice or indices)."""
@@ -200,8 +266,10 @@ class Record:
         )
 
     def _parts(self, rows: Any) -> dict[str, Any]:
-        """What is there of DAG jobs, for the jobs in *rows*."""
+        """What is there of DAG jobs and of promises, for the jobs in *rows*."""
         parts: dict[str, Any] = {}
+        if self.promises is not None:
+            parts["promises"] = self.promises.select(rows)
         if self.critical_path is not None:
             parts["critical_path"] = self.critical_path[rows]
         if self.workload.tasks is not None and self.tasks is not None:

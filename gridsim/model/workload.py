@@ -70,6 +70,10 @@ class Workload:
     tasks : Tasks or None
         Tasks of DAG jobs; None where every job is one rigid task. Beside tasks, ``cores`` is the widest task of a job
         and ``runtime`` and ``estimate`` are the longest chain of its tasks, without transfers.
+    tolerance : (n,) float64 or None
+        How many times the response asked for by the deadline a user would accept, 1 or more; None: just what was asked.
+    restartable : (n,) bool or None
+        Which jobs may be killed and started over; None: all.
     """
 
     job: IntArray
@@ -84,6 +88,8 @@ class Workload:
     provenance: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     tasks: Tasks | None = None
+    tolerance: FloatArray | None = None
+    restartable: npt.NDArray[np.bool_] | None = None
 
     @classmethod
     def from_columns(
@@ -95,6 +101,8 @@ class Workload:
         estimate: Any = None,
         job: Any = None,
         deadline: Any = None,
+        tolerance: Any = None,
+        restartable: Any = None,
         labels: Mapping[str, Any] | None = None,
         logged: Mapping[str, Any] | None = None,
         cores_stated: int | None = None,
@@ -112,6 +120,10 @@ class Workload:
             Job numbers; 1, 2, … where left out.
         deadline : array_like, optional
             Deadlines, s; NaN or infinity for none.
+        tolerance : array_like, optional
+            How many times the response asked for users would accept, 1 or more; one number stands for all.
+        restartable : array_like of bool, optional
+            Which jobs may be killed and started over; all where left out.
 
         Raises
         ------
@@ -136,6 +148,8 @@ class Workload:
             logged={name: np.asarray(column) for name, column in (logged or {}).items()},
             cores_stated=cores_stated,
             provenance=dict(provenance or {}),
+            tolerance=None if tolerance is None else np.broadcast_to(np.asarray(tolerance, dtype=float), (n,)).copy(),
+            restartable=None if restartable is None else np.broadcast_to(np.asarray(restartable, dtype=bool), (n,)),
         )
         workload.check()
         order = np.argsort(workload.submit, kind="stable")
@@ -206,22 +220,26 @@ class Workload:
             if len(numbers) < n:
                 number = int(numbers[np.argmax(count > 1)])
                 raise InputError(f"number {number} is given to several jobs; expected unique numbers", field="job")
+        no_tolerance = np.zeros(n, dtype=np.bool_) if self.tolerance is None else ~(self.tolerance >= 1)
         for name, bad, rule in (
             ("runtime", _no_duration(self.runtime), "a runtime above 0 s that ends (see --on-zero-runtime)"),
             ("estimate", _no_duration(self.estimate), "an estimate above 0 s that ends"),
             ("cores", self.cores < 1, "at least 1 core"),
             ("submit", (self.submit < 0) | (self.submit >= NEVER), "a submit time from 0 s"),
+            ("deadline", self.deadline < self.submit + self.estimate, "a deadline at submit + estimate or later"),
+            ("tolerance", no_tolerance, "a tolerance of 1 or more"),
         ):
             if bad.any():
                 row = int(np.argmax(bad))
                 value = dict(self.columns())[name][row]
-                shown = int(value) if name == "cores" else seconds(int(value))
+                shown = value if name in ("cores", "tolerance") else seconds(int(value))
                 raise InputError(f"job {self.job[row]} has {shown}; expected {rule}", field=name)
 
     def columns(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         """All columns with their names: the fixed ones, then labels, then logged ones."""
-        for name in ("job", "submit", "runtime", "estimate", "cores", "deadline"):
-            yield name, getattr(self, name)
+        for name in ("job", "submit", "runtime", "estimate", "cores", "deadline", "tolerance", "restartable"):
+            if (column := getattr(self, name)) is not None:
+                yield name, column
         yield from self.labels.items()
         yield from self.logged.items()
 
@@ -238,6 +256,8 @@ class Workload:
             labels={name: column[rows] for name, column in self.labels.items()},
             logged={name: column[rows] for name, column in self.logged.items()},
             tasks=None if self.tasks is None else self.tasks.select(rows),
+            tolerance=None if self.tolerance is None else self.tolerance[rows],
+            restartable=None if self.restartable is None else self.restartable[rows],
         )
 
     def with_provenance(self, **entries: Any) -> Workload:
