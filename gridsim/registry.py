@@ -42,16 +42,47 @@ __all__ = [
 ]
 
 KINDS: dict[str, tuple[str, ...]] = {
-    "ordering": ("gridsim.policy.ordering", "gridsim.policy.dag_ordering", "gridsim.policy.fair_share"),
+    "ordering": (
+        "gridsim.policy.ordering",
+        "gridsim.policy.dag_ordering",
+        "gridsim.policy.fair_share",
+    ),
+    "heuristic": ("gridsim.policy.admission.heuristics",),
     "reservation": ("gridsim.policy.reservation",),
     "balancer": ("gridsim.policy.balancing",),
-    "admission": ("gridsim.policy.admission.conservative",),
-    "scheduler": ("gridsim.policy.scheduler.backfilling", "gridsim.policy.scheduler.planned"),
-    "model": ("gridsim.workload.synthetic.lublin", "gridsim.workload.synthetic.grid"),
-    "transform": ("gridsim.workload.transform.slice",),
+    "admission": (
+        "gridsim.policy.admission.conservative",
+        "gridsim.policy.admission.msb",
+        "gridsim.policy.admission.mrt",
+        "gridsim.policy.admission.qops",
+        "gridsim.policy.admission.feedback",
+        "gridsim.policy.admission.restart",
+    ),
+    "scheduler": (
+        "gridsim.policy.scheduler.backfilling",
+        "gridsim.policy.scheduler.planned",
+        "gridsim.policy.scheduler.guaranteed",
+    ),
+    "model": (
+        "gridsim.workload.synthetic.lublin",
+        "gridsim.workload.synthetic.grid",
+        "gridsim.workload.synthetic.packed",
+    ),
+    "transform": (
+        "gridsim.workload.transform.slice",
+        "gridsim.workload.transform.duplicate",
+        "gridsim.workload.transform.expand",
+        "gridsim.workload.transform.estimates",
+        "gridsim.workload.transform.deadlines",
+        "gridsim.workload.transform.tolerance",
+    ),
 }
 """Kinds of pluggable things, and the modules of gridsim that hold them. Installed packages add modules through
 the entry-point group ``gridsim.<kind>``."""
+
+
+_INCLUDED = {"heuristic": "ordering"}
+"""Kinds that every thing of another kind belongs to as well."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -85,7 +116,8 @@ def kebab(name: str) -> str:
 def _modules(kind: str) -> tuple[ModuleType, ...]:
     own = [importlib.import_module(name) for name in KINDS[kind]]
     entries = importlib.metadata.entry_points(group=f"gridsim.{kind}")
-    return (*own, *map(_installed, sorted(entries, key=lambda entry: (entry.name, entry.value))))
+    wider = _modules(_INCLUDED[kind]) if kind in _INCLUDED else ()
+    return (*wider, *own, *map(_installed, sorted(entries, key=lambda entry: (entry.name, entry.value))))
 
 
 def _installed(entry: importlib.metadata.EntryPoint) -> ModuleType:
@@ -372,7 +404,7 @@ def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
     return value
 
 
-_PARAMETER_KIND = {"reserve": "reservation", "heuristic": "ordering"}
+_PARAMETER_KIND = {"reserve": "reservation", "order": "heuristic", "inner": "admission"}
 """Parameters whose values are specs of another kind than their name."""
 
 

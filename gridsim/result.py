@@ -94,6 +94,12 @@ class Result:
         }
         if not np.isnan(deadline).all():
             columns["deadline"] = deadline
+        if record.promises is not None:
+            promises = record.promises
+            columns["granted"], columns["offer"] = seconds(promises.granted_us), seconds(promises.offer_us)
+            columns["kills"], columns["lost_core_seconds"] = record.kills, record.lost
+            columns["artificial_doublings"] = promises.doublings
+            columns["guarantee_broken"] = promises.broken.astype(np.int64)
         if record.tasks is not None and record.critical_path is not None:
             columns["cluster"] = np.array(_clusters_of_jobs(record, clusters.tolist()))
             columns["critical_path"] = seconds(record.critical_path)
@@ -124,6 +130,19 @@ class Result:
             "estimate": seconds(tasks.estimate),
             "rank": np.full(len(tasks), np.nan) if record.rank is None else seconds(record.rank),
             "status": np.array([status.name for status in Status])[times.status],
+        }
+
+    @property
+    def killed_runs(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns, one row a run that was cut short to make room for another job: job, cores, start and end in s."""
+        cut = self.record.promises
+        if cut is None:
+            return {}
+        return {
+            "job": self.workload.job[cut.killed],
+            "cores": self.workload.cores[cut.killed],
+            "start": seconds(cut.killed_start_us),
+            "end": seconds(cut.killed_end_us),
         }
 
     def to_pandas(self) -> Any:
@@ -178,7 +197,8 @@ class Result:
     ) -> None:
         """Write ``jobs.csv`` (or ``jobs.parquet``, in place of the other), ``metrics.json`` and ``run.json``.
 
-        For DAG jobs also ``tasks.csv``. Each is written atomically.
+        For DAG jobs also ``tasks.csv``; where jobs were killed to make room, ``killed_runs.csv``. Each is written
+        atomically.
 
         Parameters
         ----------
@@ -193,6 +213,10 @@ class Result:
         cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
         numbers = self.metrics(**cuts)  # refuses what makes no sense before anything is written
         tables = {"jobs": self._columns(bound), "tasks": self.tasks}
+        killed = folder / "killed_runs.csv"
+        killed.unlink(missing_ok=True)
+        if self.record.kills.any():
+            write_atomically(killed, functools.partial(_write, _write_csv, self.killed_runs))
         for name, columns in tables.items():
             for other in TABLES:
                 if other != table or not columns:

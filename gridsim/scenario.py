@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,11 @@ from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
 from gridsim.registry import Spec
 from gridsim.result import Result
-from gridsim.simulation import Run, simulate
+from gridsim.simulation import Run, run, simulate
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import default_workload
 
-__all__ = ["Scenario", "simulate_all"]
+__all__ = ["Scenario", "simulate_all", "transformed"]
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Scenario:
             _typed(f"workload.transforms[{number}]", transform, str, path)
             with _named(path, f"workload.transforms[{number}]"):
                 transforms.append(registry.located(transform, folder))
-                registry.make("transform", transforms[-1])
+                _transform(transforms[-1])
         with _named(path, "options"):
             run = Run(**options)
         platform = _platform(recipe, path)
@@ -128,22 +129,17 @@ class Scenario:
         )
 
     def load(self) -> Workload:
-        """The workload, transformed."""
+        """The workload, transformed; a reference policy that a transform asks for is simulated for it."""
         seed = self.options.seed
-        makers: list[Any] = []
         if self.file is not None:
             widest = self.cores if self.platform is None else self.platform.widest
             workload = read_workload(self.file, cores=widest, rules=self.rules)
         elif self.model is None:
             workload = default_workload(seed=seed, cores=self._cores)
         else:
-            makers.append(self._model(self.model))
-            workload = makers[0].generate(seed)
-        for number, transform in enumerate(self.transforms):
-            makers.append(registry.make("transform", transform))
-            workload = makers[-1].apply(workload, stream(seed, "transform", number))
-        plugins = registry.plugins(*makers)
-        return workload.with_provenance(plugins=plugins) if plugins else workload
+            model = self._model(self.model)
+            workload = _with_plugins(model.generate(seed), model)
+        return transformed(workload, self.transforms, platform=self.platform, cores=self.cores, options=self.options)
 
     @property
     def _cores(self) -> int | None:
@@ -208,6 +204,81 @@ def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path
     for key in table:
         if key not in keys:
             raise UnknownNameError(f"key of {where} in {path or 'the recipe'}", key, keys)
+
+
+def transformed(
+    workload: Workload,
+    transforms: Sequence[Any],
+    *,
+    platform: Platform | None = None,
+    cores: int | None = None,
+    options: Run | None = None,
+) -> Workload:
+    """The workload that transforms make of another, one after the other.
+
+    A transform with a ``reference`` (the text of a policy) is also given the record of that policy: it is simulated on
+    the workload as the transforms before have left it, on the same machine and with the same options as the scenario.
+
+    Parameters
+    ----------
+    transforms : sequence of str, Spec or object
+        Such as ``slice?jobs=5000``, ``duplicate?load=1.6``, ``deadlines?stringency=0.2&reference=easy``.
+    platform : Platform, optional
+        Machine of the reference policies; where left out, one cluster of *cores*, or of what the workload states.
+    options : Run, optional
+        Of the reference policies; its seed is that of the transforms too. Each kind of transform draws from a stream of
+        its own, so that one more of another kind changes nothing that it draws.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, before anything runs, and for what a transform refuses.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 2], runtime=[20, 10], cores=[4, 4], cores_stated=4)
+    >>> transformed(log, ["deadlines?stringency=0.2"]).deadline // 1_000_000
+    array([20, 25])
+    """
+    options = options or Run()
+    met: Counter[str] = Counter()
+    made = [_transform(transform) for transform in transforms]
+    if made and "jobs_before_transforms" not in workload.provenance:
+        workload = workload.with_provenance(jobs_before_transforms=len(workload))
+    for transform, reference in made:
+        name = registry.name_of(type(transform))
+        rng = stream(options.seed, "transform", name, met[name])
+        met[name] += 1
+        if reference is None:
+            changed = transform.apply(workload, rng)
+        else:
+            record = run(workload, platform or machine(workload, cores), reference, options)
+            changed = transform.apply(workload, rng, record)
+        workload = _with_plugins(_with_entry(changed, workload, transform), transform, reference)
+    return workload
+
+
+def _with_entry(changed: Workload, workload: Workload, transform: Any) -> Workload:
+    """The changed workload, with an entry for the transform where it, one of a plain file, wrote none itself."""
+    entries = list(workload.provenance.get("transforms", ()))
+    if len(changed.provenance.get("transforms", ())) > len(entries):
+        return changed
+    told = repr(transform) if is_dataclass(transform) else registry.name_of(type(transform))
+    return changed.with_provenance(transforms=[*entries, {"transform": told}])
+
+
+def _transform(what: str | Spec) -> tuple[Any, Any]:
+    """A transform and, where it asks for one, its reference policy."""
+    transform = registry.make("transform", what)
+    reference = getattr(transform, "reference", None)
+    return transform, None if reference is None else make_policy(reference)
+
+
+def _with_plugins(workload: Workload, *makers: Any) -> Workload:
+    """The workload, knowing of the plain files and packages that its *makers* come from."""
+    known = list(workload.provenance.get("plugins", ()))
+    found = [origin for origin in registry.plugins(*makers) if origin not in known]
+    return workload.with_provenance(plugins=[*known, *found]) if found else workload
 
 
 def simulate_all(

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from simpy import Environment
 
 from gridsim import registry
-from gridsim.entities.cluster import Outcome
+from gridsim.entities.cluster import Cluster, Outcome
 from gridsim.entities.instant import Mode, modes
 from gridsim.entities.link import links_of
 from gridsim.entities.router import Root, Split
@@ -21,16 +21,16 @@ from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, whole
-from gridsim.model.workload import Workload
+from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import told
 from gridsim.policy.queue import Requests
 from gridsim.policy.ranks import upward_ranks
-from gridsim.record import Record, TaskRecord
+from gridsim.record import Promises, Record, TaskRecord
 from gridsim.result import Result
 
-__all__ = ["Overrun", "Run", "run", "simulate"]
+__all__ = ["Moment", "Overrun", "Run", "run", "simulate", "state_at"]
 
 Overrun = Literal["kill", "extend"]
 
@@ -104,12 +104,35 @@ def run(
         When the policy decides something impossible, or leaves jobs waiting on an idle machine.
     """
     options = options or Run()
-    instant, tick = modes[options.instant], whole(options.tick_of(workload))
-    tasks = workload.tasks
+    tick = whole(options.tick_of(workload))
+    world = _world(workload, platform, policy, options, tick)
+    root = Root(world.env, world.clusters, world.admit)
+    Source(world.env, workload.submit, root, modes[options.instant], progress)
+    world.env.run()
+    requests, outcome = world.requests, world.outcome
+    path = None if workload.tasks is None else _critical_path(workload, platform, requests.rank, options, tick)
+    schedulers = [cluster.scheduler for cluster in world.clusters]
+    record = _record(workload, requests, outcome, platform, schedulers, path)
+    _check_complete(record, outcome, policy)
+    return record
+
+
+class _World(NamedTuple):
+    """What a run is made of, before anything has come."""
+
+    env: Environment
+    clusters: list[Cluster]
+    admit: Callable[[int], None]
+    requests: Requests
+    outcome: Outcome
+
+
+def _world(workload: Workload, platform: Platform, policy: Any, options: Run, tick: int) -> _World:
+    instant, tasks = modes[options.instant], workload.tasks
     _check_runnable(workload, platform)
-    rank = None if tasks is None else upward_ranks(tasks, platform, tick)
-    requests = Requests(workload, rank=rank)
-    outcome = Outcome(requests, workload.runtime if tasks is None else tasks.runtime)
+    requests = Requests(workload, rank=None if tasks is None else upward_ranks(tasks, platform, tick))
+    runtime = workload.runtime if tasks is None else tasks.runtime
+    outcome = Outcome(requests, runtime, workload.tolerance if tasks is None else None)
     env = Environment()
     try:
         clusters = clusters_of(env, platform, policy, requests, outcome, instant, options, tick)
@@ -117,13 +140,125 @@ def run(
         source = error.path or workload.provenance.get("source")
         raise InputError(error.message, path=source, line=error.line, field=error.field) from error
     links = None if tasks is None else links_of(env, tasks, platform, instant, tick)
-    root = Root(env, clusters, admission(env, platform, clusters, requests, links, instant, options))
-    Source(env, workload.submit, root, instant, progress)
-    env.run()
-    path = None if rank is None else _critical_path(workload, platform, rank, options, tick)
-    record = _record(workload, requests, outcome, platform, path)
-    _check_complete(record, outcome, policy)
-    return record
+    admit = admission(env, platform, clusters, requests, links, instant, options)
+    return _World(env, clusters, admit, requests, outcome)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A run that stands still as a job comes: all before it has been decided on, the job itself has not.
+
+    Attributes
+    ----------
+    workload : Workload
+        The jobs that have come; the one in question is the last.
+    job : int
+        Its row, and its request.
+    now : int
+        The instant, whole microseconds.
+    cluster : Cluster
+        The machine with its scheduler, which knows all that ended in this instant.
+    outcome : Outcome
+        What has happened so far.
+    tick : int
+        Unit of rounding up, whole microseconds.
+    """
+
+    workload: Workload
+    job: int
+    now: int
+    cluster: Cluster
+    outcome: Outcome
+    tick: int
+
+    @property
+    def running(self) -> IntArray:
+        """Rows of the jobs that run."""
+        left = self.outcome.unfinished()
+        rows: IntArray = left[self.outcome.start[left] < NEVER]
+        return rows
+
+    @property
+    def waiting(self) -> IntArray:
+        """Rows of the jobs that wait, without the one in question."""
+        left = self.outcome.unfinished()
+        rows: IntArray = left[(self.outcome.start[left] >= NEVER) & (left != self.job)]
+        return rows
+
+    def as_estimated(self) -> Workload:
+        """The jobs as they would go on if all took as long as estimated; who has ended keeps the true runtime.
+
+        A job that has outlived its estimate ends a tick from now.
+        """
+        runtime = self.workload.runtime.copy()
+        left, running = self.outcome.unfinished(), self.running
+        runtime[left] = self.workload.estimate[left]
+        runtime[running] = np.maximum(runtime[running], self.now - self.outcome.start[running] + self.tick)
+        return replace(self.workload, runtime=runtime)
+
+
+def state_at(
+    workload: Workload,
+    platform: Platform,
+    policy: Any,
+    at: int,
+    *,
+    cores: int,
+    estimate: int,
+    options: Run | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Moment:
+    """Simulate until *at*, when one more job comes after all others of that instant, and stop before it is decided on.
+
+    Parameters
+    ----------
+    workload, platform, policy, options, progress
+        As `run` takes them; later jobs of the workload play no part.
+    at, estimate : int
+        Submit and walltime of the job, whole microseconds.
+    cores : int
+        Cores of the job.
+
+    Raises
+    ------
+    InputError
+        For platforms of several clusters and for DAG jobs: the state that is handed over is that of one cluster.
+    """
+    options, count = options or Run(), len(list(platform.clusters()))
+    if count > 1:
+        raise InputError(f"the platform has {count} clusters; expected one", field="platform")
+    if workload.tasks is not None:
+        raise InputError("the workload has jobs of several tasks; expected rigid jobs", field="workload")
+    come = _and_one_more(workload.select(workload.submit <= at), at, cores, estimate)
+    tick, last = whole(options.tick_of(workload)), len(come) - 1
+    world = _world(come, platform, policy, options, tick)
+    reached = world.env.event()
+
+    def admit(job: int) -> None:
+        if job == last:
+            reached.succeed()
+        else:
+            world.admit(job)
+
+    Source(world.env, come.submit, Root(world.env, world.clusters, admit), modes[options.instant], progress)
+    world.env.run(until=reached)
+    world.clusters[0].quote(last)  # asking lets the scheduler know that the ends of this instant are complete
+    return Moment(come, last, at, world.clusters[0], world.outcome, tick)
+
+
+def _and_one_more(workload: Workload, at: int, cores: int, estimate: int) -> Workload:
+    """The workload with a job of no user behind all others; it asks for no deadline, and lasts as long as it may."""
+    more = {"job": int(workload.job.max(initial=0)) + 1, "submit": at, "runtime": estimate, "estimate": estimate}
+    more |= {"cores": cores, "deadline": NEVER, "tolerance": 1, "restartable": True}
+    columns: dict[str, Any] = {name: getattr(workload, name) for name in more}
+    for name, column in columns.items():
+        columns[name] = None if column is None else np.append(column, column.dtype.type(more[name]))
+    return replace(
+        workload,
+        **columns,
+        labels={name: np.append(column, UNKNOWN) for name, column in workload.labels.items()},
+        logged={},
+    )
 
 
 def _check_runnable(workload: Workload, platform: Platform) -> None:
@@ -174,11 +309,17 @@ def _critical_path(workload: Workload, platform: Platform, rank: IntArray, optio
 
 
 def _record(
-    workload: Workload, requests: Requests, outcome: Outcome, platform: Platform, critical_path: IntArray | None
+    workload: Workload,
+    requests: Requests,
+    outcome: Outcome,
+    platform: Platform,
+    schedulers: Sequence[Any],
+    critical_path: IntArray | None,
 ) -> Record:
     """What happened: rows of jobs, and of tasks where jobs have several."""
     if workload.tasks is None:
-        return Record(workload, outcome.start, outcome.end, outcome.status, outcome.cluster, platform.cores)
+        columns = (outcome.start, outcome.end, outcome.status, outcome.cluster)
+        return Record(workload, *columns, platform.cores, promises=_promises(outcome, schedulers))
     begins = workload.tasks.first[:-1]
     tasks = TaskRecord(requests.ready, outcome.start, outcome.end, outcome.status, outcome.cluster)
     return Record(
@@ -192,6 +333,16 @@ def _record(
         critical_path=critical_path,
         rank=requests.rank,
     )
+
+
+def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
+    """What was promised; None where the policy promises nothing."""
+    if not any(getattr(scheduler, "guarantees", False) for scheduler in schedulers):
+        return None
+    for scheduler in schedulers:
+        outcome.broken |= getattr(scheduler, "broken", False)
+    cut: IntArray = np.array(outcome.cut, dtype=np.int64).reshape(-1, 3)
+    return Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, *cut.T)
 
 
 def _check_complete(record: Record, outcome: Outcome, scheduler: Any) -> None:

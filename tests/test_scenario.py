@@ -10,8 +10,9 @@ import pytest
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.platform import Platform
+from gridsim.model.platform_file import platform_of
 from gridsim.model.workload import Workload
-from gridsim.scenario import Scenario, simulate_all
+from gridsim.scenario import Scenario, simulate_all, transformed
 from gridsim.simulation import Run, simulate
 from gridsim.workload.synthetic.lublin import default_workload
 
@@ -122,6 +123,80 @@ def test_the_files_of_a_model_and_a_transform_are_told_with_the_workload(tmp_pat
     assert workload.provenance["plugins"][0]["file"] == str(tmp_path / "half.py")
 
 
+def test_a_transform_that_tells_nothing_of_itself_is_told_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "half.py").write_text(HALF)
+    workload = Scenario(model="lublin?jobs=20", transforms=[f"{tmp_path}/half.py:Half"]).load()
+    assert workload.provenance["transforms"] == [{"transform": "half"}]
+    assert workload.provenance["jobs_before_transforms"] == 20
+
+
+def test_a_reference_policy_meets_the_workload_as_it_stands_on_the_machine_of_the_scenario(tmp_path: Path) -> None:
+    (tmp_path / "log.swf").write_text(SWF)
+    scenario = Scenario(
+        file=str(tmp_path / "log.swf"),
+        cores=3,
+        rules={"zero-runtime": "repair"},
+        transforms=["expand?load=2", "exact-estimates", "deadlines?stringency=0"],
+        policy="fcfs",
+    )
+    made = scenario.load()
+    before = Scenario(file=scenario.file, rules=scenario.rules, transforms=scenario.transforms[:2]).load()
+    easy = simulate(before, platform=Platform.single(3), policy="easy").record
+    assert made.deadline.tolist() == easy.end_us.tolist()
+    told = made.provenance["transforms"]
+    assert [entry["transform"] for entry in told] == ["expand", "exact-estimates", "deadlines"]
+    assert (told[2]["reference"], told[2]["reference_cores"]) == ("easy", 3)
+    assert scenario.run().workload.deadline.tolist() == made.deadline.tolist()
+
+
+def test_a_reference_policy_may_be_any_and_has_the_options_of_the_scenario() -> None:
+    ends = {}
+    for reference in ("fcfs", "conservative(compress=none)"):
+        scenario = Scenario(
+            model="lublin?jobs=60&load=1.5&f=0",
+            cores=16,
+            transforms=[f"deadlines?stringency=0&reference={reference}"],
+            options=Run(instant="per-event", seed=4),
+        )
+        plain = Scenario(model=scenario.model, cores=16, options=scenario.options).load()
+        record = simulate(plain, platform=Platform.single(16), policy=reference, options=scenario.options).record
+        ends[reference] = scenario.load().deadline.tolist()
+        late = np.array(ends[reference]) - record.end_us  # responses are rounded up to whole seconds
+        assert ((late >= 0) & (late < 1_000_000)).all()
+    assert ends["fcfs"] != ends["conservative(compress=none)"]
+
+
+def test_a_reference_policy_meets_a_platform_of_several_clusters() -> None:
+    children = [{"cluster": "wide", "cores": 3}, {"cluster": "narrow", "cores": 2}]
+    platform = platform_of({"platform": {"router": "R", "children": children}})
+    made = transformed(JOBS, ["deadlines?stringency=0"], platform=platform)
+    assert made.deadline.tolist() == simulate(JOBS, platform=platform, policy="easy").record.end_us.tolist()
+
+
+def test_one_more_transform_of_another_kind_moves_no_draw_of_a_transform() -> None:
+    with_slice, without = (
+        Scenario(model="lublin?jobs=40", transforms=[*more, "duplicate?load=1.5"]).load() for more in (["slice"], [])
+    )
+    assert with_slice.submit.tolist() == without.submit.tolist()
+    twice = transformed(JOBS, ["duplicate?load=2", "duplicate?load=2"])
+    assert len(twice) == 12
+
+
+def test_a_machine_that_nobody_states_is_told_before_the_reference_runs() -> None:
+    with pytest.raises(InputError, match="does not state the size of its machine"):
+        transformed(JOBS, ["deadlines"])
+
+
+def test_the_files_of_a_reference_policy_are_told_with_the_workload(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "recipe.toml").write_text(
+        "[workload]\nmodel = 'lublin?jobs=20'\ntransforms = ['deadlines?reference=mine.py:Mine()']\n"
+    )
+    workload = Scenario.from_toml(tmp_path / "recipe.toml").load()
+    assert [plugin["file"] for plugin in workload.provenance["plugins"]] == [str(tmp_path / "mine.py")]
+    assert workload.provenance["transforms"][0]["reference"] == f"{tmp_path}/mine.py:Mine"
+
+
 def test_a_model_takes_its_parameters_the_cores_and_the_seed() -> None:
     made = [Scenario(model="lublin?jobs=20", cores=32, options=Run(seed=seed)).load() for seed in (1, 1, 2)]
     assert [len(workload) for workload in made] == [20, 20, 20]
@@ -151,6 +226,14 @@ def test_the_machine_is_what_the_source_states_where_no_cores_are_given() -> Non
         ("[workload]\ntransforms = 'slice'", "field 'workload.transforms': is 'slice'; a list of texts was expected"),
         ("[workload]\ntransforms = [3]", "field 'workload.transforms[0]': is 3; a text was expected"),
         ("[workload]\ntransforms = ['slize']", "field 'workload.transforms[0]': unknown transform 'slize'"),
+        (
+            "[workload]\ntransforms = ['deadlines?stringency=2']",
+            "field 'workload.transforms[0]': a stringency of 2.0; expected 0 to 1",
+        ),
+        (
+            "[workload]\ntransforms = ['slice', 'deadlines?reference=eazy']",
+            "field 'workload.transforms[1]': unknown policy 'eazy'; did you mean 'easy'?",
+        ),
         ("[workload]\nfile = 'x'\nmodel = 'lublin'", "field 'workload.model': give a file or a model, not both"),
         ("[workload]\nmodel = 'lublim'", "field 'workload.model': unknown model 'lublim'; did you mean 'lublin'?"),
         ("[workload]\nmodel = 'lublin?job=3'", "field 'workload.model': unknown parameter of lublin 'job'"),

@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     require_table(args.table)
     options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, balancer=args.balancer, split=args.split)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
-    workload, platform = source.load(args)
+    workload, platform = source.load(args, options)
     told = sys.stderr if args.json else sys.stdout
     used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"
     print("\n".join([*source.summary_lines(workload, platform), used]), file=told, flush=True)

@@ -13,25 +13,39 @@ if TYPE_CHECKING:
 
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
+    from gridsim.simulation import Run
 
 __all__ = ["add_arguments", "add_generator_options", "add_log_options", "load", "read", "summary_lines"]
 
 _GENERATOR = ("jobs", "load")
 
 
-def add_arguments(parser: ArgumentParser) -> None:
-    """Add the log, the options for reading it, and those of the workload that is made when there is no log."""
+def add_arguments(parser: ArgumentParser, machine: str = "--cores") -> None:
+    """Add the log, the options for reading it, and those of the workload that is made when there is no log.
+
+    *machine* is the option for the size of the machine, for verbs whose ``--cores`` are those of a job.
+    """
     parser.add_argument("log", nargs="?", help="job log (SWF, also .gz or .xz); a synthetic workload where left out")
-    add_log_options(parser)
+    add_log_options(parser, machine)
     parser.add_argument(
-        "--platform", metavar="FILE", help="the machine as a tree of clusters (TOML), instead of --cores"
+        "--platform", metavar="FILE", help=f"the machine as a tree of clusters (TOML), instead of {machine}"
+    )
+    parser.add_argument(
+        "--transform",
+        action="append",
+        metavar="SPEC",
+        help="change the workload (duplicate?load=1.4, deadlines?stringency=0.2 …; see gridsim list transforms); give "
+        "it several times, they are applied in this order",
     )
     add_generator_options(parser)
 
 
-def add_log_options(parser: ArgumentParser) -> None:
+def add_log_options(parser: ArgumentParser, machine: str = "--cores") -> None:
     """Add machine size, format, and one option a kind of damaged line."""
-    parser.add_argument("--cores", type=int, metavar="N", help="cores of the machine (default: what the log says)")
+    parser.add_argument(
+        machine, dest="cores", type=int, metavar="N", help="cores of the machine (default: what the log says)"
+    )
+    parser.set_defaults(machine_option=machine)
     parser.add_argument("--format", metavar="NAME", help="format of the log (default: found out from the file)")
     group = parser.add_argument_group(
         "damaged or impossible lines", "Each kind is counted, shown with its first line numbers, and met by a rule."
@@ -78,22 +92,31 @@ def generate(args: Namespace) -> Workload:
     return default_workload(jobs=args.jobs, load=args.load, seed=args.seed, cores=args.cores)
 
 
-def load(args: Namespace) -> tuple[Workload, Platform]:
-    """Workload and machine that the options of `add_arguments` ask for.
+def load(args: Namespace, options: Run | None = None) -> tuple[Workload, Platform]:
+    """Workload, transformed, and machine that the options of `add_arguments` ask for.
+
+    Parameters
+    ----------
+    options : Run, optional
+        Of reference policies that transforms ask for; with no more than the seed of *args* where left out.
 
     Raises
     ------
     InputError
-        When the log cannot be read, when the size of the machine is known from nowhere, and for options of the
-        built-in workload beside a log.
+        When the log cannot be read, when the size of the machine is known from nowhere, for options of the built-in
+        workload beside a log, and for what a transform refuses.
     """
     from gridsim.model.machine import machine  # numpy: not needed for --help
     from gridsim.model.platform_file import read_platform
+    from gridsim.scenario import transformed
+    from gridsim.simulation import Run
 
     platform = read_platform(args.platform) if args.platform is not None else None
     if platform is not None:
         if args.cores is not None:
-            raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
+            raise InputError(
+                f"{args.machine_option} and --platform {args.platform} both give the machine; leave out one of them"
+            )
         args.cores = platform.cores if args.log is None else platform.widest
     if args.log is None:
         workload = generate(args)
@@ -102,13 +125,20 @@ def load(args: Namespace) -> tuple[Workload, Platform]:
         if given:
             raise InputError(f"{', '.join(given)} shape the built-in workload; leave out either them or {args.log}")
         workload = read(args.log, args)
-    return workload, platform or machine(workload, args.cores)
+    options = options or Run(seed=args.seed)
+    try:
+        workload = transformed(workload, args.transform or (), platform=platform, cores=args.cores, options=options)
+        return workload, platform or machine(workload, args.cores)
+    except InputError as error:
+        message = error.message.replace("give --cores", f"give {args.machine_option}")
+        raise InputError(message, path=error.path, line=error.line, field=error.field) from error
 
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:
     """What was read, the machine and where its size came from, and each problem with its rule; plain text."""
     return [
-        *_origin_lines(workload.provenance, len(workload)),
+        *_origin_lines(workload.provenance, workload.provenance.get("jobs_before_transforms", len(workload))),
+        *_transform_lines(workload),
         f"machine: {platform.cores:,} cores{_clusters(platform)} ({_machine_origin(platform.origin)})",
         *map(problem_line, problems(workload)),
     ]
@@ -151,6 +181,20 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
             f"cores of a job: requested processors {fields['requested']:,} times, "
             f"allocated ones {fields['allocated']:,} times where there is no request"
         )
+
+
+def _transform_lines(workload: Workload) -> Iterator[str]:
+    """What was made of the workload, and how many jobs that left."""
+    transforms = workload.provenance.get("transforms", ())
+    for entry in transforms:
+        words = [f"{name} {_word(value)}" for name, value in entry.items() if name != "transform" and value is not None]
+        yield ": ".join(["transform", str(entry["transform"]), *([", ".join(words)] if words else [])])
+    if transforms:
+        yield f"transformed: {len(workload):,} jobs"
+
+
+def _word(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _clusters(platform: Platform) -> str:

@@ -17,7 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SCHEDULE",
         help="result directory, SWF file whose wait field is the schedule, per-job CSV, or Batsim's jobs.csv",
     )
-    parser.add_argument("log", metavar="WORKLOAD", help="job log that was scheduled (SWF, also .gz or .xz)")
+    parser.add_argument(
+        "log",
+        metavar="WORKLOAD",
+        nargs="?",
+        help="job log that was scheduled (SWF, also .gz or .xz); the jobs of a result directory where left out",
+    )
     source.add_log_options(parser)
     parser.add_argument(
         "--columns", metavar="OURS=THEIRS,…", help="names of the CSV's columns, such as job=id,start=begin,end=finish"
@@ -44,11 +49,12 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.files import plain
     from gridsim.model.machine import machine_cores
     from gridsim.testing.invariants import KINDS, violations_of
-    from gridsim.testing.schedules import parse_columns, read_schedule
+    from gridsim.testing.schedules import parse_columns, read_jobs, read_schedule
 
     columns = parse_columns(args.columns) if args.columns else None
     schedule = read_schedule(args.schedule, columns=columns)
-    workload = source.read(args.log, args)
+    workload = read_jobs(args.schedule) if args.log is None else source.read(args.log, args)
+    args.log = args.log or str(workload.provenance["source"])
     cores, origin = machine_cores(workload, args.cores)
     found = violations_of(schedule, workload, cores=cores, overrun=args.overrun, tolerance=args.tolerance)
     if args.json:

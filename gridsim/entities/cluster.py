@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Generator, Sequence
+from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,8 +14,9 @@ from gridsim.entities.instant import At, Instant
 from gridsim.entities.piece import Piece
 from gridsim.errors import PolicyError
 from gridsim.model.platform import ClusterSpec
-from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.protocols import Scheduler, told
+from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.policy.balancing import Bid
+from gridsim.policy.protocols import Offer, Quote, Scheduler, told
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
@@ -39,9 +41,22 @@ class Outcome:
         The requests of the run.
     runtime : (n,) int64
         True runtimes, whole microseconds: the world knows them, policies do not.
+    tolerance : (n,) float64, optional
+        How many times the response asked for a user would accept; 1 where left out.
+
+    Attributes
+    ----------
+    granted, offer : (n,) int64
+        Deadlines promised, and later ones than asked for that were offered, taken or not; `NEVER` for none.
+    doublings : (n,) int64
+        Of artificial deadlines.
+    broken : (n,) bool
+        Promises that fell to a job which outlived its estimate.
+    cut : list of tuple
+        Runs cut short to make room: request, start, end.
     """
 
-    def __init__(self, requests: Requests, runtime: IntArray) -> None:
+    def __init__(self, requests: Requests, runtime: IntArray, tolerance: FloatArray | None = None) -> None:
         n = len(requests)
         self.start: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.end: IntArray = np.full(n, NEVER, dtype=np.int64)
@@ -49,6 +64,19 @@ class Outcome:
         self.cluster = np.zeros(n, dtype=np.int16)
         self.state = bytearray(n)
         self.runtime = np.require(runtime, dtype=np.int64, requirements=["C"])
+        self.tolerance = tolerance
+        self.granted: IntArray = np.full(n, NEVER, dtype=np.int64)
+        self.offer: IntArray = np.full(n, NEVER, dtype=np.int64)
+        self.doublings: IntArray = np.zeros(n, dtype=np.int64)
+        self.broken = np.zeros(n, dtype=np.bool_)
+        self.cut: list[tuple[int, int, int]] = []
+
+    def accepts(self, request: int, submit: int, asked: int, offered: int) -> bool:
+        """Whether the user takes a later deadline than the one asked for (spec of the deadline papers, 7.2)."""
+        tolerance = 1.0 if self.tolerance is None else float(self.tolerance[request])
+        if not np.isfinite(tolerance):
+            return True
+        return offered - submit <= Fraction(str(tolerance)) * (asked - submit)
 
     def unfinished(self) -> IntArray:
         """Requests that have neither ended nor been refused."""
@@ -101,7 +129,8 @@ class Cluster:
         placing: bool = False,
     ) -> None:
         self._env, self.index, self.name, self.kind = env, index, spec.name, spec.kind
-        self.cores = self.free = spec.cores
+        self.cores, self.rate = spec.cores, spec.rate
+        self.free = spec.cores
         self.unfinished = self.queued = 0
         self.lives: Lives | None = None
         self.noted: list[Cluster] | None = None
@@ -119,8 +148,11 @@ class Cluster:
         self._batched = instant.batched
         self.dirty = False
         self._due = False  # a decision is scheduled for the end of this instant
+        self._overrun = False  # some request has outlived its estimate
+        self._promises = False  # some request was promised a deadline
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
         self._closing = False
+        self._quoted: tuple[int, int, Quote | None] = (-1, -1, None)
         self._wake_at = NEVER
         self._wanted = Event(env)
         self.process = env.process(self._run())
@@ -195,20 +227,98 @@ class Cluster:
     # -- arrivals ------------------------------------------------------------------------------------------------
 
     def submit(self, request: int) -> None:
-        """Ask the scheduler for a quote and take the request in, or leave it rejected."""
+        """Ask the scheduler for a quote and take the request in; without one, or where the user declines, it leaves."""
+        if self._need[request] > self.cores:
+            self.refuse(request)
+            return
+        self.take(request, self._quote_of(request))
+
+    def bid(self, piece: Piece) -> Bid | None:
+        """What this cluster offers for a rigid job now; a question that changes nothing."""
+        (request,) = piece.requests
+        quote = self._quote_of(request)
+        if quote is None:
+            return None
+        if quote.offer is None:
+            raise PolicyError(f"{told(self.scheduler)} quotes no start; it cannot be compared with others")
+        offer, charge = quote.offer, self.rate * self._need[request] * (self._estimate[request] / 1e6)
+        return Bid(self._acceptable(request, offer), offer.granted, len(offer.kills), offer.start, charge)
+
+    def _quote_of(self, request: int) -> Quote | None:
+        """The quote of this instant; asked once however many routers want to know, and for the job when it comes."""
+        now: int = self._env.now  # type: ignore[assignment]
+        if self._quoted[:2] != (request, now):
+            self._quoted = (request, now, self.quote(request))
+        return self._quoted[2]
+
+    def quote(self, request: int) -> Quote | None:
+        """What the scheduler offers a new request that fits this cluster; it may come back with `take`."""
         now: int = self._env.now  # type: ignore[assignment]
         if self._unsettled:
             self._settle(now)
         self._ready[request] = now
-        quote = self.scheduler.quote(request, now) if self._need[request] <= self.cores else None
+        return self.scheduler.quote(request, now)
+
+    def take(self, request: int, quote: Quote | None) -> None:
+        """Take a request in as it was quoted in this instant, if its user agrees."""
+        now: int = self._env.now  # type: ignore[assignment]
+        if quote is not None and quote.offer is not None and not self._agreed(request, quote.offer):
+            # Some policies keep a job whose user declines, without any promise.
+            quote = self.scheduler.declined(quote) if hasattr(self.scheduler, "declined") else None
         if quote is None:
-            self._state[request] = _DONE
+            self._turn_away(request)
+            if not self._batched:
+                self._decide(now)
             return
         self.scheduler.commit(quote, now)
         self._state[request] = _WAITING
+        if quote.offer is not None:
+            for victim in quote.offer.kills:
+                self._kill(victim, now)
         self.dirty = True
         if not self._batched:
             self._decide(now)
+
+    def _turn_away(self, request: int) -> None:
+        """Leave a request out that no promise can be made to, or whose user declines; it is no load here any more."""
+        self._status[request] = Status.unadmitted
+        self._state[request] = _DONE
+        if self._placed is not None and self._placed[request] and self.lives is None:
+            self.queued -= self._need[request] * self._estimate[request]
+            self._let_go(request)
+
+    def _agreed(self, request: int, offer: Offer) -> bool:
+        """Note what is promised, or that the user declines a later deadline than the one asked for."""
+        if offer.granted >= NEVER:
+            return True
+        outcome, asked = self._outcome, int(self._requests.deadline[request])
+        if offer.granted > asked:
+            outcome.offer[request] = offer.granted
+            if not self._acceptable(request, offer):
+                return False
+        outcome.granted[request] = offer.granted
+        outcome.doublings[request] = offer.doublings
+        self._promises = True
+        return True
+
+    def _acceptable(self, request: int, offer: Offer) -> bool:
+        """Whether the user takes an offer: one as asked for, or one that is late within the tolerance."""
+        asked = int(self._requests.deadline[request])
+        if offer.granted >= NEVER or offer.granted <= asked:
+            return True
+        return self._outcome.accepts(request, int(self._requests.submit[request]), asked, offer.granted)
+
+    def _kill(self, request: int, now: int) -> None:
+        """Stop a running request so that another can be taken in: it waits again, what it has done is lost."""
+        began = self._start[request]
+        if self._state[request] != _RUNNING or began >= now:
+            raise PolicyError(f"{told(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running")
+        self._outcome.cut.append((request, began, now))
+        self._state[request] = _WAITING
+        self.free += self._need[request]
+        self._start[request] = NEVER
+        if self._placed is not None:
+            self.queued += self._need[request] * self._estimate[request]
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
@@ -304,6 +414,8 @@ class Cluster:
     def _ended(self, event: Event) -> None:
         request: int = event._value
         now: int = self._env.now  # type: ignore[assignment]
+        if self._outcome.cut and not self._ends(request, now):
+            return
         if self._unsettled and not self._batched:  # overruns of this instant
             self._settle(now)
         self.free += self._need[request]
@@ -311,11 +423,30 @@ class Cluster:
         self._end[request] = now
         killed = not self._extend and self._runtime[request] > self._estimate[request]
         self._status[request] = Status.killed_walltime if killed else Status.completed
+        if self._promises and now > self._outcome.granted[request]:
+            self._missed(request, now)
         self.scheduler.ended(request, now)
         self._unsettled = self.dirty = True
         if self._placed is not None:
             self._let_go(request)
         self.close()
+
+    def _ends(self, request: int, now: int) -> bool:
+        """Whether an end is that of the run under way, not of one that was cut short."""
+        held = self._runtime[request]
+        if not self._extend:
+            held = min(held, self._estimate[request])
+        return self._state[request] == _RUNNING and self._start[request] + held == now
+
+    def _missed(self, request: int, now: int) -> None:
+        """A promise was not kept, which only a job that outlives its estimate can do: its own, or that of others."""
+        if self._extend and self._overrun:
+            self._outcome.broken[request] |= self._runtime[request] <= self._estimate[request]
+            return
+        promised = self._outcome.granted[request] / 1e6
+        raise PolicyError(
+            f"{told(self.scheduler)} promised request {request} an end by {promised} s; it ends at {now / 1e6} s"
+        )
 
     def _let_go(self, request: int) -> None:
         """A request that was placed here is no load any more; the life of its job goes on."""
@@ -333,8 +464,12 @@ class Cluster:
     def _overran(self, event: Event) -> None:
         request, overrun = event._value
         now: int = self._env.now  # type: ignore[assignment]
-        if self._start[request] + self._runtime[request] <= now:  # it has ended, or does so in this instant
+        began = self._start[request]
+        if began + self._runtime[request] <= now:  # it has ended, or does so in this instant
             return
+        if self._state[request] != _RUNNING or began + self._estimate[request] + overrun != now:  # an earlier run's
+            return
+        self._overrun = True
         more = max(2 * overrun, self._tick)
         expected = self._start[request] + self._estimate[request] + more
         self.scheduler.overran(request, expected, now)

@@ -15,13 +15,13 @@ from gridsim.entities.life import Life, Lives
 from gridsim.entities.link import Links
 from gridsim.entities.piece import Piece
 from gridsim.entities.router import Router, Split
-from gridsim.errors import GridsimError
+from gridsim.errors import GridsimError, InputError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import failed
+from gridsim.policy.protocols import failed, told
 from gridsim.policy.queue import ClusterView, Ledger, Requests
 
 __all__ = ["TreeOptions", "admission", "clusters_of"]
@@ -110,6 +110,8 @@ def admission(
 ) -> Callable[[int], None]:
     """What the root does with a job: down the tree, then its first tasks are offered."""
     balancer = make_balancer(options.balancer)
+    if getattr(balancer, "quotes", False):
+        _check_quotes(balancer, clusters, requests)
     if requests.tasks is None and len(clusters) == 1:
         return clusters[0].submit
     if hasattr(balancer, "setup"):
@@ -126,6 +128,21 @@ def admission(
         return _admit_rigid(root, clusters, requests)
     assert links is not None
     return _admit_tasks(env, root, clusters, requests, requests.tasks, links, instant)
+
+
+def _check_quotes(balancer: Any, clusters: list[Cluster], requests: Requests) -> None:
+    """Raise `InputError` where a balancer that compares quotes would have none to compare."""
+    if requests.tasks is not None:
+        raise InputError(
+            f"{told(balancer)} compares quotes for jobs of one task; the workload has DAG jobs", field="balancer"
+        )
+    for cluster in clusters:
+        if not hasattr(cluster.scheduler, "plan"):
+            raise InputError(
+                f"{told(balancer)} compares what clusters promise, and {told(cluster.scheduler)} makes no plans to "
+                "promise from; give a policy that does, such as qops or conservative",
+                field="balancer",
+            )
 
 
 def _admit_rigid(root: Router | Cluster, clusters: list[Cluster], requests: Requests) -> Callable[[int], None]:

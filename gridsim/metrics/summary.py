@@ -8,7 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.metrics.charges import CategorySlowdowns
 from gridsim.metrics.dag import DAG_METRICS, dag_metrics
+from gridsim.metrics.deadlines import concerns_deadlines, deadline_metrics
 from gridsim.metrics.order import backfilled_share
 from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, measure, summarise
 from gridsim.metrics.schedule import Schedule
@@ -21,13 +23,14 @@ from gridsim.metrics.utilisation import (
     offered_load,
     queue_length,
     throughput,
+    useful_utilisation,
     utilisation,
     waiting_area,
 )
 from gridsim.model.time import MICROSECOND, NEVER, whole
 from gridsim.record import Record, Status
 
-__all__ = ["GRID_METRICS", "METRICS", "Metric", "cut", "metrics", "window"]
+__all__ = ["DEADLINE_METRICS", "GRID_METRICS", "METRICS", "Metric", "cut", "metrics", "window"]
 
 
 class Metric(NamedTuple):
@@ -99,6 +102,53 @@ GRID_METRICS: dict[str, Metric] = {
 """What it answers of DAG jobs besides, by the names of `gridsim.metrics.dag.DAG_METRICS`, in seconds."""
 
 
+def _describe_deadlines() -> dict[str, Metric]:
+    """`DEADLINE_METRICS`, in the order of `deadline_metrics`."""
+    table = {
+        "deadline_jobs": Metric("jobs", None, "jobs submitted that ask for a deadline"),
+        "deadline_area": Metric("core-seconds", None, "true work of these jobs"),
+    }
+    better: Literal["lower", "higher"]
+    for name, better, text in (
+        ("unadmitted", "lower", "jobs that asked for a deadline and that a policy which promises refused"),
+        ("guaranteed", "higher", "jobs that asked for a deadline and were promised it, or a later one"),
+        ("met", "higher", "jobs that ended by the deadline that they asked for, promised or not"),
+    ):
+        table |= {
+            f"deadline_{name}": Metric("jobs", better, text),
+            f"deadline_{name}_share": Metric("", better, "the same over all jobs that ask for a deadline"),
+            f"deadline_{name}_area": Metric("core-seconds", better, "true work of these jobs"),
+            f"deadline_{name}_area_share": Metric("", better, "the same over that of all jobs that ask for a deadline"),
+        }
+    return table | {
+        "deadline_missed": Metric("jobs", "lower", "jobs that ran and ended after the deadline that they asked for"),
+        "deadline_missed_share": Metric("", "lower", "the same over the jobs that ran and asked for a deadline"),
+        "promises_made": Metric("jobs", None, "jobs that were promised an end, by their deadline or one of the policy"),
+        "promises_broken": Metric("jobs", "lower", "of these, jobs that ended later than promised"),
+        "offers_made": Metric("jobs", None, "jobs that were offered a later deadline than they asked for"),
+        "offers_taken": Metric("jobs", "higher", "of these, jobs that took it"),
+        "doublings": Metric("", "lower", "times that a policy doubled its own deadline of a job that asked for none"),
+        "kills": Metric("", "lower", "runs cut short to make room for another job, to begin anew later"),
+        "lost_area": Metric("core-seconds", "lower", "work that was lost by that"),
+        "non_deadline_jobs": Metric("jobs", None, "jobs submitted that ask for no deadline"),
+        "non_deadline_response_mean": Metric("s", "lower", "end minus submit, mean over these jobs"),
+        "non_deadline_slowdown_mean": Metric("", "lower", "response over time held, mean over these jobs"),
+        "non_deadline_bounded_slowdown_mean": Metric("", "lower", "bounded slowdown, mean over these jobs"),
+        "resource_charge": Metric("core-seconds", "higher", "work of all jobs that is charged: what was lost is not"),
+        "qos_charge": Metric(
+            "", "higher", "sum over jobs of the slowdown of their kind under EASY over the one granted"
+        ),
+        "useful_utilisation": Metric(
+            "", "higher", "busy share without the work that was lost, interval of utilisation"
+        ),
+        "useful_utilisation_arrivals": Metric("", "higher", "the same, interval of `utilisation_arrivals`"),
+    }
+
+
+DEADLINE_METRICS: dict[str, Metric] = _describe_deadlines()
+"""What it answers besides where jobs ask for deadlines or a policy makes promises."""
+
+
 def window(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> Interval:
     """First submit plus *warmup* to last submit minus *cooldown*, s.
 
@@ -137,9 +187,18 @@ def cut(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> npt.NDArr
 
 
 def metrics(
-    record: Record, *, bound: float = BOUND, warmup: float = 0.0, cooldown: float = 0.0, until: int | None = None
+    record: Record,
+    *,
+    bound: float = BOUND,
+    warmup: float = 0.0,
+    cooldown: float = 0.0,
+    until: int | None = None,
+    deadlines: bool | None = None,
+    slowdowns: CategorySlowdowns | None = None,
 ) -> dict[str, float]:
-    """Every number of `METRICS` for one record, and of `GRID_METRICS` for one of DAG jobs; NaN where there is none.
+    """Every number of `METRICS` for one record; NaN where there is none.
+
+    Those of `GRID_METRICS` too for one of DAG jobs, and of `DEADLINE_METRICS` where there are deadlines or promises.
 
     Parameters
     ----------
@@ -152,6 +211,10 @@ def metrics(
     until : int, optional
         Instant up to which the cumulative completion of DAG jobs counts, whole microseconds: the latest end of all
         records that are compared. That of the record where left out.
+    deadlines : bool, optional
+        Whether to answer `DEADLINE_METRICS`; where left out, if the workload has deadlines or the record promises.
+    slowdowns : CategorySlowdowns, optional
+        Of an EASY schedule of the same workload, for the QoS charge.
 
     Notes
     -----
@@ -175,10 +238,15 @@ def metrics(
     status = np.bincount(chosen.status, minlength=len(Status))
     numbers |= {"submitted": float(status.sum())} | {kind.name: float(status[kind]) for kind in Status}
     numbers["jobs_cut"] = float(len(kept) - np.count_nonzero(kept))
-    if record.tasks is None:
-        return {name: numbers[name] for name in METRICS}
-    numbers["backfilled_share"] = numbers["backfilled_share_by_area"] = float("nan")
-    return {name: numbers[name] for name in METRICS} | _about_dags(record, warmup, cooldown, until)
+    if record.tasks is not None:
+        numbers["backfilled_share"] = numbers["backfilled_share_by_area"] = float("nan")
+    told = {name: numbers[name] for name in METRICS}
+    if record.tasks is not None:
+        told |= _about_dags(record, warmup, cooldown, until)
+    if concerns_deadlines(record) if deadlines is None else deadlines:
+        told |= deadline_metrics(chosen, bound=bound, slowdowns=slowdowns)
+        told |= _useful(record, window(record, warmup, cooldown) if warmup or cooldown else None)
+    return told
 
 
 def _about_dags(record: Record, warmup: float, cooldown: float, until: int | None) -> dict[str, float]:
@@ -215,6 +283,13 @@ def _about_jobs(record: Record, rows: Any, bound: float) -> dict[str, float]:
         numbers |= {f"{name}_{part}": value for part, value in summarise(values).items()}
         numbers |= {f"{name}_{part}_by_area": value for part, value in summarise(values, area).items()}
     return numbers
+
+
+def _useful(record: Record, interval: Interval | None) -> dict[str, float]:
+    return {
+        "useful_utilisation": useful_utilisation(record, *(interval or makespan_window(record))),
+        "useful_utilisation_arrivals": useful_utilisation(record, *(interval or arrival_window(record))),
+    }
 
 
 def _about_time(record: Record, interval: Interval | None) -> dict[str, float]:

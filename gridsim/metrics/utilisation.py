@@ -6,7 +6,7 @@ and the start of another, only the second one counts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
-from gridsim.record import Record
+from gridsim.record import Promises, Record
 
 __all__ = [
     "Interval",
@@ -27,6 +27,7 @@ __all__ = [
     "offered_load",
     "queue_length",
     "throughput",
+    "useful_utilisation",
     "utilisation",
     "waiting_area",
 ]
@@ -154,7 +155,8 @@ def busy_cores(record: Record) -> Steps:
 def queue_length(record: Record) -> Steps:
     """Jobs that were submitted and not yet started, over time; jobs that never ran do not queue.
 
-    Of DAG jobs: tasks that were ready and not yet started.
+    A job that is killed to make room for another one waits again, until it begins anew. Of DAG jobs: tasks that were
+    ready and not yet started.
     """
     begin, start, _ = _waits(record)
     return _steps(begin, start, np.ones(len(begin), dtype=np.int64))
@@ -165,8 +167,21 @@ def _waits(record: Record) -> tuple[IntArray, IntArray, IntArray]:
     begin, start, cores = record.workload.submit, record.start_us, record.workload.cores
     if record.tasks is not None and record.workload.tasks is not None:
         begin, start, cores = record.tasks.ready_us, record.tasks.start_us, record.workload.tasks.cores
+    elif record.promises is not None and len(record.promises.killed):
+        return _waits_between_runs(record, record.promises)
     ran = start < NEVER
     return begin[ran], start[ran], cores[ran]
+
+
+def _waits_between_runs(record: Record, cut: Promises) -> tuple[IntArray, IntArray, IntArray]:
+    """Waits where runs were cut short: from submit to the first run, and from the end of each to the next."""
+    ran = np.flatnonzero(record.ran)
+    row = np.concatenate([ran, cut.killed])
+    begin = np.concatenate([record.workload.submit[ran], cut.killed_end_us])
+    until = np.concatenate([record.start_us[ran], cut.killed_start_us])
+    # Runs of a job do not overlap, so its waits begin and end in the same order.
+    begin, until, row = begin[np.lexsort((begin, row))], until[np.lexsort((until, row))], np.sort(row)
+    return begin, until, record.workload.cores[row]
 
 
 def _steps(begin: IntArray, end: IntArray, amount: IntArray) -> Steps:
@@ -223,6 +238,17 @@ def utilisation(record: Record, start: float | None = None, end: float | None = 
     return float(np.multiply(held, cores, dtype=np.float64).sum() / (high - low) / record.cores)
 
 
+def useful_utilisation(record: Record, start: float | None = None, end: float | None = None) -> float:
+    """The same without what was thrown away when jobs were killed to make room for others, to begin anew later.
+
+    Parameters
+    ----------
+    start, end : float, optional
+        As in `utilisation`, which also counts that work.
+    """
+    return utilisation(replace(record, promises=None), start, end)
+
+
 def mean_queue_length(record: Record, start: float | None = None, end: float | None = None) -> float:
     """Waiting jobs (or ready tasks) in ``[start, end)``, mean over time; the makespan's interval where left out."""
     low, high = _microseconds(record, start, end)
@@ -243,8 +269,11 @@ def throughput(record: Record, start: float | None = None, end: float | None = N
 
 
 def waiting_area(record: Record) -> float:
-    """Cores times wait, summed over the jobs that ran (or their ready tasks); core-seconds asked for in vain."""
-    if record.tasks is not None:
+    """Cores times wait, summed over the jobs that ran (or their ready tasks); core-seconds asked for in vain.
+
+    A job that is killed to make room for another one does not wait while it runs, though its work is lost.
+    """
+    if record.tasks is not None or record.kills.any():
         begin, start, cores = _waits(record)
         return float((cores * seconds(start - begin)).sum())
     return float(np.nansum(record.workload.cores * record.wait))

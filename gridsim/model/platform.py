@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import takewhile
@@ -15,15 +16,19 @@ __all__ = ["ClusterSpec", "Platform", "RouterSpec"]
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """A leaf of the tree: *cores* interchangeable cores of one *kind*."""
+    """A leaf of the tree: *cores* interchangeable cores of one *kind*; *rate* is the price of a core-second."""
 
     name: str
     cores: int
     kind: str = "any"
+    rate: float = 1.0
 
     def __post_init__(self) -> None:
         if self.cores < 1:
             raise InputError(f"cluster '{self.name}' has {self.cores} cores; at least 1 is needed", field="cores")
+        if not 0 <= self.rate < math.inf:
+            told = f"cluster '{self.name}' has a rate of {self.rate:g}; a price of a core-second from 0 is needed"
+            raise InputError(told, field="rate")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,13 @@ TABLES = ("platform", "network", "shares")
 
 _NETWORK = tuple(option.name for option in fields(Network) if option.init)
 _RATIONAL = ("ccr", "capacity", "transfer_rate_cap")
-_WORDS: dict[type, str] = {str: "text", int: "whole number", list: "list of tables", dict: "table"}
+_WORDS: dict[Any, str] = {
+    str: "text",
+    int: "whole number",
+    int | float: "number",
+    list: "list of tables",
+    dict: "table",
+}
 
 
 def read_platform(path: str | Path) -> Platform:
@@ -73,12 +79,13 @@ def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec
             f"names {what} a router {'and' if what == 'both' else 'nor'} a cluster", path=path, field=where
         )
     if "cluster" in table:
-        _known(table, ("cluster", "kind", "cores"), where, path)
+        _known(table, ("cluster", "kind", "cores", "rate"), where, path)
         name = _text(table, "cluster", where, path)
         kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
         cores = _value(table, "cores", int, where, path)
+        rate = _value(table, "rate", int | float, where, path) if "rate" in table else 1.0
         with _told(path, where):
-            return ClusterSpec(name, cores, kind)
+            return ClusterSpec(name, cores, kind, float(rate))
     _known(table, ("router", "children"), where, path)
     name = _text(table, "router", where, path)
     children = _value(table, "children", list, where, path)
@@ -121,13 +128,13 @@ def _text(table: Mapping[str, Any], key: str, where: str, path: Path | None) -> 
     return value
 
 
-def _value(table: Mapping[str, Any], key: str, wanted: type, where: str, path: Path | None) -> Any:
+def _value(table: Mapping[str, Any], key: str, wanted: Any, where: str, path: Path | None) -> Any:
     if key not in table:
         raise InputError(f"is not there; a {_WORDS[wanted]} was expected", path=path, field=f"{where}.{key}")
     return _typed(table[key], wanted, f"{where}.{key}", path)
 
 
-def _typed(value: Any, wanted: type, where: str, path: Path | None) -> Any:
+def _typed(value: Any, wanted: Any, where: str, path: Path | None) -> Any:
     if not isinstance(value, wanted) or isinstance(value, bool):
         raise InputError(f"is {value!r}; a {_WORDS[wanted]} was expected", path=path, field=where)
     return value

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 from numpy.random import Generator
 
 from gridsim import registry
 from gridsim.errors import InputError, PolicyError
+from gridsim.model.time import NEVER
 
 __all__ = [
+    "CheapestGuarantee",
     "DataLocal",
+    "EarliestGuarantee",
     "EarliestStart",
     "ExpectedQueue",
     "LeastUtilised",
@@ -24,6 +27,30 @@ __all__ = [
 ]
 
 _SOURCE = "Burkimsher, Bate, Indrusiak"
+
+
+class Bid(NamedTuple):
+    """What a cluster with a plan offers for a job. Instants in whole microseconds.
+
+    Attributes
+    ----------
+    accepted : bool
+        Whether the job's user takes a deadline as late as that.
+    granted : int
+        Latest end that it would promise; `NEVER` for a place without a promised end.
+    kills : int
+        Running jobs that it would kill and start over to make room.
+    start : int
+        Planned start.
+    charge : float
+        Price of the core-seconds asked for, at the cluster's rate.
+    """
+
+    accepted: bool
+    granted: int
+    kills: int
+    start: int
+    charge: float
 
 
 class ClusterState(Protocol):
@@ -41,6 +68,10 @@ class ClusterState(Protocol):
 
     def earliest_start(self, cores: int) -> int:
         """When a request of so many cores could start behind all that waits, whole microseconds."""
+        ...
+
+    def bid(self, piece: Any) -> Bid | None:
+        """What the cluster offers for a job now; None where it refuses. A question: nothing changes."""
         ...
 
 
@@ -191,6 +222,11 @@ class PowerOfTwo:
     balancer: Any = field(default_factory=ExpectedQueue)
     _rng: Generator = field(init=False, repr=False, compare=False)
 
+    @property
+    def quotes(self) -> bool:
+        """Whether its part asks clusters for quotes."""
+        return bool(getattr(self.balancer, "quotes", False))
+
     def setup(self, rng: Generator) -> None:
         self._rng = rng
         _set_up(self.balancer, rng)
@@ -237,6 +273,11 @@ class DataLocal:
 
     balancer: Any = field(default_factory=ExpectedQueue)
 
+    @property
+    def quotes(self) -> bool:
+        """Whether its part asks clusters for quotes."""
+        return bool(getattr(self.balancer, "quotes", False))
+
     def setup(self, rng: Generator) -> None:
         _set_up(self.balancer, rng)
 
@@ -250,6 +291,64 @@ class DataLocal:
         return min(
             piece.delay_to(cluster) for kind, cores in piece.widest.items() for cluster in _eligible(child, kind, cores)
         )
+
+
+@dataclass
+class EarliestGuarantee:
+    """The cluster that would promise the earliest end, of all below that are asked for a quote.
+
+    Notes
+    -----
+    Every able cluster of the whole subtree is asked, in tree order. An offer that the user would take (tolerance of
+    the workload) comes before one that is too late. Then the earliest promised end counts: clusters that grant what
+    was asked for are equal, whenever the job would end there, and any promise comes before none. Then come the fewest
+    kills, the earliest planned start, the first in tree order. A job is turned away only where every cluster turns it
+    away or is later than its user would take. Clusters need plans: guaranteed or conservative ones.
+    """
+
+    quotes: ClassVar[bool] = True
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        return _best_bid(piece, children, _by_promise)
+
+
+@dataclass
+class CheapestGuarantee:
+    """The cluster that would charge least for a promise that the user takes: its rate times cores times estimate.
+
+    Notes
+    -----
+    As `EarliestGuarantee`, which decides between equal charges. An offer without a promise, however cheap, comes
+    behind all with one.
+    """
+
+    quotes: ClassVar[bool] = True
+
+    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+        return _best_bid(piece, children, _by_charge)
+
+
+_Preference = tuple[bool | int | float, ...]
+
+
+def _by_promise(bid: Bid) -> _Preference:
+    return not bid.accepted, bid.granted, bid.kills, bid.start
+
+
+def _by_charge(bid: Bid) -> _Preference:
+    return not bid.accepted, bid.granted >= NEVER, bid.charge, bid.granted, bid.kills, bid.start
+
+
+def _best_bid(piece: Piece, children: Sequence[ChildState], preference: Callable[[Bid], _Preference]) -> int:
+    """Child above the cluster with the best bid; the first one where nobody offers anything, to turn the job away."""
+    ((kind, cores),) = piece.widest.items()
+    bids = [
+        (preference(bid), index)
+        for index, child in enumerate(children)
+        for cluster in _eligible(child, kind, cores)
+        if (bid := cluster.bid(piece)) is not None
+    ]
+    return min(bids)[1] if bids else 0
 
 
 @dataclass

@@ -33,7 +33,7 @@ __all__ = [
 class Fifo:
     """First come, first served: by submit time, then job order."""
 
-    aliases: ClassVar[tuple[str, ...]] = ("fifo-job",)
+    aliases: ClassVar[tuple[str, ...]] = ("fifo-job", "fcfs")
     changes: ClassVar[Changes] = "static"
 
     def rank(self, queue: Queue, now: float) -> FloatArray:

@@ -35,6 +35,26 @@ PRESETS = {
         "Conservative backfilling: every job holds a promise, kept while the plan is compressed.",
         "Feitelson, Weil 1998",
     ),
+    "msb": Preset(
+        "guaranteed?admission=msb",
+        "Guaranteed deadlines: the new job at every place of the plan, the cheapest that breaks no promise.",
+        "Islam, Balaji, Sadayappan, Panda 2003",
+    ),
+    "mrt": Preset(
+        "guaranteed?admission=mrt",
+        "Guaranteed deadlines: a search over orders of all waiting jobs, with limited backtracking.",
+        "Islam, Balaji, Sadayappan, Panda 2003",
+    ),
+    "qops": Preset(
+        "guaranteed?admission=qops",
+        "Guaranteed deadlines: the last jobs of the plan are placed anew, with a few repairs.",
+        "Islam, Balaji, Sadayappan, Panda 2003",
+    ),
+    "fqops": Preset(
+        "guaranteed?admission=feedback(inner=qops)",
+        "QoPS that offers the earliest deadline it can keep where it cannot keep the one asked for.",
+        "Islam, Balaji, Sadayappan, Panda 2004",
+    ),
     "first-fit": Preset("backfilling?ordering=fifo&reserve=first-fit", "Whatever fits starts; wide jobs can starve."),
     "depth": Preset("backfilling?ordering=fifo&reserve=depth", "The first k blocked jobs are protected."),
 }
@@ -78,29 +98,37 @@ def policy(what: Any) -> Any:
 def _composed(base: Spec, spec: Spec) -> Spec:
     """Scheduler of a preset with the parameters of a spec: its own ones, and those of its parts (``depth?k=4``).
 
-    A part is looked at as it was chosen, so ``easy?reserve=depth&k=4`` is ``depth?k=4``.
+    A part is looked at as it was chosen, so ``easy?reserve=depth&k=4`` is ``depth?k=4``; parts have parts themselves
+    (``fqops?k_factor=3``).
     """
-    own = registry.parameters(registry.find("scheduler", base.name))
-    values = {**base.parameters, **{name: value for name, value in spec.parameters.items() if name in own}}
-    for name, value in spec.parameters.items():
-        if name not in own:
-            slot, part = _part_with(name, values, f"parameter of {spec.name}", list(own))
-            values[slot] = Spec(part.name, {**part.parameters, name: value})
-    return Spec(base.name, values)
+    composed = base
+    # What chooses a part comes before what only that part may have.
+    for name in sorted(spec.parameters, key=lambda name: registry.kind_of(name) is None):
+        known: list[str] = []
+        changed = _with(composed, "scheduler", name, spec.parameters[name], known)
+        if changed is None:
+            raise UnknownNameError(f"parameter of {spec.name}", name, dict.fromkeys(known))
+        composed = changed
+    return composed
 
 
-def _part_with(parameter: str, parts: dict[str, Any], what: str, known: list[str]) -> tuple[str, Spec]:
-    """The part of a composition that takes a parameter, as a spec, and the name it goes by."""
-    for slot, value in parts.items():
-        kind = registry.kind_of(slot)
-        if kind is None:
+def _with(spec: Spec, kind: str, name: str, value: Any, known: list[str]) -> Spec | None:
+    """A spec with one more parameter, its own or that of the first part that takes it; None where nothing does.
+
+    *known* collects what there would be.
+    """
+    takes = registry.parameters(registry.find(kind, spec.name))
+    if name in takes:
+        return Spec(spec.name, {**spec.parameters, name: value})
+    known += takes
+    for slot in takes:
+        part_kind, part = registry.kind_of(slot), spec.parameters.get(slot)
+        if part_kind is None or not isinstance(part, str | Spec):
             continue
-        part = registry.parse(value) if isinstance(value, str) else value
-        takes = registry.parameters(registry.find(kind, part.name))
-        if parameter in takes:
-            return slot, part
-        known = [*known, *takes]
-    raise UnknownNameError(what, parameter, known)
+        changed = _with(registry.parse(part) if isinstance(part, str) else part, part_kind, name, value, known)
+        if changed is not None:
+            return Spec(spec.name, {**spec.parameters, slot: changed})
+    return None
 
 
 def _as_scheduler(what: Any) -> Any:

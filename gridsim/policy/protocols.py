@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Admission",
+    "Arrangement",
     "Changes",
     "Lanes",
     "Offer",
@@ -74,19 +75,53 @@ class ReservationRule(Protocol):
         ...
 
 
+class Arrangement(NamedTuple):
+    """A plan as what it is determined by: the waiting requests by planned start, then job order, and these starts."""
+
+    rows: IntArray
+    starts: IntArray
+
+
 class Offer(NamedTuple):
-    """A place for a request: its planned start, and the rearranged plan if other jobs must move for it."""
+    """A place for a request, and what it takes. Instants in whole microseconds.
+
+    Attributes
+    ----------
+    start : int
+        Planned start of the request.
+    arrangement : Arrangement or None
+        Where all waiting requests go, the new one among them; None: all others stay.
+    granted : int
+        Latest end that is promised; `NEVER` until the scheduler has made it the deadline asked for.
+    kills : tuple of int
+        Running requests that make room: they are in the arrangement, and begin anew.
+    doublings : int
+        How often an artificial deadline was doubled.
+    price : float
+        By the admission's own price.
+    """
 
     start: int
-    plan: Plan | None = None
+    arrangement: Arrangement | None = None
     granted: int = NEVER
+    kills: tuple[int, ...] = ()
+    doublings: int = 0
+    price: float = 0.0
 
 
 class Admission(Protocol):
-    """Can this request be taken without breaking a promise, and where?"""
+    """Can this request be taken without breaking a promise, and where?
 
-    def plan(self, request: int, plan: Plan, now: int) -> Offer | None:
-        """An offer, or None to refuse; leaves *plan* as it is."""
+    One with ``left_shifted`` true leaves no single waiting request that could start earlier, which saves searches when
+    the plan is compressed. One with ``inner`` is asked only for deadlines that users want; its inner admission
+    for those that the system sets itself.
+    """
+
+    def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
+        """An offer to end by *deadline* (a later one says so in ``granted``), or None to refuse.
+
+        Leaves *plan* as it is.
+        """
         ...
 
 

@@ -14,7 +14,7 @@ from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
 
-__all__ = ["ClusterView", "Ledger", "Queue", "Requests"]
+__all__ = ["ClusterView", "Ledger", "Promised", "Queue", "Requests"]
 
 
 def _writable(column: IntArray) -> IntArray:
@@ -44,6 +44,8 @@ class Requests:
         User, group, queue …, as far as the source tells.
     names : mapping of str to tuple of str
         What the numbers of a label stand for.
+    restartable : (n,) bool or None
+        Which may be killed and started over; None: all.
     """
 
     def __init__(self, workload: Workload, *, rank: IntArray | None = None) -> None:
@@ -57,6 +59,7 @@ class Requests:
         self.job: IntArray = np.arange(len(self.cores)) if tasks is None else rows
         self.labels: Mapping[str, IntArray] = {name: column[rows] for name, column in workload.labels.items()}
         self.names = workload.names
+        self.restartable = None if workload.restartable is None else workload.restartable[rows]
         self.tasks = tasks
         self.ready: IntArray = self.submit.copy() if tasks is None else np.full(len(self.cores), NEVER, dtype=np.int64)
         self.rank = self.estimate if rank is None else rank
@@ -215,3 +218,27 @@ class Queue:
         """A label column, such as ``user``; -1 where unknown."""
         column = self.requests.labels.get(name)
         return np.full(len(self.rows), -1) if column is None else column[self.rows]
+
+
+@dataclass(slots=True)
+class Promised(Queue):
+    """Requests whose deadlines are those that the system has promised, or is asked to promise.
+
+    Attributes
+    ----------
+    granted, starts : (n,) int64
+        Promised deadlines and planned starts, whole microseconds; `NEVER` for none.
+    """
+
+    granted: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    starts: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def deadline(self) -> FloatArray:
+        """Deadlines promised, s; infinity for none."""
+        return np.where(self.granted >= NEVER, np.inf, self.granted / 1e6)
+
+    @property
+    def planned(self) -> FloatArray:
+        """Planned starts, s; infinity for none."""
+        return np.where(self.starts >= NEVER, np.inf, self.starts / 1e6)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from numba import njit
 
-__all__ = ["advance", "block_at", "change", "earlier", "earliest", "fits"]
+__all__ = ["advance", "block_at", "change", "earlier", "earliest", "earliest_from", "fits"]
 
 
 @njit(cache=True)
@@ -106,6 +106,20 @@ def earliest(times, free, size, cores, duration):  # type: ignore[no-untyped-def
             candidate = times[i + 1]
         elif times[i + 1] - candidate >= duration:
             return candidate
+    return candidate
+
+
+@njit(cache=True)
+def earliest_from(times, free, size, cores, duration, begin):  # type: ignore[no-untyped-def]
+    """The same from *begin* on (at or after the present): what is known to be no earlier need not be searched."""
+    i = block_at(times, size, begin)
+    candidate = begin
+    while i + 1 < size:
+        if free[i] < cores:
+            candidate = times[i + 1]
+        elif times[i + 1] - candidate >= duration:
+            return candidate
+        i += 1
     return candidate
 
 

@@ -14,11 +14,13 @@ from typing import Any
 
 from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference
-from gridsim.metrics.summary import GRID_METRICS, METRICS
+from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
 from gridsim.report import sentences, tables
 from gridsim.report.evidence import Evidence, GroupRow
 
 __all__ = ["Comparison"]
+
+_KNOWN = METRICS | GRID_METRICS | DEADLINE_METRICS
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +46,7 @@ class Comparison(Evidence):
         """Write ``metrics.csv``, ``differences.csv``, ``groups.csv`` (tidy, one value a cell) and ``metrics.json``."""
         folder = Path(folder)
         values = [
-            (label, name, value, (METRICS | GRID_METRICS)[name].unit)
+            (label, name, value, _KNOWN[name].unit)
             for label, numbers in self.metrics.items()
             for name, value in numbers.items()
         ]

@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.metrics.charges import category_slowdowns
 from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_losers
+from gridsim.metrics.deadlines import concerns_deadlines
 from gridsim.metrics.groups import Groups, length_classes, size_classes, users
-from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.metrics.summary import cut, metrics
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND
@@ -78,7 +80,8 @@ class Evidence:
     info : mapping
         Title, workload, platform, policies, options, versions and command, as the page tells them.
     metrics : mapping of str to mapping
-        By label, then by name (`gridsim.metrics.summary.METRICS`, `GRID_METRICS` too for DAG jobs).
+        By label, then by name (`gridsim.metrics.summary.METRICS`, `GRID_METRICS` too for DAG jobs, `DEADLINE_METRICS`
+        where jobs ask for deadlines or a policy makes promises).
     differences : list of Difference
         Wait and bounded slowdown of every pair; SLR and wait of DAG jobs.
     groups : list of GroupRow
@@ -114,8 +117,14 @@ class Evidence:
         cooldown: float = 0.0,
         platform: Platform | None = None,
         tick: int = MICROSECOND,
+        reference: str | None = None,
     ) -> Self:
         """Compare *records*; a single one is described without differences.
+
+        Parameters
+        ----------
+        reference : str, optional
+            Label of the policy whose slowdowns QoS charges are judged by: EASY. No such charges where left out.
 
         Raises
         ------
@@ -128,21 +137,30 @@ class Evidence:
         if not len(first):
             raise InputError("the workload has no jobs; there is nothing to compare")
         until = max((int(record.end_us[record.ran].max(initial=0)) for record in records.values()), default=0)
+        deadlines = any(map(concerns_deadlines, records.values()))
+        slowdowns = category_slowdowns(records[reference]) if deadlines and reference is not None else None
         numbers = {
-            label: metrics(record, bound=bound, warmup=warmup, cooldown=cooldown, until=until)
+            label: metrics(
+                record,
+                bound=bound,
+                warmup=warmup,
+                cooldown=cooldown,
+                until=until,
+                deadlines=deadlines,
+                slowdowns=slowdowns,
+            )
             for label, record in records.items()
         }
         kept = cut(first, warmup, cooldown)
         rows: Any = slice(None) if kept.all() else kept
         differences: list[Difference] = []
         groups: list[GroupRow] = []
+        found = cls(dict(records), dict(info), numbers, differences, groups, bound, warmup, cooldown, platform, tick)
         if len(records) > 1:
-            headline, *_ = compared = COMPARED if first.tasks is None else COMPARED_DAGS
-            for metric in compared:
+            for metric in COMPARED if first.tasks is None else COMPARED_DAGS:
                 differences += paired(records, metric=metric, bound=bound, rows=rows)
-            winner = best(numbers, MEANS[headline])
-            groups = list(_group_rows(records, winner, rows, headline))
-        return cls(dict(records), dict(info), numbers, differences, groups, bound, warmup, cooldown, platform, tick)
+            groups += _group_rows(records, found.best, rows, found.headline)
+        return found
 
     @property
     def labels(self) -> list[str]:
@@ -167,7 +185,32 @@ class Evidence:
     @property
     def best(self) -> str:
         """Policy with the lowest mean of the headline."""
-        return best(self.metrics, MEANS[self.headline])
+        return best({label: {"mean": value} for label, value in self.means.items()}, "mean")
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Mean of the headline under each policy, over the jobs of `common` where policies did not run the same."""
+        common = self.common
+        if self.comparable or not common.any():
+            return {label: numbers[MEANS[self.headline]] for label, numbers in self.metrics.items()}
+        return {
+            label: float(measure(record, self.headline, self.bound)[common].mean())
+            for label, record in self.records.items()
+        }
+
+    @property
+    def common(self) -> npt.NDArray[np.bool_]:
+        """Jobs that the cuts leave and that ran under every policy."""
+        common = self.kept
+        for record in self.records.values():
+            common = common & record.ran
+        return common
+
+    @property
+    def comparable(self) -> bool:
+        """Whether every policy ran the same jobs: admission may turn some away."""
+        first, *others = (record.ran[self.kept] for record in self.records.values())
+        return all(np.array_equal(first, other) for other in others)
 
     @property
     def kept(self) -> npt.NDArray[np.bool_]:

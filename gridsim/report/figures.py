@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs
 __all__ = [
     "BINS",
     "PALETTE",
+    "deadlines",
     "groups",
     "job_by_job",
     "queue",
@@ -282,12 +283,46 @@ def job_by_job(
     """
     short = short_labels(list(dict.fromkeys(label for it in differences for label in (it.policy, it.baseline))))
     names = [f"{short[it.policy]}\nagainst {short[it.baseline]}" for it in differences]
+    parts = [
+        (label, {"color": colour}, np.array([getattr(it, title) for it in differences]))
+        for label, title, colour in zip(words, ("better", "same", "worse"), (_BETTER, _SAME, _WORSE), strict=True)
+    ]
+    return _shares(names, parts, "share of jobs")
+
+
+def deadlines(outcomes: Mapping[str, Mapping[str, int]]) -> Figure:
+    """What became of the deadlines asked for, a bar for each policy.
+
+    Parameters
+    ----------
+    outcomes : mapping of str to mapping
+        By label, then as `gridsim.metrics.deadlines.outcomes` answers.
+    """
+    short = short_labels(list(outcomes))
+    total = sum(next(iter(outcomes.values())).values())
+    parts = [
+        (name, _OUTCOMES[name], np.array([counts[name] for counts in outcomes.values()]) / total)
+        for name in _OUTCOMES
+        if any(counts[name] for counts in outcomes.values())
+    ]
+    return _shares([short[label] for label in outcomes], parts, "share of the jobs that ask for a deadline")
+
+
+_OUTCOMES: Mapping[str, dict[str, Any]] = {
+    "promised": {"color": _BETTER},
+    "promised later": {"color": _BETTER, "alpha": 0.6},
+    "met without a promise": {"color": _SAME},
+    "missed": {"color": _WORSE, "alpha": 0.6},
+    "refused": {"color": _WORSE},
+}
+
+
+def _shares(names: Sequence[str], parts: Sequence[tuple[str, dict[str, Any], FloatArray]], what: str) -> Figure:
+    """Bars of parts that make up a whole, a bar a name."""
     with _figure(height=1.3 + 0.52 * len(names)) as (figure, axes):
         left = np.zeros(len(names))
-        for title, colour in (("better", _BETTER), ("same", _SAME), ("worse", _WORSE)):
-            shares = np.array([getattr(it, title) for it in differences])
-            label = dict(zip(("better", "same", "worse"), words, strict=True))[title]
-            axes.barh(range(len(names)), shares, 0.6, left=left, color=colour, label=label)
+        for label, style, shares in parts:
+            axes.barh(range(len(names)), shares, 0.6, left=left, label=label, **style)
             for row, share in enumerate(shares):
                 if share > 0.08:
                     axes.text(
@@ -297,7 +332,7 @@ def job_by_job(
         axes.set_xlim(0, 1)
         ticks = [0, 0.25, 0.5, 0.75, 1]
         axes.set_xticks(ticks, [percent(tick) for tick in ticks])
-        axes.set_xlabel("share of jobs")
+        axes.set_xlabel(what)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.5, -0.5)
         axes.grid(visible=False, axis="y")

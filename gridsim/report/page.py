@@ -13,7 +13,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from gridsim.metrics.compare import Difference
-from gridsim.report import figures, gantt, sentences, tables
+from gridsim.metrics.deadlines import outcomes
+from gridsim.report import admission, figures, gantt, sentences, tables
 from gridsim.report.words import duration, number, percent
 from gridsim.workload.problems import KINDS, Problem, option
 
@@ -82,6 +83,9 @@ def render(comparison: Evidence) -> str:
         answer=sentences.answer(comparison),
         caveats=sentences.caveats(comparison),
         table=tables.rows(comparison.metrics),
+        of_deadlines=admission.of_deadlines(comparison),
+        same_jobs=comparison.comparable,
+        kills=sum(int(record.kills.sum()) for record in comparison.records.values()),
         pictures=list(_pictures(comparison, rows)),
         winners=list(_winners(comparison)),
         clear_groups=_clear_groups(comparison),
@@ -120,6 +124,8 @@ def _counted(count: int, noun: str) -> str:
 def _pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
     records = comparison.records
     names = ", ".join(records) if len(records) < 5 else f"{len(records)} policies"
+    if admission.of_deadlines(comparison):
+        yield _picture_of_deadlines(comparison, rows)
     if comparison.of_dags:
         yield from _pictures_of_dags(comparison, rows, names)
         return
@@ -143,6 +149,19 @@ def _pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         "How many jobs wait",
         f"Waiting jobs over time, means of {figures.BINS} equal bins, under {names}.",
         _inline(figures.queue(records), "queue"),
+    )
+
+
+def _picture_of_deadlines(comparison: Evidence, rows: Any) -> Picture:
+    found = {label: outcomes(record, rows) for label, record in comparison.records.items()}
+    told = "; ".join(
+        f"{label}: {', '.join(f'{name} {number(count)}' for name, count in counts.items() if count)}"
+        for label, counts in found.items()
+    )
+    return Picture(
+        "What becomes of the deadlines asked for",
+        f"Jobs that ask for a deadline. {told}.",
+        _inline(figures.deadlines(found), "deadlines"),
     )
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference
 from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.utilisation import arrival_window, queue_length
+from gridsim.report import admission
 from gridsim.report.evidence import Evidence, best, turned
-from gridsim.report.words import duration, number, percent, times
+from gridsim.report.words import duration, listed, number, percent, times
 
 if TYPE_CHECKING:
     from gridsim.record import Record
@@ -33,20 +34,23 @@ _MOST = 3
 def answer(comparison: Evidence) -> list[str]:
     """Who waits least (DAG jobs: finishes soonest for its critical path) and by how much, and who loses.
 
-    Two to four sentences, of what cannot be told too.
+    Two to four sentences, of what cannot be told too. Where jobs ask for deadlines, first who guarantees how many.
     """
-    if comparison.of_dags:
-        return _of_dags(comparison)
-    waits = {label: numbers["wait_mean"] for label, numbers in comparison.metrics.items()}
+    return [*admission.answer(comparison), *(_of_dags if comparison.of_dags else _of_waits)(comparison)]
+
+
+def _of_waits(comparison: Evidence) -> list[str]:
+    waits = comparison.means
     if all(math.isnan(value) for value in waits.values()):
         return ["No job ran under any policy, so there is nothing to compare."]
     if len(waits) == 1:
         return [_alone(comparison, *waits)]
     if not any(waits.values()):
         return ["Nobody waits under any of the policies: on this machine the choice makes no difference to these jobs."]
-    winner = best(comparison.metrics, "wait_mean")
+    winner = comparison.best
     against = [comparison.difference("wait", winner, other) for other in comparison.labels if other != winner]
-    told = [_winner(winner, waits[winner], against), *_undecided(winner, against), *_slowdown(comparison, winner)]
+    told = [_winner(winner, waits[winner], against, comparison.comparable), *_undecided(winner, against)]
+    told += _slowdown(comparison, winner)
     return [*told, _losers(comparison, winner, against)]
 
 
@@ -59,10 +63,11 @@ def _alone(comparison: Evidence, label: str) -> str:
     )
 
 
-def _winner(winner: str, wait: float, against: Sequence[Difference]) -> str:
+def _winner(winner: str, wait: float, against: Sequence[Difference], comparable: bool) -> str:
     clear = [it for it in against if it.verdict == "better"]
     if not clear:
-        return f"{winner} has the shortest mean wait in this log, {duration(wait)}."
+        what = "in this log" if comparable else "over the jobs that ran under every policy"
+        return f"{winner} has the shortest mean wait {what}, {duration(wait)}."
     named = sorted(clear, key=lambda it: it.baseline_mean, reverse=True)
     if len(named) > _MOST:
         named = [*named[: _MOST - 1], named[-1]]
@@ -71,7 +76,8 @@ def _winner(winner: str, wait: float, against: Sequence[Difference]) -> str:
     ]
     rest = len(clear) - len(named)
     more = f"; {rest} other{'s wait' if rest > 1 else ' waits'} clearly longer too" if rest else ""
-    return f"{winner} waits least: {duration(wait) if wait else 'not at all'} on average, {_listed(parts)}{more}."
+    whose = "" if comparable else "Over the jobs that ran under every policy, "
+    return f"{whose}{winner} waits least: {duration(wait) if wait else 'not at all'} on average, {listed(parts)}{more}."
 
 
 def _less(it: Difference) -> str:
@@ -120,16 +126,20 @@ def _family(it: Difference, against: Sequence[Difference]) -> str:
 def _undecided(winner: str, against: Sequence[Difference]) -> Iterator[str]:
     same = [it.baseline for it in against if it.same == 1]
     if same:
-        yield f"Under {_listed(same)} every job waits exactly as long."
+        yield f"Under {listed(same)} every job waits exactly as long."
     unclear = [it for it in against if it.verdict == "no clear difference" and it.same < 1]
     if unclear:
         parts = [f"from {it.baseline} (difference {_difference(it)})" for it in unclear[:_MOST]]
         if len(unclear) > _MOST:
             parts.append(f"from {len(unclear) - _MOST} others")
-        yield f"This log cannot tell {winner} {_listed(parts, 'or')}."
+        yield f"This log cannot tell {winner} {listed(parts, 'or')}."
+    worse = [it for it in against if it.verdict == "worse"]
+    if worse:  # the winner is that of the jobs that ran under every policy, and these are more
+        parts = [f"under {it.baseline} {_less(turned(it))} ({_sure(turned(it))})" for it in worse]
+        yield f"Over all jobs that ran under both, jobs wait {listed(parts)}."
     few = [it for it in against if it.verdict == "too little data"]
     if few:
-        yield f"The mean wait under {winner} is {_listed([_happened(it) for it in few])}."
+        yield f"The mean wait under {winner} is {listed([_happened(it) for it in few])}."
         why = "Too few jobs ran" if few[0].jobs < ENOUGH_JOBS else "One congested stretch dominates this difference"
         yield f"{why}, so the log cannot say how far {'that' if few[0].jobs < ENOUGH_JOBS else 'it'} holds elsewhere."
 
@@ -187,7 +197,7 @@ def _losers(comparison: Evidence, winner: str, against: Sequence[Difference]) ->
             f"(95 % interval {row.ratio_low:.2g} to {row.ratio_high:.2g})"
             for row in chosen
         ]
-        return f"Who loses under {winner}: {_listed(parts)}."
+        return f"Who loses under {winner}: {listed(parts)}."
     worst = max(against, key=lambda it: it.worse)
     if not worst.worse:
         return f"No job waits longer under {winner} than under any other policy."
@@ -212,20 +222,16 @@ def group_name(kind: str, group: str) -> str:
     return f"jobs {group}" if group.startswith("under") else f"jobs of {group}"
 
 
-def _listed(parts: Sequence[str], word: str = "and") -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
-
-
 # ---- DAG jobs -----------------------------------------------------------------------------------------------------
 
 
 def _of_dags(comparison: Evidence) -> list[str]:
     """Whose schedule length ratio is lowest and by how much, what cannot be told, and who loses."""
-    means = {label: numbers["mean_slr"] for label, numbers in comparison.metrics.items()}
+    means = comparison.means
     if all(math.isnan(value) for value in means.values()):
         return ["No job ran under any policy, so there is nothing to compare."]
     counted = int(comparison.kept.sum())
-    winner = best(comparison.metrics, "mean_slr")
+    winner = comparison.best
     if len(means) == 1:
         return [_alone_of_dags(comparison, winner, counted)]
     against = [comparison.difference("slr", winner, other) for other in comparison.labels if other != winner]
@@ -280,10 +286,10 @@ def _one_job(comparison: Evidence, winner: str, against: Sequence[Difference]) -
     if len(slower) > _MOST:
         parts.append(f"longer too under {len(slower) - _MOST} others")
     equal = [it.baseline for it in against if it.same == 1]
-    also = f" (and so under {_listed(equal)})" if equal else ""
+    also = f" (and so under {listed(equal)})" if equal else ""
     return (
         f"The job is done soonest under {winner}{also}: after {took[winner]}, "
-        f"{_slr(against[0].policy_mean)} its critical path, against {_listed(parts)}."
+        f"{_slr(against[0].policy_mean)} its critical path, against {listed(parts)}."
     )
 
 
@@ -301,20 +307,20 @@ def _lowest(winner: str, mean: float, against: Sequence[Difference]) -> str:
     more = f"; {rest} other{'s are' if rest > 1 else ' is'} clearly higher too" if rest else ""
     return (
         f"{winner} has the lowest mean SLR: jobs take {_slr(mean)} their critical path on average, "
-        f"{_listed(parts)}{more}."
+        f"{listed(parts)}{more}."
     )
 
 
 def _unclear_of_dags(winner: str, against: Sequence[Difference]) -> Iterator[str]:
     same = [it.baseline for it in against if it.same == 1]
     if same:
-        yield f"Under {_listed(same)} every job finishes at the same time as under {winner}."
+        yield f"Under {listed(same)} every job finishes at the same time as under {winner}."
     unclear = [it for it in against if it.verdict == "no clear difference" and it.same < 1]
     if unclear:
         parts = [f"from {it.baseline} (difference {_difference(it)})" for it in unclear[:_MOST]]
         if len(unclear) > _MOST:
             parts.append(f"from {len(unclear) - _MOST} others")
-        yield f"These jobs cannot tell {winner} {_listed(parts, 'or')}."
+        yield f"These jobs cannot tell {winner} {listed(parts, 'or')}."
     few = [it for it in against if it.verdict == "too little data" and it.same < 1]
     if few:
         parts = [
@@ -322,7 +328,7 @@ def _unclear_of_dags(winner: str, against: Sequence[Difference]) -> Iterator[str
             f"jobs finish sooner, {percent(it.worse)} later)"
             for it in few
         ]
-        yield f"The mean SLR under {winner} is {_listed(parts)}."
+        yield f"The mean SLR under {winner} is {listed(parts)}."
         if few[0].jobs < ENOUGH_JOBS:
             yield (
                 f"{number(few[0].jobs)} jobs are too little data for intervals: this is what happened to them here, "
@@ -349,7 +355,7 @@ def _losers_of_dags(comparison: Evidence, winner: str, against: Sequence[Differe
             f"{row.baseline} (95 % interval {row.ratio_low:.2g} to {row.ratio_high:.2g})"
             for row in chosen
         ]
-        return f"Who loses under {winner}: {_listed(parts)}."
+        return f"Who loses under {winner}: {listed(parts)}."
     worst = max(against, key=lambda it: it.worse)
     if not worst.worse:
         return f"No job finishes later under {winner} than under any other policy."
@@ -367,6 +373,7 @@ def _losers_of_dags(comparison: Evidence, winner: str, against: Sequence[Differe
 def caveats(comparison: Evidence) -> list[str]:
     """Queues that only grow, cuts, kills, rejections, and what was left out of the log or changed in it."""
     return [
+        *admission.caveats(comparison),
         *_saturated(comparison),
         *_cuts(comparison),
         *_statuses(comparison),
@@ -379,7 +386,7 @@ def _saturated(comparison: Evidence) -> list[str]:
     labels = [label for label, record in comparison.records.items() if not keeps_up(record)]
     if not labels:
         return []
-    waiting = _listed([number(_waiting_at_the_end(comparison.records[label])) for label in labels])
+    waiting = listed([number(_waiting_at_the_end(comparison.records[label])) for label in labels])
     metric = "mean SLR" if comparison.of_dags else "mean wait"
     queues, means = (
         ("its queue still grows", f"its {metric} says how long the workload is more than how good the policy is")
@@ -388,7 +395,7 @@ def _saturated(comparison: Evidence) -> list[str]:
     )
     verb = "does" if len(labels) == 1 else "do"
     return [
-        f"{_listed(labels)} {verb} not keep up with this load: {queues} at the last submit ({waiting} waiting "
+        f"{listed(labels)} {verb} not keep up with this load: {queues} at the last submit ({waiting} waiting "
         f"{'tasks' if comparison.of_dags else 'jobs'}), so {means}."
     ]
 
@@ -406,7 +413,7 @@ def _cuts(comparison: Evidence) -> list[str]:
         for name, value in (("first", comparison.warmup), ("last", comparison.cooldown))
         if value
     ]
-    return [f"Not counted: {number(cut)} jobs submitted in {_listed(parts)} of the log."]
+    return [f"Not counted: {number(cut)} jobs submitted in {listed(parts)} of the log."]
 
 
 def _statuses(comparison: Evidence) -> list[str]:
@@ -423,7 +430,7 @@ def _statuses(comparison: Evidence) -> list[str]:
                 each = " under every policy" if len(counts) > 1 else ""
                 told.append(f"{_jobs(count)} {text}{each}.")
         else:
-            parts = _listed([f"{number(count)} under {label}" for label, count in counts.items()])
+            parts = listed([f"{number(count)} under {label}" for label, count in counts.items()])
             told.append(f"Jobs {text}: {parts}.")
     return told
 
@@ -445,4 +452,4 @@ def _problems(provenance: Mapping[str, Any]) -> list[str]:
             parts.append(f"{number(total)} {'was' if total == 1 else 'were'} {text} ({', '.join(names)})")
     read = provenance.get("jobs_read")
     lines = f"{number(read)} job lines" if isinstance(read, int) else "lines"
-    return [f"Of the log's {lines}, {_listed(parts)}."] if parts else []
+    return [f"Of the log's {lines}, {listed(parts)}."] if parts else []

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from gridsim.metrics.summary import GRID_METRICS, METRICS
+from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
 from gridsim.report.words import duration, number
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["SHOWN", "SHOWN_DAGS", "Cell", "Row", "rows", "shown", "terminal"]
+__all__ = ["SHOWN", "SHOWN_DAGS", "SHOWN_DEADLINES", "Cell", "Row", "rows", "shown", "terminal"]
 
 SHOWN: Mapping[str, str] = {
     "wait_mean": "wait, mean",
@@ -53,15 +53,36 @@ SHOWN_DAGS: Mapping[str, str] = {
 }
 """The same of DAG jobs."""
 
-_KNOWN = METRICS | GRID_METRICS
+SHOWN_DEADLINES: Mapping[str, str] = {
+    "deadline_guaranteed": "deadlines guaranteed",
+    "deadline_guaranteed_area_share": "guaranteed, by area",
+    "deadline_met": "deadlines met",
+    "deadline_met_area_share": "met, by area",
+    "promises_broken": "promises broken",
+    "offers_taken": "later deadlines taken",
+    "kills": "runs killed for others",
+    "useful_utilisation": "useful utilisation",
+    "qos_charge": "QoS charge",
+    "non_deadline_response_mean": "response, no deadline",
+}
+"""What comes first where jobs ask for deadlines; rows without a number other than 0 are left out."""
+
+_KNOWN = METRICS | GRID_METRICS | DEADLINE_METRICS
 
 _SHORT = ("wait_mean", "wait_p95", "bounded_slowdown_mean", "utilisation")
 _SHORT_DAGS = ("mean_slr", "worst_slr", "makespan", "utilisation")
+_SHORT_DEADLINES = ("deadline_guaranteed", "deadline_met", "wait_mean", "utilisation")
 """Metrics that fit side by side when there are many policies."""
 
 _ONLY_IF_ANY = ("killed_walltime", "rejected", "unadmitted")
 
-_SHARES = ("utilisation", "utilisation_arrivals", "backfilled_share", "backfilled_share_by_area")
+_SHARES = (
+    *("utilisation", "utilisation_arrivals", "backfilled_share", "backfilled_share_by_area"),
+    *("deadline_guaranteed_area_share", "deadline_met_area_share", "useful_utilisation"),
+)
+
+_OF_JOBS_RUN = ("wait_", "response_", "bounded_slowdown_", "mean_", "worst_", "sd_", "queue_length_", "makespan")
+"""Beginnings of metrics that are lower for who runs fewer jobs."""
 
 _WIDTH = 80
 
@@ -107,18 +128,38 @@ def shown(metric: str, value: float) -> str:
 
 
 def rows(metrics: Mapping[str, Mapping[str, float]]) -> list[Row]:
-    """Rows of `SHOWN` (`SHOWN_DAGS`) for the metrics of each policy; counts that are 0 everywhere are left out."""
+    """Rows of `SHOWN` (`SHOWN_DAGS`) for the metrics of each policy; counts that are 0 everywhere are left out.
+
+    Those of `SHOWN_DEADLINES` come first where jobs ask for deadlines. Where admission turned jobs away, no wait is
+    marked as the best: they are not waits of the same jobs.
+    """
     titles = SHOWN_DAGS if any("mean_slr" in numbers for numbers in metrics.values()) else SHOWN
-    return [
-        _row(name, title, {label: numbers[name] for label, numbers in metrics.items()})
+    fair = not any(numbers["unadmitted"] for numbers in metrics.values())
+    return [*_deadline_rows(metrics)] + [
+        _row(name, title, {label: numbers[name] for label, numbers in metrics.items()}, mark=_fair(name) or fair)
         for name, title in titles.items()
         if name not in _ONLY_IF_ANY or any(numbers[name] for numbers in metrics.values())
     ]
 
 
-def _row(name: str, title: str, values: Mapping[str, float]) -> Row:
-    """A row; every value that reads like the best one is marked, none where all read alike."""
-    better = _KNOWN[name].better
+def _deadline_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
+    if not any(numbers.get("deadline_jobs") for numbers in metrics.values()):
+        return
+    without = {"useful_utilisation"} if not any(numbers["kills"] for numbers in metrics.values()) else set()
+    for name, title in SHOWN_DEADLINES.items():
+        values = {label: numbers[name] for label, numbers in metrics.items()}
+        if name not in without and any(value == value and value for value in values.values()):
+            yield _row(name, title, values)
+
+
+def _fair(name: str) -> bool:
+    """Whether a metric says something of a policy whichever jobs it ran."""
+    return not name.startswith(_OF_JOBS_RUN)
+
+
+def _row(name: str, title: str, values: Mapping[str, float], *, mark: bool = True) -> Row:
+    """A row; every value that reads like the best one is marked, none where all read alike or none is to be."""
+    better = _KNOWN[name].better if mark else None
     texts = {label: shown(name, value) for label, value in values.items()}
     known = {label: value for label, value in values.items() if not math.isnan(value)}
     marked = ""
@@ -151,7 +192,8 @@ def terminal(table: Sequence[Row], *, width: int = _WIDTH) -> Table:
         for row in table:
             grid.add_row(Text(row.title), *(cell(row.cells[label]) for label in labels))
         return grid
-    names = _SHORT_DAGS if any(row.metric == "mean_slr" for row in table) else _SHORT
+    there = {row.metric for row in table}
+    names = _SHORT_DEADLINES if "deadline_met" in there else _SHORT_DAGS if "mean_slr" in there else _SHORT
     short = [row for row in table if row.metric in names]
     space = width - 2 - sum(_column(row) + 3 for row in short)  # rich puts 3 between columns, 1 at each edge
     grid.add_column("policy", no_wrap=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-__all__ = ["duration", "number", "percent", "times"]
+__all__ = ["duration", "listed", "number", "percent", "times"]
 
 _UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 
@@ -47,12 +48,25 @@ def percent(share: float, *, sign: bool = False) -> str:
 
     Examples
     --------
-    >>> percent(0.634), percent(0.0042), percent(-0.04, sign=True), percent(0)
-    ('63 %', '0.42 %', '-4 %', '0 %')
+    >>> percent(0.634), percent(0.0042), percent(-0.04, sign=True), percent(0), percent(float("nan"))
+    ('63 %', '0.42 %', '-4 %', '0 %', 'unknown')
     """
+    if math.isnan(share):
+        return "unknown"
     value = 100 * share
     digits = 0 if abs(value) >= 9.95 or abs(value - round(value)) < 1e-9 else 1 if abs(value) >= 0.95 else 2
     return f"{value:{'+' if sign and value else ''}.{digits}f} %"
+
+
+def listed(parts: Sequence[str], word: str = "and") -> str:
+    """Parts of a sentence, the last one after *word*.
+
+    Examples
+    --------
+    >>> listed(["one"]), listed(["one", "two", "three"])
+    ('one', 'one, two and three')
+    """
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
 
 
 def times(ratio: float) -> str:

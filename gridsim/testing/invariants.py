@@ -7,7 +7,7 @@ policies (FCFS keeps the order, EASY's head is never delayed, …) are in `grids
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -41,6 +41,8 @@ KINDS: Mapping[str, str] = {
     "wrong-status": "the status contradicts what happened to the job",
     "rejected-fits": "a job was rejected although it fits the machine",
     "deadline-missed": "a job ended after the deadline that it was granted",
+    "promised-yet-refused": "a job that did not run holds a promise",
+    "two-runs-at-once": "a job that was killed to make room began anew before that, or ran as long as it asked for",
 }
 """Every kind of violation with what it means."""
 
@@ -74,6 +76,10 @@ class Schedule:
         outcomes are not stated.
     cluster : (n,) int64 or None
         Index of the cluster.
+    broken : (n,) bool or None
+        Promises that are known not to have been kept, because a job outlived its estimate.
+    cut_job, cut_start, cut_end : (k,) int64 or None
+        Runs cut short to make room for another job: number of the job, and when it held its cores, whole microseconds.
     source : str
         What to call it in messages.
     """
@@ -87,6 +93,10 @@ class Schedule:
     cores: IntArray | None = None
     status: IntArray | None = None
     cluster: IntArray | None = None
+    broken: Mask | None = None
+    cut_job: IntArray | None = None
+    cut_start: IntArray | None = None
+    cut_end: IntArray | None = None
     source: str = "schedule"
 
     def __len__(self) -> int:
@@ -94,13 +104,19 @@ class Schedule:
 
     @classmethod
     def of(cls, record: Record) -> Schedule:
-        """Schedule that a record holds."""
+        """Schedule that a record holds, and what it promised."""
+        promises = record.promises
         return cls(
             job=record.workload.job,
             start=record.start_us,
             end=record.end_us,
             status=record.status.astype(np.int64),
             cluster=record.cluster.astype(np.int64),
+            granted=None if promises is None else promises.granted_us,
+            broken=None if promises is None else promises.broken,
+            cut_job=None if promises is None else record.workload.job[promises.killed],
+            cut_start=None if promises is None else promises.killed_start_us,
+            cut_end=None if promises is None else promises.killed_end_us,
             source="record",
         )
 
@@ -170,7 +186,7 @@ def violations(
     platform : Platform, optional
         Its clusters, where there are several, and its network; one cluster of the record's cores where left out.
     granted : (n,) array_like, optional
-        Deadlines that were promised, s; NaN for none.
+        Deadlines that were promised, s; NaN for none. Those of the record where left out.
     tolerance : float
         Differences of times up to this many seconds count as none.
     limit : int
@@ -188,16 +204,7 @@ def violations(
         return list(_of_tasks(record, platform, overrun, whole(tolerance), limit, whole(tick)))
     schedule = Schedule.of(record)
     if granted is not None:
-        promised = whole(np.asarray(granted, dtype=float))
-        schedule = Schedule(
-            schedule.job,
-            schedule.start,
-            schedule.end,
-            granted=promised,
-            status=schedule.status,
-            cluster=schedule.cluster,
-            source="record",
-        )
+        schedule = replace(schedule, granted=whole(np.asarray(granted, dtype=float)))
     capacities = [record.cores] if platform is None else [cluster.cores for cluster in platform.clusters()]
     rows = np.arange(len(record), dtype=np.int64)
     return _check(schedule, record.workload, rows, capacities, overrun, whole(tolerance), limit)
@@ -366,10 +373,37 @@ class _Checks:
         odd = np.where(cut, end - start > held + self.tolerance, self.differ(end - start, held))
         wrong = self.known & self.ran & odd
         yield from self.found("wrong-end", wrong, end, lambda row: self._instead(end[row], start[row] + held[row]))
-        granted = self.schedule.granted
-        if granted is not None:
-            missed = self.ended & (granted < NEVER) & (end > granted + self.tolerance)
-            yield from self.found("deadline-missed", missed, end, lambda row: self._instead(end[row], granted[row]))
+        yield from self._promises()
+        yield from self._cut_runs()
+
+    def _promises(self) -> Iterator[Violation]:
+        granted, end = self.schedule.granted, self.schedule.end
+        if granted is None:
+            return
+        excused = np.zeros(len(end), dtype=np.bool_)
+        if self.overrun == "extend":  # by a job's own overrun, or by one that is told to have broken the promise
+            excused = self.known & (self.runtime > self.estimate)
+            excused |= False if self.schedule.broken is None else self.schedule.broken
+        missed = self.ended & (granted < NEVER) & (end > granted + self.tolerance) & ~excused
+        yield from self.found("deadline-missed", missed, end, lambda row: self._instead(end[row], granted[row]))
+        idle = np.isin(self.status, [Status.rejected, Status.unadmitted]) & (granted < NEVER)
+        yield from self.found("promised-yet-refused", idle, granted)
+
+    def _cut_runs(self) -> Iterator[Violation]:
+        """Runs cut short begin after the submission, and end before the job's last run, and before its estimate."""
+        job, start, end = self.schedule.cut_job, self.schedule.cut_start, self.schedule.cut_end
+        if job is None or start is None or end is None or not len(job) or not len(self.rows):
+            return
+        place = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
+        odd = (place < 0) | (start < self.submit[place] - self.tolerance) | (end <= start)
+        odd |= (end > self.schedule.start[place] + self.tolerance) | (end - start > self.estimate[place])
+        again = np.lexsort((start, job))
+        same = job[again][1:] == job[again][:-1]
+        odd[again[1:]] |= same & (start[again][1:] < end[again][:-1] - self.tolerance)
+        if odd.any():
+            first = np.flatnonzero(odd)[: self.limit]
+            when = tuple(seconds(int(instant)) for instant in start[first])
+            yield Violation("two-runs-at-once", int(odd.sum()), tuple(job[first].tolist()), when)
 
     @staticmethod
     def _instead(found: Any, expected: Any) -> str:
@@ -411,11 +445,28 @@ class _Checks:
         for index, size in enumerate(self.capacities):
             yield from self._oversubscribed(self.ran & (cluster == index), size, f" of cluster {index}")
 
+    def _rows_cut(self, which: Mask) -> IntArray:
+        """Row of the job of each run cut short, where *which* marks it; -1 elsewhere."""
+        job = self.schedule.cut_job
+        if job is None or not len(job):
+            return np.zeros(0, dtype=np.int64)
+        place = {number: row for row, number in enumerate(self.schedule.job.tolist()) if which[row]}
+        return np.array([place.get(number, -1) for number in job.tolist()], dtype=np.int64)
+
     def _oversubscribed(self, which: Mask, total: int, where: str) -> Iterator[Violation]:
         """Stretches of time in which more cores were in use than there are; intervals are half open."""
-        which = which & (self.schedule.end > self.schedule.start)
-        start, cores = self.schedule.start[which] + self.tolerance, self.cores[which]
-        end = np.maximum(self.schedule.end[which], start)
+        rows = np.flatnonzero(which & (self.schedule.end > self.schedule.start))
+        begin, end = self.schedule.start[rows], self.schedule.end[rows]
+        cut = self._rows_cut(which)
+        if len(cut):
+            assert self.schedule.cut_start is not None
+            assert self.schedule.cut_end is not None
+            kept = cut >= 0
+            begin = np.concatenate([begin, self.schedule.cut_start[kept]])
+            end = np.concatenate([end, self.schedule.cut_end[kept]])
+            rows = np.concatenate([rows, cut[kept]])
+        start, cores = begin + self.tolerance, self.cores[rows]
+        end = np.maximum(end, start)
         instants = np.concatenate([start, end])
         order = np.argsort(instants, kind="stable")
         instants, change = instants[order], np.concatenate([cores, -cores])[order]
@@ -432,7 +483,7 @@ class _Checks:
         share = float(length[over].sum() / max(int(when[-1] - when[0]), 1))
         stretches = when[begins]
         # The last straws: jobs that start as a stretch begins.
-        straws = np.flatnonzero(which)[np.isin(start, stretches[: self.limit])][: self.limit]
+        straws = rows[np.isin(start, stretches[: self.limit])][: self.limit]
         detail = f"{used[begins][0]:,} of {total:,} cores{where} in use"
         if int(begins.sum()) > 1:
             detail += f", at most {used.max():,}, {share:.2%} of the time"

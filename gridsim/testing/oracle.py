@@ -18,7 +18,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
-from gridsim.record import Record, Status
+from gridsim.record import Promises, Record, Status
 
 __all__ = ["ORDERS", "Watcher", "schedule"]
 
@@ -32,8 +32,8 @@ Policy = Literal["fcfs", "easy", "conservative", "first-fit", "depth"]
 
 
 @dataclass(eq=False)
-class _Job:
-    """One job, and what has become of it so far."""
+class Job:
+    """One job, and what has become of it so far; the last five are promises, of `gridsim.testing.admission_oracle`."""
 
     row: int
     number: int
@@ -47,6 +47,30 @@ class _Job:
     end: int = NEVER
     expected: int = NEVER
     turn: int = field(default=-1)
+    tolerance: Fraction = Fraction(1)
+    restartable: bool = True
+    granted: int = NEVER
+    offer: int = NEVER
+    doublings: int = 0
+    broken: bool = False
+
+
+def jobs_of(workload: Workload) -> list[Job]:
+    """The jobs of a workload, in job order; nothing has happened to them yet."""
+    columns = (workload.job, workload.submit, workload.cores, workload.estimate, workload.runtime, workload.deadline)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    jobs = [Job(row, *known) for row, known in enumerate(rows)]
+    for job in jobs:
+        if workload.tolerance is not None:
+            job.tolerance = decimal(workload.tolerance[job.row])
+        if workload.restartable is not None:
+            job.restartable = bool(workload.restartable[job.row])
+    return jobs
+
+
+def decimal(number: float) -> Fraction:
+    """The number as it is written: 1.3 is thirteen tenths, whatever its bits say."""
+    return Fraction(str(float(number)))
 
 
 # -- orders: a key of a waiting job, lower first, ties by job order --------------------------------------------------
@@ -56,7 +80,7 @@ def _log2(cores: int) -> float:
     return math.log2(max(cores, 2))
 
 
-ORDERS: dict[str, Callable[[_Job, int], Fraction | float | int]] = {
+ORDERS: dict[str, Callable[[Job, int], Fraction | float | int]] = {
     "fifo": lambda job, now: 0,
     "sjf": lambda job, now: job.estimate,
     "ljf": lambda job, now: -job.estimate,
@@ -76,46 +100,46 @@ ORDERS: dict[str, Callable[[_Job, int], Fraction | float | int]] = {
 # -- one machine and lists of intervals ------------------------------------------------------------------------------
 
 
-def _in_use(intervals: Iterable[Interval], instant: int) -> int:
+def in_use(intervals: Iterable[Interval], instant: int) -> int:
     return sum(cores for begin, end, cores in intervals if begin <= instant < end)
 
 
-def _fits(intervals: list[Interval], total: int, cores: int, begin: int, end: int) -> bool:
+def fits(intervals: list[Interval], total: int, cores: int, begin: int, end: int) -> bool:
     """Whether *cores* more stay within *total* throughout ``[begin, end)``: use only rises where an interval begins."""
     rises = [begin, *(other for other, _, _ in intervals if begin < other < end)]
-    return all(_in_use(intervals, instant) + cores <= total for instant in rises)
+    return all(in_use(intervals, instant) + cores <= total for instant in rises)
 
 
-def _earliest(intervals: list[Interval], total: int, cores: int, duration: int, now: int) -> int:
+def earliest(intervals: list[Interval], total: int, cores: int, duration: int, now: int) -> int:
     """Smallest start from *now* on; only now and the ends of intervals can be answers."""
     candidates = sorted({now, *(end for _, end, _ in intervals if end > now)})
-    return next(start for start in candidates if _fits(intervals, total, cores, start, start + duration))
+    return next(start for start in candidates if fits(intervals, total, cores, start, start + duration))
 
 
 # -- the simulation --------------------------------------------------------------------------------------------------
 
 
-class _Machine:
+class Machine:
     """State of a run: jobs still to come, waiting and running, and what happens at each instant."""
 
     def __init__(
         self,
-        jobs: list[_Job],
+        jobs: list[Job],
         cores: int,
         policy: str,
         *,
-        k: int,
         compress: str,
         overrun: str,
         tick: int,
-        order: Callable[[_Job, int], Fraction | float | int],
-        compress_by: Callable[[_Job, int], Fraction | float | int] | None,
+        k: int = 1,
+        order: Callable[[Job, int], Fraction | float | int] = ORDERS["fifo"],
+        compress_by: Callable[[Job, int], Fraction | float | int] | None = None,
     ) -> None:
         self.coming, self.cores, self.policy = jobs, cores, policy
         self.k, self.compress, self.extend, self.tick = k, compress, overrun == "extend", tick
         self.order, self.compress_by = order, compress_by
-        self.waiting: list[_Job] = []
-        self.running: list[_Job] = []
+        self.waiting: list[Job] = []
+        self.running: list[Job] = []
         self.turn = 0
 
     @property
@@ -158,14 +182,14 @@ class _Machine:
 
     # -- what happens ------------------------------------------------------------------------------------------------
 
-    def arrive(self, job: _Job, now: int) -> None:
+    def arrive(self, job: Job, now: int) -> None:
         if job.cores > self.cores:
             return
         if self.planned:
             job.planned = self.place(job, now)
         self.waiting.append(job)
 
-    def leave(self, job: _Job, now: int) -> bool:
+    def leave(self, job: Job, now: int) -> bool:
         """The job gives its cores back; whether it had been expected to hold them longer."""
         self.running.remove(job)
         return job.expected > now
@@ -179,7 +203,7 @@ class _Machine:
         if late and self.planned:
             self.replan(now)
 
-    def begin(self, job: _Job, now: int) -> None:
+    def begin(self, job: Job, now: int) -> None:
         self.waiting.remove(job)
         self.running.append(job)
         self.turn += 1
@@ -192,15 +216,15 @@ class _Machine:
     def held(self) -> list[Interval]:
         return [(job.start, job.expected, job.cores) for job in self.running]
 
-    def reserved(self, jobs: Iterable[_Job]) -> list[Interval]:
+    def reserved(self, jobs: Iterable[Job]) -> list[Interval]:
         return [(job.planned, job.planned + job.estimate, job.cores) for job in jobs]
 
-    def place(self, job: _Job, now: int) -> int:
+    def place(self, job: Job, now: int) -> int:
         """Earliest place of a job beside the running ones and the reservations of all other waiting ones."""
         others = self.reserved(other for other in self.waiting if other is not job)
-        return _earliest(self.held() + others, self.cores, job.cores, job.estimate, now)
+        return earliest(self.held() + others, self.cores, job.cores, job.estimate, now)
 
-    def by_plan(self) -> list[_Job]:
+    def by_plan(self) -> list[Job]:
         return sorted(self.waiting, key=lambda job: (job.planned, job.row))
 
     def squeeze(self, now: int) -> None:
@@ -221,10 +245,10 @@ class _Machine:
 
     def replan(self, now: int) -> None:
         """Section 6.3: all waiting jobs placed again in the order of their planned starts."""
-        placed: list[_Job] = []
+        placed: list[Job] = []
         for job in self.by_plan():
             intervals = self.held() + self.reserved(placed)
-            job.planned = _earliest(intervals, self.cores, job.cores, job.estimate, now)
+            job.planned = earliest(intervals, self.cores, job.cores, job.estimate, now)
             placed.append(job)
 
     # -- passes ------------------------------------------------------------------------------------------------------
@@ -233,7 +257,7 @@ class _Machine:
         """Cores that no running job is expected to hold from now on."""
         return self.cores - sum(job.cores for job in self.running if job.expected > now)
 
-    def queue(self, now: int) -> list[_Job]:
+    def queue(self, now: int) -> list[Job]:
         return sorted(self.waiting, key=lambda job: (self.order(job, now), job.row))
 
     def starts(self, now: int) -> None:
@@ -270,8 +294,8 @@ class _Machine:
         if not queue:
             return
         head, *others = queue
-        shadow = _earliest(self.held(), self.cores, head.cores, head.estimate, now)
-        extra = self.cores - _in_use(self.held(), shadow) - head.cores
+        shadow = earliest(self.held(), self.cores, head.cores, head.estimate, now)
+        extra = self.cores - in_use(self.held(), shadow) - head.cores
         for job in others:
             if job.cores > self.free(now):
                 continue
@@ -286,10 +310,10 @@ class _Machine:
         promised: list[Interval] = []
         for job in self.queue(now):
             held = [interval for interval in self.held() if interval[1] > now] + promised
-            if _fits(held, self.cores, job.cores, now, now + job.estimate):
+            if fits(held, self.cores, job.cores, now, now + job.estimate):
                 self.begin(job, now)
             elif len(promised) < self.k:
-                start = _earliest(held, self.cores, job.cores, job.estimate, now)
+                start = earliest(held, self.cores, job.cores, job.estimate, now)
                 promised.append((start, start + job.estimate, job.cores))
 
 
@@ -331,14 +355,8 @@ def schedule(
     """
     if order not in ORDERS:
         raise InputError(f"the oracle knows no order '{order}'; known: {', '.join(ORDERS)}", field="order")
-    jobs = [
-        _Job(row, *(int(column[row]) for column in columns))
-        for columns in [
-            (workload.job, workload.submit, workload.cores, workload.estimate, workload.runtime, workload.deadline)
-        ]
-        for row in range(len(workload))
-    ]
-    machine = _Machine(
+    jobs = jobs_of(workload)
+    machine = Machine(
         list(jobs),
         cores,
         policy,
@@ -349,19 +367,27 @@ def schedule(
         order=ORDERS[order],
         compress_by=None if order == "fifo" else ORDERS[order],
     )
+    play(machine, instant, watch)
+    return record_of(workload, jobs, machine)
+
+
+def play(machine: Machine, instant: str, watch: Watcher | None) -> None:
+    """Let everything happen, instant by instant, until nothing is left to happen."""
     step = machine.batched if instant == "batched" else machine.per_event
     while (now := machine.next_instant()) < NEVER:
         step(now)
         if watch is not None:
             watch(now, {job.number: job.planned for job in machine.by_plan()})
     assert not machine.waiting, "no job waits for ever"
-    return _record(workload, jobs, cores, extend=overrun == "extend")
 
 
-def _record(workload: Workload, jobs: list[_Job], cores: int, *, extend: bool) -> Record:
-    def status(job: _Job) -> Status:
+def record_of(workload: Workload, jobs: list[Job], machine: Machine, promises: Promises | None = None) -> Record:
+    """What became of the jobs of a finished run."""
+    cores, extend = machine.cores, machine.extend
+
+    def status(job: Job) -> Status:
         if job.start >= NEVER:
-            return Status.rejected
+            return Status.rejected if job.cores > cores else Status.unadmitted
         return Status.killed_walltime if job.runtime > job.estimate and not extend else Status.completed
 
     return Record(
@@ -371,4 +397,5 @@ def _record(workload: Workload, jobs: list[_Job], cores: int, *, extend: bool) -
         status=np.array([status(job) for job in jobs], dtype=np.int8),
         cluster=np.zeros(len(jobs), dtype=np.int16),
         cores=cores,
+        promises=promises,
     )

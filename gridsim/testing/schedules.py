@@ -10,10 +10,12 @@ import csv
 import gzip
 import importlib
 import io
+import json
 import lzma
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,11 @@ import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.workload import Workload
 from gridsim.record import Status
 from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule
 
-__all__ = ["ALIASES", "STATUS_WORDS", "parse_columns", "read_schedule"]
+__all__ = ["ALIASES", "STATUS_WORDS", "parse_columns", "read_jobs", "read_schedule"]
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "job": ("job", "job_id", "jobid", "id", "job_number", "number"),
@@ -37,6 +40,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "allocated": ("allocated_resources",),
     "status": ("status", "final_state", "state"),
     "granted": ("granted",),
+    "broken": ("guarantee_broken",),
 }
 """Columns that are understood, each with the names it goes by in files; upper and lower case do not matter."""
 
@@ -76,13 +80,47 @@ def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None)
     """
     path = Path(path)
     if path.is_dir():
-        path = _table(path)
+        return _with_cut_runs(path, read_schedule(_table(path), columns=columns))
     if path.suffix == ".parquet":
         return _from_csv(_parquet(path), path, columns)
     text = _text(path)
     if columns is None and _is_swf(path, text):
         return _from_swf(text, path)
     return _from_csv(io.StringIO(text, newline=""), path, columns)
+
+
+def read_jobs(folder: str | Path) -> Workload:
+    """Workload of a result directory: its jobs as they were simulated, after all transforms; the size of the machine.
+
+    Raises
+    ------
+    InputError
+        When it is no result directory of jobs of one task.
+    """
+    folder = Path(folder)
+    if not folder.is_dir() or (folder / "tasks.csv").is_file() or (folder / "tasks.parquet").is_file():
+        raise InputError("is no result directory of jobs of one task; name the log that was scheduled", path=folder)
+    path = _table(folder)
+    lines = _parquet(path) if path.suffix == ".parquet" else io.StringIO(_text(path), newline="")
+    rows = list(csv.DictReader(lines))
+    for name in ("job", "submit", "runtime", "estimate", "cores"):
+        if rows and name not in rows[0]:
+            raise InputError("is not there; expected a result directory", path=path, line=1, field=name)
+    try:
+        run = json.loads((folder / "run.json").read_bytes())
+        cores = int(run["platform"]["cores"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError("tells no size of the machine; expected that of a run", path=folder / "run.json") from error
+    return Workload.from_columns(
+        job=[int(row["job"]) for row in rows],
+        cores=[int(row["cores"]) for row in rows],
+        submit=[float(row["submit"]) for row in rows],
+        runtime=[float(row["runtime"]) for row in rows],
+        estimate=[float(row["estimate"]) for row in rows],
+        deadline=[float(row.get("deadline") or "inf") for row in rows],
+        cores_stated=cores,
+        provenance={"source": str(path), "jobs_read": len(rows), "cores_from": "run.json"},
+    )
 
 
 def parse_columns(text: str) -> dict[str, str]:
@@ -112,6 +150,15 @@ def _table(folder: Path) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise InputError("holds neither jobs.csv nor jobs.parquet; expected a result directory", path=folder)
+
+
+def _with_cut_runs(folder: Path, schedule: Schedule) -> Schedule:
+    """Schedule with the runs that were cut short, where the directory tells of any."""
+    path = folder / "killed_runs.csv"
+    if not path.is_file():
+        return schedule
+    cut = read_schedule(path)
+    return replace(schedule, cut_job=cut.job, cut_start=cut.start, cut_end=cut.end)
 
 
 def _text(path: Path) -> str:
@@ -259,7 +306,7 @@ def _value(name: str, text: str, path: Path, line: int, field: str) -> Any:
     if text.lower() in _EMPTY:
         if name == "job":
             raise InputError("is empty; expected a job number", path=path, line=line, field=field)
-        return UNKNOWN_CORES if name == "cores" else math.inf
+        return {"cores": UNKNOWN_CORES, "broken": 0}.get(name, math.inf)
     if name == "job":
         text = text.rpartition("!")[2]  # Batsim: workload!job
     number = _number(text)
@@ -310,6 +357,7 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
         submit=submit,
         wait=wait,
         granted=times("granted"),
+        broken=np.array(values["broken"], dtype=np.bool_) if "broken" in values else None,
         cores=cores,
         status=status,
         source=source,

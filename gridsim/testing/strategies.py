@@ -32,7 +32,7 @@ def workloads(
     estimates : {"any", "over", "exact"}
         Below, at and above the runtimes; never below; exactly the runtimes.
     deadlines : bool
-        Whether some jobs have deadlines, feasible or not.
+        Whether some jobs have deadlines, tight or loose.
     """
     steps = {"any": (0, 0, 0, 2, 7, -1, -4), "over": (0, 0, 1, 2, 7, 15), "exact": (0,)}[estimates]
     width = st.one_of(st.just(1), st.just(cores), st.integers(1, cores))
@@ -58,8 +58,8 @@ def workloads(
         estimate=estimate,
         cores=[row[3] for row in rows],
         deadline=[
-            float("inf") if extra is None else begin + (extra * unit)
-            for begin, extra in zip(submit, slack, strict=True)
+            float("inf") if extra is None else begin + length + extra * unit
+            for begin, length, extra in zip(submit, estimate, slack, strict=True)
         ],
     )
 

@@ -179,12 +179,12 @@ def test_a_job_wider_than_the_machine_is_rejected_and_nobody_is_asked_about_it()
     assert ("quote", 0, 0) not in scheduler.log
 
 
-def test_a_job_that_the_scheduler_does_not_take_is_rejected() -> None:
+def test_a_job_that_the_scheduler_does_not_take_is_unadmitted() -> None:
     class Picky(Told):
         def quote(self, request: int, now: int) -> Quote | None:
             return None if request == 0 else Quote(request)
 
-    assert simulate([(0, 10, 1), (1, 10, 1)], Picky()).status.tolist() == [Status.rejected, Status.completed]
+    assert simulate([(0, 10, 1), (1, 10, 1)], Picky()).status.tolist() == [Status.unadmitted, Status.completed]
 
 
 class Starts(Told):

@@ -53,6 +53,29 @@ def test_network_and_shares_may_be_left_out(file: Path) -> None:
     assert (platform.cores, platform.network, platform.shares) == (4, Network(), None)
 
 
+def test_a_cluster_has_a_price_of_a_core_second(file: Path) -> None:
+    cheap, free = '{cluster = "cheap", cores = 4, rate = 0.25}', '{cluster = "free", cores = 4, rate = 0}'
+    file.write_text(tree(f"{cheap}, {free}, {CLUSTER}"))
+    assert [cluster.rate for cluster in read_platform(file).clusters()] == [0.25, 0.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("rate", "told"),
+    [
+        ("-1", "has a rate of -1; a price of a core-second from 0 is needed"),
+        ("nan", "has a rate of nan"),
+        ("inf", "has a rate of inf"),
+        ('"cheap"', "is 'cheap'; a number was expected"),
+        ("true", "is True; a number was expected"),
+    ],
+)
+def test_a_price_that_is_none_is_refused(file: Path, rate: str, told: str) -> None:
+    file.write_text(tree(f'{{cluster = "c", cores = 4, rate = {rate}}}'))
+    with pytest.raises(InputError, match=told) as error:
+        read_platform(file)
+    assert error.value.field == "platform.children[0].rate"
+
+
 CLUSTER = '{cluster = "c", cores = 4}'
 
 

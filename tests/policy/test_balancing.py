@@ -16,8 +16,9 @@ from gridsim.errors import InputError, PolicyError, UnknownNameError
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
+from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
-from gridsim.policy.balancing import DataLocal, ExpectedQueue, PowerOfTwo, RandomChild, RoundRobin, balancer
+from gridsim.policy.balancing import Bid, DataLocal, ExpectedQueue, PowerOfTwo, RandomChild, RoundRobin, balancer
 from gridsim.simulation import Run, run, simulate
 
 
@@ -33,9 +34,13 @@ class Leaf:
     left: int = 0
     start: int = 0
     delay: int = 0
+    offer: Bid | None = None
 
     def leaves(self) -> Sequence[Leaf]:
         return (self,)
+
+    def bid(self, piece: Any) -> Bid | None:
+        return self.offer
 
     def remaining(self) -> int:
         return self.queued + self.left
@@ -198,6 +203,49 @@ def test_a_balancer_within_a_balancer_is_set_up_too() -> None:
     assert pick("data-local(balancer=random)", children, None, 1) == 1
     assert pick(PowerOfTwo(balancer=ExpectedQueue(work="queued")), [Leaf(queued=1), Leaf()], None, 0, 0) == 1
     assert balancer("power-of-two(balancer=expected-queue(work=queued))").balancer == ExpectedQueue(work="queued")
+
+
+# -- by quotes ---------------------------------------------------------------------------------------------------------
+
+_OFFER = Bid(accepted=True, granted=50, kills=0, start=20, charge=9.0)
+
+
+@pytest.mark.parametrize(
+    ("worse", "better", "cheapest"),
+    [
+        ({"accepted": False, "granted": 40, "charge": 1.0}, {}, 1),  # too late for the user, however cheap
+        ({"granted": 60}, {}, 1),
+        ({"kills": 1, "start": 10}, {}, 1),  # as asked, but somebody is killed for it
+        ({"start": 21}, {}, 1),
+        ({"granted": NEVER, "start": 0, "charge": 1.0}, {}, 1),  # no promise at all
+        ({"granted": 60, "charge": 8.0}, {}, 0),  # later, and cheaper
+    ],
+)
+def test_guarantees_are_compared_by_user_promise_kills_and_start(
+    worse: dict[str, Any], better: dict[str, Any], cheapest: int
+) -> None:
+    children = [Leaf(offer=_OFFER._replace(**worse)), Leaf(offer=_OFFER._replace(**better))]
+    assert pick("earliest-guarantee", children) == 1
+    assert pick("cheapest-guarantee", children) == cheapest
+
+
+@pytest.mark.parametrize("name", ["earliest-guarantee", "cheapest-guarantee"])
+def test_equal_guarantees_go_to_the_first_and_no_guarantee_too(name: str) -> None:
+    assert pick(name, [Leaf(), Leaf(offer=_OFFER), Leaf(offer=_OFFER)]) == 1
+    assert pick(name, [Leaf(), Leaf(), Leaf()]) == 0
+
+
+def test_a_router_guarantees_what_the_best_able_cluster_below_it_does() -> None:
+    narrow, wide = Leaf(2, offer=_OFFER._replace(granted=30)), Leaf(8, offer=_OFFER._replace(granted=49))
+    children = [Leaf(offer=_OFFER), Inner((narrow, wide, Leaf()))]
+    assert pick("earliest-guarantee", children, Piece({"A": 4})) == 1
+    assert pick("earliest-guarantee", [Leaf(offer=_OFFER._replace(granted=48)), children[1]], Piece({"A": 4})) == 0
+    assert pick("earliest-guarantee", [Leaf(offer=_OFFER._replace(granted=48)), children[1]], Piece({"A": 2})) == 1
+
+
+def test_two_children_drawn_at_random_may_be_asked_for_their_guarantees() -> None:
+    children = [Leaf(offer=_OFFER._replace(granted=30)), Leaf(offer=_OFFER), Leaf(offer=_OFFER._replace(granted=40))]
+    assert pick("power-of-two(balancer=earliest-guarantee)", children, None, 1, 1) == 2
 
 
 # -- on a grid: two clusters of 4 cores --------------------------------------------------------------------------------

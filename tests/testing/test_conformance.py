@@ -82,13 +82,13 @@ def test_any_difference_fails_the_case(path: tuple[Any, ...], value: Any, messag
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("runs", 0, "algorithm"), "qops", "no such algorithm"),
+        (("runs", 0, "algorithm"), "vqops", "no such algorithm"),
         (("runs", 0, "parameters", "k_factor"), 5, "parameter 'k_factor'"),
-        (("runs", 0, "expected", "jobs", 0, "granted"), 10, "3 values agree|not produced: granted"),
+        (("runs", 0, "expected", "jobs", 0, "fortune"), 10, "3 values agree|not produced: fortune"),
         (("runs", 0, "expected", "charges"), [], "nothing compares expected 'charges'"),
         (("runs", 1, "expected", "timeline", 0, "plan"), {}, "not produced: plan"),
         (("differences",), [[0]], "the case holds 'differences'"),
-        (("kind",), "charges", "kind 'charges' is not supported"),
+        (("kind",), "speedup", "kind 'speedup' is not supported"),
         (("kind",), "horoscope", "unknown kind 'horoscope'"),
         (("runs",), [], "nothing to run"),
     ],
@@ -102,7 +102,7 @@ def test_what_cannot_be_done_or_compared_is_unsupported_never_passed(
 
 
 def test_one_failed_run_fails_a_case_with_unsupported_ones() -> None:
-    changed = case("runs", 0, "algorithm", value="msb")
+    changed = case("runs", 0, "algorithm", value="vqops")
     changed["runs"][1]["expected"]["jobs"][0]["start"] = 0
     outcome = check(changed)
     assert (outcome.status, outcome.failed, outcome.unsupported) == ("failed", 1, 1)

@@ -57,6 +57,18 @@ def rejected() -> Schedule:
     return schedule
 
 
+def promised_and_refused() -> Schedule:
+    schedule = changed("status", 2, int(Status.unadmitted))
+    schedule.start[2] = schedule.end[2] = schedule.wait[2] = NEVER  # type: ignore[index]
+    return schedule
+
+
+def cut_short(job: int, start: int, end: int) -> Schedule:
+    """A run of a job before its last one, s."""
+    times = np.array([start, end]) * SECOND
+    return replace(sound(), cut_job=np.array([job]), cut_start=times[:1], cut_end=times[1:])
+
+
 PLANTED: dict[str, tuple[Schedule, int]] = {
     "unknown-job": (changed("job", 3, 99), 99),
     "duplicate-job": (rows([0, 1, 2, 3, 2]), 13),
@@ -74,6 +86,8 @@ PLANTED: dict[str, tuple[Schedule, int]] = {
     "wrong-status": (changed("status", 3, int(Status.completed)), 14),
     "rejected-fits": (rejected(), 14),
     "deadline-missed": (changed("granted", 2, 7 * SECOND - 1), 13),
+    "promised-yet-refused": (promised_and_refused(), 13),
+    "two-runs-at-once": (cut_short(14, 19, 21), 14),
 }
 
 
@@ -96,6 +110,27 @@ def test_a_planted_violation_is_found_with_its_job(kind: str) -> None:
     violation = found(schedule)[kind]
     assert (violation.count, violation.jobs) == (1, (job,))
     assert kind in str(violation)
+
+
+@pytest.mark.parametrize(
+    ("job", "start", "end"),
+    [(12, 0, 5), (12, 5, 5), (14, 11, 18), (99, 11, 12)],  # too early, no time, longer than asked for, unknown
+)
+def test_runs_cut_short_are_runs_of_a_job_that_waits_again(job: int, start: int, end: int) -> None:
+    assert "two-runs-at-once" in found(cut_short(job, start, end))
+
+
+def test_runs_cut_short_hold_cores() -> None:
+    assert found(cut_short(14, 7, 10))["oversubscribed"].instants == (7.0,)
+    assert "oversubscribed" not in found(cut_short(13, 9, 10)), "one core is free"
+
+
+def test_a_promise_that_an_overrun_broke_is_excused_where_overruns_are_allowed() -> None:
+    late = changed("granted", 2, 6 * SECOND)
+    excused = replace(late, broken=np.array([False, False, True, False]))
+    assert "deadline-missed" in found(late, overrun="extend")
+    assert "deadline-missed" not in found(excused, overrun="extend")
+    assert "deadline-missed" in found(excused, overrun="kill"), "nobody outlives an estimate there"
 
 
 def test_each_kind_is_found_by_itself_where_it_can_be_alone() -> None:

@@ -67,6 +67,7 @@ CHANGES: dict[str, Callable[[Rows], Rows]] = {
     "wrong-status": _set(3, status="completed"),
     "rejected-fits": _set(3, status="rejected", start=None, end=None, wait=None),
     "deadline-missed": _set(2, granted=6),
+    "promised-yet-refused": _set(2, status="unadmitted", start=None, end=None, wait=None, granted=7),
 }
 """How each kind is planted."""
 
@@ -143,13 +144,18 @@ def swf(rows: Rows) -> str:
 
 
 FORMATS: dict[str, tuple[str, Callable[[Rows], str], dict[str, str] | None, set[str]]] = {
-    "ours": ("jobs.csv", ours, None, set(KINDS)),
+    "ours": ("jobs.csv", ours, None, set(CHANGES)),
     # It states no wait.
-    "named columns": ("schedule.csv", named, NAMES, set(KINDS) - {"wrong-wait"}),
+    "named columns": ("schedule.csv", named, NAMES, set(CHANGES) - {"wrong-wait"}),
     # It states no promised deadlines.
-    "batsim": ("jobs.csv", batsim, None, set(KINDS) - {"deadline-missed"}),
+    "batsim": ("jobs.csv", batsim, None, set(CHANGES) - {"deadline-missed", "promised-yet-refused"}),
     # Start is submit plus wait; there are no promises, and its states do not tell kills and rejections apart.
-    "swf": ("schedule.swf", swf, None, set(KINDS) - {"wrong-wait", "deadline-missed", "wrong-status", "rejected-fits"}),
+    "swf": (
+        "schedule.swf",
+        swf,
+        None,
+        set(CHANGES) - {"wrong-wait", "deadline-missed", "promised-yet-refused", "wrong-status", "rejected-fits"},
+    ),
 }
 
 
@@ -163,13 +169,21 @@ def test_a_sound_schedule_is_valid_in_every_format(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [(name, kind) for name in FORMATS for kind in KINDS if kind in FORMATS[name][3]]
+    ("name", "kind"), [(name, kind) for name in FORMATS for kind in CHANGES if kind in FORMATS[name][3]]
 )
 def test_a_planted_violation_is_found_in_every_format_that_can_hold_it(name: str, kind: str, tmp_path: Path) -> None:
     file, write, columns, _ = FORMATS[name]
     (tmp_path / file).write_text(write(CHANGES[kind](sound())))
     schedule = read_schedule(tmp_path / file, columns=columns)
     assert kind in {violation.kind for violation in violations_of(schedule, JOBS, cores=4)}
+
+
+def test_runs_cut_short_stand_in_a_file_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "jobs.csv").write_text(ours(sound()))
+    (tmp_path / "killed_runs.csv").write_text("job,cores,start,end\n14,2,19,21\n")
+    (violation,) = violations_of(read_schedule(tmp_path), JOBS, cores=4, limit=1)[-1:]
+    assert (violation.kind, violation.jobs) == ("two-runs-at-once", (14,))
+    assert set(CHANGES) | {violation.kind} == set(KINDS), "every kind can be read from a result directory"
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])

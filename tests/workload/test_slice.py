@@ -39,6 +39,10 @@ def log() -> Workload:
         (Slice(end=20), [1]),
         (Slice(start=20, end=40), [2, 3, 4]),
         (Slice(start=20, end=40, first=1, jobs=1), [3]),
+        (Slice(jobs=2, window=0), [1, 2]),
+        (Slice(jobs=2, window=1), [3, 4]),
+        (Slice(jobs=2, window=2), [5]),
+        (Slice(jobs=2, window=1, first=1), [4, 5]),
     ],
     ids=repr,
 )
@@ -76,7 +80,9 @@ def test_a_slice_without_jobs_is_refused(log, part):
         part.apply(log)
 
 
-@pytest.mark.parametrize("fields", [{"first": -1}, {"jobs": 0}, {"start": 5, "end": 5}])
+@pytest.mark.parametrize(
+    "fields", [{"first": -1}, {"jobs": 0}, {"start": 5, "end": 5}, {"window": 1}, {"window": -1, "jobs": 2}]
+)
 def test_impossible_bounds_are_refused(fields):
     with pytest.raises(InputError, match="expected"):
         Slice(**fields)

@@ -13,9 +13,11 @@ __all__ = ["Conservative"]
 
 @dataclass
 class Conservative:
-    """Every request is promised its earliest place in the plan as it stands; nobody is moved, nobody refused."""
+    """Every request is promised its earliest place in the plan as it stands; nobody is moved for it."""
 
+    left_shifted: ClassVar[bool] = True
     source: ClassVar[str] = "Feitelson, Weil 1998"
 
-    def plan(self, request: int, plan: Plan, now: int) -> Offer:
-        return Offer(plan.earliest(request, now))
+    def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
+        start = plan.earliest(request, now)
+        return Offer(start) if start + plan.requests.estimate[request] <= deadline else None

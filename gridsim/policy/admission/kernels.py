@@ -1,20 +1,35 @@
 """Compiled operations on a plan: a profile of running and planned requests, and the planned ones in order.
 
-Layouts. ``waiting`` holds request rows by planned start, then job order, in ``[meta[HEAD], meta[TAIL])``;
-``planned[row]`` is a planned start, ``expected[row]`` the expected end of a running request; ``meta[SIZE]`` is the
-number of blocks of the profile. Times in microseconds. The caller provides room for two blocks a request and four more.
+Layouts. ``waiting`` holds request rows by planned start, then job order, in ``[meta[HEAD], meta[TAIL])``, and
+``planned`` their planned starts, place by place; ``running[:meta[RUNNING]]`` are the running rows in no order,
+``expected[row]`` is the expected end of one; ``meta[SIZE]`` is the number of blocks of the profile. Times in
+microseconds. The caller provides room for two blocks a request and four more.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
 from gridsim.profile.kernels import advance, change, earlier, earliest
 
-__all__ = ["HEAD", "SIZE", "TAIL", "due", "earliest_start", "enter", "release", "replan", "shift_left"]
+__all__ = [
+    "HEAD",
+    "RUNNING",
+    "SIZE",
+    "TAIL",
+    "adopt",
+    "due",
+    "earliest_start",
+    "enter",
+    "only_running",
+    "replan",
+    "shift_left",
+    "stop",
+]
 
-HEAD, TAIL, SIZE = 0, 1, 2
+HEAD, TAIL, SIZE, RUNNING = 0, 1, 2, 3
 
 
 @njit(cache=True)
@@ -28,64 +43,96 @@ def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-
 def enter(times, free, meta, waiting, planned, row, start, cores, duration):  # type: ignore[no-untyped-def]
     """Plan *row* at *start*: it holds its cores in the profile and its place in the order."""
     meta[SIZE] = change(times, free, meta[SIZE], start, start + duration, -cores)
-    planned[row] = start
     i = meta[TAIL]
     while i > meta[HEAD]:
-        before = waiting[i - 1]
-        if planned[before] < start or (planned[before] == start and before < row):
+        if planned[i - 1] < start or (planned[i - 1] == start and waiting[i - 1] < row):
             break
-        waiting[i] = before
+        waiting[i], planned[i] = waiting[i - 1], planned[i - 1]
         i -= 1
-    waiting[i] = row
+    waiting[i], planned[i] = row, start
     meta[TAIL] += 1
 
 
 @njit(cache=True)
-def release(times, free, meta, now, until, cores):  # type: ignore[no-untyped-def]
-    """Give back what an ended request would have held from *now* until its expected end."""
-    meta[SIZE] = advance(times, free, meta[SIZE], now)
-    meta[SIZE] = change(times, free, meta[SIZE], now, until, cores)
+def stop(times, free, meta, running, now, row, until, cores):  # type: ignore[no-untyped-def]
+    """A running request ends: what it would have held from *now* until its expected end is free."""
+    for k in range(meta[RUNNING]):
+        if running[k] == row:
+            meta[RUNNING] -= 1
+            running[k] = running[meta[RUNNING]]
+            break
+    if until > now:
+        meta[SIZE] = advance(times, free, meta[SIZE], now)
+        meta[SIZE] = change(times, free, meta[SIZE], now, until, cores)
 
 
 @njit(cache=True)
 def sort_waiting(meta, waiting, planned):  # type: ignore[no-untyped-def]
     """Order the waiting requests by planned start, then job order; they are nearly sorted."""
     for i in range(meta[HEAD] + 1, meta[TAIL]):
-        row = waiting[i]
+        row, start = waiting[i], planned[i]
         k = i
         while k > meta[HEAD]:
-            before = waiting[k - 1]
-            if planned[before] < planned[row] or (planned[before] == planned[row] and before < row):
+            if planned[k - 1] < start or (planned[k - 1] == start and waiting[k - 1] < row):
                 break
-            waiting[k] = before
+            waiting[k], planned[k] = waiting[k - 1], planned[k - 1]
             k -= 1
-        waiting[k] = row
+        waiting[k], planned[k] = row, start
 
 
 @njit(cache=True)
 def shift_left(times, free, meta, waiting, planned, cores, estimate, now, order, frontier):  # type: ignore[no-untyped-def]
-    """Compress: each request of *order* in turn moves to its earliest place, all others staying where they are.
+    """Compress: the request at each place of *order* in turn moves to its earliest start, all others staying.
 
-    No request moves later, since its own place stays open to it. *frontier* is the end of what was given back since the
+    No request moves later, since its own start stays open to it. *frontier* is the end of what was given back since the
     plan was last left-shifted (`NEVER` when it may not have been): what overlaps none of it cannot move, and what a
     moved request leaves extends it.
     """
     meta[SIZE] = advance(times, free, meta[SIZE], now)
     moved = False
     for k in range(order.shape[0]):
-        row = order[k]
-        old = planned[row]
+        row, old = waiting[order[k]], planned[order[k]]
         if old <= now:
             continue
         start = earlier(times, free, meta[SIZE], cores[row], estimate[row], old, frontier)
         if start < old:
             meta[SIZE] = change(times, free, meta[SIZE], old, old + estimate[row], cores[row])
             meta[SIZE] = change(times, free, meta[SIZE], start, start + estimate[row], -cores[row])
-            planned[row] = start
+            planned[order[k]] = start
             frontier = max(frontier, old + estimate[row])
             moved = True
     if moved:
         sort_waiting(meta, waiting, planned)
+
+
+@njit(cache=True)
+def only_running(times, free, now, running, expected, cores, total):  # type: ignore[no-untyped-def]
+    """Make the profile of the running requests alone, each until its expected end; returns its size."""
+    times[0], free[0] = now, total
+    for row in running:
+        if expected[row] > now:
+            free[0] -= cores[row]
+    size = 1
+    for k in np.argsort(expected[running]):
+        row = running[k]
+        if expected[row] <= now:
+            continue
+        if expected[row] > times[size - 1]:
+            times[size], free[size] = expected[row], free[size - 1]
+            size += 1
+        free[size - 1] += cores[row]
+    return size
+
+
+@njit(cache=True)
+def adopt(times, free, meta, waiting, planned, rows, starts, cores, estimate, now, running, expected, total):  # type: ignore[no-untyped-def]
+    """Let *rows*, by planned start, be the waiting requests, at *starts*."""
+    size = only_running(times, free, now, running[: meta[RUNNING]], expected, cores, total)
+    for k in range(rows.shape[0]):
+        row = rows[k]
+        size = change(times, free, size, starts[k], starts[k] + estimate[row], -cores[row])
+        waiting[k], planned[k] = row, starts[k]
+    meta[HEAD], meta[TAIL], meta[SIZE] = 0, rows.shape[0], size
 
 
 @njit(cache=True)
@@ -94,28 +141,25 @@ def replan(times, free, meta, waiting, planned, cores, estimate, now, running, e
 
     What an overrun calls for: places can move later.
     """
-    times[0], free[0] = now, total
-    size = 1
-    for k in range(running.shape[0]):
-        row = running[k]
-        size = change(times, free, size, now, expected[row], -cores[row])
+    size = only_running(times, free, now, running[: meta[RUNNING]], expected, cores, total)
     for k in range(meta[HEAD], meta[TAIL]):
         row = waiting[k]
         start = earliest(times, free, size, cores[row], estimate[row])
         size = change(times, free, size, start, start + estimate[row], -cores[row])
-        planned[row] = start
+        planned[k] = start
     meta[SIZE] = size
     sort_waiting(meta, waiting, planned)
 
 
 @njit(cache=True)
-def due(meta, waiting, planned, estimate, expected, now, started):  # type: ignore[no-untyped-def]
-    """Take the requests planned for *now* out of the waiting ones; returns how many rows of *started* are set."""
+def due(meta, waiting, planned, estimate, running, began, expected, now):  # type: ignore[no-untyped-def]
+    """Let the requests planned for *now* run; returns how many rows were added behind the running ones."""
     count = 0
-    while meta[HEAD] < meta[TAIL] and planned[waiting[meta[HEAD]]] <= now:
+    while meta[HEAD] < meta[TAIL] and planned[meta[HEAD]] <= now:
         row = waiting[meta[HEAD]]
-        started[count] = row
-        expected[row] = now + estimate[row]
+        running[meta[RUNNING]] = row
+        began[row], expected[row] = now, now + estimate[row]
         meta[HEAD] += 1
+        meta[RUNNING] += 1
         count += 1
     return count

@@ -2,16 +2,53 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.model.time import NEVER, IntArray
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import kernels
-from gridsim.policy.admission.kernels import HEAD, TAIL
-from gridsim.policy.queue import Requests
+from gridsim.policy.admission.kernels import HEAD, RUNNING, TAIL
+from gridsim.policy.protocols import Arrangement, Offer, ranks_of
+from gridsim.policy.queue import Promised, Requests
+from gridsim.profile.profile import Profile
 
-__all__ = ["Plan"]
+__all__ = ["Plan", "Search"]
+
+
+class Search(NamedTuple):
+    """What a search for a new plan works on: the waiting requests by planned start, and the new one behind them.
+
+    Attributes
+    ----------
+    rows, cores, estimate, due, submit : (n + 1,) int64
+        Requests and their columns; ``due`` is the latest end, `NEVER` where none binds.
+    planned : (n + 1,) int64
+        Planned starts; `NEVER` for the new request.
+    times, free, size
+        Profile of the running requests alone, with room for all others.
+    """
+
+    rows: IntArray
+    cores: IntArray
+    estimate: IntArray
+    due: IntArray
+    submit: IntArray
+    planned: IntArray
+    times: IntArray
+    free: IntArray
+    size: int
+
+    def arrangement(self, starts: IntArray) -> Arrangement:
+        """The plan that these starts make."""
+        order = np.lexsort((self.rows, starts))
+        return Arrangement(self.rows[order], starts[order])
+
+    def offer(self, starts: IntArray, price: float = 0.0) -> Offer:
+        """The offer to take the new request in by these starts."""
+        return Offer(int(starts[-1]), self.arrangement(starts), price=price)
 
 
 class Plan:
@@ -23,51 +60,147 @@ class Plan:
         Columns of all requests; a request is a row of them.
     cores : int
         Cores of the cluster.
+    tick : int
+        Unit of offered deadlines, whole microseconds.
+
+    Attributes
+    ----------
+    granted : (n,) int64
+        Latest end promised to each request, `NEVER` for none; shared by copies of a plan.
+    broken : (n,) bool
+        Promises that could not be kept: they bind no search any more.
+    kills : (n,) int64
+        How often each request has been killed to make room.
+    began, expected : (n,) int64
+        Start and expected end of running requests.
 
     Notes
     -----
     All instants are whole microseconds. A request is planned with its estimate; true runtimes are not known here.
     """
 
-    __slots__ = ("cores", "expected", "free", "meta", "planned", "requests", "running", "started", "times", "waiting")
+    __slots__ = (
+        "began",
+        "broken",
+        "cores",
+        "expected",
+        "free",
+        "granted",
+        "kills",
+        "meta",
+        "planned",
+        "requests",
+        "running_rows",
+        "tick",
+        "times",
+        "waiting",
+    )
 
-    def __init__(self, requests: Requests, cores: int) -> None:
+    def __init__(self, requests: Requests, cores: int, tick: int = MICROSECOND) -> None:
         n = len(requests)
-        self.requests, self.cores = requests, cores
+        self.requests, self.cores, self.tick = requests, cores, tick
         self.times: IntArray = np.zeros(64, dtype=np.int64)
         self.free: IntArray = np.zeros(64, dtype=np.int64)
         self.free[0] = cores
-        self.meta: IntArray = np.array([0, 0, 1], dtype=np.int64)
-        self.waiting: IntArray = np.zeros(n, dtype=np.int64)
-        self.planned: IntArray = np.full(n, NEVER, dtype=np.int64)
+        self.meta: IntArray = np.array([0, 0, 1, 0], dtype=np.int64)
+        self.waiting: IntArray = np.zeros(64, dtype=np.int64)
+        self.planned: IntArray = np.zeros(64, dtype=np.int64)
+        # A pass between two events of an instant may start a request on cores that another gives back within it.
+        self.running_rows: IntArray = np.zeros(min(n, 2 * cores) + 1, dtype=np.int64)
+        self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.expected: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self.started: IntArray = np.zeros(min(n, 2 * cores) + 1, dtype=np.int64)
-        self.running: set[int] = set()
+        self.granted: IntArray = np.full(n, NEVER, dtype=np.int64)
+        self.broken = np.zeros(n, dtype=np.bool_)
+        self.kills: IntArray = np.zeros(n, dtype=np.int64)
 
     def _ensure(self, more_requests: int) -> None:
         """Room for the most blocks there can be: two bounds a request, and four while one is being moved."""
-        blocks = 2 * (len(self) + len(self.running) + more_requests) + 8
+        blocks = 2 * (len(self) + int(self.meta[RUNNING]) + more_requests) + 8
         if blocks > len(self.times):
-            more = np.zeros(max(blocks, 2 * len(self.times)) - len(self.times), dtype=np.int64)
-            self.times, self.free = np.concatenate([self.times, more]), np.concatenate([self.free, more])
+            self.times, self.free = _longer(self.times, blocks), _longer(self.free, blocks)
+        if self.meta[TAIL] + more_requests > len(self.waiting):
+            self._to_front(len(self) + more_requests)
+
+    def _to_front(self, places: int) -> None:
+        """Let the waiting requests begin at the first place again, with room for so many and as many more."""
+        rows, starts = self.order(), self.planned_starts()
+        room = max(2 * places, 64)
+        self.waiting, self.planned = _longer(rows, room), _longer(starts, room)
+        self.meta[HEAD], self.meta[TAIL] = 0, len(rows)
 
     def __len__(self) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])
+
+    def copy(self) -> Plan:
+        """An independent plan with the same running and waiting requests; promises and their history are shared."""
+        twin = copy.copy(self)
+        for name in ("times", "free", "meta", "waiting", "planned", "running_rows"):
+            setattr(twin, name, getattr(self, name).copy())
+        return twin
+
+    def running(self) -> IntArray:
+        """Running requests, in no order; a view."""
+        return self.running_rows[: self.meta[RUNNING]]
 
     def order(self) -> IntArray:
         """Waiting requests by planned start, then job order; a view."""
         return self.waiting[self.meta[HEAD] : self.meta[TAIL]]
 
+    def planned_starts(self) -> IntArray:
+        """Their planned starts, in the same order; a view."""
+        return self.planned[self.meta[HEAD] : self.meta[TAIL]]
+
     def starts(self) -> dict[int, int]:
         """Planned start of every waiting request."""
-        rows = self.order()
-        return dict(zip(rows.tolist(), self.planned[rows].tolist(), strict=True))
+        return dict(zip(self.order().tolist(), self.planned_starts().tolist(), strict=True))
+
+    # -- searching -----------------------------------------------------------------------------------------------
 
     def earliest(self, request: int, now: int) -> int:
         """Earliest place of a request from *now* on, holes used, everyone else staying where they are."""
         cores, estimate = self.requests.cores, self.requests.estimate
         found = kernels.earliest_start(self.times, self.free, self.meta, now, cores[request], estimate[request])
         return int(found)
+
+    def search(self, request: int, deadline: int, now: int) -> Search:
+        """What a search works on that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
+        requests, waiting = self.requests, len(self)
+        rows: IntArray = np.append(self.order(), request)
+        due: IntArray = np.where(self.broken[rows], NEVER, self.granted[rows])
+        due[-1] = deadline
+        room = 2 * (waiting + int(self.meta[RUNNING]) + 1) + 8
+        times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+        size = kernels.only_running(times, free, now, self.running(), self.expected, requests.cores, self.cores)
+        return Search(
+            rows,
+            requests.cores[rows],
+            requests.estimate[rows],
+            due,
+            requests.submit[rows],
+            np.append(self.planned_starts(), NEVER),
+            times,
+            free,
+            size,
+        )
+
+    def promised(self, search: Search) -> Promised:
+        """Requests of a search as orderings see them: their deadlines are those promised, kept or broken."""
+        granted = self.granted[search.rows]
+        granted[-1] = search.due[-1]
+        return Promised(self.requests, search.rows, granted=granted, starts=search.planned)
+
+    def ranks(self, heuristic: Any, search: Search, now: int) -> FloatArray:
+        """What an ordering makes of the requests of a search; lower first."""
+        return ranks_of(heuristic, self.promised(search), now / MICROSECOND)
+
+    def only_running(self, now: int) -> Profile:
+        """Profile of the running requests alone, each until its expected end."""
+        profile = Profile(self.cores, now)
+        for row in self.running().tolist():
+            profile.reserve(now, int(self.expected[row]), int(self.requests.cores[row]))
+        return profile
+
+    # -- changing ------------------------------------------------------------------------------------------------
 
     def reserve(self, request: int, start: int) -> None:
         """Promise *start* to a request that joins the waiting ones."""
@@ -85,16 +218,60 @@ class Plan:
             estimate[request],
         )
 
+    def take(self, request: int, offer: Offer, now: int) -> None:
+        """Carry out an offer: kills, a place for the request, and where the others go for it."""
+        for victim in offer.kills:
+            self.ended(victim, now)
+            self.kills[victim] += 1
+        self.granted[request] = offer.granted
+        if offer.arrangement is None:
+            self.reserve(request, offer.start)
+        else:
+            self.adopt(offer.arrangement, now)
+
+    def adopt(self, arrangement: Arrangement, now: int) -> None:
+        """Let an arrangement be the plan of all that waits."""
+        rows, starts = arrangement
+        self._ensure(max(0, len(rows) - len(self)))
+        kernels.adopt(
+            self.times,
+            self.free,
+            self.meta,
+            self.waiting,
+            self.planned,
+            rows,
+            starts,
+            self.requests.cores,
+            self.requests.estimate,
+            now,
+            self.running_rows,
+            self.expected,
+            self.cores,
+        )
+
+    def without(self, victim: int, now: int) -> Plan:
+        """A copy in which a running request does not run any more; the waiting ones stay where they are."""
+        twin = self.copy()
+        twin.ended(victim, now)
+        return twin
+
+    def arrangement(self) -> Arrangement:
+        """What the plan is determined by; a copy."""
+        return Arrangement(self.order().copy(), self.planned_starts().copy())
+
     def ended(self, request: int, now: int) -> int:
         """Give back what a running request would have held; returns its expected end."""
-        self.running.discard(request)
         until = int(self.expected[request])
-        if until > now:
-            kernels.release(self.times, self.free, self.meta, now, until, self.requests.cores[request])
+        kernels.stop(
+            self.times, self.free, self.meta, self.running_rows, now, request, until, self.requests.cores[request]
+        )
         return until
 
-    def compress(self, order: IntArray, now: int, frontier: int = NEVER) -> None:
-        """Move the requests of *order*, one after the other, to their earliest places; none moves later."""
+    def compress(self, places: IntArray, now: int, frontier: int = NEVER) -> None:
+        """Move the requests at these places of the order, one after the other, to their earliest starts.
+
+        None moves later.
+        """
         kernels.shift_left(
             self.times,
             self.free,
@@ -104,12 +281,15 @@ class Plan:
             self.requests.cores,
             self.requests.estimate,
             now,
-            order,
+            places + self.meta[HEAD],
             frontier,
         )
 
     def replan(self, now: int) -> None:
-        """Place all waiting requests again in planned order, after a running one outlived its estimate."""
+        """Place all waiting requests again in planned order, after a running one outlived its estimate.
+
+        Promises that their new places do not keep are broken.
+        """
         kernels.replan(
             self.times,
             self.free,
@@ -119,23 +299,39 @@ class Plan:
             self.requests.cores,
             self.requests.estimate,
             now,
-            np.array(sorted(self.running), dtype=np.int64),
+            self.running_rows,
             self.expected,
             self.cores,
         )
+        rows = self.order()
+        self.broken[rows] |= self.planned_starts() + self.requests.estimate[rows] > self.granted[rows]
 
     def due(self, now: int) -> Sequence[int]:
         """Requests planned for *now*: they run from here on."""
         count = kernels.due(
-            self.meta, self.waiting, self.planned, self.requests.estimate, self.expected, now, self.started
+            self.meta,
+            self.waiting,
+            self.planned,
+            self.requests.estimate,
+            self.running_rows,
+            self.began,
+            self.expected,
+            now,
         )
         if not count:
             return ()
-        started: list[int] = self.started[:count].tolist()
-        self.running.update(started)
+        last = self.meta[RUNNING]
+        started: list[int] = self.running_rows[last - count : last].tolist()
         return started
 
     def next_start(self) -> int:
         """Planned start of the first waiting request; `NEVER` when none waits."""
         head = int(self.meta[HEAD])
-        return int(self.planned[self.waiting[head]]) if head < self.meta[TAIL] else NEVER
+        return int(self.planned[head]) if head < self.meta[TAIL] else NEVER
+
+
+def _longer(column: IntArray, room: int) -> IntArray:
+    """Column with room for at least so many entries; doubles, so that growing is linear in the end."""
+    more: IntArray = np.zeros(max(room, 2 * len(column)), dtype=np.int64)
+    more[: len(column)] = column
+    return more

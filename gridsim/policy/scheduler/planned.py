@@ -53,11 +53,12 @@ class Planned:
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
         self._requests = cluster.requests
-        self._plan = Plan(cluster.requests, cluster.cores)
+        self._plan = Plan(cluster.requests, cluster.cores, cluster.tick)
         self._frontier = 0
         self._overrun = False
         # Only compression in planned order leaves the plan left-shifted, which is what the frontier relies on.
-        self._left_shifted = self.compress == "planned" and self.ordering is None
+        in_order = self.compress == "planned" and self.ordering is None
+        self._left_shifted = in_order and getattr(self.admission, "left_shifted", False)
         if self.ordering is not None and hasattr(self.ordering, "setup"):
             self.ordering.setup(rng)
 
@@ -68,15 +69,15 @@ class Planned:
 
     def quote(self, request: int, now: int) -> Quote | None:
         """The admission's offer; None where it refuses."""
-        offer = self.admission.plan(request, self._plan, now)
+        offer = self.admission.plan(request, NEVER, self._plan, now)
         return None if offer is None else Quote(request, offer)
 
     def commit(self, quote: Quote, now: int) -> None:
-        """The offered start becomes a promise."""
+        """The offered start becomes a promise; after a kill everybody moves up."""
         assert quote.offer is not None
-        if quote.offer.plan is not None:
-            self._plan = quote.offer.plan
-        self._plan.reserve(quote.request, quote.offer.start)
+        self._plan.take(quote.request, quote.offer, now)
+        if quote.offer.kills and self.compress != "none":
+            self._compress(now, NEVER)
 
     def ended(self, request: int, now: int) -> None:
         """The request gave its cores back, maybe before its expected end."""
@@ -94,20 +95,21 @@ class Planned:
         if self._overrun:
             self._plan.replan(now)
         elif self._frontier > now and self.compress != "none" and len(self._plan):
-            self._compress(now)
+            self._compress(now, self._frontier if self._left_shifted else NEVER)
         self._overrun, self._frontier = False, 0
 
-    def _compress(self, now: int) -> None:
-        rows = self._plan.order().copy()
+    def _compress(self, now: int, frontier: int) -> None:
+        rows = self._plan.order()
+        places = np.arange(len(rows))
+        if self.ordering is not None or self.compress == "arrival":
+            places = np.argsort(rows)
         if self.ordering is not None:
-            rows.sort()
-            rows = rows[np.argsort(ranks_of(self.ordering, self._queue(rows), now / 1e6), kind="stable")]
-        elif self.compress == "arrival":
-            rows.sort()
-        self._plan.compress(rows, now, self._frontier if self._left_shifted else NEVER)
+            ranks = ranks_of(self.ordering, self._queue(rows[places]), now / 1e6)
+            places = places[np.argsort(ranks, kind="stable")]
+        self._plan.compress(places, now, frontier)
 
     def _queue(self, rows: IntArray) -> Queue:
-        total, running = self._plan.cores, list(self._plan.running)
+        total, running = self._plan.cores, self._plan.running()
         return Queue(self._requests, rows, {"free": total - int(self._requests.cores[running].sum()), "total": total})
 
     def dispatch(self, now: int) -> Sequence[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.testing.conformance import deadline, grid, moldable
+from gridsim.testing.conformance import charges, deadline, grid, load, moldable
 from gridsim.testing.conformance.outcome import Outcome, Unsupported
 
 __all__ = ["FAMILIES", "WORDS", "check", "family", "read_cases"]
@@ -26,8 +26,8 @@ FAMILIES: Mapping[str, Mapping[str, _Check | None]] = {
     "deadline-admission": {
         "schedule": deadline.check_schedule,
         "deadline_assignment": deadline.check_deadline_assignment,
-        "charges": None,
-        "load_expansion": None,
+        "charges": charges.check_charges,
+        "load_expansion": load.check_load_expansion,
     },
     "moldable": {
         "schedule": moldable.check_schedule,

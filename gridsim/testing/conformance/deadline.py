@@ -5,26 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from gridsim.model.time import MICROSECOND, whole
 from gridsim.model.workload import Workload
+from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
 from gridsim.testing.conformance.running import entry, known_only, rigid_workload, rows_of, run
-from gridsim.workload.transform.deadlines import artificial_responses, requested_deadlines
+from gridsim.workload.transform.deadlines import requested_deadlines
 
 __all__ = ["WORDS", "check_deadline_assignment", "check_schedule"]
 
-WORDS = {"id": "job", "status": "status", "start": "start", "end": "end", "cores": "cores"}
+_SAME = ("status", "start", "end", "cores", "granted", "offer", "kills", "lost_core_seconds", "artificial_doublings")
+WORDS = {"id": "job", "guarantee_broken": "guarantee_broken", **{word: word for word in _SAME}}
 """The family's words for columns that gridsim produces."""
 
 PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
-_POLICIES = {
-    "fcfs": ("overrun", "instant", "tick"),
-    "easy": ("overrun", "instant", "tick"),
-    "conservative": ("overrun", "instant", "tick", "compress"),
+_RUN = ("overrun", "instant", "tick")
+_PROMISES = ("compress", "relaxation", "artificial_floor", "artificial_fallback", "unadmitted")
+_QOPS = ("k_factor", "heuristic", "slots", "insertion", "append_slot", "price")
+_POLICIES: dict[str, tuple[str, ...]] = {
+    "fcfs": (),
+    "easy": (),
+    "conservative": ("compress",),
+    "msb": (*_PROMISES, "price", "order"),
+    "mrt": (*_PROMISES, "heuristic", "backtracks", "window", "hole_filling", "weight"),
+    "qops": (*_PROMISES, *_QOPS),
+    "fqops": (*_PROMISES, *_QOPS, "retry_count", "slack_factor", "kill_restart", "max_kills"),
 }
-"""Algorithms that gridsim has, with the parameters that a run may give."""
+"""Algorithms that gridsim has, with the parameters that a run may give beside `_RUN`."""
 
 
 def _jobs(case: Mapping[str, Any]) -> tuple[Workload, int]:
@@ -49,11 +56,10 @@ def _run(spec: Mapping[str, Any], where: str, workload: Workload, cores: int) ->
         if name not in _POLICIES:
             raise Unsupported("this version has no such algorithm")
         known_only(spec, ("algorithm", "parameters", "expected"), "the run holds")
-        known_only(parameters, _POLICIES[name], "parameter")
+        known_only(parameters, (*_RUN, *_POLICIES[name]), "parameter")
         known_only(expected, ("jobs", "timeline"), "nothing compares expected")
-        options = {key: value for key, value in parameters.items() if key != "compress"}
-        policy = f"conservative?compress={parameters.get('compress', 'planned')}" if name == "conservative" else name
-        record, plans = run(workload, cores, policy, **options)
+        options = {key: value for key, value in parameters.items() if key in _RUN}
+        record, plans = run(workload, cores, _policy(name, parameters), **options)
     except Unsupported as reason:
         return Run(name, "unsupported", (str(reason),))
     comparison = Comparison()
@@ -61,6 +67,15 @@ def _run(spec: Mapping[str, Any], where: str, workload: Workload, cores: int) ->
     _compare_plans(comparison, plans, expected.get("timeline", ()))
     label = "-".join([name, *(str(value) for key, value in parameters.items() if key != "overrun" or value != "kill")])
     return comparison.verdict(label)
+
+
+def _policy(name: str, parameters: Mapping[str, Any]) -> Spec:
+    """The policy of a run, every parameter that it gives set."""
+    values = {key: value for key, value in parameters.items() if key in _POLICIES[name]}
+    weight = values.pop("weight", None)  # of the heuristic, not of the search
+    if weight is not None and values.get("heuristic") == "edf+est":
+        values["heuristic"] = Spec("edf+est", {"weight": weight})
+    return Spec(name, values)
 
 
 def _compare_jobs(
@@ -140,11 +155,14 @@ def _deadlines(part: Mapping[str, Any], deadlines: Mapping[int, int], stringency
 
 
 def _relaxation(rows: Sequence[Mapping[str, Any]]) -> Run:
+    from gridsim.policy.scheduler.guaranteed import Guaranteed  # compiled kernels: only when something runs
+
     comparison = Comparison()
     for index, row in enumerate(rows):
         for name in row:
             if name not in ("R", "floor", "estimate", "artificial_response"):
                 comparison.cannot(name)
-        found = artificial_responses(whole(np.array([row["estimate"]])), row["R"], row["floor"])[0] / MICROSECOND
-        comparison.equal(f"relaxation[{index}]: artificial_response", float(found), row["artificial_response"])
+        policy = Guaranteed(relaxation=row["R"], artificial_floor=row["floor"])
+        found = policy.artificial_response(whole(float(row["estimate"]))) / MICROSECOND
+        comparison.equal(f"relaxation[{index}]: artificial_response", found, row["artificial_response"])
     return comparison.verdict("relaxation")

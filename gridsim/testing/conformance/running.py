@@ -74,6 +74,8 @@ def rigid_workload(jobs: Sequence[Mapping[str, Any]], *, cores: str, machine: in
         estimate=[max(job["estimate"], least) for job in ordered],
         cores=[job[cores] for job in ordered],
         deadline=deadlines,
+        tolerance=[max(1.0, job.get("tolerance", 1.0)) for job in ordered],  # below 1 behaves like 1
+        restartable=[job.get("restartable", True) for job in ordered],
     )
 
 
@@ -92,14 +94,22 @@ class _Watched:
     def __repr__(self) -> str:
         return repr(self._scheduler)
 
-    def dispatch(self, now: int) -> Any:
-        started = self._scheduler.dispatch(now)
+    def _write_down(self, now: int) -> None:
         if hasattr(self._scheduler, "plan"):
             self._plans[now] = self._scheduler.plan.starts()
+
+    def quote(self, request: int, now: int) -> Any:
+        quote = self._scheduler.quote(request, now)
+        self._write_down(now)  # nothing need follow where the request is refused
+        return quote
+
+    def dispatch(self, now: int) -> Any:
+        started = self._scheduler.dispatch(now)
+        self._write_down(now)
         return started
 
 
-def run(workload: Workload, cores: int, policy: str, **options: Any) -> tuple[Record, dict[int, dict[int, int]]]:
+def run(workload: Workload, cores: int, policy: Any, **options: Any) -> tuple[Record, dict[int, dict[int, int]]]:
     """Record of a policy, and the planned start of each waiting job after each instant (none for plan-less policies).
 
     All whole microseconds; jobs by number.
@@ -123,14 +133,20 @@ def rows_of(record: Record) -> dict[int, dict[str, Any]]:
             return None
         return instant // MICROSECOND if instant % MICROSECOND == 0 else instant / MICROSECOND
 
-    columns = (
-        record.workload.job.tolist(),
-        record.start_us.tolist(),
-        record.end_us.tolist(),
-        record.status.tolist(),
-        record.workload.cores.tolist(),
-    )
-    return {
-        job: {"job": job, "start": second(start), "end": second(end), "status": Status(status).name, "cores": cores}
-        for job, start, end, status, cores in zip(*columns, strict=True)
+    n = len(record)
+    promises = record.promises
+    columns: dict[str, list[Any]] = {
+        "job": record.workload.job.tolist(),
+        "start": [second(instant) for instant in record.start_us.tolist()],
+        "end": [second(instant) for instant in record.end_us.tolist()],
+        "status": [Status(status).name for status in record.status.tolist()],
+        "cores": record.workload.cores.tolist(),
+        "granted": [None] * n if promises is None else [second(instant) for instant in promises.granted_us.tolist()],
+        "offer": [None] * n if promises is None else [second(instant) for instant in promises.offer_us.tolist()],
+        "kills": record.kills.tolist(),
+        "lost_core_seconds": record.lost.tolist(),
+        "artificial_doublings": [0] * n if promises is None else promises.doublings.tolist(),
+        "guarantee_broken": [False] * n if promises is None else promises.broken.tolist(),
     }
+    rows = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return {row["job"]: row for row in rows}

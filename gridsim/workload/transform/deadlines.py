@@ -1,27 +1,131 @@
-"""Deadlines for workloads that have none, from a reference schedule; pure functions on columns, no simulation here."""
+"""Deadlines for workloads that have none, from a reference schedule that somebody else simulates."""
 
 from __future__ import annotations
 
-from fractions import Fraction
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.time import IntArray, whole
+from gridsim.model.exact import exact
+from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.workload import Workload
+from gridsim.record import Record
+from gridsim.registry import Spec
+from gridsim.workload.transform.provenance import noted
+from gridsim.workload.transform.tolerance import by_number, check_factor, tolerances
 
-__all__ = ["DAY", "artificial_responses", "requested_deadlines"]
-
-DAY = 86400.0
-"""Least artificial response, s."""
-
-_LARGEST_DENOMINATOR = 10**6
+__all__ = ["Deadlines", "requested_deadlines"]
 
 
-def _exact(value: float, name: str) -> Fraction:
-    """The number as it is written in decimal: 0.2 is one fifth, so that ceilings are what a reader computes."""
-    if not np.isfinite(value) or value < 0:
-        raise InputError(f"{value} is not a number from 0", field=name)
-    return Fraction(str(value)).limit_denominator(_LARGEST_DENOMINATOR)
+@dataclass(frozen=True)
+class Deadlines:
+    """Deadlines that ask for a part of the response that each job had in a reference schedule of the same workload.
+
+    Parameters
+    ----------
+    stringency : float
+        0 asks for the end in the reference schedule, 1 for a start without any wait.
+    fraction : float
+        Share of jobs that have a deadline.
+    tolerance : float
+        How many times the response asked for users would accept, 1 or more; 1 is just what was asked.
+    random_tolerance : bool
+        Each job has a tolerance of its own, uniform between 0 and twice *tolerance*; values below 1 count as 1.
+    reference : str or Spec
+        Policy of the reference schedule. The scenario (a recipe, ``--transform``) simulates it, on its machine, on the
+        workload as it stands where this transform does.
+
+    Notes
+    -----
+    Every job has a deadline of submit + max(runtime, ceil((1 - stringency) * response)), where its estimate is longer
+    than that submit + estimate: nobody can guarantee less. A job that did not run in the reference schedule (too wide
+    for the machine, refused) gets none.
+
+    Whether a job has one, and its tolerance, are drawn by its number: the jobs of a smaller *fraction* are among those
+    of a larger, and a job keeps what it drew when others are added.
+
+    References
+    ----------
+    Islam, Balaji, Sadayappan, Panda 2003 and 2004; sections 7.2, 8.2 and 8.3 of the project's specification of deadline
+    admission.
+
+    Examples
+    --------
+    >>> reference = Record.from_rows([dict(submit=0, start=0, end=20), dict(submit=2, start=20, end=30)])
+    >>> Deadlines(stringency=0.2).apply(reference.workload, np.random.default_rng(1), reference).deadline // 1_000_000
+    array([20, 25])
+    """
+
+    stringency: float = 0.2
+    fraction: float = 1.0
+    tolerance: float = 1.0
+    random_tolerance: bool = False
+    reference: str | Spec = "easy"
+
+    source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003, 2004"
+
+    def __post_init__(self) -> None:
+        for name in ("stringency", "fraction"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise InputError(f"a {name} of {getattr(self, name)}; expected 0 to 1", field=name)
+        check_factor(self.tolerance, "tolerance")
+
+    def apply(self, workload: Workload, rng: np.random.Generator, reference: Record) -> Workload:
+        """The *workload* with deadlines.
+
+        Raises
+        ------
+        InputError
+            When it has deadlines, or the *reference* is a record of other jobs.
+        """
+        if (workload.deadline < NEVER).any():
+            raise InputError("the workload has deadlines already", field="deadline")
+        _check_same(workload, reference.workload)
+        flags, factors = rng.spawn(2)
+        asked = (by_number(workload.job, flags) < self.fraction) & reference.ran
+        response = np.where(asked, reference.end_us - workload.submit, 0)
+        tick = float(workload.provenance.get("tick", 1.0))
+        deadline = requested_deadlines(workload.submit, workload.runtime, response, self.stringency, tick=tick)
+        with_deadlines = replace(
+            workload,
+            deadline=np.where(asked, np.maximum(deadline, workload.submit + workload.estimate), NEVER),
+            tolerance=workload.tolerance
+            if self.tolerance == 1 and not self.random_tolerance
+            else tolerances(workload.job, self.tolerance, self.random_tolerance, factors),
+        )
+        return noted(
+            with_deadlines,
+            self,
+            reference=str(self.reference),
+            reference_cores=reference.cores,
+            with_deadline=int(np.count_nonzero(asked)),
+            did_not_run=int(np.count_nonzero(~reference.ran)),
+        )
+
+
+def _check_same(workload: Workload, other: Workload) -> None:
+    """Refuse a reference schedule of other jobs: numbers, submits, runtimes and cores must be the same.
+
+    Raises
+    ------
+    InputError
+        Naming the first thing that differs.
+    """
+    if len(workload) != len(other):
+        raise InputError(
+            f"a reference record of another log: it has {len(other)} jobs, the workload {len(workload)}",
+            field="reference",
+        )
+    for name in ("job", "submit", "runtime", "cores"):
+        column, others = getattr(workload, name), getattr(other, name)
+        if (column != others).any():
+            row = int(np.argmax(column != others))
+            raise InputError(
+                f"a reference record of another log: job {workload.job[row]} has another {name} there",
+                field="reference",
+            )
 
 
 def requested_deadlines(
@@ -57,7 +161,7 @@ def requested_deadlines(
     >>> int(requested_deadlines(*columns, 0.2)[0]) // whole_seconds
     25
     """
-    share = 1 - _exact(stringency, "stringency")
+    share = 1 - exact(stringency, "stringency")
     if share < 0:
         raise InputError(f"stringency {stringency} is above 1", field="stringency")
     unit = whole(tick) * share.denominator
@@ -66,31 +170,3 @@ def requested_deadlines(
     shortened = ticks * share.numerator * whole(tick) + -(-(rest * share.numerator) // unit) * whole(tick)
     deadlines: IntArray = submit + np.maximum(runtime, shortened)
     return deadlines
-
-
-def artificial_responses(estimate: IntArray, relaxation: float, floor: float = DAY) -> IntArray:
-    """Responses that jobs without a deadline are promised: max(floor, relaxation * estimate), whole microseconds.
-
-    Parameters
-    ----------
-    estimate : (n,) int64
-        Walltime estimates, whole microseconds.
-    relaxation : float
-        How many times its estimate a job may be in the system.
-    floor : float
-        Least response, s.
-
-    References
-    ----------
-    Section 6.4 of the project's specification of deadline admission.
-
-    Examples
-    --------
-    >>> artificial_responses(np.array([60, 43200]) * 1_000_000, relaxation=5) // 1_000_000
-    array([ 86400, 216000])
-    """
-    factor = _exact(relaxation, "relaxation")
-    whole_part, rest = estimate // factor.denominator, estimate % factor.denominator
-    relaxed = whole_part * factor.numerator + rest * factor.numerator // factor.denominator
-    responses: IntArray = np.maximum(whole(floor), relaxed)
-    return responses

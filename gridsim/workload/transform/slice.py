@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.time import NEVER, seconds, whole
 from gridsim.model.workload import Workload
+from gridsim.workload.transform.provenance import noted
 
 __all__ = ["Slice"]
 
@@ -28,6 +28,8 @@ class Slice:
         Window of submit times, s.
     origin : bool
         Shift times so that the first submit is 0; logged waits are durations and stay.
+    window : int
+        Which of the disjoint stretches of *jobs* jobs, from 0; the last one of a workload may be shorter.
 
     Examples
     --------
@@ -36,6 +38,8 @@ class Slice:
     <Workload: 2 jobs, 5 s to 9 s>
     >>> Slice(start=5, origin=True).apply(log)
     <Workload: 2 jobs, 0 s to 4 s>
+    >>> Slice(jobs=2, window=1).apply(log)
+    <Workload: 1 jobs, 9 s to 9 s>
     """
 
     first: int = 0
@@ -43,12 +47,15 @@ class Slice:
     start: float | None = None
     end: float | None = None
     origin: bool = False
+    window: int = 0
 
     def __post_init__(self) -> None:
         if self.first < 0:
             raise InputError(f"position {self.first} of the first job; expected one from 0", field="first")
         if self.jobs is not None and self.jobs < 1:
             raise InputError(f"{self.jobs} jobs; expected at least 1", field="jobs")
+        if self.window and (self.window < 0 or self.jobs is None):
+            raise InputError(f"window {self.window}; expected one from 0, and how many jobs each has", field="window")
         if self.start is not None and self.end is not None and self.end <= self.start:
             raise InputError(f"a window from {self.start:g} s to {self.end:g} s; expected an end after it", field="end")
 
@@ -62,7 +69,7 @@ class Slice:
         """
         low = 0 if self.start is None else int(np.searchsorted(workload.submit, whole(self.start)))
         high = len(workload) if self.end is None else int(np.searchsorted(workload.submit, whole(self.end)))
-        low += self.first
+        low += self.first + self.window * (self.jobs or 0)
         if self.jobs is not None:
             high = min(high, low + self.jobs)
         if low >= high:
@@ -75,7 +82,4 @@ class Slice:
                 submit=part.submit - shift,
                 deadline=np.where(part.deadline < NEVER, part.deadline - shift, NEVER),
             )
-        return part.with_provenance(transforms=[*workload.provenance.get("transforms", ()), self._entry(part, shift)])
-
-    def _entry(self, part: Workload, shift: int) -> dict[str, Any]:
-        return {"transform": "slice", **asdict(self), "jobs_kept": len(part), "shift": seconds(shift)}
+        return noted(part, self, jobs_kept=len(part), shift=seconds(shift))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
+from gridsim.policy.protocols import Arrangement, Offer
 from gridsim.policy.queue import Requests
 
 SECOND = 1_000_000
@@ -45,7 +48,8 @@ def test_a_place_is_found_without_being_taken() -> None:
     plan = plan_of((4, 10), (4, 10))
     assert plan.earliest(1, 0) == 0
     assert plan.earliest(1, 0) == 0
-    assert Conservative().plan(1, plan, 0).start == 0
+    assert Conservative().plan(1, NEVER, plan, 0) == Offer(0)
+    assert Conservative().plan(1, 9 * SECOND, plan, 0) is None, "a deadline that its earliest place does not keep"
     assert len(plan) == 0
     assert plan.next_start() == NEVER
 
@@ -56,7 +60,7 @@ def test_what_is_due_runs_until_its_estimate() -> None:
         enter(plan, request)
     assert list(plan.due(0)) == [0, 2]
     assert list(plan.due(0)) == []
-    assert plan.running == {0, 2}
+    assert sorted(plan.running().tolist()) == [0, 2]
     assert plan.expected[[0, 2]].tolist() == [10 * SECOND, 8 * SECOND]
     assert plan.next_start() == 10 * SECOND
 
@@ -68,7 +72,7 @@ def test_what_an_early_end_gives_back_can_be_taken() -> None:
     assert plan.earliest(1, 3 * SECOND) == 10 * SECOND
     assert plan.ended(0, 3 * SECOND) == 10 * SECOND
     assert plan.earliest(1, 3 * SECOND) == 3 * SECOND
-    assert plan.running == set()
+    assert not len(plan.running())
 
 
 @pytest.mark.parametrize(
@@ -81,9 +85,8 @@ def test_each_request_of_the_order_moves_while_all_others_stay(order: list[int],
         enter(plan, request)
     plan.due(0)
     plan.ended(0, 2 * SECOND)
-    rows = plan.order().copy()[: len(order)]
-    rows[:] = order
-    plan.compress(rows, 2 * SECOND)
+    places = np.array([plan.order().tolist().index(request) for request in order], dtype=np.int64)
+    plan.compress(places, 2 * SECOND)
     assert {request: start // SECOND for request, start in plan.starts().items()} == planned
 
 
@@ -97,12 +100,47 @@ def test_a_plan_made_anew_respects_who_runs_longer() -> None:
     assert {request: start // SECOND for request, start in plan.starts().items()} == {1: 13, 2: 23}
 
 
-def test_a_copy_is_independent() -> None:
-    plan = plan_of((4, 10), (4, 10))
-    twin = copy.deepcopy(plan)
-    enter(twin, 0)
+@pytest.mark.parametrize("copied", [copy.deepcopy, Plan.copy])
+def test_a_copy_is_independent(copied: Callable[[Plan], Plan]) -> None:
+    plan = plan_of((4, 10), (4, 10), (4, 10))
+    enter(plan, 0)
+    plan.due(0)
+    twin = copied(plan)
+    enter(twin, 1)
+    twin.ended(0, SECOND)
     assert len(plan) == 0
-    assert plan.earliest(1, 0) == 0
+    assert plan.running().tolist() == [0]
+    assert plan.earliest(2, SECOND) == 10 * SECOND
+
+
+def test_a_running_request_can_be_thought_away() -> None:
+    plan = plan_of((4, 10), (4, 10), (4, 7))
+    for request in (0, 1):
+        enter(plan, request)
+    plan.due(0)
+    without = plan.without(0, 3 * SECOND)
+    assert (without.earliest(2, 3 * SECOND), plan.earliest(2, 3 * SECOND)) == (3 * SECOND, 20 * SECOND)
+    assert without.starts() == plan.starts() == {1: 10 * SECOND}, "the waiting ones stay where they are"
+
+
+def test_an_arrangement_is_adopted_whole() -> None:
+    plan = plan_of((4, 10), (2, 10), (2, 5))
+    enter(plan, 0)
+    plan.due(0)
+    enter(plan, 1)
+    plan.adopt(Arrangement(np.array([2, 1]), np.array([10 * SECOND, 12 * SECOND])), SECOND)
+    assert plan.starts() == {2: 10 * SECOND, 1: 12 * SECOND}
+    assert plan.earliest(0, SECOND) == 22 * SECOND
+    assert [block.free for block in plan.only_running(SECOND).blocks()] == [0, 4]
+
+
+def test_places_are_not_used_up_by_those_that_have_left() -> None:
+    plan = plan_of(*[(4, 1)] * 300)
+    for request in range(300):
+        enter(plan, request, request)
+        assert list(plan.due(request * SECOND)) == [request]
+        plan.ended(request, (request + 1) * SECOND)
+    assert len(plan.waiting) == 64
 
 
 @settings(deadline=None, max_examples=150)
@@ -136,14 +174,14 @@ def test_compression_up_to_the_frontier_is_full_compression_is_list_scheduling(
             frontier = max(frontier, plan.ended(request, now))
         if frontier > now and len(plan):
             full, anew = copy.deepcopy(plan), copy.deepcopy(plan)
-            order = plan.order().copy()
+            order = np.arange(len(plan))
             plan.compress(order, now, frontier)
             full.compress(order, now, NEVER)
             anew.replan(now)
             assert plan.starts() == full.starts() == anew.starts()
             assert plan.order().tolist() == full.order().tolist()
             again = copy.deepcopy(plan)
-            again.compress(again.order().copy(), now, NEVER)
+            again.compress(order, now, NEVER)
             assert again.starts() == plan.starts(), "one pass suffices"
         while coming and rows[coming[0]][0] * SECOND == now:
             enter(plan, coming.pop(0), now // SECOND)

@@ -1,0 +1,277 @@
+"""What jobs are charged: the work they got done and, for a guaranteed deadline, how tight that was.
+
+The classes of runtime and cores by which the tightness is judged are here too.
+
+References
+----------
+Islam, Balaji, Sadayappan, Panda, "Towards provision of quality of service guarantees in job scheduling", CLUSTER
+2004; the exact rules in sections 7.5 and 7.6 of the project's specification of deadline admission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.metrics.groups import Groups
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
+from gridsim.record import Record
+
+__all__ = [
+    "CLASSES",
+    "CategorySlowdowns",
+    "Classes",
+    "categories",
+    "category_slowdowns",
+    "core_class",
+    "core_class_bounds",
+    "qos_charge",
+    "requested_slowdown",
+    "resource_charge",
+    "time_class",
+]
+
+CLASSES = 16
+"""Classes of runtime, and of cores, where no bounds are given."""
+
+TIME_BOUNDS = tuple(2**k for k in range(CLASSES))
+"""Least runtime of each class, s; the last one is open."""
+
+
+def time_class(runtime_us: IntArray, bounds: Sequence[float] = TIME_BOUNDS) -> IntArray:
+    """Class of each true runtime (whole microseconds): ``min(15, floor(log2 s))`` of its whole seconds.
+
+    Parameters
+    ----------
+    bounds : sequence of float
+        Least runtime of each class, ascending, s. What is below the first one is in class 0 all the same: a runtime
+        of 0 counts as 1 s.
+
+    Examples
+    --------
+    >>> time_class(whole(np.array([0, 1, 2, 3, 100, 32768, 65536]))).tolist()
+    [0, 0, 1, 1, 6, 15, 15]
+    """
+    return _class_of(runtime_us, whole(_ascending(bounds, "time_bounds")))
+
+
+def core_class(cores: IntArray, machine: int, bounds: Sequence[int] | None = None) -> IntArray:
+    """Class of each number of *cores*: largest ``k <= 15`` with ``machine**k <= cores**16``, in integers.
+
+    Sixteen steps of equal ratio from one core to the whole machine; some are empty on a small one.
+
+    Parameters
+    ----------
+    machine : int
+        Cores of the machine.
+    bounds : sequence of int, optional
+        Least cores of each class, ascending, in place of the rule.
+
+    Examples
+    --------
+    >>> core_class(np.array([1, 2, 3, 8, 128]), 128).tolist()
+    [0, 2, 3, 6, 15]
+    """
+    if bounds is not None:
+        return _class_of(cores, _ascending(bounds, "core_bounds"))
+    if machine < 1:
+        raise InputError(f"a machine of {machine} cores has no classes; expected at least 1", field="machine")
+    powers = [machine**k for k in range(CLASSES)]
+    distinct, position = np.unique(cores, return_inverse=True)
+    found = [sum(power <= width**CLASSES for power in powers) - 1 for width in distinct.tolist()]
+    return np.array(found, dtype=np.int64)[position]
+
+
+def core_class_bounds(machine: int) -> list[int | None]:
+    """Least cores of each class on a *machine* of so many; None for a class that no job can be in.
+
+    Examples
+    --------
+    >>> core_class_bounds(128)[:6]
+    [1, None, 2, 3, 4, 5]
+    """
+    found = core_class(np.arange(1, machine + 1), machine).tolist()
+    return [found.index(k) + 1 if k in found else None for k in range(CLASSES)]
+
+
+def _class_of(values: IntArray, bounds: npt.NDArray[np.int64]) -> IntArray:
+    return np.maximum(np.searchsorted(bounds, values, side="right") - 1, 0).astype(np.int64)
+
+
+def _ascending(bounds: Sequence[float], field: str) -> npt.NDArray[np.int64]:
+    """The bounds as a column.
+
+    Raises
+    ------
+    InputError
+        Where there is none, or they do not ascend.
+    """
+    if not len(bounds):
+        raise InputError("no bounds are given; expected the least value of each class", field=field)
+    for low, high in pairwise(bounds):
+        if not low < high:
+            raise InputError(f"{high} follows {low}; expected ascending bounds", field=field)
+    return np.asarray(bounds)
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """Bounds of the classes of runtime and of cores: those of the paper's 16 x 16, or your own.
+
+    Attributes
+    ----------
+    time_bounds : tuple of float
+        As `time_class` takes them, s.
+    core_bounds : tuple of int or None
+        As `core_class` takes them; None: sixteen steps of equal ratio up to the machine.
+    """
+
+    time_bounds: tuple[float, ...] = TIME_BOUNDS
+    core_bounds: tuple[int, ...] | None = None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Classes of runtime, and of cores."""
+        return len(self.time_bounds), CLASSES if self.core_bounds is None else len(self.core_bounds)
+
+    def of(self, record: Record) -> tuple[IntArray, IntArray]:
+        """Class of runtime and class of cores of each job."""
+        workload = record.workload
+        return (
+            time_class(workload.runtime, self.time_bounds),
+            core_class(workload.cores, record.cores, self.core_bounds),
+        )
+
+
+def categories(record: Record, classes: Classes | None = None) -> Groups:
+    """Groups by class of runtime and class of cores, runtimes first.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=0, end=100, cores=8)], cores=128)
+    >>> groups = categories(record)
+    >>> groups.names[groups.index[0]]
+    'time class 6, core class 6'
+    """
+    classes = classes or Classes()
+    lengths, widths = classes.shape
+    time, core = classes.of(record)
+    names = (f"time class {row}, core class {column}" for row in range(lengths) for column in range(widths))
+    return Groups("category", tuple(names), time * widths + core)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CategorySlowdowns:
+    """How long jobs of each category take where nobody is promised anything.
+
+    Attributes
+    ----------
+    mean : (t, c) float64
+        Mean slowdown by class of runtime and class of cores; `overall` where `jobs` is 0.
+    jobs : (t, c) int64
+        Jobs that each mean is over.
+    overall : float
+        Mean slowdown of all jobs.
+    classes : Classes
+        Bounds of the classes.
+    """
+
+    mean: FloatArray
+    jobs: IntArray
+    overall: float
+    classes: Classes
+
+    def of(self, record: Record) -> FloatArray:
+        """Slowdown of the category of each job."""
+        return self.mean[self.classes.of(record)]
+
+
+def category_slowdowns(*references: Record, classes: Classes | None = None) -> CategorySlowdowns:
+    """Mean slowdown of each category in a reference schedule: EASY, on the same workload at the same load.
+
+    Parameters
+    ----------
+    *references : Record
+        Several are pooled: each job of each counts once.
+    classes : Classes, optional
+        The paper's 16 x 16 where left out.
+
+    Notes
+    -----
+    Slowdown is response over the time held, which counts as 1 s at least. Jobs that did not run have none.
+    """
+    classes = classes or Classes()
+    total, jobs = np.zeros(classes.shape), np.zeros(classes.shape, dtype=np.int64)
+    for record in references:
+        time, core = (column[record.ran] for column in classes.of(record))
+        slowdown = (record.response / np.maximum(record.held, 1.0))[record.ran]
+        np.add.at(total, (time, core), slowdown)
+        np.add.at(jobs, (time, core), 1)
+    count = int(jobs.sum())
+    overall = float(total.sum()) / count if count else float("nan")
+    mean = np.where(jobs > 0, total / np.maximum(jobs, 1), overall)
+    return CategorySlowdowns(mean, jobs, overall, classes)
+
+
+def resource_charge(record: Record) -> FloatArray:
+    """Cores times the time held of each job, core-seconds; 0 for jobs that did not run.
+
+    Notes
+    -----
+    Work that was lost when a job was killed to make room for another one is not charged: only its last run counts. A
+    job that was ended at its walltime pays for what it held.
+
+    Examples
+    --------
+    >>> resource_charge(Record.from_rows([dict(submit=0, start=3, end=8, cores=4)]))
+    array([20.])
+    """
+    return np.nan_to_num(record.area, nan=0.0)
+
+
+def requested_slowdown(record: Record) -> FloatArray:
+    """Time from submit to the deadline that was granted, over the true runtime; NaN where none was asked and granted.
+
+    Notes
+    -----
+    The deadline granted, not the one asked for: who accepts a later one pays less. A runtime counts as 1 s at least.
+    """
+    workload, promises = record.workload, record.promises
+    if promises is None:
+        return np.full(len(record), np.nan)
+    asked = (workload.deadline < NEVER) & (promises.granted_us < NEVER)
+    runtime = seconds(np.maximum(workload.runtime, MICROSECOND))
+    return np.where(asked, seconds(np.where(asked, promises.granted_us - workload.submit, 0)) / runtime, np.nan)
+
+
+def qos_charge(record: Record, slowdowns: CategorySlowdowns) -> FloatArray:
+    """What each job pays for its guarantee: slowdown of its category over the slowdown requested; 0 without one.
+
+    Parameters
+    ----------
+    slowdowns : CategorySlowdowns
+        From `category_slowdowns` of an EASY schedule of the same workload.
+
+    Notes
+    -----
+    1 for a deadline as good as what EASY gives jobs of this kind on average, more for a tighter one. Jobs that asked
+    for no deadline, and jobs that were refused, pay nothing. How the two charges combine is the operator's choice.
+
+    Examples
+    --------
+    >>> from gridsim.record import Promises
+    >>> easy = Record.from_rows([dict(submit=0, start=50, end=150, cores=8)])
+    >>> easy.workload.deadline[:] = whole(120)
+    >>> none, nobody = np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    >>> granted = Promises(easy.workload.deadline, none + NEVER, none, none > 0, nobody, nobody, nobody)
+    >>> record = Record(easy.workload, none, whole(np.array([100])), easy.status, easy.cluster, 8, promises=granted)
+    >>> qos_charge(record, category_slowdowns(easy))
+    array([1.25])
+    """
+    requested = requested_slowdown(record)
+    return np.nan_to_num(slowdowns.of(record) / requested, nan=0.0)

@@ -1,0 +1,326 @@
+"""What admission was worth: deadlines asked for, promised, met and refused, and what that took from other jobs.
+
+A deadline is *asked for* by the workload and *granted* by a policy that makes promises, as it was asked or later; a
+policy without promises may meet one all the same. Charges are in `charges`, the machine in `utilisation`.
+
+References
+----------
+Section 9 of the project's specification of deadline admission, after Islam, Balaji, Sadayappan, Panda 2003 and 2004.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.metrics.charges import CategorySlowdowns, qos_charge, resource_charge
+from gridsim.metrics.groups import Groups, rows_by_group
+from gridsim.metrics.responsiveness import BOUND, measure
+from gridsim.model.time import NEVER, FloatArray
+from gridsim.record import Record, Status
+
+__all__ = [
+    "OUTCOMES",
+    "Shared",
+    "asked",
+    "broken",
+    "by_group",
+    "common_range",
+    "concerns_deadlines",
+    "deadline_metrics",
+    "granted",
+    "met",
+    "missed",
+    "offered",
+    "outcomes",
+    "refused",
+    "taken",
+    "terciles",
+]
+
+BoolArray = npt.NDArray[np.bool_]
+
+
+def concerns_deadlines(record: Record) -> bool:
+    """Whether any job asks for a deadline, or the policy makes promises: otherwise there is nothing to tell."""
+    return record.promises is not None or bool(asked(record).any())
+
+
+def asked(record: Record) -> BoolArray:
+    """Which jobs ask for a deadline."""
+    return record.workload.deadline < NEVER
+
+
+def granted(record: Record) -> BoolArray:
+    """Which jobs were promised an end: the one asked for, a later one, or one of the policy's own."""
+    return np.zeros(len(record), dtype=np.bool_) if record.promises is None else record.promises.granted_us < NEVER
+
+
+def refused(record: Record) -> BoolArray:
+    """Which jobs a policy that makes promises gave none, whether they ran without one or not.
+
+    Jobs that the machine can never run are rejected, not refused.
+    """
+    turned_away: BoolArray = record.status == Status.unadmitted
+    if record.promises is None:
+        return turned_away
+    considered: BoolArray = ~np.isin(record.status, (Status.rejected, Status.cancelled))
+    return turned_away | (considered & ~granted(record))
+
+
+def met(record: Record) -> BoolArray:
+    """Which jobs ended by the deadline that they asked for, promised or not.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=t, end=t + 5) for t in (0, 5, 6)])
+    >>> record.workload.deadline[:] = 10_000_000
+    >>> met(record).tolist()
+    [True, True, False]
+    """
+    kept: BoolArray = record.ran & (record.end_us <= record.workload.deadline)
+    return asked(record) & kept
+
+
+def missed(record: Record) -> BoolArray:
+    """Which jobs ran and ended after the deadline that they asked for, a later one granted or not."""
+    late: BoolArray = record.ran & (record.end_us > record.workload.deadline)
+    return late
+
+
+def broken(record: Record) -> BoolArray:
+    """Which promises were not kept: those that the policy says, and any other job that ended later than granted."""
+    if record.promises is None:
+        return np.zeros(len(record), dtype=np.bool_)
+    late: BoolArray = record.ran & (record.end_us > record.promises.granted_us)
+    return granted(record) & (record.promises.broken | late)
+
+
+def offered(record: Record) -> BoolArray:
+    """Which jobs were offered a later deadline than they asked for."""
+    return np.zeros(len(record), dtype=np.bool_) if record.promises is None else record.promises.offer_us < NEVER
+
+
+def taken(record: Record) -> BoolArray:
+    """Which jobs took the later deadline that they were offered."""
+    if record.promises is None:
+        return np.zeros(len(record), dtype=np.bool_)
+    same: BoolArray = record.promises.granted_us == record.promises.offer_us
+    return offered(record) & same
+
+
+def deadline_metrics(
+    record: Record, *, bound: float = BOUND, slowdowns: CategorySlowdowns | None = None
+) -> dict[str, float]:
+    """Numbers about the jobs of a record, as `gridsim.metrics.summary.DEADLINE_METRICS` describes them.
+
+    Parameters
+    ----------
+    bound : float
+        Of the bounded slowdown, s.
+    slowdowns : CategorySlowdowns, optional
+        Of an EASY schedule, for the QoS charge; NaN where left out.
+
+    Notes
+    -----
+    Core-seconds of jobs are cores times true runtime, also of jobs that did not run. A share of nothing is NaN. An
+    interval of time is no job: useful utilisation is `gridsim.metrics.utilisation.useful_utilisation`.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=t, end=t + 5) for t in (0, 5, 6)])
+    >>> record.workload.deadline[:2] = 10_000_000, 9_000_000
+    >>> numbers = deadline_metrics(record)
+    >>> numbers["deadline_jobs"], numbers["deadline_met"], numbers["non_deadline_response_mean"]
+    (2.0, 1.0, 11.0)
+    """
+    wanted, area = asked(record), record.workload.area
+    numbers = {"deadline_jobs": _count(wanted), "deadline_area": float(area[wanted].sum())}
+    for name, chosen in (
+        ("unadmitted", wanted & refused(record)),
+        ("guaranteed", wanted & granted(record)),
+        ("met", met(record)),
+    ):
+        numbers |= _of(f"deadline_{name}", chosen, wanted, area)
+    late = missed(record)
+    numbers["deadline_missed"] = _count(late)
+    numbers["deadline_missed_share"] = _share(_count(late), _count(wanted & record.ran))
+    return numbers | _promises(record) | _others(record, bound) | _charges(record, slowdowns)
+
+
+OUTCOMES = ("promised", "promised later", "met without a promise", "missed", "refused")
+"""What becomes of a deadline that is asked for."""
+
+
+def outcomes(record: Record, rows: Any = slice(None)) -> dict[str, int]:
+    """Jobs that ask for a deadline by what became of it, of the *rows* (mask, slice or indices): of each of `OUTCOMES`.
+
+    Promised as asked for or later; or, without a promise, met, missed, and refused (the job did not run).
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=t, end=t + 5) for t in (0, 5, 6)])
+    >>> record.workload.deadline[:] = 10_000_000
+    >>> outcomes(record)["met without a promise"], outcomes(record)["missed"]
+    (2, 1)
+    """
+    wanted, promised = asked(record), granted(record)
+    later, alone = taken(record), ~promised
+    parts = (promised & ~later, later, alone & met(record), alone & missed(record), alone & ~record.ran)
+    return {name: int(np.count_nonzero((wanted & part)[rows])) for name, part in zip(OUTCOMES, parts, strict=True)}
+
+
+def _of(name: str, chosen: BoolArray, among: BoolArray, area: FloatArray) -> dict[str, float]:
+    """Jobs and core-seconds of the *chosen* ones, and their shares of those *among* which they are."""
+    count, work = _count(chosen), float(area[chosen].sum())
+    return {
+        name: count,
+        f"{name}_share": _share(count, _count(among)),
+        f"{name}_area": work,
+        f"{name}_area_share": _share(work, float(area[among].sum())),
+    }
+
+
+def _promises(record: Record) -> dict[str, float]:
+    doublings = 0 if record.promises is None else int(record.promises.doublings.sum())
+    return {
+        "promises_made": _count(granted(record)),
+        "promises_broken": _count(broken(record)),
+        "offers_made": _count(offered(record)),
+        "offers_taken": _count(taken(record)),
+        "doublings": float(doublings),
+        "kills": float(record.kills.sum()),
+        "lost_area": float(record.lost.sum()),
+    }
+
+
+def _others(record: Record, bound: float) -> dict[str, float]:
+    """What jobs that ask for no deadline got, on average over those that ran."""
+    others = ~asked(record)
+    served = others & record.ran
+    means = {
+        f"non_deadline_{name}_mean": float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
+        for name in ("response", "slowdown", "bounded_slowdown")
+        for values in (measure(record, name, bound)[served],)
+    }
+    return {"non_deadline_jobs": _count(others)} | means
+
+
+def _charges(record: Record, slowdowns: CategorySlowdowns | None) -> dict[str, float]:
+    quality = float("nan") if slowdowns is None else float(qos_charge(record, slowdowns).sum())
+    return {"resource_charge": float(resource_charge(record).sum()), "qos_charge": quality}
+
+
+def _count(chosen: BoolArray) -> float:
+    return float(np.count_nonzero(chosen))
+
+
+def _share(part: float, of: float) -> float:
+    return part / of if of else float("nan")
+
+
+def terciles(record: Record, of: Literal["runtime", "area"]) -> Groups:
+    """Groups of a third of the jobs each by true runtime or by core-seconds, smallest first, ties in job order.
+
+    Where thirds of some of the jobs are wanted, select these first.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=0, end=end) for end in (9, 2, 5, 7, 1, 3)])
+    >>> terciles(record, "runtime").index.tolist()
+    [2, 0, 1, 2, 0, 1]
+    """
+    values = record.workload.runtime if of == "runtime" else record.workload.area
+    words = ("shortest", "longest") if of == "runtime" else ("lightest", "heaviest")
+    index = np.empty(len(record), dtype=np.int64)
+    for part, own in enumerate(np.array_split(np.argsort(values, kind="stable"), 3)):
+        index[own] = part
+    return Groups(of, (f"{words[0]} third", "middle third", f"{words[1]} third"), index)
+
+
+def by_group(
+    record: Record,
+    groups: Groups,
+    *,
+    bound: float = BOUND,
+    slowdowns: CategorySlowdowns | None = None,
+    rows: Any = None,
+) -> dict[str, dict[str, float]]:
+    """`deadline_metrics` of each group that has jobs, by its name.
+
+    Parameters
+    ----------
+    groups : Groups
+        `terciles`, `gridsim.metrics.charges.categories`, or any of `gridsim.metrics.groups`.
+    bound, slowdowns
+        As in `deadline_metrics`.
+    rows : mask, slice or indices, optional
+        Jobs to count.
+    """
+    return {
+        name: deadline_metrics(record.select(own), bound=bound, slowdowns=slowdowns)
+        for name, own in rows_by_group(groups, rows).items()
+    }
+
+
+class Shared(NamedTuple):
+    """Two curves where both are known.
+
+    Attributes
+    ----------
+    x : (m,) float64
+        Points of either within the range that they share, ascending; none where they share nothing.
+    first, second : (m,) float64
+        Values at these points, interpolated linearly between neighbours.
+    """
+
+    x: FloatArray
+    first: FloatArray
+    second: FloatArray
+
+    @property
+    def difference(self) -> float:
+        """Second minus first, mean over the range; NaN where they share nothing."""
+        if not len(self.x):
+            return float("nan")
+        gap, width = self.second - self.first, self.x[-1] - self.x[0]
+        return float(np.trapezoid(gap, self.x) / width) if width else float(gap[0])
+
+
+def common_range(first: tuple[npt.ArrayLike, npt.ArrayLike], second: tuple[npt.ArrayLike, npt.ArrayLike]) -> Shared:
+    """Two policies at equal utilisation: both as piecewise linear curves over the range that they share.
+
+    Parameters
+    ----------
+    first, second : (x, y)
+        Points of each, in any order: utilisation achieved, and what is compared, one point a load. Points of the same
+        x count as one of their mean; points that are not numbers are left out.
+
+    Notes
+    -----
+    Neighbours are neighbours in x. Where a higher load achieves less, the curve passes through its points in the order
+    of what was achieved.
+
+    Examples
+    --------
+    >>> both = common_range(([0.5, 0.7], [0.0, 0.2]), ([0.8, 0.6], [0.5, 0.1]))
+    >>> both.x.tolist(), both.second.round(3).tolist(), round(both.difference, 3)
+    ([0.6, 0.7], [0.1, 0.3], 0.05)
+    """
+    curves = [_curve(*points) for points in (first, second)]
+    if not all(len(x) for x, _ in curves):
+        return Shared(*(np.zeros(0) for _ in range(3)))
+    low, high = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
+    x = np.unique(np.concatenate([x for x, _ in curves]))
+    x = x[(x >= low) & (x <= high)]
+    return Shared(x, *(np.interp(x, *curve) for curve in curves))
+
+
+def _curve(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Points by ascending x, each x once."""
+    along, values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    known = np.isfinite(along) & np.isfinite(values)
+    found, position = np.unique(along[known], return_inverse=True)
+    return found, np.bincount(position, weights=values[known]) / np.maximum(np.bincount(position), 1)

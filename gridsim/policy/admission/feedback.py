@@ -1,0 +1,91 @@
+"""Feedback: where the deadline asked for cannot be kept, offer the earliest one that can."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from gridsim.model.exact import exact
+from gridsim.model.time import NEVER
+from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.qops import QoPS
+from gridsim.policy.admission.restart import Restart
+from gridsim.policy.protocols import Offer
+
+__all__ = ["Feedback"]
+
+
+@dataclass
+class Feedback:
+    """Offers the earliest deadline that the inner admission can keep, where it cannot keep the one asked for.
+
+    Parameters
+    ----------
+    inner : Admission
+        What searches for plans.
+    retry_count : int
+        Steps of the bisection between the deadline asked for and the end that appending the job would give.
+    slack_factor : float
+        How many times the response of the earliest deadline is offered; 1: no slack.
+    kill_restart : bool
+        Whether, before that, a running job may be killed so that the deadline asked for can be kept.
+    max_kills : int, optional
+        How often one job may be killed; any number of times where left out.
+
+    Notes
+    -----
+    The user decides (tolerance of the workload). Exact rules: sections 7.1 to 7.4 of the project's specification of
+    deadline admission.
+    """
+
+    name: ClassVar[str] = "feedback"
+    source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2004, figure 2"
+    inner: Any = field(default_factory=QoPS)
+    retry_count: int = 10
+    slack_factor: float = 1.0
+    kill_restart: bool = False
+    max_kills: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.retry_count < 0:
+            raise ValueError(f"retry_count is {self.retry_count}; a number of steps from 0 is needed")
+        if not 1 <= self.slack_factor < float("inf"):
+            raise ValueError(f"slack_factor is {self.slack_factor}; 1 (no slack) or more is needed")
+
+    @property
+    def left_shifted(self) -> bool:
+        """As its inner admission."""
+        return bool(getattr(self.inner, "left_shifted", False))
+
+    def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
+        offer: Offer | None = self.inner.plan(request, deadline, plan, now)
+        if offer is None and self.kill_restart:
+            offer = Restart(self.inner, self.max_kills).rescue(request, deadline, plan, now)
+        return self.earliest(request, deadline, plan, now) if offer is None else offer
+
+    def earliest(self, request: int, deadline: int, plan: Plan, now: int) -> Offer:
+        """The earliest deadline after *deadline* that the search finds, with slack."""
+        start = plan.earliest(request, now)
+        found, best = start + int(plan.requests.estimate[request]), Offer(start)
+        if found <= deadline:
+            return best
+        refused = deadline
+        for _ in range(self.retry_count):
+            if found - refused <= plan.tick:
+                break
+            middle = refused + max((found - refused) // plan.tick // 2, 1) * plan.tick
+            offer = self.inner.plan(request, middle, plan, now)
+            if offer is None:
+                refused = middle
+            else:
+                found, best = middle, offer
+        return best._replace(granted=self.with_slack(found, int(plan.requests.submit[request]), plan.tick))
+
+    def with_slack(self, deadline: int, submit: int, tick: int) -> int:
+        """Deadline whose response is longer by the slack factor, in whole ticks after the submit."""
+        if self.slack_factor == 1:
+            return deadline
+        ticks = exact(self.slack_factor, "slack_factor") * Fraction(deadline - submit, tick)
+        return min(submit + math.ceil(ticks) * tick, NEVER - 1)

@@ -1,0 +1,46 @@
+"""Orders that only admissions can use: they ask what only a plan knows. All orderings are heuristics too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gridsim.errors import PolicyError
+from gridsim.model.time import FloatArray
+from gridsim.policy.queue import Promised, Queue
+
+__all__ = ["AscendingScheduledTime", "EarliestDeadlineAndStart"]
+
+
+@dataclass
+class AscendingScheduledTime:
+    """By planned start, for ``msb``: jobs before the new one stay where they are."""
+
+    name: ClassVar[str] = "ast"
+    source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003, figure 1"
+
+    def rank(self, queue: Queue, now: float) -> FloatArray:
+        if not isinstance(queue, Promised):
+            raise PolicyError("the order ast asks for planned starts, which only a plan has: msb?order=ast")
+        return queue.planned
+
+
+@dataclass
+class EarliestDeadlineAndStart:
+    """Least deadline plus *weight* times the earliest start in the partial schedule, for ``mrt``.
+
+    Parameters
+    ----------
+    weight : float
+        Of the earliest start.
+    """
+
+    name: ClassVar[str] = "edf+est"
+    source: ClassVar[str] = "Ramamritham, Stankovic, Shiah 1990"
+    weight: float = 1.0
+
+    def rank(self, queue: Queue, now: float) -> FloatArray:
+        raise PolicyError(
+            "the heuristic edf+est asks for earliest starts in a partial schedule, which only mrt has: "
+            "mrt?heuristic=edf+est"
+        )

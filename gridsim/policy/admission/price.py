@@ -1,0 +1,41 @@
+"""What a plan costs: the prices that slack-based admission compares plans by."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from numba import njit
+
+__all__ = ["PRICES", "Price", "term"]
+
+Price = Literal["slack", "wait", "work_wait", "slowdown", "disturbance"]
+"""Sums over all jobs of a plan: the share of its slack that each job has used, its wait, its wait times cores, its wait
+over estimate, and how much later than before it would start."""
+
+PRICES: tuple[str, ...] = get_args(Price)
+
+SLACK, WAIT, WORK_WAIT, SLOWDOWN, DISTURBANCE = range(5)
+
+
+@njit(cache=True)
+def term(price, start, before, cores, estimate, due, submit):  # type: ignore[no-untyped-def]
+    """What one job adds to a price (spec of the deadline papers, 5.1): never negative.
+
+    Parameters
+    ----------
+    price : int
+        Index into `PRICES`.
+    start, before : int
+        Its start in the plan, and in the plan before (`NEVER` for the new job), whole microseconds.
+    """
+    wait = start - submit
+    if price == SLACK:
+        slack = due - estimate - submit
+        return wait / slack if wait else 0.0
+    if price == WAIT:
+        return float(wait)
+    if price == WORK_WAIT:
+        return float(cores) * wait
+    if price == SLOWDOWN:
+        return wait / estimate
+    return float(max(0, start - before))

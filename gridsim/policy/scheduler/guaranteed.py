@@ -1,0 +1,165 @@
+"""Guaranteed deadlines: whoever is taken in ends by the deadline that was promised, whatever arrives later."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import numpy.typing as npt
+from numpy.random import Generator
+
+from gridsim.errors import InputError
+from gridsim.model.exact import exact
+from gridsim.model.time import NEVER, whole
+from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.qops import QoPS
+from gridsim.policy.protocols import Offer, Quote
+from gridsim.policy.queue import ClusterView
+from gridsim.policy.scheduler.planned import Planned
+
+__all__ = ["Guaranteed"]
+
+DAY = 86400.0
+
+
+@dataclass
+class Guaranteed(Planned):
+    """Takes in what *admission* can promise a deadline without breaking another promise, and turns the rest away.
+
+    Parameters
+    ----------
+    admission : Admission
+        Whether and where a new job fits, for the deadline that its user asks for.
+    compress, ordering
+        As in `Planned`.
+    relaxation : float
+        A job without a deadline gets an artificial one: its submit plus this many times its estimate, …
+    artificial_floor : float
+        … but at least so many seconds.
+    artificial_fallback : {"loosen", "reject"}
+        What happens to such a job when the search refuses it: the response is doubled until the job, appended to the
+        plan, meets it; or it is turned away like any other.
+    unadmitted : {"drop", "best-effort"}
+        Jobs turned away leave; or they stay without any promise, behind the plan, moved by every later admission.
+
+    Notes
+    -----
+    Spec of the deadline papers, sections 5 to 7.
+    """
+
+    name: ClassVar[str] = "guaranteed"
+    guarantees: ClassVar[bool] = True
+    source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003 and 2004"
+    admission: Any = field(default_factory=QoPS)
+    relaxation: float = 5.0
+    artificial_floor: float = DAY
+    artificial_fallback: Literal["loosen", "reject"] = "loosen"
+    unadmitted: Literal["drop", "best-effort"] = "drop"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.relaxation < float("inf"):
+            raise ValueError(f"relaxation is {self.relaxation}; a number above 0 is needed")
+        if not 0 <= self.artificial_floor < float("inf"):
+            raise ValueError(f"artificial_floor is {self.artificial_floor}; seconds from 0 up are needed")
+
+    def setup(self, cluster: ClusterView, rng: Generator) -> None:
+        """Begin a run.
+
+        Raises
+        ------
+        InputError
+            For DAG jobs: a deadline is that of a whole job, and a plan is of single tasks.
+        """
+        if cluster.requests.tasks is not None:
+            raise InputError("guaranteed deadlines are for jobs of one task; the workload has DAG jobs", field="policy")
+        super().setup(cluster, rng)
+        self._keeps_all = self.unadmitted == "best-effort"
+        self._loose: list[int] = []  # waiting without a promise, in order of arrival
+        self._firm: Plan | None = None  # the plan without them, while an offer is being decided
+
+    def quote(self, request: int, now: int) -> Quote | None:
+        """The admission's offer, which may be a later deadline than asked for; None where there is none."""
+        self._firm = self._without_loose(now) if self._loose else None
+        plan = self._plan if self._firm is None else self._firm  # an empty plan is false
+        asked = int(self._requests.deadline[request])
+        if asked < NEVER:
+            offer: Offer | None = self.admission.plan(request, asked, plan, now)
+        else:
+            offer = self._artificial(request, plan, now)
+            asked = NEVER if offer is None else offer.granted
+        if offer is not None:
+            return Quote(request, offer._replace(granted=asked) if offer.granted >= NEVER else offer)
+        return self.declined(Quote(request, Offer(now)))
+
+    def declined(self, quote: Quote) -> Quote | None:
+        """What remains for a request that is not taken in with a promise."""
+        return Quote(quote.request, Offer(quote.offer.start)) if self._keeps_all and quote.offer else None
+
+    def commit(self, quote: Quote, now: int) -> None:
+        """The offer becomes a promise; without one, the request joins those that wait behind all promises."""
+        assert quote.offer is not None
+        if quote.offer.granted >= NEVER:
+            self._loose.append(quote.request)
+            self._plan.reserve(quote.request, self._plan.earliest(quote.request, now))
+            return
+        if self._firm is not None:
+            self._plan = self._firm
+        super().commit(quote, now)
+        self._append_loose(now)
+
+    def settled(self, now: int) -> None:
+        """Plan again after an overrun, else compress if something was given back; who holds no promise comes last."""
+        if not self._loose or not (self._overrun or self._frontier > now):
+            super().settled(now)
+            return
+        self._plan = self._without_loose(now)
+        super().settled(now)
+        self._append_loose(now)
+
+    def _append_loose(self, now: int) -> None:
+        """Place those that hold no promise behind the plan, in order of arrival, wherever there is a hole."""
+        for request in self._loose:
+            self._plan.reserve(request, self._plan.earliest(request, now))
+
+    @property
+    def broken(self) -> npt.NDArray[np.bool_]:
+        """Requests whose promises fell to one that outlived its estimate."""
+        return self._plan.broken
+
+    def dispatch(self, now: int) -> Sequence[int]:
+        """Requests whose promised start has come."""
+        started = super().dispatch(now)
+        if self._loose and started:
+            self._loose = [request for request in self._loose if request not in set(started)]
+        return started
+
+    def _without_loose(self, now: int) -> Plan:
+        """The plan of those that hold promises."""
+        plan = self._plan.copy()
+        arrangement = plan.arrangement()
+        firm = [place for place, row in enumerate(arrangement.rows.tolist()) if row not in set(self._loose)]
+        plan.adopt(type(arrangement)(*(column[firm] for column in arrangement)), now)
+        return plan
+
+    def _artificial(self, request: int, plan: Plan, now: int) -> Offer | None:
+        """An offer for a job whose user asked for nothing; such a job is not turned away unless that is wanted."""
+        submit, estimate = int(self._requests.submit[request]), int(self._requests.estimate[request])
+        response = self.artificial_response(estimate)
+        search = getattr(self.admission, "inner", self.admission)
+        offer: Offer | None = search.plan(request, submit + response, plan, now)
+        if offer is not None:
+            return offer._replace(granted=submit + response)
+        if self.artificial_fallback == "reject":
+            return None
+        start, doublings = plan.earliest(request, now), 0
+        while start + estimate > submit + response:
+            response, doublings = 2 * response, doublings + 1
+        return Offer(start, granted=submit + response, doublings=doublings)
+
+    def artificial_response(self, estimate: int) -> int:
+        """Response promised to a job without a deadline: max(floor, relaxation * estimate); whole microseconds."""
+        factor = exact(self.relaxation, "relaxation")
+        return max(whole(self.artificial_floor), estimate * factor.numerator // factor.denominator)

@@ -1,0 +1,159 @@
+"""What is told of deadlines: who promised how many, kept them, refused the rest, and what that took from others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gridsim.report.words import duration, listed, number, percent
+
+if TYPE_CHECKING:
+    from gridsim.report.evidence import Evidence
+
+__all__ = ["answer", "caveats", "of_deadlines"]
+
+_MOST = 4
+"""Policies that one sentence names where there are more than one more."""
+
+_HOUR = 3600.0
+
+
+def of_deadlines(comparison: Evidence) -> bool:
+    """Whether any job that counts asks for a deadline."""
+    return bool(comparison.metrics[comparison.baseline].get("deadline_jobs", 0))
+
+
+def answer(comparison: Evidence) -> list[str]:
+    """How many deadlines each policy guaranteed and kept, or met; what it killed; how other jobs fared."""
+    if not of_deadlines(comparison):
+        return []
+    return [
+        *_guaranteed(comparison),
+        *_later(comparison),
+        *_killed(comparison),
+        *_without_a_deadline(comparison),
+    ]
+
+
+def _promising(comparison: Evidence) -> list[str]:
+    """Policies that make promises, the one with the most deadlines guaranteed first."""
+    labels = [label for label, record in comparison.records.items() if record.promises is not None]
+    return sorted(labels, key=lambda label: -comparison.metrics[label]["deadline_guaranteed"])
+
+
+def _guaranteed(comparison: Evidence) -> Iterator[str]:
+    numbers, promising = comparison.metrics, _promising(comparison)
+    total = numbers[comparison.baseline]["deadline_jobs"]
+    asked = f"{number(total)} deadline{'' if total == 1 else 's'}"
+    if not promising:
+        parts = _counts(comparison, comparison.labels, "deadline_met", "met ", f" of the {asked} asked for")
+        yield f"{listed(parts)}; nothing was promised."
+        return
+    first, *others = promising
+    share = percent(numbers[first]["deadline_guaranteed_area_share"])
+    told, *more = _counts(comparison, promising, "deadline_guaranteed", "guaranteed ", f" of {asked}")
+    told += f" ({share} of their core-seconds)"
+    told += f", {listed(more)}" if more else f" and {_kept(comparison, first)}"
+    rest = [label for label in comparison.labels if label not in promising]
+    if rest:
+        told += f"; {listed(_counts(comparison, rest, 'deadline_met', 'met '))} without promising any"
+    yield f"{told}."
+    if others:
+        yield from _all_kept(comparison, promising)
+
+
+def _counts(comparison: Evidence, labels: list[str], name: str, verb: str, of: str = "") -> list[str]:
+    """A number of each policy, with what it is of at the first one; a last part is for those that are not named."""
+    values = [comparison.metrics[label][name] for label in labels]
+    named = _named(labels)
+    parts = [f"{label} {number(value)}" for label, value in zip(named, values, strict=False)]
+    parts[0] = f"{labels[0]} {verb}{number(values[0])}{of}"
+    if others := values[len(named) :]:
+        low, high = number(min(others)), number(max(others))
+        parts.append(f"{len(others)} others {low if low == high else f'{low} to {high}'}")
+    return parts
+
+
+def _named(labels: list[str]) -> list[str]:
+    """Policies that a sentence names; never all but one."""
+    return labels if len(labels) <= _MOST + 1 else labels[:_MOST]
+
+
+def _kept(comparison: Evidence, label: str) -> str:
+    numbers = comparison.metrics[label]
+    if not numbers["promises_broken"]:
+        return "kept every promise"
+    return f"broke {number(numbers['promises_broken'])} of its {number(numbers['promises_made'])} promises"
+
+
+def _all_kept(comparison: Evidence, promising: list[str]) -> Iterator[str]:
+    breaking = [label for label in promising if comparison.metrics[label]["promises_broken"]]
+    if not breaking:
+        yield "Every promise was kept."
+    else:
+        kept = "" if len(breaking) == len(promising) else "; all others were kept"
+        yield f"{listed([f'{label} {_kept(comparison, label)}' for label in breaking])}{kept}."
+
+
+def _later(comparison: Evidence) -> Iterator[str]:
+    """How many jobs were offered a later deadline than they asked for, and took it."""
+    for label in _promising(comparison):
+        numbers = comparison.metrics[label]
+        if numbers["offers_made"]:
+            yield (
+                f"Under {label}, {number(numbers['offers_taken'])} of {number(numbers['offers_made'])} jobs that were "
+                "offered a later deadline took it."
+            )
+
+
+def _killed(comparison: Evidence) -> Iterator[str]:
+    for label in _promising(comparison):
+        numbers = comparison.metrics[label]
+        if numbers["kills"]:
+            times = "one run" if numbers["kills"] == 1 else f"{number(numbers['kills'])} runs"
+            yield (
+                f"To make room, {label} killed {times}, to begin anew later: {numbers['lost_area'] / _HOUR:,.3g} "
+                "core-hours were lost."
+            )
+
+
+def _without_a_deadline(comparison: Evidence) -> Iterator[str]:
+    means = {label: it["non_deadline_response_mean"] for label, it in comparison.metrics.items()}
+    known = [label for label, value in means.items() if value == value]
+    if known:
+        named = _named(known)
+        parts = [f"{duration(means[label])} under {label}" for label in named]
+        if others := [means[label] for label in known[len(named) :]]:
+            parts.append(f"{duration(min(others))} or more under {len(others)} others")
+        yield f"Jobs without a deadline take {listed(parts)}, on average from submission to end."
+
+
+def caveats(comparison: Evidence) -> list[str]:
+    """That waits are not of the same jobs, and that refusals are chaotic."""
+    return [*_other_jobs(comparison), *_chaotic(comparison)]
+
+
+def _other_jobs(comparison: Evidence) -> Iterator[str]:
+    if comparison.comparable:
+        return
+    kept = comparison.kept
+    ran = {label: int(record.ran[kept].sum()) for label, record in comparison.records.items()}
+    fewer = [label for label, count in ran.items() if count < kept.sum()]
+    named = _named(fewer)
+    parts = [f"{label} ran {number(ran[label])}" for label in named]
+    if len(fewer) > len(named):
+        parts.append(f"{len(fewer) - len(named)} others fewer too")
+    yield (
+        f"Not every policy ran the same jobs: of {number(kept.sum())}, {listed(parts)}. Waits are compared over the "
+        "jobs that ran under both policies of a pair; who turns jobs away has more room for the rest, so shorter waits "
+        "alone do not make a policy better."
+    )
+
+
+def _chaotic(comparison: Evidence) -> Iterator[str]:
+    counts = {comparison.metrics[label].get("deadline_guaranteed") for label in _promising(comparison)}
+    if of_deadlines(comparison) and len(counts) > 1:
+        yield (
+            "Which deadlines can be guaranteed is chaotic: one early acceptance changes all that follow. How many were "
+            "is what happened here; which policy guarantees more elsewhere takes several workloads to tell."
+        )

@@ -1,0 +1,174 @@
+"""Jobs that fit a machine without a gap: a rectangle of cores and time, cut into pieces."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.exact import exact, rounded
+from gridsim.model.streams import stream
+from gridsim.model.time import IntArray
+from gridsim.model.workload import Workload
+
+__all__ = ["KINDS_OF_PACKING", "Packed", "cut"]
+
+KINDS_OF_PACKING = ("static", "dynamic", "early")
+"""When the jobs of a packed workload arrive."""
+
+
+class Pieces(NamedTuple):
+    """Pieces of a rectangle, a row each: its first core, how many, its first second, how many."""
+
+    core: IntArray
+    cores: IntArray
+    start: IntArray
+    seconds: IntArray
+
+
+def cut(cores: int, seconds: int, jobs: int, rng: np.random.Generator) -> Pieces:
+    """So many pieces of a rectangle, by straight cuts from side to side; they cover it once.
+
+    Parameters
+    ----------
+    cores, seconds : int
+        Its sides.
+    jobs : int
+        How many pieces; at most as many as it has core-seconds.
+
+    Notes
+    -----
+    A cut goes through cores or time with equal chance, where both can be cut, at a uniform place; the pieces still to
+    make are shared by area, as far as both sides have room for theirs.
+
+    Examples
+    --------
+    >>> pieces = cut(4, 10, 5, np.random.default_rng(1))
+    >>> len(pieces.core), int(pieces.cores @ pieces.seconds)
+    (5, 40)
+    """
+    done: list[tuple[int, int, int, int]] = []
+    waiting = [(0, cores, 0, seconds, jobs)]
+    while waiting:
+        core, width, start, length, count = waiting.pop()
+        if count == 1:
+            done.append((core, width, start, length))
+        elif width == 1 or (length > 1 and rng.integers(2)):
+            at = int(rng.integers(1, length))
+            first = _share(count, at * width, (length - at) * width)
+            waiting.append((core, width, start + at, length - at, count - first))
+            waiting.append((core, width, start, at, first))
+        else:
+            at = int(rng.integers(1, width))
+            first = _share(count, at * length, (width - at) * length)
+            waiting.append((core + at, width - at, start, length, count - first))
+            waiting.append((core, at, start, length, first))
+    return Pieces(*np.array(done, dtype=np.int64).T)
+
+
+def _share(count: int, area: int, rest: int) -> int:
+    """How many of *count* pieces an *area* beside a *rest* gets: in proportion, and each side from 1 to its area."""
+    fair = rounded(Fraction(count * area, area + rest))
+    return min(max(fair, 1, count - rest), area, count - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """Jobs with deadlines that a perfect schedule packs into *span* seconds of all cores, without a gap.
+
+    Attributes
+    ----------
+    kind : {"static", "dynamic", "early"}
+        ``static``: all arrive at 0 and have until (1 + r) * span. ``dynamic``: each arrives at its packed start and has
+        (1 + r) times its runtime from there. ``early``: the same deadlines, and each arrives some time before.
+    cores : int
+        Cores of the machine.
+    span : int
+        Length of the packed schedule, s.
+    jobs : int
+        Jobs to make.
+    r : float
+        How much longer than in the packed schedule jobs may take, a fraction; 0 leaves no room.
+    lead : float
+        With ``early``, how long before its packed start a job arrives, s: uniform in whole seconds up to this many, but
+        not before 0.
+
+    Notes
+    -----
+    Where jobs arrive together their order is drawn, so that it says nothing of the packing. The packed schedule is told
+    as the logged one: ``logged["wait"]`` is packed start minus submit. Estimates are exact.
+
+    With ``dynamic`` every job finds its packed cores free when it arrives, so that every policy that starts whatever
+    fits runs all of them at once, for every *r*.
+
+    References
+    ----------
+    Ramamritham, Stankovic, Shiah, "Efficient scheduling algorithms for real-time multiprocessor systems", IEEE TPDS
+    1(2), 1990 (``static``); Islam, Balaji, Sadayappan, Panda 2003, section 4.1 (``dynamic``); section 8.6 of the
+    project's specification of deadline admission.
+
+    Examples
+    --------
+    >>> workload = Packed(cores=8, span=3600, jobs=20).generate(seed=1)
+    >>> float(workload.area.sum()) == 8 * 3600
+    True
+    """
+
+    kind: Literal["static", "dynamic", "early"] = "static"
+    cores: int = 128
+    span: int = 86_400
+    jobs: int = 200
+    r: float = 0.0
+    lead: float = 3600.0
+
+    source: ClassVar[str] = "Ramamritham, Stankovic, Shiah 1990; Islam, Balaji, Sadayappan, Panda 2003"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS_OF_PACKING:
+            raise UnknownNameError("value of packed?kind", str(self.kind), KINDS_OF_PACKING)
+        for name, good, rule in (
+            ("cores", self.cores >= 1, "at least 1"),
+            ("span", 1 <= self.span <= 10**9, "1 to 10 ** 9 seconds"),
+            ("jobs", 1 <= self.jobs <= self.cores * self.span, "1 to as many as there are core-seconds"),
+            ("r", 0 <= self.r <= 1000, "0 (no room) to 1000"),
+            ("lead", 0 <= self.lead <= 10**9, "0 to 10 ** 9 seconds"),
+        ):
+            if not good:
+                raise InputError(f"is {getattr(self, name)}; expected {rule}", field=name)
+
+    def generate(self, seed: int = 1) -> Workload:
+        """The workload of a *seed*, in job order."""
+        if seed < 0:
+            raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
+        pieces = cut(self.cores, self.span, self.jobs, stream(seed, "packed", "cuts"))
+        submit = self._submits(pieces, stream(seed, "packed", "leads"))
+        shuffled = stream(seed, "packed", "order").permutation(self.jobs)
+        order = shuffled[np.argsort(submit[shuffled], kind="stable")]
+        return Workload.from_columns(
+            submit=submit[order],
+            runtime=pieces.seconds[order],
+            cores=pieces.cores[order],
+            deadline=self._deadlines(pieces)[order],
+            logged={"wait": (pieces.start - submit)[order].astype(float)},
+            cores_stated=self.cores,
+            provenance={"source": "packed", "parameters": asdict(self), "seed": seed},
+        )
+
+    def _submits(self, pieces: Pieces, rng: np.random.Generator) -> IntArray:
+        if self.kind == "static":
+            return np.zeros(self.jobs, dtype=np.int64)
+        if self.kind == "dynamic":
+            return pieces.start
+        leads = rng.integers(0, int(self.lead), size=self.jobs, endpoint=True)
+        return np.asarray(np.maximum(pieces.start - leads, 0), dtype=np.int64)
+
+    def _deadlines(self, pieces: Pieces) -> IntArray:
+        """Deadlines in whole seconds, rounded up, exactly for *r* as it is written."""
+        factor = 1 + exact(self.r, "r")
+        if self.kind == "static":
+            return np.full(self.jobs, -(-self.span * factor.numerator // factor.denominator))
+        responses = -(-pieces.seconds * factor.numerator // factor.denominator)
+        return np.asarray(pieces.start + responses, dtype=np.int64)

@@ -1,0 +1,139 @@
+"""Guarantees are kept on any workload under any controller, whatever arrives later, compression and kills included."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import gridsim as gs
+from gridsim.cli import main
+from gridsim.model.time import NEVER
+from gridsim.model.workload import Workload
+from gridsim.record import Record, Status
+from gridsim.testing.claims import work
+from gridsim.testing.invariants import violations
+from gridsim.testing.strategies import workloads
+
+CORES = 8
+CONTROLLERS = [
+    "msb",
+    "msb?price=disturbance&order=edf",
+    "mrt",
+    "mrt?hole_filling=false&backtracks=2",
+    "mrt?heuristic=edf+est&window=2",
+    "qops",
+    "qops?slots=best&price=wait&insertion=sorted",
+    "qops?append_slot=false&artificial_fallback=reject",
+    "qops?unadmitted=best-effort",
+    "fqops?slack_factor=1.2",
+    "fqops?kill_restart=true&max_kills=2&unadmitted=best-effort",
+    "fqops?kill_restart=true&compress=none",
+    "guaranteed?admission=restart(inner=msb)",
+    "guaranteed?admission=conservative",
+]
+QUICK = "relaxation=1.5&artificial_floor=9"
+"""Artificial deadlines that are as tight as the others."""
+
+
+def simulate(workload: Workload, policy: str, **options: Any) -> Record:
+    policy += ("&" if "?" in policy else "?") + QUICK
+    return gs.simulate(workload, platform=gs.Platform.single(CORES), policy=policy, **options).record
+
+
+@st.composite
+def demanding(draw: st.DrawFn) -> Workload:
+    """Workloads with deadlines whose users tolerate something, and some jobs that must not be killed."""
+    workload = draw(workloads(cores=CORES, deadlines=True, largest=14))
+    n = len(workload)
+    return Workload.from_columns(
+        submit=workload.submit / 1e6,
+        runtime=workload.runtime / 1e6,
+        estimate=workload.estimate / 1e6,
+        cores=workload.cores,
+        deadline=np.where(workload.deadline < NEVER, workload.deadline / 1e6, np.inf),
+        tolerance=draw(st.lists(st.sampled_from((1.0, 1.5, 3.0, np.inf)), min_size=n, max_size=n)),
+        restartable=draw(st.lists(st.booleans(), min_size=n, max_size=n)),
+    )
+
+
+@pytest.mark.parametrize("policy", CONTROLLERS)
+@settings(max_examples=40)
+@given(workload=demanding(), instant=st.sampled_from(["batched", "per-event"]))
+def test_promises_are_kept(policy: str, workload: Workload, instant: str) -> None:
+    record = simulate(workload, policy, instant=instant)
+    assert violations(record) == []
+    assert record.promises is not None
+    granted = record.promises.granted_us
+    promised = granted < NEVER
+    assert (record.end_us[promised] <= granted[promised]).all()
+    assert record.ran[promised].all(), "who is promised an end runs"
+    assert not record.promises.broken.any()
+    statuses = np.bincount(record.status, minlength=len(Status))
+    assert statuses.sum() == len(workload)
+    if "best-effort" in policy:
+        assert not statuses[Status.unadmitted], "nobody leaves"
+    else:
+        assert ((record.status == Status.unadmitted) == ~promised).all()
+    held = np.minimum(workload.runtime, workload.estimate)
+    assert work(record) == int((held * workload.cores)[record.ran].sum()), "useful work is that of the jobs that ran"
+    assert (record.kills[~record.ran] == 0).all()
+    if workload.restartable is not None:
+        assert (record.kills[~workload.restartable] == 0).all()
+    again = simulate(workload, policy, instant=instant)
+    assert record.start_us.tolist() == again.start_us.tolist()
+
+
+@pytest.mark.parametrize("policy", CONTROLLERS)
+@settings(max_examples=40)
+@given(workload=demanding())
+def test_promises_are_broken_only_by_overruns_and_are_told(policy: str, workload: Workload) -> None:
+    record = simulate(workload, policy, overrun="extend")
+    assert violations(record, overrun="extend") == []
+    if not (workload.runtime > workload.estimate).any():
+        assert record.promises is not None
+        assert not record.promises.broken.any()
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+@given(workload=demanding(), slack=st.sampled_from((1.5, 2.0, 3.0)))
+def test_tolerance_up_to_the_slack_is_no_tolerance(workload: Workload, slack: float, instant: str) -> None:
+    """Spec of the deadline papers, 7.3: TF <= SF behaves exactly like plain QoPS."""
+    tolerance = np.minimum(np.ones(len(workload)) if workload.tolerance is None else workload.tolerance, slack)
+    users = Workload.from_columns(
+        submit=workload.submit / 1e6,
+        runtime=workload.runtime / 1e6,
+        estimate=workload.estimate / 1e6,
+        cores=workload.cores,
+        deadline=np.where(workload.deadline < NEVER, workload.deadline / 1e6, np.inf),
+        tolerance=tolerance,
+    )
+    plain = simulate(users, "qops", instant=instant)
+    slacked = simulate(users, f"fqops?slack_factor={slack}", instant=instant)
+    assert plain.start_us.tolist() == slacked.start_us.tolist()
+    assert plain.status.tolist() == slacked.status.tolist()
+
+
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(workload=demanding())
+def test_guarantees_are_checked_from_files(workload: Workload, tmp_path: Path, capsys: Any) -> None:
+    result = gs.simulate(
+        workload, platform=gs.Platform.single(CORES), policy=f"fqops?kill_restart=true&{QUICK}", overrun="kill"
+    )
+    result.write(tmp_path)
+    assert main(["validate", str(tmp_path)]) == 0, capsys.readouterr().out
+    promised = result.record.ran & (result.record.end_us > workload.submit)
+    if not promised.any():
+        return
+    row = int(np.flatnonzero(promised)[0])
+    table = (tmp_path / "jobs.csv").read_text().splitlines()
+    place = table[0].split(",").index("granted")
+    cells = table[row + 1].split(",")
+    cells[place] = str(float(workload.submit[row]) / 1e6)
+    (tmp_path / "jobs.csv").write_text("\n".join([table[0], *table[1 : row + 1], ",".join(cells), *table[row + 2 :]]))
+    assert main(["validate", str(tmp_path)]) == 1
+    assert "deadline-missed" in capsys.readouterr().out
