@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gridsim.record import Record
     from gridsim.report.compare import compare
     from gridsim.report.comparison import Comparison
+    from gridsim.report.quotation import Quotation
+    from gridsim.report.quote import quote
     from gridsim.result import Result
     from gridsim.scenario import Scenario
     from gridsim.simulation import Run, simulate
@@ -32,6 +34,7 @@ __all__ = [
     "Lublin",
     "Platform",
     "PolicyError",
+    "Quotation",
     "Record",
     "Result",
     "Run",
@@ -39,6 +42,7 @@ __all__ = [
     "Workload",
     "compare",
     "default_workload",
+    "quote",
     "read_workload",
     "simulate",
 ]
@@ -51,6 +55,7 @@ _HOME = {
     "Lublin": "workload.synthetic.lublin",
     "Platform": "model.platform",
     "PolicyError": "errors",
+    "Quotation": "report.quotation",
     "Record": "record",
     "Result": "result",
     "Run": "simulation",
@@ -58,6 +63,7 @@ _HOME = {
     "Workload": "model.workload",
     "compare": "report.compare",
     "default_workload": "workload.synthetic.lublin",
+    "quote": "report.quote",
     "read_workload": "workload.read",
     "simulate": "simulation",
 }

@@ -38,6 +38,8 @@ class TaskRecord:
         Values of `Status`.
     cluster : (m,) int16
         Index of the cluster that ran it, in tree order.
+    cores_used : (m,) int64 or None
+        Cores that the task got, of moldable tasks; None: as asked for.
     """
 
     ready_us: IntArray
@@ -45,6 +47,7 @@ class TaskRecord:
     end_us: IntArray
     status: npt.NDArray[np.int8]
     cluster: npt.NDArray[np.int16]
+    cores_used: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,6 +112,8 @@ class Record:
         Upward ranks of the tasks, whole microseconds.
     promises : Promises or None
         Of policies that guarantee deadlines.
+    cores_used : (n,) int64 or None
+        Cores that each job got, of moldable jobs of one task; None: as asked for. Those asked for where it did not run.
     """
 
     workload: Workload
@@ -121,6 +126,7 @@ class Record:
     critical_path: IntArray | None = None
     rank: IntArray | None = None
     promises: Promises | None = None
+    cores_used: IntArray | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
@@ -208,13 +214,20 @@ class Record:
         return np.where(self.ran, seconds(self.end_us - self.workload.submit), np.nan)
 
     @property
+    def given(self) -> IntArray:
+        """Cores that each job got, of DAG jobs each task; those asked for where it did not run."""
+        if self.tasks is not None and self.workload.tasks is not None:
+            return self.workload.tasks.cores if self.tasks.cores_used is None else self.tasks.cores_used
+        return self.workload.cores if self.cores_used is None else self.cores_used
+
+    @property
     def area(self) -> FloatArray:
         """Cores times the time held, over all tasks of a job; core-seconds, NaN for jobs that did not run."""
         if self.tasks is not None and self.workload.tasks is not None and len(self):
             tasks, ran = self.workload.tasks, self.tasks.start_us < NEVER
             held = np.where(ran, seconds(self.tasks.end_us) - seconds(self.tasks.start_us), 0.0)
-            return np.where(self.ran, np.add.reduceat(tasks.cores * held, tasks.first[:-1]), np.nan)
-        return self.workload.cores * self.held
+            return np.where(self.ran, np.add.reduceat(self.given * held, tasks.first[:-1]), np.nan)
+        return self.given * self.held
 
     def holds(self) -> tuple[IntArray, IntArray, IntArray]:
         """Who held cores when: start and end of each job that ran (of each task where jobs have several), and cores.
@@ -222,18 +235,18 @@ class Record:
         Whole microseconds. Runs that were cut short to make room for another job come behind the others.
         """
         if self.tasks is not None and self.workload.tasks is not None:
-            start, end, cores = self.tasks.start_us, self.tasks.end_us, self.workload.tasks.cores
+            start, end = self.tasks.start_us, self.tasks.end_us
         else:
-            start, end, cores = self.start_us, self.end_us, self.workload.cores
+            start, end = self.start_us, self.end_us
         ran = start < NEVER
-        start, end, cores = start[ran], end[ran], cores[ran]
+        start, end, cores = start[ran], end[ran], self.given[ran]
         if self.promises is None or not len(self.promises.killed):
             return start, end, cores
         cut = self.promises
         return (
             np.concatenate([start, cut.killed_start_us]),
             np.concatenate([end, cut.killed_end_us]),
-            np.concatenate([cores, self.workload.cores[cut.killed]]),
+            np.concatenate([cores, self.given[cut.killed]]),
         )
 
     @property
@@ -251,7 +264,7 @@ class Record:
         held = seconds(cut.killed_end_us - cut.killed_start_us)
         times = np.zeros(len(self))
         np.add.at(times, cut.killed, held)
-        return self.workload.cores * times
+        return self.given * times
 
     def select(self, rows: Any) -> Record:
         """Record of some rows (mask, slice or indices)."""
@@ -270,13 +283,20 @@ class Record:
         parts: dict[str, Any] = {}
         if self.promises is not None:
             parts["promises"] = self.promises.select(rows)
+        if self.cores_used is not None:
+            parts["cores_used"] = self.cores_used[rows]
         if self.critical_path is not None:
             parts["critical_path"] = self.critical_path[rows]
         if self.workload.tasks is not None and self.tasks is not None:
             kept = self.workload.tasks.rows_of(rows)
-            columns = (
-                getattr(self.tasks, name)[kept] for name in ("ready_us", "start_us", "end_us", "status", "cluster")
+            task = self.tasks
+            parts["tasks"] = TaskRecord(
+                task.ready_us[kept],
+                task.start_us[kept],
+                task.end_us[kept],
+                task.status[kept],
+                task.cluster[kept],
+                None if task.cores_used is None else task.cores_used[kept],
             )
-            parts["tasks"] = TaskRecord(*columns)
             parts["rank"] = None if self.rank is None else self.rank[kept]
         return parts

@@ -62,7 +62,10 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.policy.scheduler.backfilling",
         "gridsim.policy.scheduler.planned",
         "gridsim.policy.scheduler.guaranteed",
+        "gridsim.policy.scheduler.molding",
     ),
+    "partition": ("gridsim.policy.partition",),
+    "speedup": ("gridsim.model.speedup",),
     "model": (
         "gridsim.workload.synthetic.lublin",
         "gridsim.workload.synthetic.grid",
@@ -75,6 +78,11 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.workload.transform.estimates",
         "gridsim.workload.transform.deadlines",
         "gridsim.workload.transform.tolerance",
+        "gridsim.workload.transform.load_factor",
+        "gridsim.workload.transform.moldable",
+        "gridsim.workload.transform.ranges",
+        "gridsim.workload.transform.profiles",
+        "gridsim.workload.transform.cirne",
     ),
 }
 """Kinds of pluggable things, and the modules of gridsim that hold them. Installed packages add modules through
@@ -307,7 +315,8 @@ def _value(text: str) -> Any:
 
 
 def located(text: str, folder: Path) -> str | Spec:
-    """A spec whose plain files, its own and those of its parts, are looked for in *folder*; without one as it is.
+    """A spec whose files (plain ones with classes, its own and those of its parts, and parameters ``file``) are looked
+    for in *folder*; without one as it is.
 
     Examples
     --------
@@ -327,6 +336,8 @@ def _placed(spec: Spec, folder: Path) -> Spec:
     for key, value in spec.parameters.items():
         if isinstance(value, str) and kind_of(key) is not None and _names_file(value):
             value = Spec(value, {})
+        if key == "file" and isinstance(value, str):
+            value = str(folder / value)
         values[key] = _placed(value, folder) if isinstance(value, Spec) else value
     return Spec(name, values)
 
@@ -404,7 +415,7 @@ def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
     return value
 
 
-_PARAMETER_KIND = {"reserve": "reservation", "order": "heuristic", "inner": "admission"}
+_PARAMETER_KIND = {"reserve": "reservation", "besides": "reservation", "order": "heuristic", "inner": "admission"}
 """Parameters whose values are specs of another kind than their name."""
 
 
@@ -414,11 +425,17 @@ def kind_of(parameter: str) -> str | None:
     return kind if kind in KINDS else None
 
 
-def describe(kind: str) -> list[dict[str, Any]]:
+def describe(kind: str, *, own: bool = False) -> list[dict[str, Any]]:
     """A row for each class of a kind: name, aliases, parameters with their defaults (None for required ones, which are
     listed too), first line of its docstring, source.
+
+    Parameters
+    ----------
+    own : bool
+        Without those that belong to another kind as well (every ordering is a heuristic).
     """
-    return [_description(kind, name, thing) for name, thing in names(kind).items()]
+    elsewhere = names(_INCLUDED[kind]) if own and kind in _INCLUDED else {}
+    return [_description(kind, name, thing) for name, thing in names(kind).items() if name not in elsewhere]
 
 
 def describe_file(path: str | Path) -> list[dict[str, Any]]:

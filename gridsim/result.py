@@ -92,6 +92,9 @@ class Result:
             "cluster": np.where(record.ran, clusters[record.cluster], ""),
             "status": np.array([status.name for status in Status])[record.status],
         }
+        if workload.moldable is not None and record.tasks is None:
+            columns["cores_min"], columns["cores_max"] = workload.moldable.minimum, workload.moldable.maximum
+            columns["cores_used"] = record.given
         if not np.isnan(deadline).all():
             columns["deadline"] = deadline
         if record.promises is not None:
@@ -123,6 +126,7 @@ class Result:
             "cluster": np.where(times.start_us < NEVER, clusters[times.cluster], ""),
             "kind": np.array(tasks.kinds)[tasks.kind],
             "cores": tasks.cores,
+            **({} if times.cores_used is None else {"cores_used": times.cores_used}),
             "ready": seconds(times.ready_us),
             "start": seconds(times.start_us),
             "end": seconds(times.end_us),
@@ -140,7 +144,7 @@ class Result:
             return {}
         return {
             "job": self.workload.job[cut.killed],
-            "cores": self.workload.cores[cut.killed],
+            "cores": self.record.given[cut.killed],
             "start": seconds(cut.killed_start_us),
             "end": seconds(cut.killed_end_us),
         }

@@ -6,7 +6,7 @@ import functools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -245,7 +245,8 @@ def transformed(
     made = [_transform(transform) for transform in transforms]
     if made and "jobs_before_transforms" not in workload.provenance:
         workload = workload.with_provenance(jobs_before_transforms=len(workload))
-    for transform, reference in made:
+    for asked, reference in made:
+        transform = _sized(asked, workload, platform, cores)
         name = registry.name_of(type(transform))
         rng = stream(options.seed, "transform", name, met[name])
         met[name] += 1
@@ -256,6 +257,29 @@ def transformed(
             changed = transform.apply(workload, rng, record)
         workload = _with_plugins(_with_entry(changed, workload, transform), transform, reference)
     return workload
+
+
+def _sized(transform: Any, workload: Workload, platform: Platform | None, cores: int | None) -> Any:
+    """The transform, which gets the size of the machine where it has a parameter ``cores`` that nobody gave.
+
+    With ``machine = "widest"`` it means cores that one job may have: those of the widest cluster.
+
+    Raises
+    ------
+    InputError
+        When a job may have more cores than the machine.
+    """
+    unknown = platform is None and cores is None and workload.cores_stated is None
+    if unknown or "cores" not in registry.parameters(type(transform)):
+        return transform
+    whole = platform or machine(workload, cores)
+    widest = getattr(transform, "machine", None) == "widest"
+    size = whole.widest if widest else whole.cores
+    if transform.cores is None:
+        return replace(transform, cores=size)
+    if widest and transform.cores > size:
+        raise InputError(f"is {transform.cores}; expected at most the {size} of the machine", field="cores")
+    return transform
 
 
 def _with_entry(changed: Workload, workload: Workload, transform: Any) -> Workload:

@@ -277,7 +277,8 @@ def _check_runnable(workload: Workload, platform: Platform) -> None:
             )
         return
     limit = np.array([widest.get(kind, 0) for kind in tasks.kinds])[tasks.kind]
-    bad = np.flatnonzero(tasks.cores > limit)
+    least = tasks.cores if workload.moldable is None else workload.moldable.minimum
+    bad = np.flatnonzero(least > limit)
     if len(bad):
         row = int(bad[0])
         job = int(np.searchsorted(tasks.first, row, side="right")) - 1
@@ -291,7 +292,7 @@ def _check_runnable(workload: Workload, platform: Platform) -> None:
                 field="kind",
             )
         raise InputError(
-            f"job {workload.job[job]} task {task} needs {tasks.cores[row]} cores of kind '{kind}'; "
+            f"job {workload.job[job]} task {task} needs {least[row]} cores of kind '{kind}'; "
             f"the widest cluster of that kind has {widest[kind]}",
             path=source,
             field="cores",
@@ -319,9 +320,11 @@ def _record(
     """What happened: rows of jobs, and of tasks where jobs have several."""
     if workload.tasks is None:
         columns = (outcome.start, outcome.end, outcome.status, outcome.cluster)
-        return Record(workload, *columns, platform.cores, promises=_promises(outcome, schedulers))
+        used = None if workload.moldable is None else outcome.cores
+        return Record(workload, *columns, platform.cores, promises=_promises(outcome, schedulers), cores_used=used)
     begins = workload.tasks.first[:-1]
-    tasks = TaskRecord(requests.ready, outcome.start, outcome.end, outcome.status, outcome.cluster)
+    used = None if workload.moldable is None else outcome.cores
+    tasks = TaskRecord(requests.ready, outcome.start, outcome.end, outcome.status, outcome.cluster, used)
     return Record(
         workload,
         np.minimum.reduceat(outcome.start, begins),

@@ -17,6 +17,7 @@ __all__ = ["main"]
 VERBS = {
     "compare": "several policies on one workload: sentences, table, page",
     "run": "one scenario from a recipe file",
+    "quote": "what could be promised to one more job at a moment of a log, and at what price",
     "workload": "describe, check, convert, slice or generate workloads",
     "list": "policies, orderings, rules … with their parameters",
     "verify": "run conformance cases",

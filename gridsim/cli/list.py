@@ -19,7 +19,19 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
-KINDS = ("policies", "schedulers", "orderings", "reservations", "balancers", "admissions", "models", "transforms")
+KINDS = (
+    "policies",
+    "schedulers",
+    "orderings",
+    "reservations",
+    "balancers",
+    "admissions",
+    "heuristics",
+    "partitions",
+    "speedups",
+    "models",
+    "transforms",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +75,7 @@ def _rows(kind: str) -> list[dict[str, Any]]:
 
     if kind == "policies":
         return [{"name": name, **_preset(PRESETS[name])} for name in PRESETS]
-    return registry.describe(kind[:-1])
+    return registry.describe(kind[:-1], own=True)
 
 
 def _table(kind: str, rows: Iterable[Mapping[str, Any]]) -> Table:

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from gridsim.model.workload import Workload
     from gridsim.simulation import Run
 
-__all__ = ["add_arguments", "add_generator_options", "add_log_options", "load", "read", "summary_lines"]
+__all__ = [
+    "add_arguments",
+    "add_generator_options",
+    "add_log_options",
+    "add_transform",
+    "load",
+    "read",
+    "summary_lines",
+]
 
 _GENERATOR = ("jobs", "load")
 
@@ -30,6 +38,12 @@ def add_arguments(parser: ArgumentParser, machine: str = "--cores") -> None:
     parser.add_argument(
         "--platform", metavar="FILE", help=f"the machine as a tree of clusters (TOML), instead of {machine}"
     )
+    add_transform(parser)
+    add_generator_options(parser)
+
+
+def add_transform(parser: ArgumentParser) -> None:
+    """Add the option that changes the workload."""
     parser.add_argument(
         "--transform",
         action="append",
@@ -37,7 +51,6 @@ def add_arguments(parser: ArgumentParser, machine: str = "--cores") -> None:
         help="change the workload (duplicate?load=1.4, deadlines?stringency=0.2 …; see gridsim list transforms); give "
         "it several times, they are applied in this order",
     )
-    add_generator_options(parser)
 
 
 def add_log_options(parser: ArgumentParser, machine: str = "--cores") -> None:

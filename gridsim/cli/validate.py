@@ -24,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="job log that was scheduled (SWF, also .gz or .xz); the jobs of a result directory where left out",
     )
     source.add_log_options(parser)
+    source.add_transform(parser)
     parser.add_argument(
         "--columns", metavar="OURS=THEIRS,…", help="names of the CSV's columns, such as job=id,start=begin,end=finish"
     )
@@ -48,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     # numpy: not needed for --help
     from gridsim.files import plain
     from gridsim.model.machine import machine_cores
+    from gridsim.scenario import transformed
     from gridsim.testing.invariants import KINDS, violations_of
     from gridsim.testing.schedules import parse_columns, read_jobs, read_schedule
 
@@ -56,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     workload = read_jobs(args.schedule) if args.log is None else source.read(args.log, args)
     args.log = args.log or str(workload.provenance["source"])
     cores, origin = machine_cores(workload, args.cores)
+    workload = transformed(workload, args.transform or (), cores=cores)
     found = violations_of(schedule, workload, cores=cores, overrun=args.overrun, tolerance=args.tolerance)
     if args.json:
         facts = {

@@ -46,6 +46,8 @@ class Outcome:
 
     Attributes
     ----------
+    cores : (n,) int64
+        Cores that each request got; those asked for unless it is moldable.
     granted, offer : (n,) int64
         Deadlines promised, and later ones than asked for that were offered, taken or not; `NEVER` for none.
     doublings : (n,) int64
@@ -65,11 +67,26 @@ class Outcome:
         self.state = bytearray(n)
         self.runtime = np.require(runtime, dtype=np.int64, requirements=["C"])
         self.tolerance = tolerance
+        self.moldable = requests.moldable
+        self._runtime_asked, self._asked = self.runtime, requests.asked
+        self.cores = requests.asked
+        if self.moldable is not None:
+            self.runtime, self.cores = self.runtime.copy(), requests.asked.copy()
         self.granted: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.offer: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.doublings: IntArray = np.zeros(n, dtype=np.int64)
         self.broken = np.zeros(n, dtype=np.bool_)
         self.cut: list[tuple[int, int, int]] = []
+
+    def resize(self, request: int, cores: int) -> None:
+        """Let a moldable request run on a number of cores, from its start on."""
+        moldable = self.moldable
+        assert moldable is not None
+        begin, asked = moldable.first[moldable.curve[request]] - 1, self._asked[request]
+        ratio = moldable.relative[begin + cores] / moldable.relative[begin + asked]
+        runtime = int(self._runtime_asked[request])
+        self.cores[request] = cores
+        self.runtime[request] = runtime if cores == asked else max(1, int(np.rint(runtime * ratio)))
 
     def accepts(self, request: int, submit: int, asked: int, offered: int) -> bool:
         """Whether the user takes a later deadline than the one asked for (spec of the deadline papers, 7.2)."""
@@ -141,6 +158,10 @@ class Cluster:
         self._decide_priority = instant.decide + index
         # Memory views give and take plain numbers, in half the time that arrays need for one.
         self._need, self._estimate = requests.cores.data, requests.estimate.data
+        self._molds = requests.moldable is not None
+        self._least, self._most = requests.minimum.data, requests.maximum.data
+        # What counts as load is what was asked for, whatever size a moldable request gets.
+        self._asked, self._asked_estimate = requests.asked.data, requests.estimate_asked.data
         self._ready = requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
         self._start, self._end = outcome.start.data, outcome.end.data
@@ -179,7 +200,7 @@ class Cluster:
         assert self._placed is not None
         for request in piece.requests:
             self._placed[request] = 1
-            work = self._need[request] * self._estimate[request]
+            work = self._asked[request] * self._asked_estimate[request]
             self.unfinished += work
             self.queued += work
             if self.lives is not None:
@@ -228,7 +249,7 @@ class Cluster:
 
     def submit(self, request: int) -> None:
         """Ask the scheduler for a quote and take the request in; without one, or where the user declines, it leaves."""
-        if self._need[request] > self.cores:
+        if self._least[request] > self.cores:
             self.refuse(request)
             return
         self.take(request, self._quote_of(request))
@@ -284,7 +305,7 @@ class Cluster:
         self._status[request] = Status.unadmitted
         self._state[request] = _DONE
         if self._placed is not None and self._placed[request] and self.lives is None:
-            self.queued -= self._need[request] * self._estimate[request]
+            self.queued -= self._asked[request] * self._asked_estimate[request]
             self._let_go(request)
 
     def _agreed(self, request: int, offer: Offer) -> bool:
@@ -318,7 +339,7 @@ class Cluster:
         self.free += self._need[request]
         self._start[request] = NEVER
         if self._placed is not None:
-            self.queued += self._need[request] * self._estimate[request]
+            self.queued += self._asked[request] * self._asked_estimate[request]
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
@@ -400,7 +421,9 @@ class Cluster:
             self._check_at_close()
         self._state[request] = _RUNNING
         if self._placed is not None:
-            self.queued -= need * self._estimate[request]
+            self.queued -= self._asked[request] * self._asked_estimate[request]
+        if self._molds:
+            self._mold(request, need, now)
         self._start[request] = now
         self._cluster[request] = self.index
         runtime, estimate = self._runtime[request], self._estimate[request]
@@ -410,6 +433,15 @@ class Cluster:
             else:
                 runtime = estimate
         At(self._env, runtime, self._instant.end, self._ended, request)
+
+    def _mold(self, request: int, cores: int, now: int) -> None:
+        """A moldable request starts on a number of cores of its range, or on those asked for; note how long it runs."""
+        if cores != self._asked[request] and not self._least[request] <= cores <= self._most[request]:
+            raise PolicyError(
+                f"{told(self.scheduler)} starts request {request} on {cores} cores at {now / 1e6} s; "
+                f"it can run on {self._least[request]} to {self._most[request]}"
+            )
+        self._outcome.resize(request, cores)
 
     def _ended(self, event: Event) -> None:
         request: int = event._value
@@ -452,7 +484,7 @@ class Cluster:
         """A request that was placed here is no load any more; the life of its job goes on."""
         assert self._placed is not None
         self._placed[request] = 0
-        self.unfinished -= self._need[request] * self._estimate[request]
+        self.unfinished -= self._asked[request] * self._asked_estimate[request]
         life = self.lives.of[request] if self.lives is not None else None
         if life is not None:
             life.ended(request)

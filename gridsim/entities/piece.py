@@ -25,7 +25,7 @@ class Piece:
 
     def __init__(self, requests: Sequence[int], table: Requests, delay: Callable[[Sequence[int], Any], int]) -> None:
         self.requests, self._table, self._delay = requests, table, delay
-        kinds, cores_of = table.kinds_of, table.cores_of
+        kinds, cores_of = table.kinds_of, table.least_of
         widest: dict[str, int] = {}
         for request in requests:
             kind, cores = kinds[request], cores_of[request]
@@ -42,7 +42,7 @@ class Piece:
     def work(self) -> int:
         """Cores times estimate of all tasks, core-microseconds."""
         table = self._table
-        return sum(table.cores_of[request] * int(table.estimate[request]) for request in self.requests)
+        return sum(table.cores_of[request] * int(table.estimate_asked[request]) for request in self.requests)
 
     def delay_to(self, cluster: Any) -> int:
         """Sum of the delays of data from predecessors that have a place already, whole microseconds."""

@@ -139,12 +139,12 @@ class Schedule:
         times = record.tasks if tasks is None else tasks
         critical_path = record.critical_path if critical_path is None else critical_path
         if workload.tasks is None:
-            job, width = np.arange(len(workload)), workload.cores
+            job, width = np.arange(len(workload)), record.given
             begin, end = record.start_us, record.end_us
         elif times is None:
             raise InputError("this record of DAG jobs does not say when their tasks ran", field="tasks")
         else:
-            job, width = workload.tasks.job_rows(), workload.tasks.cores
+            job, width = workload.tasks.job_rows(), record.given
             begin, end = times.start_us, times.end_us
         ran, longest = record.ran, workload.runtime if critical_path is None else critical_path
         kept, rows = ran[job], np.cumsum(ran) - 1

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.job import Job, Task
+from gridsim.model.moldable import Moldable
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 
@@ -74,6 +75,9 @@ class Workload:
         How many times the response asked for by the deadline a user would accept, 1 or more; None: just what was asked.
     restartable : (n,) bool or None
         Which jobs may be killed and started over; None: all.
+    moldable : Moldable or None
+        Ranges of cores and runtimes on each number of them, one row a job, of DAG jobs one row a task; None: every job
+        runs on the cores that it asks for. ``cores``, ``runtime`` and ``estimate`` stay what the source says.
     """
 
     job: IntArray
@@ -90,6 +94,7 @@ class Workload:
     tasks: Tasks | None = None
     tolerance: FloatArray | None = None
     restartable: npt.NDArray[np.bool_] | None = None
+    moldable: Moldable | None = None
 
     @classmethod
     def from_columns(
@@ -103,6 +108,7 @@ class Workload:
         deadline: Any = None,
         tolerance: Any = None,
         restartable: Any = None,
+        moldable: Moldable | None = None,
         labels: Mapping[str, Any] | None = None,
         logged: Mapping[str, Any] | None = None,
         cores_stated: int | None = None,
@@ -124,6 +130,8 @@ class Workload:
             How many times the response asked for users would accept, 1 or more; one number stands for all.
         restartable : array_like of bool, optional
             Which jobs may be killed and started over; all where left out.
+        moldable : Moldable, optional
+            Ranges of cores, in the order of *submit*; every job runs on what it asks for where left out.
 
         Raises
         ------
@@ -150,6 +158,7 @@ class Workload:
             provenance=dict(provenance or {}),
             tolerance=None if tolerance is None else np.broadcast_to(np.asarray(tolerance, dtype=float), (n,)).copy(),
             restartable=None if restartable is None else np.broadcast_to(np.asarray(restartable, dtype=bool), (n,)),
+            moldable=moldable,
         )
         workload.check()
         order = np.argsort(workload.submit, kind="stable")
@@ -220,13 +229,15 @@ class Workload:
             if len(numbers) < n:
                 number = int(numbers[np.argmax(count > 1)])
                 raise InputError(f"number {number} is given to several jobs; expected unique numbers", field="job")
+        if self.moldable is not None:
+            self.moldable.check(*self.asked)
         no_tolerance = np.zeros(n, dtype=np.bool_) if self.tolerance is None else ~(self.tolerance >= 1)
         for name, bad, rule in (
             ("runtime", _no_duration(self.runtime), "a runtime above 0 s that ends (see --on-zero-runtime)"),
             ("estimate", _no_duration(self.estimate), "an estimate above 0 s that ends"),
             ("cores", self.cores < 1, "at least 1 core"),
             ("submit", (self.submit < 0) | (self.submit >= NEVER), "a submit time from 0 s"),
-            ("deadline", self.deadline < self.submit + self.estimate, "a deadline at submit + estimate or later"),
+            ("deadline", self.deadline < self.submit + self._quickest(), "a deadline at submit + estimate or later"),
             ("tolerance", no_tolerance, "a tolerance of 1 or more"),
         ):
             if bad.any():
@@ -234,6 +245,19 @@ class Workload:
                 value = dict(self.columns())[name][row]
                 shown = value if name in ("cores", "tolerance") else seconds(int(value))
                 raise InputError(f"job {self.job[row]} has {shown}; expected {rule}", field=name)
+
+    def _quickest(self) -> IntArray:
+        """Estimates, of moldable jobs those on the most cores."""
+        if self.moldable is None or self.tasks is not None:
+            return self.estimate
+        return np.minimum(self.estimate, self.moldable.times_on(self.moldable.maximum, self.estimate, self.cores))
+
+    @property
+    def asked(self) -> tuple[IntArray, IntArray]:
+        """Cores asked for, and the number of the job: a row a job, of DAG jobs a row a task."""
+        if self.tasks is None:
+            return self.cores, self.job
+        return self.tasks.cores, self.job[self.tasks.job_rows()]
 
     def columns(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
         """All columns with their names: the fixed ones, then labels, then logged ones."""
@@ -258,7 +282,12 @@ class Workload:
             tasks=None if self.tasks is None else self.tasks.select(rows),
             tolerance=None if self.tolerance is None else self.tolerance[rows],
             restartable=None if self.restartable is None else self.restartable[rows],
+            moldable=None if self.moldable is None else self.moldable.select(self._rows_asked(rows)),
         )
+
+    def _rows_asked(self, rows: Any) -> Any:
+        """Rows of `asked` that belong to the jobs in *rows*."""
+        return rows if self.tasks is None else self.tasks.rows_of(rows)
 
     def with_provenance(self, **entries: Any) -> Workload:
         """The same jobs with *entries* added to what is known of their origin."""

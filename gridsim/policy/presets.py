@@ -55,6 +55,36 @@ PRESETS = {
         "QoPS that offers the earliest deadline it can keep where it cannot keep the one asked for.",
         "Islam, Balaji, Sadayappan, Panda 2004",
     ),
+    "moldable-greedy": Preset(
+        "planned?partition=greedy",
+        "Moldable jobs, sized on arrival: as wide as lets each end first.",
+        "Cirne, Berman 2000",
+    ),
+    "moldable-submit": Preset(
+        "planned?partition=fair-share(wf=2)",
+        "Moldable jobs, sized on arrival, each within its share of the machine.",
+        "Srinivasan et al. 2002",
+    ),
+    "moldable-start": Preset(
+        "molding?partition=fair-share(wf=2)&reserve=easy",
+        "Moldable jobs, sized at their start, each within its share; the oldest blocked job is protected.",
+        "Srinivasan et al. 2002",
+    ),
+    "moldable-base": Preset(
+        "molding?partition=fair-share(wf=1)&reserve=easy",
+        "The same with a weight factor of 1.",
+        "Srinivasan, Krishnamoorthy, Sadayappan 2003",
+    ),
+    "moldable-combined": Preset(
+        "molding?partition=fair-share(wf=2,weight=sqrt-parallel)&reserve=xfactor(k=4,besides=category)",
+        "Moldable jobs by square-root shares; protected: the oldest of each category, and who has waited too long.",
+        "Srinivasan, Krishnamoorthy, Sadayappan 2003",
+    ),
+    "moldable-combined-2003": Preset(
+        "molding?partition=fair-share(wf=1,weight=sqrt-parallel)&reserve=xfactor(k=4,besides=category)",
+        "The same with a weight factor of 1, as the paper can be read: heavy jobs can lose.",
+        "Srinivasan, Krishnamoorthy, Sadayappan 2003",
+    ),
     "first-fit": Preset("backfilling?ordering=fifo&reserve=first-fit", "Whatever fits starts; wide jobs can starve."),
     "depth": Preset("backfilling?ordering=fifo&reserve=depth", "The first k blocked jobs are protected."),
 }

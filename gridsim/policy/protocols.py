@@ -25,6 +25,7 @@ __all__ = [
     "Lanes",
     "Offer",
     "Ordering",
+    "Partition",
     "Quote",
     "ReservationRule",
     "Scheduler",
@@ -58,20 +59,45 @@ class Ordering(Protocol):
 class Lanes(NamedTuple):
     """Who may hold a promised start: each lane is held by its first ``capacity`` blocked requests.
 
-    ``lane`` numbers the lane of each request, ``capacity`` has one entry a lane.
+    ``lane`` numbers the lane of each request, ``capacity`` has one entry a lane; ``due`` is the instant after which a
+    waiting request has a promise of its own, beside all lanes (whole microseconds, `NEVER` for none).
     """
 
     lane: IntArray
     capacity: IntArray
+    due: IntArray | None = None
 
 
 class ReservationRule(Protocol):
-    """Who holds a promised start, and may anybody pass a blocked request (``blocking`` false)?"""
+    """Who holds a promised start, and may anybody pass a blocked request (``blocking`` false)?
+
+    A rule with ``holders = "acquired"`` lets whoever holds a promise keep it until it starts, and serves holders before
+    all others, in the order in which they became holders. Without, holders are found afresh at each pass.
+    """
 
     blocking: bool
 
     def lanes(self, queue: Queue) -> Lanes:
         """Lanes of the requests; asked once for all that may come."""
+        ...
+
+
+class Partition(Protocol):
+    """How many cores may a moldable request get?
+
+    ``choices`` sizes (or ``"all"``) from the least of a request up to its limit are tried, spread by ``grid``
+    (``"geometric"`` or ``"linear"``); it takes that by which it ends first.
+    """
+
+    choices: Any
+    grid: Literal["geometric", "linear"]
+
+    def limits(self, queue: Queue, now: float) -> IntArray:
+        """Most cores of each waiting request; a request's own range stands above it. *now* in seconds.
+
+        ``queue.state`` has ``total`` cores, and the ``running`` requests as a queue whose state has ``began`` and
+        ``expected`` ends, s.
+        """
         ...
 
 
@@ -126,10 +152,11 @@ class Admission(Protocol):
 
 
 class Quote(NamedTuple):
-    """What a scheduler answers to a new request."""
+    """What a scheduler answers to a new request; ``cores`` is the size chosen for it, 0 where that is left open."""
 
     request: int
     offer: Offer | None = None
+    cores: int = 0
 
 
 class Scheduler(Protocol):

@@ -46,6 +46,13 @@ class Requests:
         What the numbers of a label stand for.
     restartable : (n,) bool or None
         Which may be killed and started over; None: all.
+    asked, estimate_asked : (n,) int64
+        Cores, and estimates on them in whole microseconds, as they were asked for; of moldable jobs, `cores` and
+        `estimate` are those of the size that has been chosen.
+    minimum, maximum : (n,) int64
+        Least and most cores; both are those asked for where jobs are rigid.
+    moldable : Moldable or None
+        Ranges and relative runtimes.
     """
 
     def __init__(self, workload: Workload, *, rank: IntArray | None = None) -> None:
@@ -56,6 +63,13 @@ class Requests:
         self.estimate = _writable(source.estimate)
         self.submit = _writable(workload.submit[rows])
         self.deadline = _writable(workload.deadline[rows])
+        self.moldable = workload.moldable
+        self.asked, self.estimate_asked = self.cores, self.estimate
+        self.minimum, self.maximum = self.cores, self.cores
+        if self.moldable is not None:
+            # The workload's own columns stay as they are.
+            self.cores, self.estimate = self.cores.copy(), self.estimate.copy()
+            self.minimum, self.maximum = _writable(self.moldable.minimum), _writable(self.moldable.maximum)
         self.job: IntArray = np.arange(len(self.cores)) if tasks is None else rows
         self.labels: Mapping[str, IntArray] = {name: column[rows] for name, column in workload.labels.items()}
         self.names = workload.names
@@ -80,18 +94,30 @@ class Requests:
     @cached_property
     def cores_of(self) -> list[int]:
         """Cores asked for, as plain numbers."""
-        found: list[int] = self.cores.tolist()
+        found: list[int] = self.asked.tolist()
+        return found
+
+    @cached_property
+    def least_of(self) -> list[int]:
+        """Least cores that will do, as plain numbers."""
+        found: list[int] = self.minimum.tolist()
         return found
 
     @cached_property
     def cores_float(self) -> FloatArray:
         """Cores as floats, for orderings."""
-        return self.cores.astype(np.float64)
+        return self.asked.astype(np.float64)
 
     @cached_property
     def estimate_seconds(self) -> FloatArray:
         """Estimates, s."""
-        return self.estimate / 1e6
+        return self.estimate_asked / 1e6
+
+    @cached_property
+    def weight_seconds(self) -> FloatArray:
+        """Effective sequential runtimes as estimated, s; cores times estimate where jobs are rigid."""
+        weight = self.cores_float if self.moldable is None else self.moldable.weight
+        return self.estimate_seconds * weight
 
     @cached_property
     def submit_seconds(self) -> FloatArray:
@@ -181,8 +207,13 @@ class Queue:
 
     @property
     def estimate(self) -> FloatArray:
-        """Walltime estimates, s."""
+        """Walltime estimates on the cores asked for, s."""
         return self.requests.estimate_seconds[self.rows]
+
+    @property
+    def weight(self) -> FloatArray:
+        """Effective sequential runtimes, s; cores times estimate where jobs are rigid."""
+        return self.requests.weight_seconds[self.rows]
 
     @property
     def area(self) -> FloatArray:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
+from gridsim.errors import InputError
+from gridsim.model.moldable import weight_bounds, weight_category
+from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import Queue
 
-__all__ = ["Depth", "Easy", "FirstFit", "Strict"]
+__all__ = ["Category", "Depth", "Easy", "FirstFit", "Strict", "Xfactor"]
 
 
 def _one_lane(queue: Queue, capacity: int) -> Lanes:
@@ -62,3 +65,68 @@ class Depth:
 
     def lanes(self, queue: Queue) -> Lanes:
         return _one_lane(queue, self.k)
+
+
+@dataclass
+class Category:
+    """One promise for each category of weight: for the oldest blocked request of it, until it starts.
+
+    Parameters
+    ----------
+    count : int
+        How many categories.
+    first, ratio : float
+        Largest weight of the first category, core-seconds, and how much larger each is than the one before; the last
+        has no largest.
+    key : {"weight", "estimate"}
+        Categories by effective sequential runtime (cores times estimate where jobs are rigid), or by walltime estimate.
+    """
+
+    count: int = 10
+    first: float = 100.0
+    ratio: float = 3.0
+    key: str = "weight"
+    blocking: ClassVar[bool] = False
+    holders: ClassVar[str] = "acquired"
+    source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003; Lawson, Smirni 2002"
+
+    def __post_init__(self) -> None:
+        weight_bounds(self.count, self.first, self.ratio)
+        if self.key not in ("weight", "estimate"):
+            raise ValueError(f"key is {self.key!r}; weight or estimate is needed")
+
+    def lanes(self, queue: Queue) -> Lanes:
+        weight = queue.weight if self.key == "weight" else queue.estimate
+        lane = weight_category(weight, weight_bounds(self.count, self.first, self.ratio)) - 1
+        return Lanes(lane, np.ones(self.count, dtype=np.int64))
+
+
+@dataclass
+class Xfactor:
+    """A promise for whoever has waited too long: its expansion factor, (waited + weight) / weight, is above *k*.
+
+    Parameters
+    ----------
+    k : float
+        The threshold, above 1.
+    besides : ReservationRule
+        Who else holds promises.
+    """
+
+    k: float = 4.0
+    besides: Any = field(default_factory=Easy)
+    blocking: ClassVar[bool] = False
+    holders: ClassVar[str] = "acquired"
+    source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003; Srinivasan et al. 2002"
+
+    def __post_init__(self) -> None:
+        if not 1 < self.k < float("inf"):
+            raise ValueError(f"k is {self.k}; a threshold above 1 is needed")
+        if getattr(self.besides, "blocking", False):
+            raise InputError("a rule that lets nobody pass has no use for promises", field="besides")
+
+    def lanes(self, queue: Queue) -> Lanes:
+        lanes: Lanes = self.besides.lanes(queue)
+        # Whole microseconds, rounded down: a whole instant is later than the exact one if it is later than this.
+        crossing = np.floor(queue.submit * MICROSECOND + (self.k - 1) * queue.weight * MICROSECOND + 1e-3)
+        return lanes._replace(due=np.where(crossing < NEVER, crossing, NEVER).astype(np.int64))

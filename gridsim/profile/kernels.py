@@ -8,9 +8,10 @@ provides room: a change adds at most two blocks. ``NUMBA_DISABLE_JIT=1`` runs th
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
-__all__ = ["advance", "block_at", "change", "earlier", "earliest", "earliest_from", "fits"]
+__all__ = ["advance", "block_at", "change", "earlier", "earliest", "earliest_from", "fits", "only_running"]
 
 
 @njit(cache=True)
@@ -142,3 +143,22 @@ def earlier(times, free, size, cores, duration, planned, frontier):  # type: ign
         elif i + 1 < size and times[i + 1] - candidate >= duration:
             return candidate
     return candidate
+
+
+@njit(cache=True)
+def only_running(times, free, now, running, expected, cores, total):  # type: ignore[no-untyped-def]
+    """Make the profile of the running requests alone, each until its expected end; returns its size."""
+    times[0], free[0] = now, total
+    for row in running:
+        if expected[row] > now:
+            free[0] -= cores[row]
+    size = 1
+    for k in np.argsort(expected[running]):
+        row = running[k]
+        if expected[row] <= now:
+            continue
+        if expected[row] > times[size - 1]:
+            times[size], free[size] = expected[row], free[size - 1]
+            size += 1
+        free[size - 1] += cores[row]
+    return size

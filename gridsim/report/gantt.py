@@ -152,7 +152,7 @@ def _encoded(*groups: Mapping[str, Any]) -> bool:
 def placement(record: Record) -> Placement:
     """Cores that each job of a record is drawn on."""
     workload = record.workload
-    return place(record.start_us, record.end_us, workload.cores, record.cores, job=workload.job)
+    return place(record.start_us, record.end_us, record.given, record.cores, job=workload.job)
 
 
 class _Clock(NamedTuple):
@@ -251,7 +251,7 @@ def task_placement(record: Record, platform: Platform) -> Placement:
     where = times.cluster if len(list(platform.clusters())) > 1 else np.zeros(m, dtype=np.int16)
     for index, cluster in enumerate(platform.clusters()):
         rows = np.flatnonzero((where == index) & (times.start_us < NEVER))
-        placed = place(times.start_us[rows], times.end_us[rows], tasks.cores[rows], cluster.cores, job=job[rows])
+        placed = place(times.start_us[rows], times.end_us[rows], record.given[rows], cluster.cores, job=job[rows])
         count[rows] = np.diff(placed.offset)
         parts.append((rows, placed, base))
         base += cluster.cores

@@ -112,6 +112,7 @@ class Schedule:
             end=record.end_us,
             status=record.status.astype(np.int64),
             cluster=record.cluster.astype(np.int64),
+            cores=None if record.cores_used is None else record.cores_used,
             granted=None if promises is None else promises.granted_us,
             broken=None if promises is None else promises.broken,
             cut_job=None if promises is None else record.workload.job[promises.killed],
@@ -279,6 +280,15 @@ class _Checks:
         stated = schedule.cores
         self.cores = self.request if stated is None else np.where(stated > 0, stated, self.request)
         self.status = np.full(len(rows), UNKNOWN_STATUS, dtype=np.int64) if schedule.status is None else schedule.status
+        # What holds the cores a job got: moldable ones run shorter on more of them.
+        self.least, self.most = self.request, self.request
+        self.length, self.limit_of_length = self.runtime, self.estimate
+        if workload.moldable is not None and not empty:
+            moldable, requested = workload.moldable.select(at), workload.cores[at]
+            self.least, self.most = moldable.minimum, moldable.maximum
+            possible = np.clip(self.cores, 1, np.maximum(requested, moldable.maximum))
+            self.length = moldable.times_on(possible, self.runtime, requested)
+            self.limit_of_length = moldable.times_on(possible, self.estimate, requested)
 
     def found(self, kind: str, bad: Mask, instants: IntArray | None = None, detail: Any = None) -> Iterator[Violation]:
         """The violation of the rows that *bad* marks, if there is any; *detail* tells a row's numbers."""
@@ -325,7 +335,7 @@ class _Checks:
         contradiction |= self.known & ran & held & (killed != should)
         yield from self.found("wrong-status", contradiction, self.schedule.start, self._status)
         widest = max(self.capacities)
-        fits = self.known & (status == Status.rejected) & (self.request <= widest)
+        fits = self.known & (status == Status.rejected) & (np.minimum(self.request, self.least) <= widest)
         yield from self.found(
             "rejected-fits", fits, self.submit, lambda row: f"{self.request[row]} of {widest} cores asked for"
         )
@@ -368,7 +378,7 @@ class _Checks:
             wrong = self.started & (wait < NEVER) & self.differ(wait, true)
             wrong &= self.known if submit is None else self.known | (submit < NEVER)
             yield from self.found("wrong-wait", wrong, start, lambda row: self._instead(wait[row], true[row]))
-        held = self.runtime if self.overrun == "extend" else np.minimum(self.runtime, self.estimate)
+        held = self.length if self.overrun == "extend" else np.minimum(self.length, self.limit_of_length)
         cut = self.status == Status.cancelled
         odd = np.where(cut, end - start > held + self.tolerance, self.differ(end - start, held))
         wrong = self.known & self.ran & odd
@@ -423,12 +433,8 @@ class _Checks:
         stated = self.schedule.cores
         if stated is not None:
             wrong = self.known & (stated >= 0) & (stated != self.request) & self.started
-            yield from self.found(
-                "wrong-cores",
-                wrong,
-                self.schedule.start,
-                lambda row: f"{stated[row]} instead of {self.request[row]} cores",
-            )
+            wrong &= (stated < self.least) | (stated > self.most)
+            yield from self.found("wrong-cores", wrong, self.schedule.start, self._width)
         several = len(self.capacities) > 1 and self.schedule.cluster is not None
         cluster = self.schedule.cluster if several else None
         capacity = np.asarray(self.capacities) if cluster is None else np.asarray(self.capacities)[cluster]
@@ -444,6 +450,14 @@ class _Checks:
             return
         for index, size in enumerate(self.capacities):
             yield from self._oversubscribed(self.ran & (cluster == index), size, f" of cluster {index}")
+
+    def _width(self, row: int) -> str:
+        allowed = f"{self.request[row]}"
+        if self.least[row] != self.request[row] or self.most[row] != self.request[row]:
+            allowed += f", or {self.least[row]} to {self.most[row]},"
+        return (
+            f"{self.cores[row] if self.schedule.cores is None else self.schedule.cores[row]} instead of {allowed} cores"
+        )
 
     def _rows_cut(self, which: Mask) -> IntArray:
         """Row of the job of each run cut short, where *which* marks it; -1 elsewhere."""
@@ -526,10 +540,13 @@ def _of_tasks(
         estimate=tasks.estimate,
         cores=tasks.cores,
         deadline=record.workload.deadline[job],
+        moldable=record.workload.moldable,
     )
     cluster = times.cluster.astype(np.int64)
     status = times.status.astype(np.int64)
-    schedule = Schedule(each.job, times.start_us, times.end_us, status=status, cluster=cluster, source="record")
+    schedule = Schedule(
+        each.job, times.start_us, times.end_us, cores=times.cores_used, status=status, cluster=cluster, source="record"
+    )
     clusters = [] if platform is None else list(platform.clusters())
     capacities = [cluster.cores for cluster in clusters] or [record.cores]
     checks = _Checks(schedule, each, np.arange(len(tasks)), capacities, overrun, tolerance, limit)
@@ -540,7 +557,7 @@ def _of_tasks(
     due = np.maximum(_due(record, platform, tick), times.ready_us)
     early = checks.started & (times.start_us < due - tolerance)
     yield from checks.found("starts-before-ready", early, times.start_us)
-    if record.critical_path is not None:
+    if record.critical_path is not None and times.cores_used is None:  # on more cores a path may take less
         took = np.where(record.ran, record.end_us - record.workload.submit, NEVER)
         short = np.flatnonzero(took < record.critical_path - tolerance)
         if len(short):

@@ -91,17 +91,23 @@ def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -
     for size in (1, 5, 40):
         queue, _ = _queue(rng, size)
         lanes = _unchanged(rule, queue, lambda queue=queue: rule.lanes(queue))
-        lane, capacity = (np.asarray(part) for part in lanes)
+        lane, capacity = np.asarray(lanes.lane), np.asarray(lanes.capacity)
+        due = None if lanes.due is None else np.asarray(lanes.due)
+        _require(due is None or (due.shape == (size,) and due.dtype.kind in "iu"), rule, "due is no column of instants")
         _require(lane.shape == (size,), rule, f"lanes of {size} requests have shape {lane.shape}")
         _require(lane.dtype.kind in "iu", rule, f"lanes are numbered with {lane.dtype}; expected whole numbers")
         _require(capacity.ndim == 1 and capacity.dtype.kind in "iu", rule, "capacity is no column of whole numbers")
         inside = bool(((lane >= 0) & (lane < max(len(capacity), 1))).all())
         _require(inside and bool((capacity >= 0).all()), rule, "a lane has no capacity, or one below 0")
     from gridsim.policy.ordering import Fifo, ShortestEstimate
+    from gridsim.policy.partition import Asked
     from gridsim.policy.scheduler.backfilling import Backfilling
+    from gridsim.policy.scheduler.molding import Molding
 
+    keeps = getattr(rule, "holders", "fresh") == "acquired"
     for ordering in (Fifo(), ShortestEstimate()):
-        _check_runs(Backfilling(ordering=ordering, reserve=rule), seed, workloads)
+        scheduler = Molding(Asked(), rule, ordering) if keeps else Backfilling(ordering=ordering, reserve=rule)
+        _check_runs(scheduler, seed, workloads)
 
 
 def check_scheduler(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> None:

@@ -38,6 +38,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "runtime": ("runtime", "run_time", "execution_time", "elapsed"),
     "cores": ("cores", "processors", "procs", "requested_number_of_resources", "ncpus", "cpus", "allocated_cores"),
     "allocated": ("allocated_resources",),
+    "used": ("cores_used",),
     "status": ("status", "final_state", "state"),
     "granted": ("granted",),
     "broken": ("guarantee_broken",),
@@ -106,6 +107,8 @@ def read_jobs(folder: str | Path) -> Workload:
     for name in ("job", "submit", "runtime", "estimate", "cores"):
         if rows and name not in rows[0]:
             raise InputError("is not there; expected a result directory", path=path, line=1, field=name)
+    if rows and "cores_used" in rows[0]:
+        raise InputError("is of moldable jobs; name the log, and the transforms that made them so", path=folder)
     try:
         run = json.loads((folder / "run.json").read_bytes())
         cores = int(run["platform"]["cores"])
@@ -306,7 +309,7 @@ def _value(name: str, text: str, path: Path, line: int, field: str) -> Any:
     if text.lower() in _EMPTY:
         if name == "job":
             raise InputError("is empty; expected a job number", path=path, line=line, field=field)
-        return {"cores": UNKNOWN_CORES, "broken": 0}.get(name, math.inf)
+        return {"cores": UNKNOWN_CORES, "used": UNKNOWN_CORES, "broken": 0}.get(name, math.inf)
     if name == "job":
         text = text.rpartition("!")[2]  # Batsim: workload!job
     number = _number(text)
@@ -348,8 +351,9 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
         start, end = np.where(never, NEVER, start), np.where(never, NEVER, end)
     job, cores, allocated = numbers("job"), numbers("cores"), numbers("allocated")
     assert job is not None
-    if allocated is not None:
-        cores = allocated if cores is None else np.where(allocated > 0, allocated, cores)
+    for got in (allocated, numbers("used")):
+        if got is not None:
+            cores = got if cores is None else np.where(got > 0, got, cores)
     return Schedule(
         job=job,
         start=start,

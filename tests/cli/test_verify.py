@@ -22,7 +22,7 @@ FAILING = {
     "name": "wrong",
     "runs": [{"algorithm": "fcfs", "parameters": {}, "expected": {"jobs": [{"id": 1, "start": 1, "end": 6}]}}],
 }
-UNSUPPORTED = {"kind": "speedup", "id": "c1"}
+UNSUPPORTED = {"kind": "horoscope", "id": "c1"}
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def test_a_failed_case_shows_its_differences(folder: Path, capsys: pytest.Captur
     main(["verify", str(folder / "below")])
     out = capsys.readouterr().out
     assert "    fcfs: job 1: start is 0, expected 1\n" in out
-    assert "kind 'speedup' is not supported" in out
+    assert "unknown kind 'horoscope'" in out
     assert out.splitlines()[-1] == "0 passed, 1 failed, 1 unsupported"
 
 

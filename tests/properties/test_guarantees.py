@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 import gridsim as gs
 from gridsim.cli import main
+from gridsim.model.moldable import Moldable
+from gridsim.model.speedup import Downey, Linear
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
@@ -137,3 +140,39 @@ def test_guarantees_are_checked_from_files(workload: Workload, tmp_path: Path, c
     (tmp_path / "jobs.csv").write_text("\n".join([table[0], *table[1 : row + 1], ",".join(cells), *table[row + 2 :]]))
     assert main(["validate", str(tmp_path)]) == 1
     assert "deadline-missed" in capsys.readouterr().out
+
+
+@st.composite
+def molded(draw: st.DrawFn) -> Workload:
+    """Demanding workloads whose jobs may have other sizes than they ask for."""
+    workload = draw(demanding())
+    ends = [sorted(draw(st.tuples(st.integers(1, CORES), st.integers(1, CORES)))) for _ in range(len(workload))]
+    sigma = draw(st.sampled_from((0.0, 0.5, 1.0, 2.0)))
+    low, high = np.array(ends).T
+    return replace(workload, moldable=Moldable.of(workload.cores, low, high, [Downey(parallelism=CORES, sigma=sigma)]))
+
+
+@pytest.mark.parametrize("policy", ["qops", "msb", "mrt", "fqops?kill_restart=true&slack_factor=1.5"])
+@pytest.mark.parametrize("partition", ["greedy", "fair-share(wf=2)"])
+@settings(max_examples=40)
+@given(workload=molded(), overrun=st.sampled_from(["kill", "extend"]))
+def test_promises_to_moldable_jobs_are_kept(policy: str, partition: str, workload: Workload, overrun: str) -> None:
+    policy += ("&" if "?" in policy else "?") + f"partition={partition}"
+    record = simulate(workload, policy, overrun=overrun)
+    assert violations(record, overrun=overrun) == []  # type: ignore[arg-type]
+    assert record.promises is not None
+    if overrun == "kill":
+        promised = record.promises.granted_us < NEVER
+        assert (record.end_us[promised] <= record.promises.granted_us[promised]).all()
+
+
+def test_the_fewest_cores_that_keep_the_promise_are_chosen() -> None:
+    """Alone on eight cores: 12 s of sequential work by 4 s take three of them, by 2 s six."""
+    for deadline, cores in ((12, 1), (4, 3), (2, 6)):
+        job = Workload.from_columns(submit=[0], runtime=[6], cores=[2])
+        job = replace(
+            job, moldable=Moldable.of([2], 1, 8, [Linear()]), deadline=np.array([deadline * 1_000_000], dtype=np.int64)
+        )
+        record = simulate(job, "qops?partition=greedy(choices=all)")
+        assert record.given.tolist() == [cores]
+        assert record.end.tolist() == [12 / cores]

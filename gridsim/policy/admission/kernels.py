@@ -9,10 +9,9 @@ microseconds. The caller provides room for two blocks a request and four more.
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-import numpy as np
 from numba import njit
 
-from gridsim.profile.kernels import advance, change, earlier, earliest
+from gridsim.profile.kernels import advance, change, earlier, earliest, only_running
 
 __all__ = [
     "HEAD",
@@ -23,7 +22,6 @@ __all__ = [
     "due",
     "earliest_start",
     "enter",
-    "only_running",
     "replan",
     "shift_left",
     "stop",
@@ -103,25 +101,6 @@ def shift_left(times, free, meta, waiting, planned, cores, estimate, now, order,
             moved = True
     if moved:
         sort_waiting(meta, waiting, planned)
-
-
-@njit(cache=True)
-def only_running(times, free, now, running, expected, cores, total):  # type: ignore[no-untyped-def]
-    """Make the profile of the running requests alone, each until its expected end; returns its size."""
-    times[0], free[0] = now, total
-    for row in running:
-        if expected[row] > now:
-            free[0] -= cores[row]
-    size = 1
-    for k in np.argsort(expected[running]):
-        row = running[k]
-        if expected[row] <= now:
-            continue
-        if expected[row] > times[size - 1]:
-            times[size], free[size] = expected[row], free[size - 1]
-            size += 1
-        free[size - 1] += cores[row]
-    return size
 
 
 @njit(cache=True)

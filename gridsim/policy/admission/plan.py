@@ -10,9 +10,10 @@ import numpy as np
 
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import kernels
-from gridsim.policy.admission.kernels import HEAD, RUNNING, TAIL
+from gridsim.policy.admission.kernels import HEAD, RUNNING, SIZE, TAIL
 from gridsim.policy.protocols import Arrangement, Offer, ranks_of
 from gridsim.policy.queue import Promised, Requests
+from gridsim.profile.kernels import advance, only_running
 from gridsim.profile.profile import Profile
 
 __all__ = ["Plan", "Search"]
@@ -162,6 +163,11 @@ class Plan:
         found = kernels.earliest_start(self.times, self.free, self.meta, now, cores[request], estimate[request])
         return int(found)
 
+    def profile(self, now: int) -> tuple[IntArray, IntArray, int]:
+        """Free cores from *now* on, for compiled searches: when they change, what they are then, how many changes."""
+        self.meta[SIZE] = advance(self.times, self.free, self.meta[SIZE], now)
+        return self.times, self.free, int(self.meta[SIZE])
+
     def search(self, request: int, deadline: int, now: int) -> Search:
         """What a search works on that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
         requests, waiting = self.requests, len(self)
@@ -170,7 +176,7 @@ class Plan:
         due[-1] = deadline
         room = 2 * (waiting + int(self.meta[RUNNING]) + 1) + 8
         times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        size = kernels.only_running(times, free, now, self.running(), self.expected, requests.cores, self.cores)
+        size = only_running(times, free, now, self.running(), self.expected, requests.cores, self.cores)
         return Search(
             rows,
             requests.cores[rows],

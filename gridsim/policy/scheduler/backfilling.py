@@ -40,6 +40,10 @@ class Backfilling:
     reserve: Any = field(default_factory=Easy)
     source: ClassVar[str] = "Lifka 1995; Mu'alem, Feitelson 2001"
 
+    def __post_init__(self) -> None:
+        if getattr(self.reserve, "holders", "fresh") != "fresh":
+            raise ValueError(f"{self.reserve!r} keeps promises from pass to pass: molding?partition=asked&reserve=…")
+
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
         if hasattr(self.ordering, "setup"):

@@ -81,18 +81,35 @@ class Guaranteed(Planned):
         self._firm: Plan | None = None  # the plan without them, while an offer is being decided
 
     def quote(self, request: int, now: int) -> Quote | None:
-        """The admission's offer, which may be a later deadline than asked for; None where there is none."""
+        """The admission's offer, which may be a later deadline than asked for; None where there is none.
+
+        A moldable job gets the fewest cores on which the deadline asked for can be promised, which take the least work;
+        where there are none, those with the earliest deadline that can be.
+        """
         self._firm = self._without_loose(now) if self._loose else None
+        best: Quote | None = None
+        for cores in self._sizes(request, now):
+            with self._sized(request, cores):
+                offer = self._offer(request, now)
+            if offer is None or (best is not None and best.offer is not None and best.offer.granted <= offer.granted):
+                continue
+            best = Quote(request, offer, cores)
+            if offer.granted <= self._requests.deadline[request] and not offer.doublings:
+                break
+        return self.declined(Quote(request, Offer(now))) if best is None else best
+
+    def _sizes(self, request: int, now: int) -> Sequence[int]:
+        """Cores to try for a request, ascending; 0 stands for those that it asks for."""
+        return (0,) if self._shapes is None else self._shapes.tried(request, self._limit(request, now))
+
+    def _offer(self, request: int, now: int) -> Offer | None:
+        """The admission's offer for a request as wide as it is now."""
         plan = self._plan if self._firm is None else self._firm  # an empty plan is false
         asked = int(self._requests.deadline[request])
-        if asked < NEVER:
-            offer: Offer | None = self.admission.plan(request, asked, plan, now)
-        else:
-            offer = self._artificial(request, plan, now)
-            asked = NEVER if offer is None else offer.granted
-        if offer is not None:
-            return Quote(request, offer._replace(granted=asked) if offer.granted >= NEVER else offer)
-        return self.declined(Quote(request, Offer(now)))
+        if asked >= NEVER:
+            return self._artificial(request, plan, now)
+        offer: Offer | None = self.admission.plan(request, asked, plan, now)
+        return offer._replace(granted=asked) if offer is not None and offer.granted >= NEVER else offer
 
     def declined(self, quote: Quote) -> Quote | None:
         """What remains for a request that is not taken in with a promise."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
@@ -14,6 +15,7 @@ from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.protocols import Quote, ranks_of
 from gridsim.policy.queue import ClusterView, Queue
+from gridsim.policy.scheduler.molded import Shapes
 
 __all__ = ["Planned"]
 
@@ -32,6 +34,9 @@ class Planned:
         arrival (a single pass may leave holes), or not at all.
     ordering : Ordering, optional
         Order of compression instead: an ordering of the waiting requests.
+    partition : Partition, optional
+        How wide moldable jobs are planned, once and for all on arrival: as wide as lets them end first. As wide as they
+        asked for where left out.
 
     Notes
     -----
@@ -42,6 +47,7 @@ class Planned:
     admission: Any = field(default_factory=Conservative)
     compress: Literal["planned", "arrival", "none"] = "planned"
     ordering: Any | None = None
+    partition: Any | None = None
     source: ClassVar[str] = "Mu'alem, Feitelson 2001; Islam, Balaji, Sadayappan, Panda 2003"
 
     def __post_init__(self) -> None:
@@ -61,6 +67,7 @@ class Planned:
         self._left_shifted = in_order and getattr(self.admission, "left_shifted", False)
         if self.ordering is not None and hasattr(self.ordering, "setup"):
             self.ordering.setup(rng)
+        self._shapes = None if self.partition is None else Shapes(cluster.requests, self.partition, cluster.cores)
 
     @property
     def plan(self) -> Plan:
@@ -69,12 +76,44 @@ class Planned:
 
     def quote(self, request: int, now: int) -> Quote | None:
         """The admission's offer; None where it refuses."""
-        offer = self.admission.plan(request, NEVER, self._plan, now)
-        return None if offer is None else Quote(request, offer)
+        cores = self._size(request, now)
+        with self._sized(request, cores):
+            offer = self.admission.plan(request, NEVER, self._plan, now)
+        return None if offer is None else Quote(request, offer, cores)
+
+    def _size(self, request: int, now: int) -> int:
+        """Cores by which a new request would end first, behind the plan as it stands; 0 where it is not asked."""
+        if self._shapes is None:
+            return 0
+        return self._shapes.best(*self._plan.profile(now), request, self._limit(request, now))
+
+    def _limit(self, request: int, now: int) -> int:
+        """Most cores that the partition allows a new request, itself counted among the waiting ones."""
+        assert self._shapes is not None
+        plan = self._plan
+        rows = np.append(plan.order(), request)
+        return int(self._shapes.largest(rows, plan.running(), plan.began, plan.expected, now)[-1])
+
+    @contextmanager
+    def _sized(self, request: int, cores: int) -> Iterator[None]:
+        """Let a request be of another size while it is only asked about."""
+        if not cores or self._shapes is None:
+            yield
+            return
+        requests = self._requests
+        before = requests.cores[request], requests.estimate[request]
+        requests.cores[request], requests.estimate[request] = cores, self._shapes.on(request, cores)
+        try:
+            yield
+        finally:
+            requests.cores[request], requests.estimate[request] = before
 
     def commit(self, quote: Quote, now: int) -> None:
         """The offered start becomes a promise; after a kill everybody moves up."""
         assert quote.offer is not None
+        if quote.cores and self._shapes is not None:
+            estimate = self._shapes.on(quote.request, quote.cores)
+            self._requests.cores[quote.request], self._requests.estimate[quote.request] = quote.cores, estimate
         self._plan.take(quote.request, quote.offer, now)
         if quote.offer.kills and self.compress != "none":
             self._compress(now, NEVER)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.testing.conformance import charges, deadline, grid, load, moldable
+from gridsim.testing.conformance import charges, deadline, grid, load, moldable, ranges
 from gridsim.testing.conformance.outcome import Outcome, Unsupported
 
 __all__ = ["FAMILIES", "WORDS", "check", "family", "read_cases"]
@@ -22,7 +22,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {
 
 _Check = Callable[[Mapping[str, Any]], Outcome]
 
-FAMILIES: Mapping[str, Mapping[str, _Check | None]] = {
+FAMILIES: Mapping[str, Mapping[str, _Check]] = {
     "deadline-admission": {
         "schedule": deadline.check_schedule,
         "deadline_assignment": deadline.check_deadline_assignment,
@@ -32,11 +32,17 @@ FAMILIES: Mapping[str, Mapping[str, _Check | None]] = {
     "moldable": {
         "schedule": moldable.check_schedule,
         "lublin": moldable.check_lublin,
-        **dict.fromkeys(("speedup", "range", "choices", "partition", "limits", "profile", "table")),
+        "speedup": ranges.check_speedup,
+        "range": ranges.check_range,
+        "profile": ranges.check_profile,
+        "table": ranges.check_table,
+        "choices": moldable.check_choices,
+        "partition": moldable.check_partition,
+        "limits": moldable.check_limits,
     },
     "grid-dag": {"schedule": grid.check_schedule, "metrics": grid.check_metrics},
 }
-"""Kinds of cases in each family, and who checks them; None where this version cannot."""
+"""Kinds of cases in each family, and who checks them."""
 
 
 def family(case: Mapping[str, Any]) -> str:
@@ -72,7 +78,7 @@ def check(case: Mapping[str, Any]) -> Outcome:
     name, kind = family(case), case.get("kind")
     checks = FAMILIES.get(name, {}).get(str(kind))
     if checks is None:
-        return Outcome.cannot(f"kind '{kind}' is not supported" if name != "unknown" else f"unknown kind '{kind}'")
+        return Outcome.cannot(f"unknown kind '{kind}'")
     try:
         return checks(case)
     except Unsupported as reason:

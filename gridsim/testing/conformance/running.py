@@ -140,7 +140,7 @@ def rows_of(record: Record) -> dict[int, dict[str, Any]]:
         "start": [second(instant) for instant in record.start_us.tolist()],
         "end": [second(instant) for instant in record.end_us.tolist()],
         "status": [Status(status).name for status in record.status.tolist()],
-        "cores": record.workload.cores.tolist(),
+        "cores": record.given.tolist(),
         "granted": [None] * n if promises is None else [second(instant) for instant in promises.granted_us.tolist()],
         "offer": [None] * n if promises is None else [second(instant) for instant in promises.offer_us.tolist()],
         "kills": record.kills.tolist(),

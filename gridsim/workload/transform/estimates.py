@@ -6,10 +6,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gridsim.errors import InputError
+from gridsim.model.time import IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.workload.transform.provenance import noted
+from gridsim.workload.transform.tolerance import by_number
 
-__all__ = ["ExactEstimates"]
+__all__ = ["ExactEstimates", "NoisyEstimates"]
+
+_WIDEST = 5.0
+"""Largest spread: there, one job in a thousand is estimated wrongly by a factor of five million."""
+_LEAST_ESTIMATE = 1_000_000
+"""A second, in whole microseconds."""
 
 
 @dataclass(frozen=True)
@@ -36,3 +44,59 @@ class ExactEstimates:
         exact = replace(workload, estimate=workload.runtime.copy(), tasks=tasks)
         exact.check()
         return noted(exact, self, changed=changed)
+
+
+@dataclass(frozen=True)
+class NoisyEstimates:
+    """Estimates that are the true runtimes times an error of median 1: half of them too short, half too long.
+
+    Parameters
+    ----------
+    spread : float
+        Standard deviation of the logarithm of the error, 0 for none: two jobs of three are estimated within a factor
+        of exp(spread) of their runtimes.
+
+    Notes
+    -----
+    The estimate of a job is max(1 s, floor(runtime * exp(spread * z) + 1/2)), rounded in whole ticks. Its z, standard
+    normal, is drawn by the number of the job: it stays the same at any spread, and when others are added. A deadline
+    before submit + estimate moves there: nobody can ask for less.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 0], runtime=[100, 100], cores=[1, 1])
+    >>> NoisyEstimates(spread=0.5).apply(log, np.random.default_rng(1)).estimate // 1_000_000
+    array([ 78, 102])
+    """
+
+    spread: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.spread <= _WIDEST:
+            raise InputError(f"a spread of {self.spread}; expected 0 (exact) to {_WIDEST:g}", field="spread")
+
+    def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
+        """The *workload* with these estimates in place of its own.
+
+        Raises
+        ------
+        InputError
+            For jobs of several tasks.
+        """
+        if workload.tasks is not None:
+            raise InputError("the jobs have several tasks; only estimates of rigid jobs can be drawn")
+        estimate = self._estimates(workload, rng)
+        least = workload.submit + estimate
+        moved = workload.deadline < least
+        noisy = replace(workload, estimate=estimate, deadline=np.where(moved, least, workload.deadline))
+        noisy.check()
+        short = int(np.count_nonzero(estimate < workload.runtime))
+        return noted(noisy, self, too_short=short, deadlines_moved=int(np.count_nonzero(moved)))
+
+    def _estimates(self, workload: Workload, rng: np.random.Generator) -> IntArray:
+        tick = whole(float(workload.provenance.get("tick", 1.0)))
+        radius, angle = (by_number(workload.job, part) for part in rng.spawn(2))
+        normal = np.sqrt(-2 * np.log(1 - radius)) * np.cos(2 * np.pi * angle)  # Box, Muller 1958
+        ticks = np.floor(workload.runtime / tick * np.exp(self.spread * normal) + 0.5).astype(np.int64)
+        estimates: IntArray = np.maximum(ticks * tick, _LEAST_ESTIMATE)
+        return estimates

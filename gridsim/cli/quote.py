@@ -1,0 +1,106 @@
+"""``gridsim quote``: what could be promised to one more job at a moment of a log, and at what price."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from gridsim.cli import source
+from gridsim.cli.clock import began, duration, instant
+
+if TYPE_CHECKING:
+    from gridsim.model.workload import Workload
+    from gridsim.report.quotation import Quotation
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    job = parser.add_argument_group("the job and the moment")
+    job.add_argument("--cores", dest="width", type=int, required=True, metavar="N", help="cores of the job")
+    job.add_argument(
+        "--walltime", required=True, metavar="D", help="its walltime: 7200 (seconds), 90m, 2h, 3d4h, 2:00:00"
+    )
+    job.add_argument(
+        "--at",
+        metavar="T",
+        help="when it comes, on the log's clock: 183600 (seconds), 51h, 2d3h, or a date such as 1996-07-01T12:00 where "
+        "the log says when it began (default: the arrival that meets the longest queue under easy)",
+    )
+    job.add_argument(
+        "--deadline", metavar="T", help="ask about this deadline too: as --at, or +3h for so much after the moment"
+    )
+    source.add_arguments(parser, machine="--machine")
+    parser.add_argument(
+        "--policy",
+        action="append",
+        metavar="POLICY",
+        help="who is asked, as in gridsim compare; give it several times "
+        "(default: conservative, msb, mrt, qops, fqops)",
+    )
+    parser.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
+    parser.add_argument(
+        "--instant",
+        choices=("batched", "per-event"),
+        default="batched",
+        help="one decision after all events of an instant, or one after each (default: batched)",
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, replay, ask, tell."""
+    from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
+    from gridsim.policy.presets import policy
+    from gridsim.report.compare import labelled
+    from gridsim.report.quote import DEFAULT_POLICIES, busiest_moment, quote
+    from gridsim.simulation import Run
+
+    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed)
+    policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
+    walltime = duration(args.walltime, "walltime")
+    workload, platform = source.load(args, options)
+    told = sys.stderr if args.json else sys.stdout
+    print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
+    at, deadline = None if args.at is None else instant(args.at, "at", workload.provenance), None
+    if args.deadline is not None and args.deadline.startswith("+"):
+        at = busiest_moment(workload, platform, options) if at is None else at
+        deadline = at + duration(args.deadline[1:], "deadline")
+    elif args.deadline is not None:
+        deadline = instant(args.deadline, "deadline", workload.provenance)
+    with Progress() as progress:
+        found = quote(
+            workload,
+            at=at,
+            cores=args.width,
+            walltime=walltime,
+            policies=policies,
+            deadline=deadline,
+            platform=platform,
+            options=options,
+            progress=progress.told,
+        )
+    if args.json:
+        print(json.dumps(found.to_dict(), indent=1))
+    else:
+        _tell(found, workload)
+    return 0
+
+
+def _tell(found: Quotation, workload: Workload) -> None:
+    from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
+    from gridsim.report.quotation_text import answers_table, prices_table, sentences, state_lines
+
+    console = Terminal()
+    for line in state_lines(found, began(workload.provenance)):
+        console.print(line, markup=False)
+    console.print()
+    console.print(answers_table(found, width=console.width))
+    if len(found.prices) > 1:
+        console.print(f"What a tighter deadline would cost under {found.priced_by}", markup=False)
+        console.print(prices_table(found))
+    for sentence in sentences(found):
+        console.print(sentence, markup=False)

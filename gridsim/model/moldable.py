@@ -1,0 +1,284 @@
+"""Jobs that may start on any number of cores of a range: ranges, and runtimes on each number, as columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.speedup import Speedup, useful_maximum, work
+from gridsim.model.time import MICROSECOND, FloatArray, IntArray
+
+__all__ = ["Moldable", "weight_bounds", "weight_category"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moldable:
+    """Ranges of cores and relative runtimes of the jobs of a workload: one row a job; of its tasks, one row a task.
+
+    Attributes
+    ----------
+    minimum, maximum : (n,) int64
+        The range, ``1 <= minimum <= maximum``; no job gains by more cores than its maximum. What the job asks for may
+        lie outside.
+    curve : (n,) int64
+        Which curve of relative runtimes.
+    first : (c + 1,) int64
+        Curve ``i`` is ``relative[first[i]:first[i + 1]]``.
+    relative : (k,) float64
+        Relative runtimes on 1, 2, 3, … cores of each curve, one curve after the other; each reaches the maximum and the
+        request of all its jobs.
+    weight : (n,) float64
+        Effective sequential runtime over the estimate: the speedup on the cores asked for; of measured tables, the work
+        on the minimum over the runtime on the cores asked for.
+    size_first : (n + 1,) int64 or None
+        The sizes of row ``i`` are ``sizes[size_first[i]:size_first[i + 1]]``; a row without any may have all of its
+        range. None: no job names sizes.
+    sizes : (m,) int64 or None
+        Sizes that jobs may have, ascending; the first is the minimum, the last the maximum of the row.
+
+    References
+    ----------
+    Sections 2 and 7 of the project's specification of moldable jobs.
+    """
+
+    minimum: IntArray
+    maximum: IntArray
+    curve: IntArray
+    first: IntArray
+    relative: FloatArray
+    weight: FloatArray
+    size_first: IntArray | None = None
+    sizes: IntArray | None = None
+
+    @classmethod
+    def of(
+        cls,
+        cores: Any,
+        minimum: Any,
+        maximum: Any,
+        speedups: Sequence[Speedup],
+        curve: Any = 0,
+        *,
+        sizes: Sequence[Any] | None = None,
+        names: Any = None,
+    ) -> Moldable:
+        """Ranges cut to what is useful, with the curves that they need.
+
+        Parameters
+        ----------
+        cores : (n,) array_like of int
+            What each row asks for: its runtime and estimate are those on this number.
+        minimum, maximum : (n,) array_like of int
+            The range; one number stands for all.
+        speedups : sequence of Speedup
+            The different laws.
+        curve : (n,) array_like of int
+            Which of them each row follows.
+        sizes : (n,) sequence of array_like, optional
+            Sizes that each row may have, in place of all of its range; none of them for a row that may have all.
+        names : (n,) array_like of int, optional
+            Numbers of the jobs, for errors.
+
+        Raises
+        ------
+        InputError
+            For an empty range, a range that begins below one core, and a law that gives no runtime; naming the job.
+
+        Examples
+        --------
+        >>> from gridsim.model.speedup import Downey
+        >>> jobs = Moldable.of([4, 2], [1, 2], [16, 8], [Downey(parallelism=4, sigma=1)])
+        >>> jobs.maximum, jobs.weight.round(3)
+        (array([7, 7]), array([2.909, 1.778]))
+        """
+        requested = np.asarray(cores, dtype=np.int64)
+        shape = requested.shape
+        low, high, which = (
+            np.broadcast_to(np.asarray(c, dtype=np.int64), shape).copy() for c in (minimum, maximum, curve)
+        )
+        _check_ranges(low, high, np.arange(1, len(low) + 1) if names is None else names)
+        reach = np.zeros(len(speedups), dtype=np.int64)
+        np.maximum.at(reach, which, np.maximum(high, requested))
+        curves = [_curve(law, int(length)) for law, length in zip(speedups, reach, strict=True)]
+        weight = np.ones(shape)
+        order = np.argsort(which, kind="stable")
+        ends = np.searchsorted(which[order], np.arange(len(speedups) + 1))
+        for number, (law, known) in enumerate(zip(speedups, curves, strict=True)):
+            rows = order[ends[number] : ends[number + 1]]
+            if not len(rows):
+                continue
+            high[rows] = np.maximum(low[rows], useful_maximum(known)[high[rows] - 1])
+            weight[rows] = work(law, low[rows]) / known[requested[rows] - 1]
+        made = cls(
+            minimum=low,
+            maximum=high,
+            curve=which,
+            first=np.concatenate([[0], np.cumsum(reach)]).astype(np.int64),
+            relative=np.concatenate(curves) if curves else np.zeros(0),
+            weight=weight,
+        )
+        return made if sizes is None else made._with_sizes(sizes)
+
+    def _with_sizes(self, sizes: Sequence[Any]) -> Moldable:
+        """The same rows, with those of the *sizes* that lie in their ranges; the ranges end at the largest."""
+        kept = []
+        maximum = self.maximum.copy()
+        for row, named in enumerate(sizes):
+            inside = np.unique(np.asarray(named, dtype=np.int64))
+            inside = inside[(inside >= self.minimum[row]) & (inside <= maximum[row])]
+            kept.append(inside)
+            if len(inside):
+                maximum[row] = inside[-1]
+        first = np.concatenate([[0], np.cumsum([len(inside) for inside in kept])]).astype(np.int64)
+        together = np.concatenate([np.zeros(0, dtype=np.int64), *kept])
+        return Moldable(self.minimum, maximum, self.curve, self.first, self.relative, self.weight, first, together)
+
+    def check(self, cores: IntArray, names: IntArray) -> None:
+        """Raise `InputError` for the first row that can be no job.
+
+        Parameters
+        ----------
+        cores : (n,) int64
+            What each row asks for.
+        names : (n,) int64
+            Numbers of the jobs, for the error.
+        """
+        for name in ("minimum", "maximum", "curve", "weight"):
+            if len(getattr(self, name)) != len(cores):
+                rows = len(getattr(self, name))
+                raise InputError(f"column has {rows} rows, the workload asks for cores {len(cores)} times", field=name)
+        _check_ranges(self.minimum, self.maximum, names)
+        length = np.diff(self.first)[self.curve]
+        for name, bad, rule in (
+            ("relative", length < np.maximum(self.maximum, cores), "runtimes up to the cores that it may have"),
+            ("weight", ~(self.weight > 0) | ~np.isfinite(self.weight), "a weight above 0"),
+        ):
+            if bad.any():
+                row = int(np.argmax(bad))
+                value = length[row] if name == "relative" else self.weight[row]
+                raise InputError(f"job {names[row]} has {value:g}; expected {rule}", field=name)
+
+    def select(self, rows: Any) -> Moldable:
+        """The *rows* (mask, slice or indices), in that order, with all curves."""
+        first, sizes = self.size_first, self.sizes
+        if first is not None and sizes is not None:
+            chosen = np.arange(len(self))[rows]
+            parts = [sizes[first[row] : first[row + 1]] for row in chosen]
+            first = np.concatenate([[0], np.cumsum(np.diff(first)[chosen])]).astype(np.int64)
+            sizes = np.concatenate([np.zeros(0, dtype=np.int64), *parts])
+        return Moldable(
+            minimum=self.minimum[rows],
+            maximum=self.maximum[rows],
+            curve=self.curve[rows],
+            first=self.first,
+            relative=self.relative,
+            weight=self.weight[rows],
+            size_first=first,
+            sizes=sizes,
+        )
+
+    def times_on(self, given: Any, times: IntArray, requested: IntArray) -> IntArray:
+        """What *times* of all rows on the *requested* cores are on the *given* ones.
+
+        Parameters
+        ----------
+        given : (n,) array_like of int
+            Cores; one number stands for all.
+        times : (n,) int64
+            Runtimes or estimates on the requested cores, whole microseconds.
+        requested : (n,) int64
+            Cores.
+
+        Returns
+        -------
+        (n,) int64
+            Whole microseconds, at least one; on the requested cores exactly the *times*.
+        """
+        begin = self.first[self.curve] - 1
+        ratio = self.relative[begin + np.asarray(given)] / self.relative[begin + requested]
+        scaled: IntArray = np.maximum(np.rint(times * ratio).astype(np.int64), 1)
+        return scaled
+
+    def sequential(self, estimate: IntArray) -> FloatArray:
+        """Effective sequential runtime of all rows, s, from their *estimate* (whole microseconds)."""
+        return estimate * self.weight / MICROSECOND
+
+    def __len__(self) -> int:
+        return len(self.minimum)
+
+
+def _curve(law: Speedup, length: int) -> FloatArray:
+    """Relative runtimes on 1 to *length* cores.
+
+    Raises
+    ------
+    InputError
+        When the law gives none.
+    """
+    relative = np.asarray(law.relative(np.arange(1, length + 1)), dtype=np.float64)
+    if relative.shape != (length,):
+        raise InputError(
+            f"{law!r} gives {relative.shape} runtimes on 1 to {length} cores; expected one each", field="speedup"
+        )
+    bad = ~(relative > 0) | ~np.isfinite(relative)
+    if bad.any():
+        cores = int(np.argmax(bad)) + 1
+        raise InputError(
+            f"{law!r} has a runtime of {relative[cores - 1]} on {cores} cores; expected one above 0", field="speedup"
+        )
+    return relative
+
+
+def _check_ranges(minimum: IntArray, maximum: IntArray, names: IntArray) -> None:
+    for field, bad, rule in (
+        ("minimum", minimum < 1, "at least 1 core"),
+        ("maximum", maximum < minimum, "a maximum that is not below the minimum"),
+    ):
+        if bad.any():
+            row = int(np.argmax(bad))
+            raise InputError(
+                f"job {names[row]} has the range {minimum[row]} to {maximum[row]}; expected {rule}", field=field
+            )
+
+
+def weight_bounds(count: int = 10, first: float = 100.0, ratio: float = 3.0) -> FloatArray:
+    """Largest weight of each category but the last, core-seconds: *first*, and *ratio* times the one before.
+
+    Raises
+    ------
+    InputError
+        For values that make no ascending bounds.
+
+    References
+    ----------
+    Section 5.2 of the project's specification of moldable jobs.
+
+    Examples
+    --------
+    >>> weight_bounds(count=4)
+    array([100., 300., 900.])
+    """
+    for name, value, good, rule in (
+        ("count", count, count >= 1, "at least 1"),
+        ("first", first, 0 < first < np.inf, "a weight above 0"),
+        ("ratio", ratio, 1 < ratio < np.inf, "above 1"),
+    ):
+        if not good:
+            raise InputError(f"is {value}; expected {rule}", field=name)
+    return np.asarray(first * float(ratio) ** np.arange(count - 1), dtype=np.float64)
+
+
+def weight_category(weight: Any, bounds: FloatArray) -> IntArray:
+    """Category of each *weight*, from 1; a bound belongs to the lower category.
+
+    Examples
+    --------
+    >>> weight_category([100, 100.001, 1e9], weight_bounds(count=4))
+    array([1, 2, 4])
+    """
+    # Products of floats may come out a little above a bound that they mean.
+    return np.searchsorted(bounds * (1 + 1e-12), np.asarray(weight, dtype=np.float64), side="left") + 1

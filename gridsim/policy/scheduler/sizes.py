@@ -1,0 +1,191 @@
+"""Compiled choices of a size: runtimes by cores, the sizes tried, and by which of them a job ends first.
+
+``shapes`` of a run, one row a request: cores and estimate as asked for, least and most cores, and where its curve of
+relative runtimes begins in ``relative``, less one, so that entry ``shapes[CURVE, row] + n`` is that on *n* cores;
+``shapes[NAMED, row]`` and ``shapes[BEYOND, row]`` are where the sizes that the request may have begin and end in
+``named``, equal where it may have all of its range.
+Sections 2.2, 4.3 and 4.4 of the project's specification of moldable jobs.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from gridsim.model.time import NEVER
+from gridsim.profile.kernels import earliest, fits
+
+__all__ = [
+    "ASKED",
+    "BEYOND",
+    "CURVE",
+    "ESTIMATE",
+    "FALLS",
+    "LEAST",
+    "MOST",
+    "NAMED",
+    "by_blocks",
+    "choose",
+    "falling",
+    "fitting_now",
+    "on",
+    "spread",
+    "starts_now",
+    "tried",
+]
+
+ASKED, ESTIMATE, LEAST, MOST, CURVE, FALLS, NAMED, BEYOND = range(8)
+
+
+@njit(cache=True)
+def on(shapes, relative, row, cores):  # type: ignore[no-untyped-def]
+    """Estimate of a request on so many cores, whole microseconds."""
+    asked = shapes[ASKED, row]
+    if cores == asked:
+        return shapes[ESTIMATE, row]
+    curve = shapes[CURVE, row]
+    return max(1, np.int64(np.rint(shapes[ESTIMATE, row] * (relative[curve + cores] / relative[curve + asked]))))
+
+
+@njit(cache=True)
+def falling(shapes, relative):  # type: ignore[no-untyped-def]
+    """Mark the requests whose estimates fall by more than a microsecond with every core of their range."""
+    for row in range(shapes.shape[1]):
+        shapes[FALLS, row] = 1
+        for cores in range(shapes[LEAST, row], shapes[MOST, row]):
+            if on(shapes, relative, row, cores) - on(shapes, relative, row, cores + 1) <= 1:
+                shapes[FALLS, row] = 0
+                break
+
+
+@njit(cache=True)
+def spread(low, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
+    """Fill *sizes* with those tried of a range, ascending; returns how many.
+
+    All of them where there are at most *choices*, else so many values, rounded half up, without repeats.
+    """
+    if high - low + 1 <= choices:
+        for i in range(high - low + 1):
+            sizes[i] = low + i
+        return high - low + 1
+    count = 0
+    for i in range(choices):
+        part = i / (choices - 1) if choices > 1 else 1.0
+        value = low * (high / low) ** part if geometric else low + (high - low) * part
+        size = np.int64(np.floor(value + 0.5))
+        if not count or size > sizes[count - 1]:
+            sizes[count] = size
+            count += 1
+    return count
+
+
+@njit(cache=True)
+def tried(shapes, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
+    """Fill *sizes* with those tried of a request that may have at most *high* cores; returns how many."""
+    begin, end = shapes[NAMED, row], shapes[BEYOND, row]
+    if begin < end:
+        count = 0
+        while begin + count < end and (named[begin + count] <= high or not count):
+            sizes[count] = named[begin + count]
+            count += 1
+        return count
+    low = shapes[LEAST, row]
+    return spread(low, high, choices if choices else high - low + 1, geometric, sizes)
+
+
+@njit(cache=True)
+def by_blocks(times, free, size, shapes, relative, row, high, noted):  # type: ignore[no-untyped-def]
+    """Best size by the free-time blocks alone (4.4): start, cores, how many sizes were evaluated and *noted*.
+
+    Equal to trying every size where the estimates fall with every core.
+    """
+    low = shapes[LEAST, row]
+    best_start, best_cores, best_end = NEVER, np.int64(0), NEVER
+    count = 0
+    for block in range(size):
+        if times[block] >= best_end:
+            break
+        cores = min(free[block], high)
+        if cores < low:
+            continue
+        duration = on(shapes, relative, row, cores)
+        start = earliest(times, free, size, cores, duration)
+        if count < noted.shape[0]:
+            noted[count] = cores
+            count += 1
+        end = start + duration
+        if end < best_end - 1 or (end <= best_end + 1 and cores < best_cores):
+            best_start, best_cores, best_end = start, cores, end
+    return best_start, best_cores, count
+
+
+@njit(cache=True)
+def choose(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
+    """Start and cores by which a request of at most *high* cores ends first; of equal ends the fewest cores.
+
+    Ends within a microsecond are equal. *choices* 0 stands for all sizes.
+    """
+    if choices == 0 and shapes[FALLS, row] and shapes[NAMED, row] == shapes[BEYOND, row]:
+        start, cores, _ = by_blocks(times, free, size, shapes, relative, row, high, sizes[:0])
+        return start, cores
+    count = tried(shapes, named, row, high, choices, geometric, sizes)
+    # The largest size gives a bound: what cannot end by then even if it started at once is not looked for.
+    duration = on(shapes, relative, row, sizes[count - 1])
+    last_start = earliest(times, free, size, sizes[count - 1], duration)
+    bound = last_start + duration
+    best_start, best_cores, best_end = NEVER, np.int64(0), NEVER
+    for i in range(count):
+        cores = sizes[i]
+        duration = on(shapes, relative, row, cores)
+        if times[0] + duration > bound + 1:
+            continue
+        start = last_start if i == count - 1 else earliest(times, free, size, cores, duration)
+        if start + duration < best_end - 1:
+            best_start, best_cores, best_end = start, cores, start + duration
+    return best_start, best_cores
+
+
+@njit(cache=True)
+def fitting_now(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
+    """Cores by which a request that starts now ends first; 0 where none of its sizes fits now."""
+    count = tried(shapes, named, row, high, choices, geometric, sizes)
+    best_cores, best = np.int64(0), NEVER
+    for i in range(count):
+        cores = sizes[i]
+        if cores > free[0]:
+            break
+        duration = on(shapes, relative, row, cores)
+        if duration < best - 1 and fits(times, free, size, cores, duration):
+            best_cores, best = cores, duration
+    return best_cores
+
+
+@njit(cache=True)
+def starts_now(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
+    """Cores on which a request starts now if its best choice is to start now; 0 if it is not.
+
+    What `choose` would find, mostly without looking for places that lie later.
+    """
+    low = shapes[LEAST, row]
+    if low > free[0]:
+        return np.int64(0)
+    if shapes[FALLS, row]:
+        # No end after now can be before that of the fastest size at the next instant at which cores become free.
+        cores = np.int64(min(free[0], high))
+        if choices == 0 and shapes[NAMED, row] == shapes[BEYOND, row]:
+            duration = on(shapes, relative, row, cores)
+            if not fits(times, free, size, cores, duration):
+                cores = np.int64(0)
+        else:
+            cores = fitting_now(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes)
+            if not cores:
+                return cores
+        if cores == high:
+            return cores
+        if cores:
+            end = times[0] + on(shapes, relative, row, cores)
+            if size == 1 or end <= times[1] + on(shapes, relative, row, high):
+                return cores
+    start, cores = choose(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes)
+    return cores if start == times[0] else np.int64(0)

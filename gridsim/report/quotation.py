@@ -1,0 +1,144 @@
+"""Answers about one job at one moment, as data."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from gridsim.files import plain
+
+__all__ = ["Answer", "Price", "Quotation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one policy could promise the job. Times in seconds of the log's clock; NaN for none.
+
+    Attributes
+    ----------
+    policy : str
+        Its label.
+    promise : {"deadline", "start", "none"}
+        What the policy promises jobs at all.
+    running, busy, waiting : int
+        Jobs that run, cores that they hold, jobs that wait at that moment under the policy.
+    guaranteed : float
+        The earliest completion that could be guaranteed.
+    start : float
+        Planned start then; without a promise, the start to expect if all jobs took as long as estimated and nobody
+        else came.
+    refused : float
+        Latest deadline before it that was tried and refused.
+    moved, delayed : int
+        Waiting jobs whose planned start would change, and those of them that would start later.
+    delay : float
+        The longest such delay, s, within what that job was promised.
+    delayed_job : int or None
+        Its number.
+    kills : tuple of int
+        Jobs that the policy itself would kill for it.
+    lost : float
+        Work of theirs that would be lost, core-seconds.
+    keeps : bool or None
+        Whether the deadline asked for can be promised; None where none was asked for.
+    """
+
+    policy: str
+    promise: Literal["deadline", "start", "none"]
+    running: int
+    busy: int
+    waiting: int
+    guaranteed: float = float("nan")
+    start: float = float("nan")
+    refused: float = float("nan")
+    moved: int = 0
+    delayed: int = 0
+    delay: float = 0.0
+    delayed_job: int | None = None
+    kills: tuple[int, ...] = ()
+    lost: float = 0.0
+    keeps: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a deadline would cost. Times in seconds of the log's clock.
+
+    Attributes
+    ----------
+    deadline : float
+        The deadline.
+    possible : bool
+        Whether it can be promised, by a kill if need be.
+    kills : tuple of int
+        Running jobs that would have to be killed and started over; their promises are kept.
+    lost : float
+        Work of theirs that would be lost, core-seconds.
+    start : float
+        Planned start; NaN where it is not possible.
+    charge : float
+        QoS charge: mean slowdown of jobs of this size and length under EASY, over the slowdown asked for; NaN where
+        there are no jobs to judge by.
+    """
+
+    deadline: float
+    possible: bool
+    kills: tuple[int, ...]
+    lost: float
+    start: float
+    charge: float
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """Answers of several policies about one job at one moment, and the price of tighter deadlines.
+
+    Attributes
+    ----------
+    at : float
+        The moment, seconds of the log's clock.
+    cores, walltime : int, float
+        The job; the walltime in seconds.
+    machine : int
+        Cores of the machine.
+    deadline : float or None
+        Deadline asked for, seconds of the log's clock.
+    answers : tuple of Answer
+        One a policy.
+    priced_by : str or None
+        Label of the policy that the prices are of; None where none keeps deadlines.
+    prices : tuple of Price
+        From the tightest deadline that there is to the earliest one that costs no kill.
+    undated : int
+        Jobs that had come and asked for no deadline.
+    """
+
+    at: float
+    cores: int
+    walltime: float
+    machine: int
+    deadline: float | None
+    answers: tuple[Answer, ...]
+    priced_by: str | None
+    prices: tuple[Price, ...]
+    undated: int
+
+    def __getitem__(self, policy: str) -> Answer:
+        """The answer of a policy.
+
+        Raises
+        ------
+        KeyError
+            When it was not asked.
+        """
+        return {answer.policy: answer for answer in self.answers}[policy]
+
+    @property
+    def tightest(self) -> float:
+        """The earliest end that the job can have at all, seconds of the log's clock."""
+        return self.at + self.walltime
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as JSON types; what is not there is null."""
+        found: dict[str, Any] = plain(asdict(self))
+        return found

@@ -1,0 +1,140 @@
+"""Another load from the same jobs, submitted faster or more slowly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.exact import exact, rounded
+from gridsim.model.machine import machine_cores
+from gridsim.model.time import NEVER, seconds
+from gridsim.model.workload import Workload
+from gridsim.workload.transform.provenance import noted
+
+__all__ = ["LoadFactor", "OfferedLoad"]
+
+_SMALLEST, _LARGEST = 0.0001, 100_000.0
+"""Bounds of load factors, percent; of offered loads as fractions."""
+
+
+@dataclass(frozen=True)
+class LoadFactor:
+    """The same jobs at *percent* of the load: gaps between submits are divided by a hundredth of it.
+
+    Parameters
+    ----------
+    percent : float
+        Above 0; 100 changes nothing.
+
+    Notes
+    -----
+    Submits are ``first + (submit - first) * 100 / percent``, rounded to whole microseconds, halves up. A deadline keeps
+    the response that it asks for. What the source says of the schedule (``logged``) is not kept. Other ways to another
+    load: ``expand``, ``duplicate``.
+
+    References
+    ----------
+    Srinivasan, Krishnamoorthy, Sadayappan 2003; section 8.2 of the project's specification of moldable jobs.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 100, 250], runtime=[1, 2, 3], cores=[1, 1, 1])
+    >>> LoadFactor(percent=125).apply(log).submit / 1e6
+    array([  0.,  80., 200.])
+    """
+
+    percent: float = 100.0
+
+    source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
+
+    def __post_init__(self) -> None:
+        if not _SMALLEST <= self.percent <= _LARGEST:
+            raise InputError(
+                f"a load factor of {self.percent} percent; expected {_SMALLEST} to {_LARGEST:.0f}", field="percent"
+            )
+
+    def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
+        """The *workload* with these submits; nothing is drawn from *rng*.
+
+        Raises
+        ------
+        InputError
+            For submits later than gridsim can count.
+        """
+        return noted(_stretched(workload, 100 / exact(self.percent, "percent"), "percent"), self)
+
+
+@dataclass(frozen=True)
+class OfferedLoad:
+    """The same jobs at a given offered load: gaps between submits are stretched or shrunk to it.
+
+    Parameters
+    ----------
+    load : float
+        Cores times runtime of all jobs, over the cores of the machine times the time from the first to the last submit;
+        a fraction above 0.
+    cores : int or None
+        Cores of the machine.
+
+    References
+    ----------
+    Section 8.6 of the project's specification of moldable jobs ("base load").
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 10], runtime=[10, 10], cores=[4, 4])
+    >>> OfferedLoad(load=0.5, cores=8).apply(log).submit / 1e6
+    array([ 0., 20.])
+    """
+
+    load: float = 0.65
+    cores: int | None = None
+
+    source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
+
+    def __post_init__(self) -> None:
+        if not _SMALLEST / 100 <= self.load <= _LARGEST / 100:
+            raise InputError(
+                f"an offered load of {self.load}; expected a fraction such as 0.65, up to {_LARGEST / 100:.0f}",
+                field="load",
+            )
+
+    def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
+        """The *workload* with these submits; nothing is drawn from *rng*.
+
+        Raises
+        ------
+        InputError
+            When all jobs are submitted together, and for submits later than gridsim can count.
+        """
+        machine = machine_cores(workload, self.cores)[0]
+        before = workload.offered_load(machine)
+        if not np.isfinite(before):
+            raise InputError("all jobs are submitted together; an offered load needs time between them", field="submit")
+        span = int(workload.submit[-1] - workload.submit[0])
+        factor = Fraction(_area(workload), machine * span) / exact(self.load, "load")
+        return noted(_stretched(workload, factor, "load"), self, cores=machine, load_before=before)
+
+
+def _area(workload: Workload) -> int:
+    """Cores times true runtime of everything, core-microseconds."""
+    source = workload if workload.tasks is None else workload.tasks
+    return sum(cores * time for cores, time in zip(source.cores.tolist(), source.runtime.tolist(), strict=True))
+
+
+def _stretched(workload: Workload, factor: Fraction, field: str) -> Workload:
+    """The same jobs with *factor* times the gaps between their submits."""
+    if factor == 1 or not len(workload):
+        return workload
+    first = int(workload.submit[0])
+    # Python's own numbers: the products do not fit 64 bits for any factor and any time.
+    submits = [first + rounded((time - first) * factor) for time in workload.submit.tolist()]
+    if submits[-1] + int(workload.estimate.max()) >= NEVER:
+        raise InputError(f"the last job is submitted after {seconds(NEVER - 1):g} s", field=field)
+    submit = np.array(submits, dtype=np.int64)
+    deadline = np.where(workload.deadline < NEVER, workload.deadline - workload.submit + submit, NEVER)
+    return replace(workload, submit=submit, deadline=deadline, logged={})

@@ -1,0 +1,211 @@
+"""Jobs that scale as measured applications do: a random one for each job."""
+
+from __future__ import annotations
+
+import csv
+import importlib.resources
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.moldable import Moldable
+from gridsim.model.speedup import Linear, Speedup, Table
+from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.workload import Workload
+from gridsim.workload.transform.moldable import facts, rigid_within
+from gridsim.workload.transform.provenance import noted
+
+__all__ = ["Profiles", "profile_range", "read_profiles"]
+
+_COLUMNS = (("application", "cores", "seconds"), ("benchmark", "class", "processes", "time_s"))
+"""Columns that a file of profiles has: of applications, or of runs of the NAS Parallel Benchmarks."""
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """A random application for each job: its range of cores, and how runtime changes over it.
+
+    Parameters
+    ----------
+    file : str or None
+        CSV with columns ``application, cores, seconds``, or runs of the NAS Parallel Benchmarks (``benchmark, class,
+        processes, time_s``): of equal cores the fastest counts. Where left out, a stand-in for those benchmarks that
+        comes with gridsim: orders of magnitude, no measurements.
+    least_rows : int or None
+        Leave out applications that have fewer rows when those without gain are gone; None: each must have two in the
+        file.
+    absolute : bool
+        Runtimes are the application's own, instead of keeping the job's on the cores that it asks for.
+    cores : int or None
+        Cores of the machine; of the widest cluster where it has several.
+
+    Notes
+    -----
+    The application of a job is drawn uniformly among those whose table spans the cores that it asks for, if none does
+    among all. It may have any number of cores from the first row to the last, and what it asks for; none that makes it
+    no faster. Jobs that ask for one core stay sequential. There is one draw a job, in job order.
+
+    With ``absolute`` an estimate stays as much too long or short as it was.
+
+    References
+    ----------
+    Srinivasan, Krishnamoorthy, Sadayappan 2003; section 7 of the project's specification of moldable jobs.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 1, 2], runtime=[60, 60, 60], cores=[16, 2, 1])
+    >>> ranges = Profiles(cores=128).apply(log, np.random.default_rng(1)).moldable
+    >>> ranges.minimum, ranges.maximum
+    (array([4, 1, 1]), array([128, 128,   1]))
+    """
+
+    file: str | None = None
+    least_rows: int | None = None
+    absolute: bool = False
+    cores: int | None = None
+
+    source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
+    machine: ClassVar[str] = "widest"
+
+    def __post_init__(self) -> None:
+        if self.least_rows is not None and self.least_rows < 1:
+            raise InputError(f"at least {self.least_rows} rows; expected 1 or more", field="least_rows")
+
+    def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
+        """The *workload* with ranges.
+
+        Raises
+        ------
+        InputError
+            When it has ranges already, for a job wider than the machine, and for what is no profile, naming its line.
+        """
+        machine = rigid_within(workload, self.cores)
+        tables = self.tables()
+        if self.absolute and (workload.tasks is not None or (workload.deadline < NEVER).any()):
+            raise InputError("jobs of several tasks and jobs with deadlines keep their runtimes", field="absolute")
+        requested, numbers = workload.asked
+        drawn = _drawn(requested, list(tables.values()), rng.random(len(requested)))
+        minimum, maximum = _ranges(requested, list(tables.values()), drawn, machine)
+        laws: list[Speedup] = [*tables.values(), Linear()]
+        made = Moldable.of(requested, minimum, maximum, laws, drawn, names=numbers)
+        told = {name: int(np.count_nonzero(drawn == place)) for place, name in enumerate(tables)}
+        changed = replace(workload, moldable=made)
+        if self.absolute:
+            changed = _absolute(changed, made, drawn < len(tables))
+        return noted(changed, self, applications=told, **facts(made, machine))
+
+    def tables(self) -> dict[str, Table]:
+        """The applications and their tables."""
+        if self.file is not None:
+            return read_profiles(self.file, least_rows=self.least_rows)
+        packed = importlib.resources.files("gridsim.workload.transform") / "npb_standin.csv"
+        with importlib.resources.as_file(packed) as path:
+            return read_profiles(path, least_rows=self.least_rows)
+
+
+def _drawn(requested: IntArray, tables: Sequence[Table], uniform: Any) -> IntArray:
+    """The application of each job by its *uniform* number; one behind the last for sequential jobs."""
+    drawn = np.full(len(requested), len(tables), dtype=np.int64)
+    for cores in np.unique(requested[requested > 1]).tolist():
+        able = [place for place, table in enumerate(tables) if table.first <= cores <= table.last]
+        among = np.array(able or range(len(tables)), dtype=np.int64)
+        rows = requested == cores
+        drawn[rows] = among[(uniform[rows] * len(among)).astype(np.int64)]
+    return drawn
+
+
+def _ranges(requested: IntArray, tables: Sequence[Table], drawn: IntArray, machine: int) -> tuple[IntArray, IntArray]:
+    minimum, maximum = requested.copy(), requested.copy()
+    for place, table in enumerate(tables):
+        rows = drawn == place
+        minimum[rows], maximum[rows] = profile_range(requested[rows], table, machine)
+    return minimum, maximum
+
+
+def profile_range(requested: IntArray, table: Table, machine: int) -> tuple[IntArray, IntArray]:
+    """Smallest and largest number of cores of jobs that ask for *requested* and scale as a table does.
+
+    Examples
+    --------
+    >>> profile_range(np.array([2, 100]), Table([(4, 100), (64, 18)]), 128)
+    (array([2, 4]), array([ 64, 100]))
+    """
+    return np.minimum(requested, table.first), np.minimum(np.maximum(requested, table.last), machine)
+
+
+def _absolute(workload: Workload, made: Moldable, scaled: Any) -> Workload:
+    """The jobs with the runtimes of their tables; estimates change in the same proportion."""
+    own = whole(made.relative[made.first[made.curve] + workload.cores - 1])
+    runtime = np.where(scaled, np.maximum(own, 1), workload.runtime)
+    estimate = np.maximum(np.rint(workload.estimate * (runtime / workload.runtime)).astype(np.int64), 1)
+    return replace(workload, runtime=runtime, estimate=estimate, logged={})
+
+
+def read_profiles(path: str | Path, *, least_rows: int | None = None) -> dict[str, Table]:
+    """Tables of applications by their names, in the order of the file.
+
+    Parameters
+    ----------
+    least_rows : int, optional
+        Leave out applications with fewer rows after those without gain are gone.
+
+    Raises
+    ------
+    InputError
+        For a file that cannot be read, a line that is no row, an application with one row (unless those are left out),
+        and a file of which nothing is left; naming file, line and value.
+    """
+    rows: dict[str, list[tuple[int, float]]] = {}
+    for application, cores, seconds in _rows(path):
+        rows.setdefault(application, []).append((cores, seconds))
+    if least_rows is not None:
+        rows = {application: table for application, table in rows.items() if len(table) > 1}
+    tables = {}
+    for application, table in rows.items():
+        try:
+            tables[application] = Table(table)
+        except InputError as error:
+            raise InputError(f"{application}: {error.message}", path=path, field=error.field) from error
+    kept = {
+        application: table
+        for application, table in tables.items()
+        if least_rows is None or len(table.points.cores) >= least_rows
+    }
+    if not kept:
+        least = "" if least_rows is None else f" with {least_rows} rows or more that gain"
+        raise InputError(f"holds no application{least}", path=path)
+    return kept
+
+
+def _rows(path: str | Path) -> Iterator[tuple[str, int, float]]:
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", path=path) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is no CSV: not UTF-8 text", path=path) from error
+    reader = csv.DictReader(lines)
+    known = next((columns for columns in _COLUMNS if set(columns) <= set(reader.fieldnames or ())), None)
+    if known is None:
+        wanted = " or ".join(", ".join(columns) for columns in _COLUMNS)
+        raise InputError(
+            f"has columns {', '.join(reader.fieldnames or ('none',))}; expected {wanted}", path=path, line=1
+        )
+    for row in reader:
+        yield _row(row, known, path, reader.line_num)
+
+
+def _row(row: Mapping[str, str | None], known: Sequence[str], path: str | Path, line: int) -> tuple[str, int, float]:
+    *names, cores, seconds = known
+    for field, convert, rule in ((cores, int, "a whole number from 1"), (seconds, float, "seconds above 0")):
+        try:
+            good = 0 < convert(row[field] or "") < np.inf
+        except ValueError:
+            good = False
+        if not good:
+            raise InputError(f"has {row[field]!r}; expected {rule}", path=path, line=line, field=field)
+    return ".".join(row[name] or "" for name in names), int(row[cores] or 0), float(row[seconds] or 0)

@@ -1,0 +1,128 @@
+"""Ranges of cores that somebody knows, a line a job."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.moldable import Moldable
+from gridsim.model.speedup import Downey, Linear, Speedup
+from gridsim.model.workload import Workload
+from gridsim.workload.transform.moldable import facts, rigid_within
+from gridsim.workload.transform.provenance import noted
+
+__all__ = ["Ranges"]
+
+_NEEDED = ("job", "minimum", "maximum")
+
+
+class _Line(NamedTuple):
+    """What a line says of a job."""
+
+    minimum: int
+    maximum: int
+    law: Downey
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Ranges of single jobs from a file; all other jobs stay rigid.
+
+    Parameters
+    ----------
+    file : str
+        CSV with columns ``job, minimum, maximum`` and, where they are known, ``parallelism`` and ``sigma`` of Downey's
+        model (empty: the maximum, and 1).
+    cores : int or None
+        Cores of the machine; of the widest cluster where it has several.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> log = Workload.from_columns(submit=[0, 1], runtime=[60, 60], cores=[4, 4])
+    >>> with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+    ...     _ = file.write("job,minimum,maximum,sigma\\n2,1,8,0\\n")
+    ...     file.flush()
+    ...     ranges = Ranges(file.name, cores=8).apply(log).moldable
+    >>> ranges.minimum, ranges.maximum
+    (array([4, 1]), array([4, 8]))
+    """
+
+    file: str
+    cores: int | None = None
+
+    machine: ClassVar[str] = "widest"
+
+    def apply(self, workload: Workload, rng: np.random.Generator | None = None) -> Workload:
+        """The *workload* with ranges; nothing is drawn from *rng*.
+
+        Raises
+        ------
+        InputError
+            When jobs have ranges already or several tasks, for a job that is not there, an empty range and one beyond
+            the machine; naming the line.
+        """
+        if workload.tasks is not None:
+            raise InputError("the jobs have several tasks; a file gives ranges of rigid jobs only", field="file")
+        machine = rigid_within(workload, self.cores)
+        places = {number: row for row, number in enumerate(workload.job.tolist())}
+        minimum, maximum = workload.cores.copy(), workload.cores.copy()
+        laws: list[Speedup] = [Linear()]
+        curve = np.zeros(len(workload), dtype=np.int64)
+        for number, line in self._lines(places, machine):
+            row = places[number]
+            if curve[row]:
+                raise InputError(f"gives job {number} two ranges; expected one", path=self.file, field="job")
+            minimum[row], maximum[row], curve[row] = line.minimum, line.maximum, len(laws)
+            laws.append(line.law)
+        made = Moldable.of(workload.cores, minimum, maximum, laws, curve, names=workload.job)
+        return noted(replace(workload, moldable=made), self, **facts(made, machine))
+
+    def _lines(self, places: Mapping[int, int], machine: int) -> Iterator[tuple[int, _Line]]:
+        try:
+            text = Path(self.file).read_text(encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", path=self.file) from error
+        except UnicodeDecodeError as error:
+            raise InputError("is no CSV: not UTF-8 text", path=self.file) from error
+        reader = csv.DictReader(text.splitlines())
+        if not set(_NEEDED) <= set(reader.fieldnames or ()):
+            found = ", ".join(reader.fieldnames or ("none",))
+            raise InputError(f"has columns {found}; expected {', '.join(_NEEDED)}", path=self.file, line=1)
+        for row in reader:
+            try:
+                yield _line(row, places, machine)
+            except InputError as error:
+                raise InputError(error.message, path=self.file, line=reader.line_num, field=error.field) from error
+
+
+def _line(row: Mapping[str, str | None], places: Mapping[int, int], machine: int) -> tuple[int, _Line]:
+    number, minimum, maximum = (_number(row, name, int) for name in _NEEDED)
+    if number not in places:
+        raise InputError(f"job {number} is not in the workload", field="job")
+    if minimum < 1 or maximum < minimum:
+        raise InputError(
+            f"the range {minimum} to {maximum}; expected at least 1 core, and a maximum that is not below the minimum",
+            field="maximum" if minimum >= 1 else "minimum",
+        )
+    if maximum > machine:
+        raise InputError(
+            f"the range {minimum} to {maximum}; expected at most the {machine} cores of the machine", field="maximum"
+        )
+    parallelism = _number(row, "parallelism", float) if row.get("parallelism") else float(maximum)
+    return number, _Line(
+        minimum, maximum, Downey(parallelism, _number(row, "sigma", float) if row.get("sigma") else 1.0)
+    )
+
+
+def _number(row: Mapping[str, str | None], name: str, kind: type) -> Any:
+    try:
+        return kind(row[name] or "")
+    except ValueError as error:
+        raise InputError(f"has {row[name]!r}; expected a number", field=name) from error

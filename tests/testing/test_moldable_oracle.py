@@ -1,0 +1,210 @@
+"""The second implementation of the moldable strategies: the specified cases, and its parts one by one."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridsim.errors import InputError
+from gridsim.model.moldable import Moldable
+from gridsim.model.time import MICROSECOND, whole
+from gridsim.model.workload import Workload
+from gridsim.testing.moldable_oracle import (
+    Claim,
+    Place,
+    Rules,
+    Shape,
+    category,
+    largest,
+    limit,
+    molded,
+    sizes,
+    soonest,
+)
+from gridsim.testing.oracle import Interval, earliest
+
+FAMILY = Path("spec") / "golden" / "moldable"
+
+SCHEDULES = [
+    "m04-conservative-exact",
+    "m05-conservative-early-ends",
+    "m06-submit-greedy",
+    "m07-submit-fair-share",
+    "m08-aggressive-fair-share",
+    "m11-weight-formulas",
+    "m12-category-lanes",
+    "m13-promise-order",
+    "m14-xfactor-lanes",
+    "m15-xfactor-strict",
+    "m16-combined",
+    "m17-mixed-jobs",
+]
+"""Specified cases of kind ``schedule``."""
+
+
+def read(shared: Path, name: str) -> dict[str, Any]:
+    case: dict[str, Any] = json.loads((shared / FAMILY / f"{name}.json").read_text())
+    return case
+
+
+# -- jobs as the cases describe them ---------------------------------------------------------------------------------
+
+
+def speedup(cores: int, parallelism: float, sigma: float) -> float:
+    """Downey's model, section 2.1."""
+    n, a = cores, parallelism
+    if sigma <= 1:
+        if n <= a:
+            return a * n / (a + sigma * (n - 1) / 2)
+        return a if n >= 2 * a - 1 else a * n / (sigma * (a - 1 / 2) + n * (1 - sigma / 2))
+    return a if n >= a + a * sigma - sigma else n * a * (sigma + 1) / (sigma * (n + a - 1) + a)
+
+
+def useful(job: Mapping[str, Any]) -> int:
+    """The largest size that helps, section 2.2."""
+    a, sigma = job["A"], job["sigma"]
+    saturated = a if sigma == 0 else 2 * a - 1 if sigma <= 1 else a + a * sigma - sigma
+    return int(min(job["max"], max(job["min"], math.ceil(saturated))))
+
+
+def workload_of(given: list[dict[str, Any]]) -> Workload:
+    jobs = sorted(given, key=lambda job: (job["submit"], job["id"]))
+    curves = [
+        [1 / speedup(cores, job["A"], job["sigma"]) for cores in range(1, max(job["max"], job["processors"]) + 1)]
+        for job in jobs
+    ]
+    moldable = Moldable(
+        minimum=np.array([job["min"] for job in jobs]),
+        maximum=np.array([useful(job) for job in jobs]),
+        curve=np.arange(len(jobs)),
+        first=np.cumsum([0, *map(len, curves)]),
+        relative=np.concatenate(curves),
+        weight=np.array([speedup(job["processors"], job["A"], job["sigma"]) for job in jobs]),
+    )
+    return Workload.from_columns(
+        job=[job["id"] for job in jobs],
+        cores=[job["processors"] for job in jobs],
+        submit=[job["submit"] for job in jobs],
+        runtime=[job["runtime"] for job in jobs],
+        estimate=[job["estimate"] for job in jobs],
+        moldable=moldable,
+    )
+
+
+# -- whole schedules -------------------------------------------------------------------------------------------------
+
+
+def assert_as_expected(case: Mapping[str, Any], jobs: list[dict[str, Any]], run: Mapping[str, Any]) -> None:
+    workload = workload_of(jobs)
+    made = molded(workload, case["platform"]["processors"], run["algorithm"], **run["parameters"])
+    allowed = case["tolerance"] * (1 + len(jobs))
+    row = {number: row for row, number in enumerate(workload.job.tolist())}
+    assert len(run["expected"]["jobs"]) == len(jobs)
+    for job in run["expected"]["jobs"]:
+        at = row[job["id"]]
+        assert made.given[at] == job["processors"], (job, run)
+        assert made.start[at] == pytest.approx(job["start"], rel=0, abs=allowed), (job, run)
+        assert made.end[at] == pytest.approx(job["end"], rel=0, abs=allowed), (job, run)
+
+
+def test_no_specified_case_is_left_out(shared: Path) -> None:
+    kinds = {path.stem: json.loads(path.read_text())["kind"] for path in (shared / FAMILY).glob("*.json")}
+    assert [name for name in sorted(kinds) if kinds[name] == "schedule"] == SCHEDULES
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_the_oracle_passes_the_specified_case(name: str, shared: Path) -> None:
+    case = read(shared, name)
+    for run in case["runs"]:
+        assert_as_expected(case, case["jobs"], run)
+
+
+def test_one_second_more_of_waiting_crosses_the_threshold(shared: Path) -> None:
+    case = read(shared, "m15-xfactor-strict")
+    assert case["alternative"]["change"] == "job 5 submits at 319"
+    jobs = [job | {"submit": 319} if job["id"] == 5 else job for job in case["jobs"]]
+    assert_as_expected(case, jobs, case["runs"][0] | {"expected": case["alternative"]["expected"]})
+
+
+# -- its parts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("grid", ["geometric", "linear"])
+def test_the_sizes_tried_are_the_specified_ones(grid: str, shared: Path) -> None:
+    points = read(shared, "m03-size-choices")["points"]
+    found = [sizes(point["min"], point["max"], point["count"], grid) for point in points]
+    assert found == [point[grid] for point in points]
+
+
+def test_limits_are_the_specified_ones(shared: Path) -> None:
+    case = read(shared, "m10-limits")
+    cores = case["platform"]["processors"]
+    left = {job["id"]: Fraction(job["remaining"]) for job in case["running"]}
+
+    def found(jobs: list[dict[str, Any]], scope: str, rules: Rules) -> list[dict[str, int]]:
+        """Running jobs first, as far as they share at all."""
+        running = [job for job in jobs if job["id"] in left and scope != "queued"]
+        waiting = [job for job in jobs if job["id"] not in left]
+        claims = {job["id"]: Claim(Fraction(job["weight"]), job["min"], job["max"]) for job in running + waiting}
+        if scope == "remaining":
+            for job in running:
+                claims[job["id"]] = claims[job["id"]]._replace(weight=job["weight"] * left[job["id"]])
+        shares = {job["id"]: limit(claims[job["id"]], claims.values(), cores, rules) for job in waiting}
+        return [{"id": key, "limit": share, "largest": largest(claims[key], share)} for key, share in shares.items()]
+
+    for run in case["runs"]:
+        rules = Rules(**{name: value for name, value in run.items() if name != "expected"})
+        assert found(case["jobs"], run["scope"], rules) == run["expected"], run
+    left.clear()
+    assert found(case["alone"]["jobs"], "system", Rules()) == case["alone"]["expected"]
+
+
+def test_choices_of_the_full_range_are_the_specified_ones(shared: Path) -> None:
+    """The specification tries few sizes; trying all of them finds the same."""
+    case = read(shared, "m09-full-range")
+    for example in case["cases"]:
+        job, total = example["job"], example["afterwards"]
+        held: list[Interval] = [
+            (whole(begin), whole(end), total - free) for begin, end, free in example["free_blocks"] if free < total
+        ]
+        claim = Claim(Fraction(1), job["min"], useful(job))
+        asked, length = job["processors"], whole(job["runtime"])
+        curve = [1 / speedup(cores, job["A"], job["sigma"]) for cores in range(1, total + 1)]
+        shape = Shape(claim.least, claim.most, claim.weight, asked, length, length, curve)
+        tried = sizes(job["min"], largest(claim, example["limit"]), "all", "geometric")
+        assert len(tried) == example["brute_force_evaluations"]
+        places = {}
+        for cores in tried:
+            lasting = shape.lasting(length, cores)
+            start = earliest(held, total, cores, lasting, whole(example["now"]))
+            places[cores] = Place(start, start + lasting, cores)
+        for expected in [*example["evaluated"], example["chosen"]]:
+            place = places[expected["processors"]]
+            assert place.start / MICROSECOND == expected["start"], example["title"]
+            assert place.end / MICROSECOND == pytest.approx(expected["end"], rel=0, abs=2 * case["tolerance"])
+        assert soonest(places.values()).cores == example["chosen"]["processors"], example["title"]
+
+
+def test_weights_are_in_the_specified_categories(shared: Path) -> None:
+    for point in read(shared, "m19-categories-and-load")["points"]:
+        assert category(Fraction(point["weight"]) * MICROSECOND, 10, 100, 3) == point["category"]
+
+
+def test_of_equal_ends_the_fewest_cores_are_taken() -> None:
+    places = [Place(0, 1000, 9), Place(5, 1001, 4), Place(7, 1002, 1), Place(3, 1001, 6)]
+    assert soonest(places) == Place(5, 1001, 4)
+
+
+def test_an_algorithm_that_it_does_not_know_is_refused() -> None:
+    workload = Workload.from_columns(submit=[0], runtime=[1], cores=[1])
+    with pytest.raises(InputError, match="knows no algorithm 'hope'"):
+        molded(workload, 1, "hope")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="'submit-greedy' has no parameter 'gap'"):
+        molded(workload, 1, "submit-greedy", gap=1, choices="all")
