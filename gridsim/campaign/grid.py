@@ -12,19 +12,17 @@ operating on workloads with dependencies and a wide variation in execution times
 
 from __future__ import annotations
 
-import csv
-import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from gridsim.campaign.units import Row, Table, claim, from_recipe, run_units
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.files import read_toml, write_atomically, write_json
 from gridsim.metrics.dag import dag_metrics, job_columns, slr_by_decile
 from gridsim.metrics.schedule import Schedule
 from gridsim.model.network import Network
@@ -51,7 +49,19 @@ __all__ = [
 POLICIES = ("p-slr", "srtf", "fair-share", "random", "fifo-task", "fifo-job", "lrtf")
 """Ordering policies of the paper."""
 
-COLUMNS = ("kind", "workload", "load", "policy", "metric", "value", "decile")
+TABLE = Table(
+    {
+        "kind": str,
+        "workload": int,
+        "load": float,
+        "policy": str,
+        "metric": str,
+        "value": float,
+        "decile": lambda text: int(text) if text else None,
+    }
+)
+
+COLUMNS = tuple(TABLE.columns)
 """Of the stored rows; ``decile`` is empty for numbers of a whole schedule, ``policy`` for those of a workload."""
 
 WORKLOAD = ""
@@ -59,8 +69,6 @@ WORKLOAD = ""
 
 _MAY_GROW = ("workloads", "kinds")
 """Units that a folder may have more of."""
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,19 +131,7 @@ class GridCampaign:
         InputError
             When the file has no such scale, or a key that is none.
         """
-        recipe = read_toml(path)
-        scales = recipe.pop("scale", {})
-        if scale not in scales:
-            raise UnknownNameError("scale", scale, scales)
-        known = [entry.name for entry in fields(cls)]
-        values = {**recipe, **scales[scale], **changes}
-        for name in values:
-            if name not in known:
-                raise UnknownNameError(f"key of {Path(path).name}", name, known)
-        columns: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
-        }
-        return cls(**columns)
+        return from_recipe(cls, path, scale, changes)
 
     @property
     def schedules(self) -> int:
@@ -271,14 +267,7 @@ def _queue(record: Record) -> dict[str, float]:
 
 def write_rows(path: str | Path, rows: Iterable[Row]) -> None:
     """Write rows as CSV, whole or not at all; numbers keep every digit."""
-
-    def write(temporary: Path) -> None:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-
-    write_atomically(path, write)
+    TABLE.write(path, rows)
 
 
 def read_rows(folder: str | Path) -> list[Row]:
@@ -289,28 +278,7 @@ def read_rows(folder: str | Path) -> list[Row]:
     InputError
         When the folder has no such file, or one has other columns.
     """
-    paths = sorted(Path(folder).glob("*.csv"))
-    if not paths:
-        raise InputError("has no stored rows; run the campaign first", path=Path(folder))
-    return [row for path in paths for row in _read(path)]
-
-
-def _read(path: Path) -> Iterator[Row]:
-    with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        header = next(reader, [])
-        if header != list(COLUMNS):
-            raise InputError(f"has the columns {', '.join(header)}; expected {', '.join(COLUMNS)}", path=path, line=1)
-        for kind, workload, load, policy, metric, value, decile in reader:
-            yield {
-                "kind": kind,
-                "workload": int(workload),
-                "load": float(load),
-                "policy": policy,
-                "metric": metric,
-                "value": float(value),
-                "decile": int(decile) if decile else None,
-            }
+    return TABLE.read(folder)
 
 
 def run_campaign(
@@ -335,45 +303,18 @@ def run_campaign(
         When the folder holds rows of another campaign. More workloads of the same one are welcome.
     """
     folder = Path(folder)
-    _claim(campaign, folder)
+    claim(folder, {name: value for name, value in asdict(campaign).items() if name not in _MAY_GROW})
     missing = [unit for unit in campaign.units() if not _path(folder, *unit).exists()]
     missing.sort(key=lambda unit: -list(KINDS_OF_JOBS).index(unit[0]))
-    if workers == 1:
-        return list(_followed((_run_unit(campaign, folder, *unit) for unit in missing), len(missing), told))
-    with ProcessPoolExecutor(workers) as pool:
-        futures = [pool.submit(_run_unit, campaign, folder, *unit) for unit in missing]
-        return list(_followed((future.result() for future in as_completed(futures)), len(missing), told))
-
-
-def _followed(units: Iterator[Finished], left: int, told: Callable[[Finished, int], None] | None) -> Iterator[Finished]:
-    for unit in units:
-        left -= 1
-        if told is not None:
-            told(unit, left)
-        yield unit
-
-
-def _claim(campaign: GridCampaign, folder: Path) -> None:
-    """Note what a folder's rows are of, or raise `InputError` where they are of something else."""
-    told = {name: value for name, value in asdict(campaign).items() if name not in _MAY_GROW}
-    told = json.loads(json.dumps(told))
-    note = folder / "campaign.json"
-    if not note.exists():
-        write_json(note, told)
-        return
-    there = json.loads(note.read_text(encoding="utf-8"))
-    for name, value in told.items():
-        if there.get(name) != value:
-            raise InputError(
-                f"the rows there are of {there.get(name)}, not {value}; give another folder", path=note, field=name
-            )
+    return run_units(missing, partial(_run_unit, campaign, folder), workers=workers, told=told)
 
 
 def _path(folder: Path, kind: str, number: int) -> Path:
     return folder / f"{kind}-{number:02d}.csv"
 
 
-def _run_unit(campaign: GridCampaign, folder: Path, kind: str, number: int) -> Finished:
+def _run_unit(campaign: GridCampaign, folder: Path, unit: tuple[str, int]) -> Finished:
+    kind, number = unit
     begun = time.process_time()
     rows: Sequence[Row] = campaign.rows(kind, number)
     write_rows(_path(folder, kind, number), rows)

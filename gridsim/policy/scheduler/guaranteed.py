@@ -96,7 +96,9 @@ class Guaranteed(Planned):
             best = Quote(request, offer, cores)
             if offer.granted <= self._requests.deadline[request] and not offer.doublings:
                 break
-        return self.declined(Quote(request, Offer(now))) if best is None else best
+        if best is None and self._keeps_all:
+            return Quote(request, Offer(self._plan.earliest(request, now)))
+        return best
 
     def _sizes(self, request: int, now: int) -> Sequence[int]:
         """Cores to try for a request, ascending; 0 stands for those that it asks for."""
@@ -112,7 +114,7 @@ class Guaranteed(Planned):
         return offer._replace(granted=asked) if offer is not None and offer.granted >= NEVER else offer
 
     def declined(self, quote: Quote) -> Quote | None:
-        """What remains for a request that is not taken in with a promise."""
+        """What remains for a request whose user does not take the offer."""
         return Quote(quote.request, Offer(quote.offer.start)) if self._keeps_all and quote.offer else None
 
     def commit(self, quote: Quote, now: int) -> None:

@@ -1,0 +1,771 @@
+"""The published campaigns on guaranteed deadlines: which schedules they have, and the numbers that are kept of each.
+
+A *unit* is one window of a log with one stream of random numbers, under everything that is asked of it: each workload
+is made once, loads contain one another, and all policies meet the same jobs. A *point* is one schedule: how its
+workload is made, and its policy. Experiments are sets of points under the names of the claims; where they share
+points, these are run once, so rows say what was run, and not what for.
+
+References
+----------
+Islam, Balaji, Sadayappan, Panda, "QoPS: a QoS based scheme for parallel job scheduling", OSU-CISRC-4/03-TR21 and
+JSSPP 2003; "Towards provision of quality of service guarantees in job scheduling", CLUSTER 2004. Sections 8 and 9 of
+the project's specification of deadline admission.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridsim.campaign.units import Row, Table, claim, from_recipe, run_units
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.metrics.charges import CategorySlowdowns, category_slowdowns
+from gridsim.metrics.deadlines import asked, deadline_metrics, granted, refused, taken, terciles
+from gridsim.metrics.groups import rows_by_group
+from gridsim.metrics.summary import DEADLINE_METRICS, Metric, metrics
+from gridsim.model.platform import Platform
+from gridsim.model.streams import stream
+from gridsim.model.time import NEVER, seconds
+from gridsim.model.workload import Workload
+from gridsim.record import Record
+from gridsim.simulation import Run, run
+from gridsim.workload.read import read_workload
+from gridsim.workload.synthetic.lublin import Lublin
+from gridsim.workload.synthetic.packed import Packed
+from gridsim.workload.transform.deadlines import Deadlines
+from gridsim.workload.transform.duplicate import Duplicate
+from gridsim.workload.transform.estimates import ExactEstimates
+from gridsim.workload.transform.expand import Expand
+from gridsim.workload.transform.slice import Slice
+from gridsim.workload.transform.tolerance import Tolerance, by_number
+
+__all__ = [
+    "BASELINES",
+    "COLUMNS",
+    "EXTRA_METRICS",
+    "LOGS",
+    "PACKED",
+    "READINGS",
+    "SCHEMES",
+    "DeadlineCampaign",
+    "Finished",
+    "Point",
+    "Unit",
+    "feedback",
+    "read_rows",
+    "relaxed",
+    "run_campaign",
+]
+
+SCHEMES = ("qops", "msb", "mrt")
+"""Policies that guarantee deadlines, of the report and the JSSPP paper."""
+
+BASELINES = ("easy", "conservative")
+"""Policies that know no deadlines: of one trace they have one schedule, whatever deadlines its jobs ask for."""
+
+READINGS = (
+    "qops?heuristic=edf",
+    "qops?k_factor=0",
+    "qops?k_factor=20",
+    "msb?price=wait",
+    "msb?price=disturbance",
+    "mrt?heuristic=edf",
+    "mrt?hole_filling=false",
+)
+"""What the papers leave open, read otherwise."""
+
+RELAXATIONS = (2.0, 10.0)
+"""Relaxation factors beside the 5 of the policies."""
+
+MIXES = (0.8, 0.2)
+"""Shares of jobs with a deadline in the mixed scenario."""
+
+STRINGENCIES = (0.2, 0.5)
+
+OUTER_STRINGENCIES = (0.0, 0.8)
+"""Beyond those of the figures, for the claims about stringency; at `OUTER_LOADS`."""
+
+OUTER_LOADS = (1.0, 1.4)
+
+R_VALUES = (0.0, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
+"""How much longer than in the packed schedule jobs may take; ``load`` of the rows of packed workloads."""
+
+
+class Log(NamedTuple):
+    """Where windows come from: name of the archive's file (none for the model), cores, windows of 5,000 jobs."""
+
+    file: str
+    cores: int
+    windows: int
+
+
+LOGS = {
+    "ctc": Log("CTC-SP2-1996-3.1-cln.swf.gz", 430, 15),
+    "sdsc": Log("SDSC-SP2-1998-4.2-cln.swf.gz", 128, 10),
+    "model": Log("", 128, 15),
+}
+"""Logs of jobs; ``model`` (of Lublin and Feitelson, a seed a window) stands in where the archive's are absent."""
+
+PACKED = ("packed-static", "packed-dynamic", "packed-early")
+"""Packed workloads, named as logs; their ``window`` is the replicate, their ``method`` empty.
+
+The first half of the replicates are pieces of the whole rectangle of cores and time, those of the second are packed a
+core at a time, all jobs of one core.
+"""
+
+_LARGEST_RANDOM = 50.0
+"""Tolerances beyond are for users who accept anything: drawn at random they say the same."""
+
+_MODEL_LOAD = 0.65
+"""Load of the windows of the model: in the middle of what CTC offers 430 cores."""
+
+TABLE = Table(
+    {
+        "log": str,
+        "window": int,
+        "stream": int,
+        "method": str,
+        "load": float,
+        "stringency": float,
+        "fraction": float,
+        "tolerance": float,
+        "random_tolerance": "True".__eq__,
+        "estimates": str,
+        "scheme": str,
+        "metric": str,
+        "group": str,
+        "value": float,
+    }
+)
+
+COLUMNS = tuple(TABLE.columns)
+"""Of the stored rows; ``group`` is empty for all jobs."""
+
+_KEPT = (
+    *("utilisation", "utilisation_arrivals", "offered_load", "makespan", "response_mean", "slowdown_mean"),
+    *("bounded_slowdown_mean", "submitted", "completed", "killed_walltime", "unadmitted"),
+)
+"""Of `gridsim.metrics.summary.METRICS`; those about deadlines are all kept."""
+
+_OF_SERVICE = ("offers_made", "offers_taken", "kills", "lost_area", "resource_charge", "qos_charge")
+"""Those of them that only the 2004 paper asks for."""
+
+_OF_GROUPS = (
+    *("deadline_jobs", "deadline_area", "deadline_unadmitted", "deadline_unadmitted_share", "deadline_guaranteed"),
+    *("deadline_guaranteed_share", "deadline_guaranteed_area", "offers_taken", "non_deadline_jobs"),
+    *("non_deadline_response_mean", "non_deadline_slowdown_mean"),
+)
+"""Those kept of terciles, besides the means of response and slowdown."""
+
+EXTRA_METRICS = {
+    "deadline_guaranteed_area_median": Metric(
+        "core-seconds", None, "true work of a job that asked for a deadline and was promised one: median"
+    ),
+    "deadline_unadmitted_area_median": Metric(
+        "core-seconds", None, "true work of a job that asked for a deadline and was refused: median"
+    ),
+    "offers_taken_area": Metric("core-seconds", None, "true work of the jobs that took a later deadline"),
+    "artificial_stretch_max": Metric(
+        "", "lower", "longest response of a job without a deadline over the artificial one, before any doubling"
+    ),
+}
+"""Numbers that are kept besides, for single claims."""
+
+_TERCILES = {"runtime": ("short", "middle", "long"), "area": ("light", "middle", "heavy")}
+
+_MAY_GROW = ("windows", "streams", "logs")
+"""Units that a folder may have more of."""
+
+
+class Point(NamedTuple):
+    """One schedule of a unit, in the words of the rows.
+
+    Attributes
+    ----------
+    method : str
+        How the load is raised: ``random-arrival`` and ``same-arrival`` duplication, ``expansion``.
+    load : float
+        In multiples of the window's own.
+    stringency, fraction, tolerance, random_tolerance
+        Of the deadlines, as in `gridsim.workload.transform.deadlines.Deadlines`.
+    estimates : str
+        ``exact``; ``logged``, where jobs are killed at their estimates; ``logged-extended``, where they run on.
+    scheme : str
+        The policy.
+    """
+
+    method: str
+    load: float
+    stringency: float = 0.2
+    fraction: float = 1.0
+    tolerance: float = 1.0
+    random_tolerance: bool = False
+    estimates: str = "exact"
+    scheme: str = "easy"
+
+    @property
+    def trace(self) -> tuple[str, float, str]:
+        """What the jobs without deadlines depend on: at load 1 they are those of the window, by any method."""
+        return ("" if self.load == 1 else self.method), self.load, self.estimates
+
+    @property
+    def schedule(self) -> tuple[Any, ...]:
+        """What the schedule and its numbers depend on: only FQoPS asks how tolerant a user is."""
+        alone = self if self.scheme.startswith("fqops") else self._replace(tolerance=1.0, random_tolerance=False)
+        return self.trace, alone[2:]
+
+
+Wanted = tuple[Point, tuple[str, ...]]
+"""A point, and the kinds of groups whose numbers are kept beside those of all jobs."""
+
+
+def relaxed(scheme: str, relaxation: float) -> str:
+    """A policy with a relaxation factor, 5 being its own.
+
+    Examples
+    --------
+    >>> relaxed("qops", 5), relaxed("qops", 2), relaxed("qops?heuristic=edf", 10)
+    ('qops', 'qops?relaxation=2', 'qops?heuristic=edf&relaxation=10')
+    """
+    if relaxation == 5:
+        return scheme
+    return f"{scheme}{'&' if '?' in scheme else '?'}relaxation={relaxation:g}"
+
+
+def feedback(slack_factor: float = 1.0, *, kill_restart: bool = False) -> str:
+    """FQoPS with slack and kill-and-restart, as it is written in the rows.
+
+    Examples
+    --------
+    >>> feedback(), feedback(1.5), feedback(2, kill_restart=True)
+    ('fqops', 'fqops?slack_factor=1.5', 'fqops?slack_factor=2&kill_restart=true')
+    """
+    parameters = [f"slack_factor={slack_factor:g}"] * (slack_factor != 1) + ["kill_restart=true"] * kill_restart
+    return "?".join(["fqops", *["&".join(parameters)] * bool(parameters)])
+
+
+class Unit(NamedTuple):
+    """What is run together: a window of a log with one stream, or all packed workloads of a kind."""
+
+    log: str
+    window: int
+    stream: int
+
+    @property
+    def file(self) -> str:
+        """Name of the file of its rows."""
+        return f"{self.log}-{self.window:02d}-{self.stream}.csv"
+
+
+class Finished(NamedTuple):
+    """A unit that was run: CPU seconds with everything, schedules, jobs in them."""
+
+    unit: Unit
+    cpu: float
+    schedules: int
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineCampaign:
+    """Windows of logs by loads, deadlines, users and policies.
+
+    Parameters
+    ----------
+    logs : sequence of str
+        Of `LOGS`.
+    windows : int
+        Of each log, from its beginning, as far as it has so many.
+    streams : int
+        Of random numbers for each window: which jobs are copied when, which have a deadline, who tolerates what. The
+        load by expansion is run with the first alone.
+    jobs : int
+        Of a window.
+    experiments : sequence of str
+        Their names, or patterns such as ``A-*``.
+    fewer : mapping of str to int
+        Windows of the dearer ones, by name or pattern; the first pattern that fits counts.
+    loads : sequence of float
+        Of the report, and of the JSSPP paper.
+    service_loads, slack_loads : sequence of float
+        Of the 2004 paper, without and with slack; kill-and-restart has the last.
+    tolerances : sequence of float
+        Of the users there.
+    slack_tolerances, slack_factors, kill_tolerances : sequence of float
+        Where slack and kill-and-restart are studied.
+    packed : int
+        Replicates of each kind of packed workload, half of them of jobs of one core.
+    packed_cores, packed_jobs : int
+        Of these.
+    ctc_cores : int
+        Cores of CTC: 430 in studies of its time, 338 in the header of the log.
+    seed : int
+        Of all random streams.
+    """
+
+    logs: tuple[str, ...] = ("ctc", "sdsc")
+    windows: int = 15
+    streams: int = 1
+    jobs: int = 5_000
+    experiments: tuple[str, ...] = ("*",)
+    fewer: Mapping[str, int] = field(default_factory=dict)
+    loads: tuple[float, ...] = (1.0, 1.2, 1.4, 1.6)
+    service_loads: tuple[float, ...] = (1.0, 1.3, 1.6)
+    slack_loads: tuple[float, ...] = (1.3, 1.6)
+    tolerances: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
+    slack_tolerances: tuple[float, ...] = (2.0, 3.0, 4.0, 6.0)
+    slack_factors: tuple[float, ...] = (1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
+    kill_tolerances: tuple[float, ...] = (2.0, 4.0)
+    packed: int = 60
+    packed_cores: int = 32
+    packed_jobs: int = 128
+    ctc_cores: int = 430
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for log in self.logs:
+            if log not in LOGS:
+                raise UnknownNameError("log", log, LOGS)
+        for name in ("windows", "streams", "jobs"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{getattr(self, name)} {name}; expected at least 1", field=name)
+        known = [name for log in (*LOGS, *PACKED) for name in self._experiments(log)]
+        for pattern in (*self.experiments, *self.fewer):
+            if not any(_is_one_of(name, [pattern]) for name in known):
+                raise UnknownNameError("experiment", pattern, known)
+
+    @classmethod
+    def from_toml(cls, path: str | Path, *, scale: str = "small", **changes: Any) -> DeadlineCampaign:
+        """Campaign of a recipe: its own keys, then those of one of its scales, then *changes*.
+
+        Raises
+        ------
+        InputError
+            When the file has no such scale, or a key that is none.
+        """
+        return from_recipe(cls, path, scale, changes)
+
+    def on(self, data: str | Path | None) -> DeadlineCampaign:
+        """This campaign on those of its logs that are there; on the model where none is."""
+        there = [log for log in self.logs if log == "model" or _is_there(log, data)]
+        return replace(self, logs=tuple(there) or ("model",))
+
+    def experiments_on(self, log: str) -> dict[str, list[Wanted]]:
+        """Points of each experiment that a log takes part in, by its name; those wanted alone."""
+        return {name: points for name, points in self._experiments(log).items() if _is_one_of(name, self.experiments)}
+
+    def units(self) -> list[Unit]:
+        """In the order in which they are run."""
+        logs = [Unit(log, window, 0) for log in self.logs for window in range(min(self.windows, LOGS[log].windows))]
+        streams = [unit._replace(stream=number) for number in range(self.streams) for unit in logs]
+        packed = [Unit(log, 0, 0) for log in PACKED]
+        return [unit for unit in (*packed, *streams) if self.points(unit)]
+
+    def points(self, unit: Unit) -> dict[Point, set[str]]:
+        """Schedules of a unit, each with the kinds of groups that are kept of it."""
+        points: dict[Point, set[str]] = {}
+        for name, wanted in self.experiments_on(unit.log).items():
+            if unit.window >= self._windows_of(name):
+                continue
+            for point, kinds in wanted:
+                if unit.stream == 0 or point.method != "expansion":
+                    points.setdefault(point, set()).update(kinds)
+        return points
+
+    def _windows_of(self, experiment: str) -> int:
+        found = (windows for pattern, windows in self.fewer.items() if fnmatchcase(experiment, pattern))
+        return next(found, self.windows)
+
+    def _experiments(self, log: str) -> dict[str, list[Wanted]]:
+        if log in PACKED:
+            return {f"P-{log.removeprefix('packed-')}": _wanted("", R_VALUES, stringencies=(1.0,), schemes=SCHEMES)}
+        of_trace = {
+            f"{name}-{log}-{short}{reading}": wanted
+            for short, method in (("dup", "random-arrival"), ("exp", "expansion"))
+            for (name, reading), wanted in self._on_traces(method).items()
+        }
+        if log == "sdsc":
+            return of_trace
+        return of_trace | self._once(log) | self._service()
+
+    def _on_traces(self, method: str) -> dict[tuple[str, str], list[Wanted]]:
+        """All jobs with deadlines (A) and some of them (M), and other readings of the papers at stringency 0.2."""
+        every = partial(_wanted, method, self.loads)
+        relaxations = [relaxed(scheme, value) for value in RELAXATIONS for scheme in SCHEMES]
+        return {
+            ("A", ""): every(stringencies=STRINGENCIES, schemes=(*BASELINES, *SCHEMES), kinds=("area",)),
+            ("A", "-readings"): every(schemes=READINGS),
+            ("M", ""): every(stringencies=STRINGENCIES, fractions=MIXES, schemes=(*BASELINES, *SCHEMES)),
+            ("M", "-readings"): every(fractions=MIXES, schemes=(*READINGS, *relaxations)),
+        }
+
+    def _once(self, log: str) -> dict[str, list[Wanted]]:
+        """What the report studies on one log with random duplication alone."""
+        every = partial(_wanted, "random-arrival")
+        relaxations = [relaxed(f"qops{rule}", value) for rule in ("", "?heuristic=edf") for value in (2, 5, 10)]
+        offers = [feedback(factor) for factor in self.slack_factors]
+        slack = partial(every, OUTER_LOADS, tolerances=self.kill_tolerances[-1:], schemes=offers)
+        return {
+            f"A-{log}-dup-stringency": every(OUTER_LOADS, stringencies=OUTER_STRINGENCIES, schemes=SCHEMES),
+            f"A-{log}-dup-estimates": [
+                *every(self.loads, schemes=(*BASELINES, *SCHEMES), estimates="logged"),
+                *slack(estimates="logged"),
+                *slack(estimates="logged-extended"),
+            ],
+            f"R-{log}-dup": every(
+                self.loads, stringencies=STRINGENCIES, fractions=MIXES, schemes=relaxations, kinds=("runtime",)
+            ),
+        }
+
+    def _service(self) -> dict[str, list[Wanted]]:
+        """What the 2004 paper studies."""
+        every = partial(_wanted, "same-arrival")
+        slack = [feedback(factor) for factor in self.slack_factors]
+        kill = [*slack, *(feedback(factor, kill_restart=True) for factor in self.slack_factors)]
+        last, tolerances = self.slack_loads[-1:], self.kill_tolerances
+        random = [factor for factor in self.tolerances if factor <= _LARGEST_RANDOM]
+        return {
+            "categories": every(self.service_loads, schemes=("easy",), kinds=("category",)),
+            "T-fixed": [
+                *every(self.service_loads, tolerances=self.tolerances, schemes=("fqops",), kinds=("area",)),
+                *every(self.service_loads, schemes=("qops",)),
+            ],
+            "T-random": every(self.service_loads, tolerances=random, random=True, schemes=("fqops",)),
+            "S": every(self.slack_loads, tolerances=self.slack_tolerances, schemes=("qops", *slack)),
+            "K": every(last, tolerances=tolerances, schemes=kill),
+            "K-mixed": every(last, fractions=(0.2,), tolerances=tolerances, schemes=kill),
+        }
+
+    def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
+        """Numbers of one unit.
+
+        Parameters
+        ----------
+        data : path, optional
+            Folder of the archive's logs.
+        """
+        points = self.points(unit)
+        if unit.log in PACKED:
+            return [
+                _row({**unit._asdict(), "window": number}, point, *number_of)
+                for number in range(self.packed)
+                for point in points
+                for number_of in _numbers(self._packed(unit.log, number, point), point)
+            ]
+        replicate = Replicate(self.window(unit, data), self.cores(unit.log), self.seed, unit)
+        kinds: dict[tuple[Any, ...], set[str]] = {}
+        for point, wanted in points.items():
+            kinds.setdefault(point.schedule, set()).update(wanted)
+        found: dict[tuple[Any, ...], list[tuple[str, str, float]]] = {}
+        rows: list[Row] = []
+        for point in points:
+            if point.schedule not in found:
+                found[point.schedule] = list(replicate.numbers(point, kinds[point.schedule]))
+            rows += [_row(unit._asdict(), point, *number_of) for number_of in found[point.schedule]]
+        return rows
+
+    def cores(self, log: str) -> int:
+        """Cores of the machine that a log is simulated on."""
+        return self.ctc_cores if log == "ctc" else LOGS[log].cores
+
+    def window(self, unit: Unit, data: str | Path | None) -> Workload:
+        """Jobs of a unit as they are logged, the first at 0."""
+        cores = self.cores(unit.log)
+        if unit.log == "model":
+            seed = _seed(self.seed, "deadline", "model", unit.window)
+            return Lublin(jobs=self.jobs, cores=cores, load=_MODEL_LOAD, realised=True).generate(seed)
+        path = Path(data or ".") / LOGS[unit.log].file
+        log = read_workload(path, cores=cores)  # jobs that ran for no time, or are too wide, are left out
+        return Slice(jobs=self.jobs, window=unit.window, origin=True).apply(log)
+
+    def _packed(self, log: str, number: int, point: Point) -> Record:
+        seed = _seed(self.seed, "deadline", "packed", number)
+        packed = Packed(
+            kind=log.removeprefix("packed-"),  # type: ignore[arg-type]  # one of PACKED
+            cores=self.packed_cores,
+            jobs=self.packed_jobs,
+            r=point.load,
+        )
+        workload = packed.generate(seed) if number < self.packed / 2 else _of_single_cores(packed, seed)
+        return run(workload, Platform.single(self.packed_cores), point.scheme)
+
+
+def _wanted(
+    method: str,
+    loads: Iterable[float],
+    *,
+    stringencies: Sequence[float] = (0.2,),
+    fractions: Sequence[float] = (1.0,),
+    tolerances: Sequence[float] = (1.0,),
+    random: bool = False,
+    estimates: str = "exact",
+    schemes: Sequence[str],
+    kinds: tuple[str, ...] = (),
+) -> list[Wanted]:
+    """Every combination; workloads outermost."""
+    every = product(loads, stringencies, fractions, tolerances, schemes)
+    return [
+        (Point(method, load, stringency, fraction, tolerance, random, estimates, scheme), kinds)
+        for load, stringency, fraction, tolerance, scheme in every
+    ]
+
+
+def _is_one_of(name: str, patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _is_there(log: str, data: str | Path | None) -> bool:
+    return data is not None and (Path(data) / LOGS[log].file).is_file()
+
+
+def _seed(seed: int, *names: str | int) -> int:
+    return int(stream(seed, *names).integers(2**32))
+
+
+def _of_single_cores(packed: Packed, seed: int) -> Workload:
+    """Every core packed by itself, with its share of the jobs: no job needs two."""
+    one = replace(packed, cores=1, jobs=max(packed.jobs // packed.cores, 1))
+    parts = [one.generate(_seed(seed, "core", core)) for core in range(packed.cores)]
+    submit, runtime, deadline = (
+        np.concatenate([seconds(getattr(part, name)) for part in parts]) for name in ("submit", "runtime", "deadline")
+    )
+    order = stream(seed, "cores").permutation(len(submit))
+    order = order[np.argsort(submit[order], kind="stable")]
+    return Workload.from_columns(
+        submit=submit[order], runtime=runtime[order], deadline=deadline[order], cores=np.ones(len(order))
+    )
+
+
+@dataclass(eq=False)
+class Replicate:
+    """The workloads of one unit, and their EASY schedules: deadlines and the prices of categories come from these.
+
+    Attributes
+    ----------
+    logged : Workload
+        The window.
+    cores : int
+        Of the machine.
+    seed : int
+        Of the random streams, each of which is named after the unit.
+    unit : Unit
+        Whose workloads these are.
+    """
+
+    logged: Workload
+    cores: int
+    seed: int
+    unit: Unit
+    _traces: dict[tuple[str, float, str], Workload] = field(default_factory=dict)
+    _plain: dict[tuple[Any, ...], Record] = field(default_factory=dict)
+    _last: tuple[Any, Workload] | None = None
+
+    def numbers(self, point: Point, kinds: set[str]) -> Iterator[tuple[str, str, float]]:
+        """Metric, group and value of one schedule, those that there are."""
+        workload = self.workload(point)
+        if point.scheme in BASELINES:
+            record = replace(self.plain(point), workload=workload)
+        else:
+            record = run(workload, self.platform, point.scheme, _options(point))
+        slowdowns = None
+        if point.method == "same-arrival":
+            slowdowns = category_slowdowns(self.plain(point._replace(scheme="easy")))
+        yield from _numbers(record, point, kinds, slowdowns)
+
+    @property
+    def platform(self) -> Platform:
+        """The machine."""
+        return Platform.single(self.cores)
+
+    def workload(self, point: Point) -> Workload:
+        """Jobs of a point with their deadlines."""
+        key = (point.method if point.load > 1 else "", *point[1:-1])
+        if self._last is None or self._last[0] != key:
+            self._last = key, self._requested(point)
+        return self._last[1]
+
+    def _requested(self, point: Point) -> Workload:
+        if point.trace[0] == "same-arrival":
+            base = self._with_deadlines(point._replace(load=1.0, fraction=1.0))
+            workload = _keep_deadlines(self._raised(base, point), point.fraction, self._stream("own flags"))
+        else:
+            workload = self._with_deadlines(point)
+        if point.tolerance == 1 and not point.random_tolerance:
+            return workload
+        return Tolerance(point.tolerance, random=point.random_tolerance).apply(workload, self._stream("tolerance"))
+
+    def _with_deadlines(self, point: Point) -> Workload:
+        easy = self.plain(point._replace(scheme="easy"))
+        deadlines = Deadlines(stringency=point.stringency, fraction=point.fraction)
+        return deadlines.apply(easy.workload, self._stream("flags"), easy)
+
+    def plain(self, point: Point) -> Record:
+        """The schedule of a trace without deadlines, under one of `BASELINES`."""
+        key = (point.trace, point.scheme)
+        if key not in self._plain:
+            self._plain[key] = run(self.trace(point), self.platform, point.scheme, _options(point))
+        return self._plain[key]
+
+    def trace(self, point: Point) -> Workload:
+        """Jobs of a point without deadlines."""
+        if point.trace not in self._traces:
+            base = ExactEstimates().apply(self.logged) if point.estimates == "exact" else self.logged
+            self._traces[point.trace] = self._raised(base, point)
+        return self._traces[point.trace]
+
+    def _raised(self, workload: Workload, point: Point) -> Workload:
+        """The load of a point, from a workload of load 1."""
+        if point.load == 1:
+            return workload
+        if point.method == "expansion":
+            return Expand(point.load).apply(workload)
+        arrival = point.method.removesuffix("-arrival")
+        return Duplicate(point.load, arrival=arrival).apply(workload, self._stream("copies"))  # type: ignore[arg-type]
+
+    def _stream(self, role: str) -> np.random.Generator:
+        return stream(self.seed, "deadline", *self.unit, role)
+
+
+def _options(point: Point) -> Run:
+    return Run(overrun="extend" if point.estimates == "logged-extended" else "kill")
+
+
+def _keep_deadlines(workload: Workload, fraction: float, rng: np.random.Generator) -> Workload:
+    """The *workload* where only a share of the jobs keeps its deadline: copies of a job draw for themselves."""
+    if fraction == 1:
+        return workload
+    keeps = by_number(workload.job, rng) < fraction
+    return replace(workload, deadline=np.where(keeps, workload.deadline, NEVER))
+
+
+def _numbers(
+    record: Record, point: Point, kinds: Iterable[str] = (), slowdowns: CategorySlowdowns | None = None
+) -> Iterator[tuple[str, str, float]]:
+    """Metric, group and value of all numbers of a schedule that are there (no NaN)."""
+    found = metrics(record, deadlines=True, slowdowns=slowdowns)
+    unasked = () if point.method == "same-arrival" else _OF_SERVICE
+    kept = {name: found[name] for name in (*_KEPT, *DEADLINE_METRICS) if name not in unasked}
+    for name, value in (kept | _extra(record)).items():
+        if not np.isnan(value):
+            yield name, "", value
+    for kind in sorted(set(kinds) & set(_TERCILES)):
+        for group, part in _thirds(record, kind):
+            numbers = deadline_metrics(part) | {
+                "response_mean": _mean(part.response),
+                "slowdown_mean": _mean(part.response / part.held),
+            }
+            for name in (*_OF_GROUPS, "response_mean", "slowdown_mean"):
+                if not np.isnan(numbers[name]):
+                    yield name, group, numbers[name]
+    if "category" in kinds:
+        yield from _by_category(record)
+
+
+def _extra(record: Record) -> dict[str, float]:
+    """`EXTRA_METRICS` of a schedule with promises."""
+    if record.promises is None:
+        return {}
+    area, wanted = record.workload.area, asked(record)
+    numbers = {
+        f"deadline_{name}_area_median": float(np.median(area[wanted & chosen]))
+        for name, chosen in (("guaranteed", granted(record)), ("unadmitted", refused(record)))
+        if (wanted & chosen).any()
+    }
+    if taken(record).any():
+        numbers["offers_taken_area"] = float(area[taken(record)].sum())
+    others = ~wanted & granted(record)
+    if others.any():
+        response = record.promises.granted_us[others] - record.workload.submit[others]
+        first = response / 2.0 ** record.promises.doublings[others]
+        numbers["artificial_stretch_max"] = float((record.response[others] / seconds(first)).max())
+    return numbers
+
+
+def _thirds(record: Record, kind: str) -> Iterator[tuple[str, Record]]:
+    """Jobs by area, or those without a deadline by runtime: each third as a record of its own."""
+    chosen = record.select(~asked(record)) if kind == "runtime" else record
+    groups = terciles(chosen, kind)  # type: ignore[arg-type]  # one of _TERCILES
+    words = dict(zip(groups.names, _TERCILES[kind], strict=True))
+    for name, rows in rows_by_group(groups).items():
+        yield f"{kind}:{words[name]}", chosen.select(rows)
+
+
+def _by_category(record: Record) -> Iterator[tuple[str, str, float]]:
+    """Jobs that ran and their mean slowdown, by class of runtime and class of cores."""
+    found = category_slowdowns(record)
+    for time_class, core_class in np.argwhere(found.jobs > 0).tolist():
+        group = f"category:{time_class},{core_class}"
+        yield "completed", group, float(found.jobs[time_class, core_class])
+        yield "slowdown_mean", group, float(found.mean[time_class, core_class])
+
+
+def _mean(values: np.typing.NDArray[np.float64]) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _row(names: Mapping[str, Any], point: Point, metric: str, group: str, value: float) -> Row:
+    return {**names, **point._asdict(), "metric": metric, "group": group, "value": value}
+
+
+def read_rows(folder: str | Path) -> list[Row]:
+    """Rows of every file of a folder, in order of their names.
+
+    Raises
+    ------
+    InputError
+        When the folder has no such file, or one has other columns.
+    """
+    return TABLE.read(folder)
+
+
+def run_campaign(
+    campaign: DeadlineCampaign,
+    folder: str | Path,
+    *,
+    data: str | Path | None = None,
+    workers: int = 1,
+    told: Callable[[Finished, int], None] | None = None,
+) -> list[Finished]:
+    """Run every unit whose file is missing from a folder, and write it there.
+
+    Parameters
+    ----------
+    folder : path
+        Where the rows are; a unit is a file there, whole or not at all.
+    data : path, optional
+        Folder of the archive's logs; not needed for the model.
+    workers : int
+        Processes.
+    told : callable, optional
+        Called with each unit that is done and the number still to do.
+
+    Raises
+    ------
+    InputError
+        When the folder holds rows of another campaign. More windows, streams and logs of the same one are welcome.
+        Also when none of the experiments is run on any of the logs.
+    """
+    folder = Path(folder)
+    if not campaign.units():
+        logs, names = ", ".join(campaign.logs), ", ".join(campaign.experiments)
+        raise InputError(f"nothing of {names} is run on {logs}", field="experiments")
+    claim(folder, {name: value for name, value in asdict(campaign).items() if name not in _MAY_GROW})
+    missing = [unit for unit in campaign.units() if not (folder / unit.file).exists()]
+    return run_units(missing, partial(_run_unit, campaign, folder, data), workers=workers, told=told)
+
+
+def _run_unit(campaign: DeadlineCampaign, folder: Path, data: str | Path | None, unit: Unit) -> Finished:
+    begun = time.process_time()
+    rows = campaign.rows(unit, data)
+    TABLE.write(folder / unit.file, rows)
+    jobs = [int(row["value"]) for row in rows if row["metric"] == "submitted"]
+    return Finished(unit, time.process_time() - begun, len(jobs), sum(jobs))

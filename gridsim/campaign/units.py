@@ -1,0 +1,154 @@
+"""Units of a campaign: run once each, by one process or several, a file of rows for each; finished ones are kept.
+
+What a unit is, and what its rows say, is the campaign's own business.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.files import read_toml, write_atomically, write_json
+
+__all__ = ["Row", "Table", "claim", "from_recipe", "run_units"]
+
+Row = Mapping[str, Any]
+
+Campaign = TypeVar("Campaign")
+Unit = TypeVar("Unit")
+Done = TypeVar("Done")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How rows are kept as CSV.
+
+    Attributes
+    ----------
+    columns : mapping of str to callable
+        What makes the value of each column of its text.
+
+    Examples
+    --------
+    >>> Table({"load": float, "policy": str}).value_of(["1.5", "easy"])
+    {'load': 1.5, 'policy': 'easy'}
+    """
+
+    columns: Mapping[str, Callable[[str], Any]]
+
+    def write(self, path: str | Path, rows: Iterable[Row]) -> None:
+        """Write rows, whole or not at all; numbers keep every digit."""
+
+        def write(temporary: Path) -> None:
+            with temporary.open("w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, list(self.columns), lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows)
+
+        write_atomically(path, write)
+
+    def read(self, folder: str | Path) -> list[Row]:
+        """Rows of every file of a folder, in order of their names.
+
+        Raises
+        ------
+        InputError
+            When the folder has no such file, or one has other columns.
+        """
+        paths = sorted(Path(folder).glob("*.csv"))
+        if not paths:
+            raise InputError("has no stored rows; run the campaign first", path=Path(folder))
+        return [row for path in paths for row in self._read(path)]
+
+    def _read(self, path: Path) -> Iterator[Row]:
+        with path.open(encoding="utf-8", newline="") as file:
+            reader = csv.reader(file)
+            header = next(reader, [])
+            if header != list(self.columns):
+                told = f"has the columns {', '.join(header)}; expected {', '.join(self.columns)}"
+                raise InputError(told, path=path, line=1)
+            for texts in reader:
+                yield self.value_of(texts)
+
+    def value_of(self, texts: Sequence[str]) -> Row:
+        """The row of one line."""
+        return {name: make(text) for (name, make), text in zip(self.columns.items(), texts, strict=True)}
+
+
+def from_recipe(kind: type[Campaign], path: str | Path, scale: str, changes: Mapping[str, Any]) -> Campaign:
+    """Campaign (a dataclass) of a recipe: its own keys, then those of one of its scales, then *changes*.
+
+    Raises
+    ------
+    InputError
+        When the file has no such scale, or a key that is none.
+    """
+    recipe = read_toml(path)
+    scales = recipe.pop("scale", {})
+    if scale not in scales:
+        raise UnknownNameError("scale", scale, scales)
+    known = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]  # a dataclass
+    values = {**recipe, **scales[scale], **changes}
+    for name in values:
+        if name not in known:
+            raise UnknownNameError(f"key of {Path(path).name}", name, known)
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def claim(folder: str | Path, campaign: Mapping[str, Any]) -> None:
+    """Note what the rows of a folder are of.
+
+    Raises
+    ------
+    InputError
+        When the folder holds rows of something else.
+    """
+    told, note = json.loads(json.dumps(campaign)), Path(folder) / "campaign.json"
+    if not note.exists():
+        write_json(note, told)
+        return
+    there = json.loads(note.read_text(encoding="utf-8"))
+    for name, value in told.items():
+        if there.get(name) != value:
+            raise InputError(
+                f"the rows there are of {there.get(name)}, not {value}; give another folder", path=note, field=name
+            )
+
+
+def run_units(
+    units: Sequence[Unit],
+    work: Callable[[Unit], Done],
+    *,
+    workers: int = 1,
+    told: Callable[[Done, int], None] | None = None,
+) -> list[Done]:
+    """What *work* answers for each unit, in the order in which they are done.
+
+    Parameters
+    ----------
+    work : callable
+        Runs one unit and keeps its rows; with several workers, in another process.
+    workers : int
+        Processes.
+    told : callable, optional
+        Called with each unit that is done and the number still to do.
+    """
+    if workers == 1:
+        return list(_followed(map(work, units), len(units), told))
+    with ProcessPoolExecutor(workers) as pool:
+        futures = [pool.submit(work, unit) for unit in units]
+        return list(_followed((future.result() for future in as_completed(futures)), len(units), told))
+
+
+def _followed(units: Iterable[Done], left: int, told: Callable[[Done, int], None] | None) -> Iterator[Done]:
+    for unit in units:
+        left -= 1
+        if told is not None:
+            told(unit, left)
+        yield unit

@@ -1,0 +1,99 @@
+"""A claim about the schemes judged in the usual reading and again in the others that the papers leave open.
+
+Each reading changes one thing: the order in which MRT and QoPS take jobs, the price of MSB, whether MRT fills holes,
+how many violations QoPS forgives, the relaxation of artificial deadlines. It is judged where a scheme that it changes
+was run; the other schemes stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from gridsim.errors import InputError
+from gridsim.metrics.campaign import wilcoxon
+from gridsim.report.deadline_comparisons import Decision
+from gridsim.report.deadline_study import Study
+from gridsim.report.verdicts import NAN, Answer, Verdict
+
+__all__ = ["READINGS", "Judged", "Question", "answers"]
+
+READINGS: Mapping[str, Mapping[str, str]] = {
+    "order edf": {
+        "qops": "qops?heuristic=edf",
+        "mrt": "mrt?heuristic=edf",
+        **{f"qops?relaxation={r}": f"qops?heuristic=edf&relaxation={r}" for r in (2, 5, 10)},
+    },
+    "price wait": {"msb": "msb?price=wait"},
+    "price disturbance": {"msb": "msb?price=disturbance"},
+    "no hole filling": {"mrt": "mrt?hole_filling=false"},
+    "K 0": {"qops": "qops?k_factor=0"},
+    "K 20": {"qops": "qops?k_factor=20"},
+    "R 2": {name: f"{name}?relaxation=2" for name in ("qops", "msb", "mrt")},
+    "R 10": {name: f"{name}?relaxation=10" for name in ("qops", "msb", "mrt")},
+}
+"""Schemes that a reading puts in place of others.
+
+The usual one: least laxity first, price slack, holes filled, K 5, R 5.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A claim in our words, what decides it, and whether it is judged again under the other readings."""
+
+    id: str
+    statement: str
+    judge: Callable[[Study], Decision]
+    repeated: bool = False
+
+
+class Judged(NamedTuple):
+    """A verdict in the usual reading, and the answers in the others that were run.
+
+    ``p_wilcoxon`` is of the signed-rank test of the same changes as the effect; NaN where there are none.
+    """
+
+    verdict: Verdict
+    p_wilcoxon: float
+    readings: Mapping[str, Answer]
+
+
+def answers(study: Study, questions: Sequence[Question]) -> list[Judged]:
+    """A verdict on each question; *not testable here* where the rows that decide it are missing."""
+    return [_judged(study, question) for question in questions]
+
+
+def _judged(study: Study, question: Question) -> Judged:
+    finding = _finding(study, question)
+    others = dict(_readings(study, question)) if question.repeated else {}
+    note = "; ".join(filter(None, (finding.note, _told(finding.answer, others))))
+    p = NAN if finding.series is None or len(finding.series) < 2 else wilcoxon(finding.series)
+    return Judged(Verdict(question.id, question.statement, *finding[:-2], note), p, others)
+
+
+def _finding(study: Study, question: Question) -> Decision:
+    try:
+        return question.judge(study)
+    except InputError as error:
+        return Decision("not testable here", note=str(error))
+
+
+def _readings(study: Study, question: Question) -> Iterator[tuple[str, Answer]]:
+    for name, schemes in READINGS.items():
+        other = study.read_as(schemes)
+        finding = _finding(other, question)
+        if other.taken:
+            yield name, finding.answer
+
+
+def _told(usual: Answer, others: Mapping[str, Answer]) -> str:
+    """Which readings agree, and what the others say."""
+    if not others:
+        return ""
+    differing = [f"{name}: {answer}" for name, answer in others.items() if answer != usual]
+    if not differing:
+        return f"the same under {', '.join(others)}"
+    same = [name for name, answer in others.items() if answer == usual]
+    return "other readings: " + ", ".join(differing) + (f" (as usual: {', '.join(same)})" if same else "")
