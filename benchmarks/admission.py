@@ -11,6 +11,8 @@ import argparse
 import functools
 import time
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ import gridsim as gs
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
+from gridsim.policy.admission import mrt, msb, qops
 from gridsim.policy.admission.mrt import MRT
 from gridsim.policy.admission.msb import MSB
 from gridsim.policy.admission.plan import Plan, Search
@@ -163,6 +166,54 @@ def _plain(state: State, decide: Callable[..., Any], waiting: int) -> str:
     return f"{per_decision(one, state.new[:4]):,.0f}"
 
 
+def placements(state: State, module: ModuleType, kernel: str, admission: Any) -> float:
+    """Mean number of places that an admission looks for: its own search, uncompiled, with counting."""
+    count = 0
+
+    def counted(name: str) -> Callable[..., Any]:
+        compiled = getattr(module, name)
+
+        def place(*arguments: Any) -> Any:
+            nonlocal count
+            count += 1
+            return compiled(*arguments)
+
+        return place
+
+    places = [name for name in ("earliest", "earliest_from") if hasattr(module, name)]
+    helpers = [name for name in ("_open", "_sort") if hasattr(module, name)]
+    kept = {name: getattr(module, name) for name in (*places, *helpers, kernel)}
+    try:
+        for name in (*helpers, kernel):
+            setattr(module, name, kept[name].py_func)
+        for name in places:
+            setattr(module, name, counted(name))
+        for row, deadline in state.new:
+            admission.plan(row, deadline, state.plan, state.now)
+    finally:
+        for name, compiled in kept.items():
+            setattr(module, name, compiled)
+    return count / len(state.new)
+
+
+def cost(counts: list[int], seed: int, path: Path) -> None:
+    """Write rows of the study: placements of each admission against the number of waiting jobs, five states each."""
+    from gridsim.campaign.deadline import TABLE
+
+    searches = {"qops": (qops, "by_slots", QoPS()), "msb": (msb, "cheapest", MSB()), "mrt": (mrt, "depth_first", MRT())}
+    rows = []
+    for waiting in counts:
+        for stream_number in range(5):
+            state = State(waiting, seed + stream_number)
+            for scheme, (module, kernel, admission) in searches.items():
+                values = {"log": "cost", "window": stream_number, "stream": 0, "method": "", "load": float(waiting)}
+                values |= {"stringency": 1.0, "fraction": 1.0, "tolerance": 1.0, "random_tolerance": False}
+                values |= {"estimates": "exact", "scheme": scheme, "metric": "placements", "group": ""}
+                rows.append(values | {"value": placements(state, module, kernel, admission)})
+        print(waiting, {row["scheme"]: round(row["value"]) for row in rows[-3:]}, flush=True)
+    TABLE.write(path, rows)
+
+
 def runs(log: str, window: int, repeat: int) -> None:
     """Print a row a policy: CPU seconds of whole runs."""
     from gridsim.scenario import transformed
@@ -197,7 +248,11 @@ def main() -> None:
     parser.add_argument("--window", type=int, default=0)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--placements", type=Path, metavar="CSV", help="count placements instead, as rows of the study")
     args = parser.parse_args()
+    if args.placements is not None:
+        cost(args.waiting, args.seed, args.placements)
+        return
     growth(args.waiting, args.seed)
     if args.log is not None:
         runs(args.log, args.window, args.repeat)

@@ -129,7 +129,8 @@ class _World(NamedTuple):
 
 def _world(workload: Workload, platform: Platform, policy: Any, options: Run, tick: int) -> _World:
     instant, tasks = modes[options.instant], workload.tasks
-    _check_runnable(workload, platform)
+    asked = workload.cores if tasks is None else tasks.cores
+    _check_runnable(workload, platform, asked if workload.moldable is None else workload.moldable.minimum)
     requests = Requests(workload, rank=None if tasks is None else upward_ranks(tasks, platform, tick))
     runtime = workload.runtime if tasks is None else tasks.runtime
     outcome = Outcome(requests, runtime, workload.tolerance if tasks is None else None)
@@ -139,6 +140,8 @@ def _world(workload: Workload, platform: Platform, policy: Any, options: Run, ti
     except InputError as error:  # jobs without what the policy asks for, such as a share
         source = error.path or workload.provenance.get("source")
         raise InputError(error.message, path=source, line=error.line, field=error.field) from error
+    if requests.needed is not requests.minimum:  # the policy chooses no sizes
+        _check_runnable(workload, platform, requests.needed)
     links = None if tasks is None else links_of(env, tasks, platform, instant, tick)
     admit = admission(env, platform, clusters, requests, links, instant, options)
     return _World(env, clusters, admit, requests, outcome)
@@ -261,8 +264,14 @@ def _and_one_more(workload: Workload, at: int, cores: int, estimate: int) -> Wor
     )
 
 
-def _check_runnable(workload: Workload, platform: Platform) -> None:
-    """Raise `InputError` for the first task that no cluster can run. (Rigid jobs that are too wide are rejected.)"""
+def _check_runnable(workload: Workload, platform: Platform, least: IntArray) -> None:
+    """Raise `InputError` for the first task that no cluster can run. (Rigid jobs that are too wide are rejected.)
+
+    Parameters
+    ----------
+    least : (n,) int64
+        Cores that a cluster must have for each task.
+    """
     tasks, source = workload.tasks, workload.provenance.get("source")
     widest = {cluster.kind: 0 for cluster in platform.clusters()}
     for cluster in platform.clusters():
@@ -277,7 +286,6 @@ def _check_runnable(workload: Workload, platform: Platform) -> None:
             )
         return
     limit = np.array([widest.get(kind, 0) for kind in tasks.kinds])[tasks.kind]
-    least = tasks.cores if workload.moldable is None else workload.moldable.minimum
     bad = np.flatnonzero(least > limit)
     if len(bad):
         row = int(bad[0])

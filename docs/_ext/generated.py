@@ -10,7 +10,7 @@ import importlib
 import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from sphinx.application import Sphinx
 from gridsim import registry
 from gridsim.cli.list import KINDS as LISTED
 from gridsim.metrics.dag import DAG_METRICS
-from gridsim.metrics.summary import METRICS
+from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, Metric
 from gridsim.model.network import Network
 from gridsim.policy.presets import PRESETS
 from gridsim.testing.invariants import KINDS as VIOLATIONS
@@ -97,8 +97,17 @@ def rules() -> Iterator[nodes.Node]:
 
 def metrics() -> Iterator[nodes.Node]:
     """Every number of ``metrics.json``."""
-    rows = ((f"`{name}`", it.unit, it.better or "", it.description) for name, it in METRICS.items())
-    yield table(("name", "unit", "better", "what it is"), rows, (28, 12, 10, 50))
+    yield _of_metrics(METRICS)
+
+
+def deadline_metrics() -> Iterator[nodes.Node]:
+    """Those that it holds besides where there are deadlines or promises."""
+    yield _of_metrics(DEADLINE_METRICS)
+
+
+def _of_metrics(metrics: Mapping[str, Metric]) -> nodes.table:
+    rows = ((f"`{name}`", it.unit, it.better or "", it.description) for name, it in metrics.items())
+    return table(("name", "unit", "better", "what it is"), rows, (28, 12, 10, 50))
 
 
 def dag_metrics() -> Iterator[nodes.Node]:
@@ -250,6 +259,7 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "problems": problems,
     "rules": rules,
     "metrics": metrics,
+    "deadline-metrics": deadline_metrics,
     "dag-metrics": dag_metrics,
     "network": network,
     "violations": violations,

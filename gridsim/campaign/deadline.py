@@ -14,7 +14,6 @@ the project's specification of deadline admission.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -25,7 +24,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gridsim.campaign.units import Row, Table, claim, from_recipe, run_units
+from gridsim.campaign.units import Finished, Row, Table, claim, from_recipe, is_one_of, run_missing
+from gridsim.campaign.windows import LOGS, logs_there, seed_of, window_of
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.charges import CategorySlowdowns, category_slowdowns
 from gridsim.metrics.deadlines import asked, deadline_metrics, granted, refused, taken, terciles
@@ -37,14 +37,11 @@ from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.simulation import Run, run
-from gridsim.workload.read import read_workload
-from gridsim.workload.synthetic.lublin import Lublin
 from gridsim.workload.synthetic.packed import Packed
 from gridsim.workload.transform.deadlines import Deadlines
 from gridsim.workload.transform.duplicate import Duplicate
 from gridsim.workload.transform.estimates import ExactEstimates
 from gridsim.workload.transform.expand import Expand
-from gridsim.workload.transform.slice import Slice
 from gridsim.workload.transform.tolerance import Tolerance, by_number
 
 __all__ = [
@@ -99,21 +96,6 @@ R_VALUES = (0.0, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
 """How much longer than in the packed schedule jobs may take; ``load`` of the rows of packed workloads."""
 
 
-class Log(NamedTuple):
-    """Where windows come from: name of the archive's file (none for the model), cores, windows of 5,000 jobs."""
-
-    file: str
-    cores: int
-    windows: int
-
-
-LOGS = {
-    "ctc": Log("CTC-SP2-1996-3.1-cln.swf.gz", 430, 15),
-    "sdsc": Log("SDSC-SP2-1998-4.2-cln.swf.gz", 128, 10),
-    "model": Log("", 128, 15),
-}
-"""Logs of jobs; ``model`` (of Lublin and Feitelson, a seed a window) stands in where the archive's are absent."""
-
 PACKED = ("packed-static", "packed-dynamic", "packed-early")
 """Packed workloads, named as logs; their ``window`` is the replicate, their ``method`` empty.
 
@@ -123,9 +105,6 @@ core at a time, all jobs of one core.
 
 _LARGEST_RANDOM = 50.0
 """Tolerances beyond are for users who accept anything: drawn at random they say the same."""
-
-_MODEL_LOAD = 0.65
-"""Load of the windows of the model: in the middle of what CTC offers 430 cores."""
 
 TABLE = Table(
     {
@@ -265,15 +244,6 @@ class Unit(NamedTuple):
         return f"{self.log}-{self.window:02d}-{self.stream}.csv"
 
 
-class Finished(NamedTuple):
-    """A unit that was run: CPU seconds with everything, schedules, jobs in them."""
-
-    unit: Unit
-    cpu: float
-    schedules: int
-    jobs: int
-
-
 @dataclass(frozen=True, slots=True)
 class DeadlineCampaign:
     """Windows of logs by loads, deadlines, users and policies.
@@ -339,7 +309,7 @@ class DeadlineCampaign:
                 raise InputError(f"{getattr(self, name)} {name}; expected at least 1", field=name)
         known = [name for log in (*LOGS, *PACKED) for name in self._experiments(log)]
         for pattern in (*self.experiments, *self.fewer):
-            if not any(_is_one_of(name, [pattern]) for name in known):
+            if not any(is_one_of(name, [pattern]) for name in known):
                 raise UnknownNameError("experiment", pattern, known)
 
     @classmethod
@@ -355,19 +325,21 @@ class DeadlineCampaign:
 
     def on(self, data: str | Path | None) -> DeadlineCampaign:
         """This campaign on those of its logs that are there; on the model where none is."""
-        there = [log for log in self.logs if log == "model" or _is_there(log, data)]
-        return replace(self, logs=tuple(there) or ("model",))
+        return replace(self, logs=logs_there(self.logs, data))
 
     def experiments_on(self, log: str) -> dict[str, list[Wanted]]:
         """Points of each experiment that a log takes part in, by its name; those wanted alone."""
-        return {name: points for name, points in self._experiments(log).items() if _is_one_of(name, self.experiments)}
+        return {name: points for name, points in self._experiments(log).items() if is_one_of(name, self.experiments)}
 
     def units(self) -> list[Unit]:
-        """In the order in which they are run."""
-        logs = [Unit(log, window, 0) for log in self.logs for window in range(min(self.windows, LOGS[log].windows))]
-        streams = [unit._replace(stream=number) for number in range(self.streams) for unit in logs]
+        """In the order in which they are run: as many windows of one log as of another at any time."""
         packed = [Unit(log, 0, 0) for log in PACKED]
-        return [unit for unit in (*packed, *streams) if self.points(unit)]
+        windows = [
+            Unit(log, window, number)
+            for number, window, log in product(range(self.streams), range(self.windows), self.logs)
+            if window < LOGS[log].windows
+        ]
+        return [unit for unit in (*packed, *windows) if self.points(unit)]
 
     def points(self, unit: Unit) -> dict[Point, set[str]]:
         """Schedules of a unit, each with the kinds of groups that are kept of it."""
@@ -479,15 +451,12 @@ class DeadlineCampaign:
     def window(self, unit: Unit, data: str | Path | None) -> Workload:
         """Jobs of a unit as they are logged, the first at 0."""
         cores = self.cores(unit.log)
-        if unit.log == "model":
-            seed = _seed(self.seed, "deadline", "model", unit.window)
-            return Lublin(jobs=self.jobs, cores=cores, load=_MODEL_LOAD, realised=True).generate(seed)
-        path = Path(data or ".") / LOGS[unit.log].file
-        log = read_workload(path, cores=cores)  # jobs that ran for no time, or are too wide, are left out
-        return Slice(jobs=self.jobs, window=unit.window, origin=True).apply(log)
+        return window_of(
+            unit.log, unit.window, jobs=self.jobs, cores=cores, data=data, seed=self.seed, study="deadline"
+        )
 
     def _packed(self, log: str, number: int, point: Point) -> Record:
-        seed = _seed(self.seed, "deadline", "packed", number)
+        seed = seed_of(self.seed, "deadline", "packed", number)
         packed = Packed(
             kind=log.removeprefix("packed-"),  # type: ignore[arg-type]  # one of PACKED
             cores=self.packed_cores,
@@ -518,22 +487,10 @@ def _wanted(
     ]
 
 
-def _is_one_of(name: str, patterns: Sequence[str]) -> bool:
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _is_there(log: str, data: str | Path | None) -> bool:
-    return data is not None and (Path(data) / LOGS[log].file).is_file()
-
-
-def _seed(seed: int, *names: str | int) -> int:
-    return int(stream(seed, *names).integers(2**32))
-
-
 def _of_single_cores(packed: Packed, seed: int) -> Workload:
     """Every core packed by itself, with its share of the jobs: no job needs two."""
     one = replace(packed, cores=1, jobs=max(packed.jobs // packed.cores, 1))
-    parts = [one.generate(_seed(seed, "core", core)) for core in range(packed.cores)]
+    parts = [one.generate(seed_of(seed, "core", core)) for core in range(packed.cores)]
     submit, runtime, deadline = (
         np.concatenate([seconds(getattr(part, name)) for part in parts]) for name in ("submit", "runtime", "deadline")
     )
@@ -754,18 +711,8 @@ def run_campaign(
         When the folder holds rows of another campaign. More windows, streams and logs of the same one are welcome.
         Also when none of the experiments is run on any of the logs.
     """
-    folder = Path(folder)
     if not campaign.units():
         logs, names = ", ".join(campaign.logs), ", ".join(campaign.experiments)
         raise InputError(f"nothing of {names} is run on {logs}", field="experiments")
     claim(folder, {name: value for name, value in asdict(campaign).items() if name not in _MAY_GROW})
-    missing = [unit for unit in campaign.units() if not (folder / unit.file).exists()]
-    return run_units(missing, partial(_run_unit, campaign, folder, data), workers=workers, told=told)
-
-
-def _run_unit(campaign: DeadlineCampaign, folder: Path, data: str | Path | None, unit: Unit) -> Finished:
-    begun = time.process_time()
-    rows = campaign.rows(unit, data)
-    TABLE.write(folder / unit.file, rows)
-    jobs = [int(row["value"]) for row in rows if row["metric"] == "submitted"]
-    return Finished(unit, time.process_time() - begun, len(jobs), sum(jobs))
+    return run_missing(campaign.units(), Path(folder), TABLE, campaign.rows, data=data, workers=workers, told=told)

@@ -7,22 +7,42 @@ from __future__ import annotations
 
 import csv
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, fields
+from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import read_toml, write_atomically, write_json
 
-__all__ = ["Row", "Table", "claim", "from_recipe", "run_units"]
+__all__ = ["Finished", "Row", "Table", "claim", "from_recipe", "is_one_of", "run_missing", "run_units"]
 
 Row = Mapping[str, Any]
 
 Campaign = TypeVar("Campaign")
 Unit = TypeVar("Unit")
+FiledUnit = TypeVar("FiledUnit", bound="Filed")
 Done = TypeVar("Done")
+
+
+class Filed(Protocol):
+    """A unit whose rows are kept in a file of this name."""
+
+    @property
+    def file(self) -> str: ...
+
+
+class Finished(NamedTuple):
+    """A unit that was run: CPU seconds with everything, schedules, jobs in them."""
+
+    unit: Any
+    cpu: float
+    schedules: int
+    jobs: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +121,11 @@ def from_recipe(kind: type[Campaign], path: str | Path, scale: str, changes: Map
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
+def is_one_of(name: str, patterns: Iterable[str]) -> bool:
+    """Whether a name fits one of the patterns, such as ``A-*``."""
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
 def claim(folder: str | Path, campaign: Mapping[str, Any]) -> None:
     """Note what the rows of a folder are of.
 
@@ -152,3 +177,38 @@ def _followed(units: Iterable[Done], left: int, told: Callable[[Done, int], None
         if told is not None:
             told(unit, left)
         yield unit
+
+
+def run_missing(
+    units: Iterable[FiledUnit],
+    folder: Path,
+    table: Table,
+    rows: Callable[[FiledUnit, str | Path | None], Sequence[Row]],
+    *,
+    data: str | Path | None = None,
+    workers: int = 1,
+    told: Callable[[Finished, int], None] | None = None,
+) -> list[Finished]:
+    """Run the units whose files are missing from a folder, and write them there.
+
+    Parameters
+    ----------
+    rows : callable
+        Of a unit and the folder of its *data*; with several workers, called in another process.
+    """
+    missing = [unit for unit in units if not (folder / unit.file).exists()]
+    return run_units(missing, partial(_run_unit, folder, table, rows, data), workers=workers, told=told)
+
+
+def _run_unit(
+    folder: Path,
+    table: Table,
+    rows: Callable[[FiledUnit, str | Path | None], Sequence[Row]],
+    data: str | Path | None,
+    unit: FiledUnit,
+) -> Finished:
+    begun = time.process_time()
+    made = rows(unit, data)
+    table.write(folder / unit.file, made)
+    jobs = [int(row["value"]) for row in made if row["metric"] == "submitted" and not row.get("group")]
+    return Finished(unit, time.process_time() - begun, len(jobs), sum(jobs))

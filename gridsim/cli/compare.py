@@ -113,11 +113,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(comparison: Comparison) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report.tables import terminal
+    from gridsim.report.tables import changes, terminal
 
     console = Terminal()
     console.print()
     console.print(terminal(comparison.table()))
+    if found := comparison.by_weight():
+        console.print(
+            f"Change of the mean response against {comparison.baseline}, by weight of the jobs:", markup=False
+        )
+        console.print(changes(found))
     for sentence in comparison.sentences():
         console.print(sentence, markup=False)
 

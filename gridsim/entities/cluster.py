@@ -83,10 +83,11 @@ class Outcome:
         moldable = self.moldable
         assert moldable is not None
         begin, asked = moldable.first[moldable.curve[request]] - 1, self._asked[request]
-        ratio = moldable.relative[begin + cores] / moldable.relative[begin + asked]
         runtime = int(self._runtime_asked[request])
+        # In this order, as policies compute the estimate: what is equal on one number of cores is so on another.
+        scaled = runtime * moldable.relative[begin + cores] / moldable.relative[begin + asked]
         self.cores[request] = cores
-        self.runtime[request] = runtime if cores == asked else max(1, int(np.rint(runtime * ratio)))
+        self.runtime[request] = runtime if cores == asked else max(1, int(np.rint(scaled)))
 
     def accepts(self, request: int, submit: int, asked: int, offered: int) -> bool:
         """Whether the user takes a later deadline than the one asked for (spec of the deadline papers, 7.2)."""
@@ -159,7 +160,7 @@ class Cluster:
         # Memory views give and take plain numbers, in half the time that arrays need for one.
         self._need, self._estimate = requests.cores.data, requests.estimate.data
         self._molds = requests.moldable is not None
-        self._least, self._most = requests.minimum.data, requests.maximum.data
+        self._least, self._most, self._needed = requests.minimum.data, requests.maximum.data, requests.needed.data
         # What counts as load is what was asked for, whatever size a moldable request gets.
         self._asked, self._asked_estimate = requests.asked.data, requests.estimate_asked.data
         self._ready = requests.ready.data
@@ -230,7 +231,9 @@ class Cluster:
         heapq.heapify(ends)
         free, at = self.free, now
         waiting = [request for request in self._here() if self._state[request] == _WAITING]
-        for need, estimate in [*((self._need[request], self._estimate[request]) for request in waiting), (cores, 0)]:
+        # A moldable request whose size is still open may ask for more than there is here.
+        needs = [(min(self._need[request], self.cores), self._estimate[request]) for request in waiting]
+        for need, estimate in [*needs, (cores, 0)]:
             while free < need:
                 end, given = heapq.heappop(ends)
                 at, free = max(at, end), free + given
@@ -249,7 +252,7 @@ class Cluster:
 
     def submit(self, request: int) -> None:
         """Ask the scheduler for a quote and take the request in; without one, or where the user declines, it leaves."""
-        if self._least[request] > self.cores:
+        if self._needed[request] > self.cores:
             self.refuse(request)
             return
         self.take(request, self._quote_of(request))
@@ -262,7 +265,8 @@ class Cluster:
             return None
         if quote.offer is None:
             raise PolicyError(f"{told(self.scheduler)} quotes no start; it cannot be compared with others")
-        offer, charge = quote.offer, self.rate * self._need[request] * (self._estimate[request] / 1e6)
+        offer, cores = quote.offer, quote.cores or self._asked[request]
+        charge = self.rate * cores * (self._requests.estimate_on(request, cores) / 1e6)
         return Bid(self._acceptable(request, offer), offer.granted, len(offer.kills), offer.start, charge)
 
     def _quote_of(self, request: int) -> Quote | None:

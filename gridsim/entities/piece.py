@@ -25,7 +25,7 @@ class Piece:
 
     def __init__(self, requests: Sequence[int], table: Requests, delay: Callable[[Sequence[int], Any], int]) -> None:
         self.requests, self._table, self._delay = requests, table, delay
-        kinds, cores_of = table.kinds_of, table.least_of
+        kinds, cores_of = table.kinds_of, table.needed_of
         widest: dict[str, int] = {}
         for request in requests:
             kind, cores = kinds[request], cores_of[request]

@@ -20,6 +20,7 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.policy.balancing import balancer as make_balancer
+from gridsim.policy.partition import sizes_jobs
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import failed, told
 from gridsim.policy.queue import ClusterView, Ledger, Requests
@@ -63,6 +64,8 @@ def clusters_of(
 ) -> list[Cluster]:
     """Clusters of the platform, each with a scheduler of its own."""
     scheduler = make_policy(policy)
+    if not sizes_jobs(scheduler):
+        requests.needed = requests.asked
     specs = list(platform.clusters())
     ledger = Ledger(platform.cores)
     clusters = []

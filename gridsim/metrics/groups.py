@@ -11,11 +11,12 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.metrics.order import overtook
 from gridsim.metrics.responsiveness import BOUND, measure, summarise
+from gridsim.model.moldable import weight_bounds, weight_category
 from gridsim.model.time import IntArray, whole
 from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record
 
-__all__ = ["Groups", "by_group", "length_classes", "rows_by_group", "size_classes", "users"]
+__all__ = ["Groups", "by_group", "length_classes", "rows_by_group", "size_classes", "users", "weight_classes"]
 
 MINUTE, HOUR = 60, 3600
 
@@ -37,7 +38,7 @@ class Groups:
     Attributes
     ----------
     kind : str
-        What the groups tell apart: ``size``, ``length``, ``user``.
+        What the groups tell apart: ``size``, ``length``, ``user``, ``weight``.
     names : tuple of str
         Names of the groups, in the order in which to show them. A group may be empty.
     index : (n,) int64
@@ -86,6 +87,27 @@ def length_classes(record: Record) -> Groups:
     bounds = [whole(bound) for _, bound in LENGTHS if bound is not None]
     index = np.searchsorted(bounds, record.workload.runtime, side="right")
     return Groups("length", tuple(name for name, _ in LENGTHS), index)
+
+
+def weight_classes(record: Record) -> Groups:
+    """Groups by requested cores times true runtime, core-seconds: up to 100, 300, 900, … and above 656,100.
+
+    Notes
+    -----
+    The ten categories of moldable jobs (section 8.4 of the project's specification of moldable jobs). A weight on a
+    bound belongs to the lighter one. They depend on the workload alone: a job keeps its category whatever it got.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=0, end=end, cores=4) for end in (25, 26, 1e6)])
+    >>> groups = weight_classes(record)
+    >>> [groups.names[row] for row in groups.index]
+    ['up to 100', '100-300', 'above 656,100']
+    """
+    bounds = weight_bounds()
+    texts = [f"{bound:,.0f}" for bound in bounds]
+    names = (f"up to {texts[0]}", *(f"{low}-{high}" for low, high in pairwise(texts)), f"above {texts[-1]}")
+    return Groups("weight", names, weight_category(record.workload.area, bounds) - 1)
 
 
 def users(record: Record, top: int = 10) -> Groups:

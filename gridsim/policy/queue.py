@@ -51,6 +51,9 @@ class Requests:
         `estimate` are those of the size that has been chosen.
     minimum, maximum : (n,) int64
         Least and most cores; both are those asked for where jobs are rigid.
+    needed : (n,) int64
+        Cores that a cluster must have to take the request: the least where the policy chooses sizes, else those asked
+        for.
     moldable : Moldable or None
         Ranges and relative runtimes.
     """
@@ -70,6 +73,7 @@ class Requests:
             # The workload's own columns stay as they are.
             self.cores, self.estimate = self.cores.copy(), self.estimate.copy()
             self.minimum, self.maximum = _writable(self.moldable.minimum), _writable(self.moldable.maximum)
+        self.needed = self.minimum
         self.job: IntArray = np.arange(len(self.cores)) if tasks is None else rows
         self.labels: Mapping[str, IntArray] = {name: column[rows] for name, column in workload.labels.items()}
         self.names = workload.names
@@ -83,6 +87,13 @@ class Requests:
 
     def __len__(self) -> int:
         return len(self.cores)
+
+    def estimate_on(self, request: int, cores: int) -> int:
+        """Estimate of a request on so many cores, whole microseconds."""
+        if self.moldable is None or cores == self.asked[request]:
+            return int(self.estimate_asked[request])
+        one = self.moldable.select([request])
+        return int(one.times_on(cores, self.estimate_asked[[request]], self.asked[[request]])[0])
 
     @cached_property
     def kinds_of(self) -> list[str]:
@@ -98,9 +109,9 @@ class Requests:
         return found
 
     @cached_property
-    def least_of(self) -> list[int]:
-        """Least cores that will do, as plain numbers."""
-        found: list[int] = self.minimum.tolist()
+    def needed_of(self) -> list[int]:
+        """Cores that a cluster must have, as plain numbers."""
+        found: list[int] = self.needed.tolist()
         return found
 
     @cached_property

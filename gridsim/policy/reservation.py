@@ -128,5 +128,5 @@ class Xfactor:
     def lanes(self, queue: Queue) -> Lanes:
         lanes: Lanes = self.besides.lanes(queue)
         # Whole microseconds, rounded down: a whole instant is later than the exact one if it is later than this.
-        crossing = np.floor(queue.submit * MICROSECOND + (self.k - 1) * queue.weight * MICROSECOND + 1e-3)
-        return lanes._replace(due=np.where(crossing < NEVER, crossing, NEVER).astype(np.int64))
+        waited = np.minimum(np.floor((self.k - 1) * queue.weight * MICROSECOND + 1e-3), float(NEVER)).astype(np.int64)
+        return lanes._replace(due=np.minimum(queue.requests.submit[queue.rows] + waited, NEVER))

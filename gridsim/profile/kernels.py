@@ -9,12 +9,13 @@ provides room: a change adds at most two blocks. ``NUMBA_DISABLE_JIT=1`` runs th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from gridsim.profile.compiled import compiled
 
 __all__ = ["advance", "block_at", "change", "earlier", "earliest", "earliest_from", "fits", "only_running"]
 
 
-@njit(cache=True)
+@compiled
 def block_at(times, size, instant):  # type: ignore[no-untyped-def]
     """Index of the block that holds *instant* (at or after ``times[0]``), by bisection."""
     low, high = 0, size
@@ -27,7 +28,7 @@ def block_at(times, size, instant):  # type: ignore[no-untyped-def]
     return low
 
 
-@njit(cache=True)
+@compiled
 def advance(times, free, size, now):  # type: ignore[no-untyped-def]
     """Forget the past: the profile begins at *now*; returns its new size."""
     passed = 0
@@ -42,7 +43,7 @@ def advance(times, free, size, now):  # type: ignore[no-untyped-def]
     return size - passed
 
 
-@njit(cache=True)
+@compiled
 def change(times, free, size, start, end, cores):  # type: ignore[no-untyped-def]
     """Add *cores* (negative to take them) to the free cores of ``[start, end)``; returns the new size.
 
@@ -83,7 +84,7 @@ def change(times, free, size, start, end, cores):  # type: ignore[no-untyped-def
     return size
 
 
-@njit(cache=True)
+@compiled
 def fits(times, free, size, cores, duration):  # type: ignore[no-untyped-def]
     """Whether *cores* are free from the beginning of the profile for *duration*."""
     end = times[0] + duration
@@ -95,7 +96,7 @@ def fits(times, free, size, cores, duration):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@compiled
 def earliest(times, free, size, cores, duration):  # type: ignore[no-untyped-def]
     """First instant from which *cores* stay free for *duration*; holes are used.
 
@@ -110,7 +111,7 @@ def earliest(times, free, size, cores, duration):  # type: ignore[no-untyped-def
     return candidate
 
 
-@njit(cache=True)
+@compiled
 def earliest_from(times, free, size, cores, duration, begin):  # type: ignore[no-untyped-def]
     """The same from *begin* on (at or after the present): what is known to be no earlier need not be searched."""
     i = block_at(times, size, begin)
@@ -124,7 +125,7 @@ def earliest_from(times, free, size, cores, duration, begin):  # type: ignore[no
     return candidate
 
 
-@njit(cache=True)
+@compiled
 def earlier(times, free, size, cores, duration, planned, frontier):  # type: ignore[no-untyped-def]
     """Where a job planned at *planned* could start, its own place in the profile counted as free for itself.
 
@@ -145,7 +146,7 @@ def earlier(times, free, size, cores, duration, planned, frontier):  # type: ign
     return candidate
 
 
-@njit(cache=True)
+@compiled
 def only_running(times, free, now, running, expected, cores, total):  # type: ignore[no-untyped-def]
     """Make the profile of the running requests alone, each until its expected end; returns its size."""
     times[0], free[0] = now, total

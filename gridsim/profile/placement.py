@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
+from gridsim.profile.compiled import compiled
 
 __all__ = ["Placement", "place"]
 
@@ -83,7 +83,7 @@ def place(start: IntArray, end: IntArray, width: IntArray, cores: int, *, job: I
     return Placement(offset, low[pieces], size[pieces])
 
 
-@njit(cache=True)
+@compiled
 def _place(start: Any, end: Any, width: Any, starts: Any, ends: Any, machine: int) -> Any:
     """Sweep starts and ends over a sorted list of holes; -1 or the job that did not fit, and the cores free then."""
     n = len(start)
@@ -122,7 +122,7 @@ def _place(start: Any, end: Any, width: Any, starts: Any, ends: Any, machine: in
     return first, count, low, size, -1, 0
 
 
-@njit(cache=True)
+@compiled
 def _wide_enough(hole_low: Any, hole_high: Any, holes: int, need: int) -> int:
     """First hole of at least *need* cores, else the widest, the first of equals."""
     widest, width = 0, 0
@@ -135,14 +135,14 @@ def _wide_enough(hole_low: Any, hole_high: Any, holes: int, need: int) -> int:
     return widest
 
 
-@njit(cache=True)
+@compiled
 def _close(hole_low: Any, hole_high: Any, holes: int, hole: int) -> int:
     for index in range(hole, holes - 1):
         hole_low[index], hole_high[index] = hole_low[index + 1], hole_high[index + 1]
     return holes - 1
 
 
-@njit(cache=True)
+@compiled
 def _give_back(hole_low: Any, hole_high: Any, holes: int, low: int, high: int) -> int:
     """Add ``[low, high)`` to the holes, joined with its neighbours where they touch; the new number of holes."""
     after, last = 0, holes
@@ -156,7 +156,7 @@ def _give_back(hole_low: Any, hole_high: Any, holes: int, low: int, high: int) -
     joins_right = after < holes and hole_low[after] == high
     if joins_left and joins_right:
         hole_high[after - 1] = hole_high[after]
-        return _close(hole_low, hole_high, holes, after)
+        return int(_close(hole_low, hole_high, holes, after))
     if joins_left:
         hole_high[after - 1] = high
         return holes
@@ -169,7 +169,7 @@ def _give_back(hole_low: Any, hole_high: Any, holes: int, low: int, high: int) -
     return holes + 1
 
 
-@njit(cache=True)
+@compiled
 def _doubled(column: Any) -> Any:
     longer = np.empty(2 * len(column), dtype=column.dtype)
     longer[: len(column)] = column

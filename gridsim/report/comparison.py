@@ -15,7 +15,7 @@ from typing import Any
 from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
-from gridsim.report import sentences, tables
+from gridsim.report import robustness, sentences, tables
 from gridsim.report.evidence import Evidence, GroupRow
 
 __all__ = ["Comparison"]
@@ -29,7 +29,11 @@ class Comparison(Evidence):
 
     def table(self) -> list[tables.Row]:
         """Rows of the table, best values marked."""
-        return tables.rows(self.metrics)
+        return tables.rows(self.metrics, moldable=self.of_moldable)
+
+    def by_weight(self) -> list[robustness.Category]:
+        """Of moldable jobs, changes of the mean response by weight category; nothing of others."""
+        return robustness.categories(self)
 
     def sentences(self) -> list[str]:
         """Who wins, who loses, by how much and how sure that is; then what to know about these numbers."""

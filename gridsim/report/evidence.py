@@ -14,14 +14,14 @@ from gridsim.errors import InputError
 from gridsim.metrics.charges import category_slowdowns
 from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_losers
 from gridsim.metrics.deadlines import concerns_deadlines
-from gridsim.metrics.groups import Groups, length_classes, size_classes, users
+from gridsim.metrics.groups import Groups, length_classes, size_classes, users, weight_classes
 from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.metrics.summary import cut, metrics
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND
 from gridsim.record import Record
 
-__all__ = ["COMPARED", "COMPARED_DAGS", "MEANS", "Evidence", "GroupRow", "best", "turned"]
+__all__ = ["COMPARED", "COMPARED_DAGS", "COMPARED_MOLDABLE", "MEANS", "Evidence", "GroupRow", "best", "turned"]
 
 COMPARED = ("wait", "bounded_slowdown")
 """Metrics whose differences are tested; each is a family of tests of its own."""
@@ -29,11 +29,15 @@ COMPARED = ("wait", "bounded_slowdown")
 COMPARED_DAGS = ("slr", "wait")
 """The same of DAG jobs; in both the first one is the headline."""
 
+COMPARED_MOLDABLE = ("response", "wait")
+"""The same of moldable jobs: a wait alone says little where policies also decide how long a job runs, and a slowdown
+less, which is relative to that."""
+
 DECILES = 10
 """Parts of DAG jobs by work; with fewer jobs there are no groups."""
 
 
-MEANS = {"wait": "wait_mean", "slr": "mean_slr"}
+MEANS = {"wait": "wait_mean", "response": "response_mean", "slr": "mean_slr"}
 """Name of the mean over jobs of each metric that decides who is best."""
 
 _OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
@@ -41,14 +45,14 @@ _OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """Wait (SLR of DAG jobs) of a group under a policy against a baseline; the columns of ``groups.csv``.
+    """Wait (SLR of DAG jobs, response of moldable ones) of a group against a baseline; the columns of ``groups.csv``.
 
     Attributes
     ----------
     kind, group : str
-        ``size``, ``length``, ``user`` or, of DAG jobs, ``work``, and the name of the group.
+        ``size``, ``length``, ``user``, of moldable jobs ``weight`` and of DAG jobs ``work``, and the name of the group.
     policy_mean, baseline_mean : float
-        Mean waits over the same jobs, s; mean SLRs of DAG jobs.
+        Mean waits over the same jobs, s; mean responses of moldable jobs, mean SLRs of DAG jobs.
     ratio, ratio_low, ratio_high : float
         The first over the second with its interval; NaN where one of them is 0.
     p_holm : float
@@ -83,10 +87,10 @@ class Evidence:
         By label, then by name (`gridsim.metrics.summary.METRICS`, `GRID_METRICS` too for DAG jobs, `DEADLINE_METRICS`
         where jobs ask for deadlines or a policy makes promises).
     differences : list of Difference
-        Wait and bounded slowdown of every pair; SLR and wait of DAG jobs.
+        Wait and bounded slowdown of every pair; response and wait of moldable jobs, SLR and wait of DAG jobs.
     groups : list of GroupRow
         Waits by size, length and user: every policy against the baseline, and the best against every other. Of DAG
-        jobs, SLRs by decile of work.
+        jobs, SLRs by decile of work; of moldable jobs, responses, by weight too.
     bound, warmup, cooldown : float
         As `gridsim.metrics.summary.metrics` takes them, s.
     platform : Platform or None
@@ -157,7 +161,7 @@ class Evidence:
         groups: list[GroupRow] = []
         found = cls(dict(records), dict(info), numbers, differences, groups, bound, warmup, cooldown, platform, tick)
         if len(records) > 1:
-            for metric in COMPARED if first.tasks is None else COMPARED_DAGS:
+            for metric in found.compared:
                 differences += paired(records, metric=metric, bound=bound, rows=rows)
             groups += _group_rows(records, found.best, rows, found.headline)
         return found
@@ -178,9 +182,21 @@ class Evidence:
         return self.records[self.baseline].tasks is not None
 
     @property
+    def of_moldable(self) -> bool:
+        """Whether some job, or task of a job, may start on other numbers of cores than it asks for."""
+        return self.records[self.baseline].workload.moldable is not None
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """Metrics whose differences are tested, the headline first."""
+        if self.of_dags:
+            return COMPARED_DAGS
+        return COMPARED_MOLDABLE if self.of_moldable else COMPARED
+
+    @property
     def headline(self) -> str:
-        """Metric that decides who is best: ``wait``, or ``slr`` of DAG jobs."""
-        return COMPARED_DAGS[0] if self.of_dags else COMPARED[0]
+        """Metric that decides who is best: ``wait``, ``slr`` of DAG jobs, ``response`` of moldable jobs."""
+        return self.compared[0]
 
     @property
     def best(self) -> str:
@@ -274,6 +290,8 @@ def _group_rows(records: Mapping[str, Record], best: str, rows: Any, metric: str
 
 def _classes(record: Record) -> Iterator[Groups]:
     if record.tasks is None:
+        if record.workload.moldable is not None:
+            yield weight_classes(record)
         yield size_classes(record)
         yield length_classes(record)
     elif len(record) >= DECILES:

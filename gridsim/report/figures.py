@@ -35,6 +35,7 @@ __all__ = [
     "groups",
     "job_by_job",
     "queue",
+    "responses",
     "schedule_lengths",
     "short_labels",
     "slowdowns",
@@ -129,6 +130,19 @@ def waits(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
     axes = figure.axes[0]
     axes.set_xlabel("wait")
     _duration_ticks(axes, (0, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400), linear_to=10.0)
+    return figure
+
+
+def responses(records: Mapping[str, Record], rows: Any = slice(None)) -> Figure:
+    """Share of jobs that ended at most so long after they were submitted, on a logarithmic axis."""
+    figure = _distribution(records, lambda record: record.response[rows], linear_to=None)
+    axes = figure.axes[0]
+    axes.set_xlabel("response")
+    known = [
+        tick for tick in (1, 10, 60, 600, 3600, 6 * 3600, 86_400, 7 * 86_400, 30 * 86_400) if tick <= axes.get_xlim()[1]
+    ]
+    axes.set_xticks(known, [duration(tick) for tick in known])
+    axes.minorticks_off()
     return figure
 
 

@@ -1,7 +1,7 @@
 """Schedules packed for the page's Gantt chart: typed arrays as text, one set of common columns for all policies.
 
 The drawing itself is `templates/gantt.js`. Times are whole ticks from the first submit; a policy adds to the common
-columns only its waits and the cores that `gridsim.profile.placement` gives each job.
+columns only its waits and the cores that `gridsim.profile.placement` gives each job; of moldable jobs also how many.
 
 Of DAG jobs each task is a row: clusters lie one below the other, and edges, critical paths and what is known of the
 network are packed too. The critical path of a job is the chain that attains the rank of the job: from the task of the
@@ -201,6 +201,8 @@ def _policy(
         "low": _column(placed.low[pieces]),
         "size": _column(placed.size[pieces][in_pieces]),
     }
+    if (part.given != part.workload.cores).any():
+        packed["cores"] = _column(part.given)
     held = clock.held(part)
     if (held != runtime).any():
         packed["runtime"] = _column(held)
@@ -303,7 +305,9 @@ def _by_task(record: Record) -> Record:
         deadline=workload.deadline[job],
         labels={name: workload.labels[name][job] for name in ("user",) if name in workload.labels},
     )
-    return Record(rigid, times.start_us, times.end_us, times.status, times.cluster, record.cores)
+    return Record(
+        rigid, times.start_us, times.end_us, times.status, times.cluster, record.cores, cores_used=times.cores_used
+    )
 
 
 def _pack_tasks(

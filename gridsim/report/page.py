@@ -14,7 +14,7 @@ from markupsafe import Markup, escape
 
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.deadlines import outcomes
-from gridsim.report import admission, figures, gantt, sentences, tables
+from gridsim.report import admission, figures, gantt, robustness, sentences, tables
 from gridsim.report.words import duration, number, percent
 from gridsim.workload.problems import KINDS, Problem, option
 
@@ -72,6 +72,7 @@ def render(comparison: Evidence) -> str:
         "prose": _prose,
         "breakable": _breakable,
         "ratio": _ratio,
+        "changed": tables.changed,
     }
     script = (TEMPLATES / "gantt.js").read_text(encoding="utf-8")
     kept = comparison.kept
@@ -82,7 +83,8 @@ def render(comparison: Evidence) -> str:
         lead=list(_lead(comparison)),
         answer=sentences.answer(comparison),
         caveats=sentences.caveats(comparison),
-        table=tables.rows(comparison.metrics),
+        table=tables.rows(comparison.metrics, moldable=comparison.of_moldable),
+        by_weight=robustness.categories(comparison),
         of_deadlines=admission.of_deadlines(comparison),
         same_jobs=comparison.comparable,
         kills=sum(int(record.kills.sum()) for record in comparison.records.values()),
@@ -135,11 +137,18 @@ def _pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         "is the share that did not wait at all.",
         _inline(figures.waits(records, rows), "waits"),
     )
-    yield Picture(
-        "How much longer than its runtime a job takes",
-        f"Share of the jobs whose bounded slowdown was at most so large, under {names}. Higher is better.",
-        _inline(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
-    )
+    if comparison.of_moldable:
+        yield Picture(
+            "How long jobs take from submission to end",
+            f"Share of the jobs whose response was at most so long, under {names}. Higher is better.",
+            _inline(figures.responses(records, rows), "responses"),
+        )
+    else:
+        yield Picture(
+            "How much longer than its runtime a job takes",
+            f"Share of the jobs whose bounded slowdown was at most so large, under {names}. Higher is better.",
+            _inline(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
+        )
     yield Picture(
         "How busy the machine is",
         f"Busy share of the cores over time, means of {figures.BINS} equal bins, under {names}.",
@@ -236,7 +245,10 @@ def _winners(comparison: Evidence) -> Iterator[Picture]:
     if comparison.of_dags:
         yield from _winners_of_dags(comparison)
         return
+    responses = comparison.of_moldable
+    what, less = ("Mean response", "is done sooner") if responses else ("Mean wait", "waits less")
     for kind, title, unit in (
+        ("weight", "By weight", "core-seconds"),
         ("size", "By size", "cores"),
         ("user", "By user", ""),
         ("length", "By length", "runtime"),
@@ -246,15 +258,21 @@ def _winners(comparison: Evidence) -> Iterator[Picture]:
         ]
         if rows:
             text = (
-                f"Mean wait of each group as a multiple of that under {base}, with 95 % intervals: left of 1 the group "
-                f"waits less than under {base}, right of 1 longer. "
+                f"{what} of each group as a multiple of that under {base}, with 95 % intervals: left of 1 the group "
+                f"{less} than under {base}, right of 1 {'later' if responses else 'longer'}. "
                 f"{'The users with the most core-seconds. ' if kind == 'user' else ''}"
                 "An interval to the edge is wider than the picture: too few independent jobs to tell."
             )
-            yield Picture(title, text, _inline(figures.groups(rows, comparison.labels, unit=unit), f"by-{kind}"))
-    shares = [comparison.difference("wait", *pair) for pair in _pairs_shown(comparison)]
-    text = "How many single jobs wait less, equally long and longer; " + _shares_told(shares)
-    yield Picture("Job by job", f"{text}.", _inline(figures.job_by_job(shares), "job-by-job"))
+            picture = figures.groups(rows, comparison.labels, unit=unit, what=what.lower())
+            yield Picture(title, text, _inline(picture, f"by-{kind}"))
+    shares = [comparison.difference(comparison.headline, *pair) for pair in _pairs_shown(comparison)]
+    if responses:
+        text = "How many single jobs end sooner, at the same time and later; " + _shares_told(shares)
+        bars = figures.job_by_job(shares, words=("end sooner", "at the same time", "end later"))
+    else:
+        text = "How many single jobs wait less, equally long and longer; " + _shares_told(shares)
+        bars = figures.job_by_job(shares)
+    yield Picture("Job by job", f"{text}.", _inline(bars, "job-by-job"))
 
 
 def _clear_groups(comparison: Evidence) -> list[Any]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference
 from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.utilisation import arrival_window, queue_length
-from gridsim.report import admission
+from gridsim.report import admission, robustness
 from gridsim.report.evidence import Evidence, best, turned
 from gridsim.report.words import duration, listed, number, percent, times
 
@@ -31,16 +31,50 @@ _MOST = 3
 """Policies that one sentence names at most."""
 
 
+class _Words(NamedTuple):
+    """How a metric of times is told: its name, and what jobs do that have more of it or less."""
+
+    metric: str
+    mean: str
+    least: str
+    none: str
+    many: str
+    one: str
+    each: str
+    less: str
+    more: str
+
+
+_WAITS = _Words(
+    *("wait", "mean wait", "waits least", "not at all", "wait", "waits"),
+    *("waits exactly as long", "wait less", "wait longer"),
+)
+_RESPONSES = _Words(
+    *("response", "mean response", "has the shortest responses", "at once", "take", "takes"),
+    *("takes exactly as long", "end sooner", "end later"),
+)
+"""Of moldable jobs, which trade their waits for their runtimes."""
+
+
+def _words(comparison: Evidence) -> _Words:
+    return _RESPONSES if comparison.of_moldable else _WAITS
+
+
 def answer(comparison: Evidence) -> list[str]:
     """Who waits least (DAG jobs: finishes soonest for its critical path) and by how much, and who loses.
 
-    Two to four sentences, of what cannot be told too. Where jobs ask for deadlines, first who guarantees how many.
+    Two to four sentences, of what cannot be told too. Where jobs ask for deadlines, first who guarantees how many. Of
+    moldable jobs, whose response is shortest, and last whether any category of jobs by weight pays for it.
     """
-    return [*admission.answer(comparison), *(_of_dags if comparison.of_dags else _of_waits)(comparison)]
+    return [
+        *admission.answer(comparison),
+        *(_of_dags if comparison.of_dags else _of_times)(comparison),
+        *robustness.answer(comparison),
+    ]
 
 
-def _of_waits(comparison: Evidence) -> list[str]:
-    waits = comparison.means
+def _of_times(comparison: Evidence) -> list[str]:
+    waits, words = comparison.means, _words(comparison)
     if all(math.isnan(value) for value in waits.values()):
         return ["No job ran under any policy, so there is nothing to compare."]
     if len(waits) == 1:
@@ -48,9 +82,11 @@ def _of_waits(comparison: Evidence) -> list[str]:
     if not any(waits.values()):
         return ["Nobody waits under any of the policies: on this machine the choice makes no difference to these jobs."]
     winner = comparison.best
-    against = [comparison.difference("wait", winner, other) for other in comparison.labels if other != winner]
-    told = [_winner(winner, waits[winner], against, comparison.comparable), *_undecided(winner, against)]
-    told += _slowdown(comparison, winner)
+    against = [comparison.difference(words.metric, winner, other) for other in comparison.labels if other != winner]
+    told = [_winner(winner, waits[winner], against, comparison.comparable, words)]
+    told += _undecided(winner, against, words)
+    if not comparison.of_moldable:  # slowdowns are relative to runtimes, which then differ
+        told += _slowdown(comparison, winner)
     return [*told, _losers(comparison, winner, against)]
 
 
@@ -63,11 +99,11 @@ def _alone(comparison: Evidence, label: str) -> str:
     )
 
 
-def _winner(winner: str, wait: float, against: Sequence[Difference], comparable: bool) -> str:
+def _winner(winner: str, wait: float, against: Sequence[Difference], comparable: bool, words: _Words) -> str:
     clear = [it for it in against if it.verdict == "better"]
     if not clear:
         what = "in this log" if comparable else "over the jobs that ran under every policy"
-        return f"{winner} has the shortest mean wait {what}, {duration(wait)}."
+        return f"{winner} has the shortest {words.mean} {what}, {duration(wait)}."
     named = sorted(clear, key=lambda it: it.baseline_mean, reverse=True)
     if len(named) > _MOST:
         named = [*named[: _MOST - 1], named[-1]]
@@ -75,9 +111,10 @@ def _winner(winner: str, wait: float, against: Sequence[Difference], comparable:
         f"{_less(it)} than {it.baseline} ({_sure(it)}{_family(it, against) if it is named[0] else ''})" for it in named
     ]
     rest = len(clear) - len(named)
-    more = f"; {rest} other{'s wait' if rest > 1 else ' waits'} clearly longer too" if rest else ""
+    more = f"; {rest} other{f's {words.many}' if rest > 1 else f' {words.one}'} clearly longer too" if rest else ""
     whose = "" if comparable else "Over the jobs that ran under every policy, "
-    return f"{whose}{winner} waits least: {duration(wait) if wait else 'not at all'} on average, {listed(parts)}{more}."
+    mean = duration(wait) if wait else words.none
+    return f"{whose}{winner} {words.least}: {mean} on average, {listed(parts)}{more}."
 
 
 def _less(it: Difference) -> str:
@@ -123,10 +160,10 @@ def _family(it: Difference, against: Sequence[Difference]) -> str:
     return f"{corrected}, {it.blocks} blocks of time"
 
 
-def _undecided(winner: str, against: Sequence[Difference]) -> Iterator[str]:
+def _undecided(winner: str, against: Sequence[Difference], words: _Words) -> Iterator[str]:
     same = [it.baseline for it in against if it.same == 1]
     if same:
-        yield f"Under {listed(same)} every job waits exactly as long."
+        yield f"Under {listed(same)} every job {words.each}."
     unclear = [it for it in against if it.verdict == "no clear difference" and it.same < 1]
     if unclear:
         parts = [f"from {it.baseline} (difference {_difference(it)})" for it in unclear[:_MOST]]
@@ -136,20 +173,20 @@ def _undecided(winner: str, against: Sequence[Difference]) -> Iterator[str]:
     worse = [it for it in against if it.verdict == "worse"]
     if worse:  # the winner is that of the jobs that ran under every policy, and these are more
         parts = [f"under {it.baseline} {_less(turned(it))} ({_sure(turned(it))})" for it in worse]
-        yield f"Over all jobs that ran under both, jobs wait {listed(parts)}."
+        yield f"Over all jobs that ran under both, jobs {words.many} {listed(parts)}."
     few = [it for it in against if it.verdict == "too little data"]
     if few:
-        yield f"The mean wait under {winner} is {listed([_happened(it) for it in few])}."
+        yield f"The {words.mean} under {winner} is {listed([_happened(it, words) for it in few])}."
         why = "Too few jobs ran" if few[0].jobs < ENOUGH_JOBS else "One congested stretch dominates this difference"
         yield f"{why}, so the log cannot say how far {'that' if few[0].jobs < ENOUGH_JOBS else 'it'} holds elsewhere."
 
 
-def _happened(it: Difference) -> str:
+def _happened(it: Difference, words: _Words) -> str:
     """What a difference was in this log, without how sure it is."""
     part = f"{_amount(it, -it.mean)} below that" if math.isnan(it.ratio) else f"{percent(it.ratio)} of that"
     return (
-        f"{part} under {it.baseline} ({duration(it.baseline_mean)}; {percent(it.better)} of the jobs wait less, "
-        f"{percent(it.worse)} longer)"
+        f"{part} under {it.baseline} ({duration(it.baseline_mean)}; {percent(it.better)} of the jobs {words.less}, "
+        f"{percent(it.worse)} {words.more.split()[-1]})"
     )
 
 
@@ -190,20 +227,20 @@ def _losing(comparison: Evidence, winner: str) -> list[GroupRow]:
 
 def _losers(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
     """Who waits longer under the winner than under another policy: groups, else single jobs."""
-    chosen = _losing(comparison, winner)
+    words, chosen = _words(comparison), _losing(comparison, winner)
     if chosen:
         parts = [
-            f"{group_name(row.kind, row.group)} wait {times(row.ratio)} as long as under {row.baseline} "
+            f"{group_name(row.kind, row.group)} {words.many} {times(row.ratio)} as long as under {row.baseline} "
             f"(95 % interval {row.ratio_low:.2g} to {row.ratio_high:.2g})"
             for row in chosen
         ]
         return f"Who loses under {winner}: {listed(parts)}."
     worst = max(against, key=lambda it: it.worse)
     if not worst.worse:
-        return f"No job waits longer under {winner} than under any other policy."
+        return f"No job {words.one} longer under {winner} than under any other policy."
     return (
         f"No class of size or length clearly loses under {winner}; single jobs do: "
-        f"{percent(worst.worse)} wait longer than under {worst.baseline}, {percent(worst.better)} wait less."
+        f"{percent(worst.worse)} {words.more} than under {worst.baseline}, {percent(worst.better)} {words.less}."
     )
 
 
@@ -217,6 +254,8 @@ def group_name(kind: str, group: str) -> str:
     """
     if kind == "work":
         return f"jobs of the {group} by work"
+    if kind == "weight":
+        return f"jobs of {group} core-seconds"
     if kind == "size":
         return f"jobs of {group} core{'' if group == '1' else 's'}"
     return f"jobs {group}" if group.startswith("under") else f"jobs of {group}"
@@ -387,7 +426,7 @@ def _saturated(comparison: Evidence) -> list[str]:
     if not labels:
         return []
     waiting = listed([number(_waiting_at_the_end(comparison.records[label])) for label in labels])
-    metric = "mean SLR" if comparison.of_dags else "mean wait"
+    metric = "mean SLR" if comparison.of_dags else _words(comparison).mean
     queues, means = (
         ("its queue still grows", f"its {metric} says how long the workload is more than how good the policy is")
         if len(labels) == 1

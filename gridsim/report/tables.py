@@ -6,15 +6,30 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
-from gridsim.report.words import duration, number
+from gridsim.report.words import duration, number, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["SHOWN", "SHOWN_DAGS", "SHOWN_DEADLINES", "Cell", "Row", "rows", "shown", "terminal"]
+    from gridsim.report.robustness import Category
+
+__all__ = [
+    "SHOWN",
+    "SHOWN_DAGS",
+    "SHOWN_DEADLINES",
+    "SHOWN_MOLDABLE",
+    "Cell",
+    "Row",
+    "changed",
+    "changes",
+    "rows",
+    "shown",
+    "terminal",
+]
 
 SHOWN: Mapping[str, str] = {
     "wait_mean": "wait, mean",
@@ -53,6 +68,23 @@ SHOWN_DAGS: Mapping[str, str] = {
 }
 """The same of DAG jobs."""
 
+SHOWN_MOLDABLE: Mapping[str, str] = {
+    "response_mean": "response, mean",
+    "response_median": "response, median",
+    "response_p95": "response, 95th percentile",
+    "response_max": "response, longest",
+    "wait_mean": "wait, mean",
+    "wait_median": "wait, median",
+    "wait_p95": "wait, 95th percentile",
+    "queue_length_mean": "waiting jobs, mean",
+    "utilisation": "utilisation",
+    "makespan": "makespan",
+    "killed_walltime": "killed at the walltime",
+    "rejected": "rejected",
+    "unadmitted": "not admitted",
+}
+"""The same of moldable jobs."""
+
 SHOWN_DEADLINES: Mapping[str, str] = {
     "deadline_guaranteed": "deadlines guaranteed",
     "deadline_guaranteed_area_share": "guaranteed, by area",
@@ -71,6 +103,7 @@ _KNOWN = METRICS | GRID_METRICS | DEADLINE_METRICS
 
 _SHORT = ("wait_mean", "wait_p95", "bounded_slowdown_mean", "utilisation")
 _SHORT_DAGS = ("mean_slr", "worst_slr", "makespan", "utilisation")
+_SHORT_MOLDABLE = ("response_mean", "response_p95", "wait_mean", "utilisation")
 _SHORT_DEADLINES = ("deadline_guaranteed", "deadline_met", "wait_mean", "utilisation")
 """Metrics that fit side by side when there are many policies."""
 
@@ -85,6 +118,11 @@ _OF_JOBS_RUN = ("wait_", "response_", "bounded_slowdown_", "mean_", "worst_", "s
 """Beginnings of metrics that are lower for who runs fewer jobs."""
 
 _WIDTH = 80
+
+_MARKS = {"better": "*", "worse": "!"}
+
+_MOST_CHANGES = 4
+"""Policies whose changes by category fit side by side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +165,16 @@ def shown(metric: str, value: float) -> str:
     return number(value) if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def rows(metrics: Mapping[str, Mapping[str, float]]) -> list[Row]:
-    """Rows of `SHOWN` (`SHOWN_DAGS`) for the metrics of each policy; counts that are 0 everywhere are left out.
+def rows(metrics: Mapping[str, Mapping[str, float]], *, moldable: bool = False) -> list[Row]:
+    """Rows of `SHOWN` for the metrics of each policy; counts that are 0 everywhere are left out.
 
-    Those of `SHOWN_DEADLINES` come first where jobs ask for deadlines. Where admission turned jobs away, no wait is
-    marked as the best: they are not waits of the same jobs.
+    Of DAG jobs those of `SHOWN_DAGS`, of *moldable* ones those of `SHOWN_MOLDABLE`. Those of `SHOWN_DEADLINES` come
+    first where jobs ask for deadlines. Where admission turned jobs away, no wait is marked as the best: they are not
+    waits of the same jobs.
     """
-    titles = SHOWN_DAGS if any("mean_slr" in numbers for numbers in metrics.values()) else SHOWN
+    titles = SHOWN_MOLDABLE if moldable else SHOWN
+    if any("mean_slr" in numbers for numbers in metrics.values()):
+        titles = SHOWN_DAGS
     fair = not any(numbers["unadmitted"] for numbers in metrics.values())
     return [*_deadline_rows(metrics)] + [
         _row(name, title, {label: numbers[name] for label, numbers in metrics.items()}, mark=_fair(name) or fair)
@@ -193,7 +234,9 @@ def terminal(table: Sequence[Row], *, width: int = _WIDTH) -> Table:
             grid.add_row(Text(row.title), *(cell(row.cells[label]) for label in labels))
         return grid
     there = {row.metric for row in table}
-    names = _SHORT_DEADLINES if "deadline_met" in there else _SHORT_DAGS if "mean_slr" in there else _SHORT
+    names = _SHORT_MOLDABLE if "response_p95" in there else _SHORT
+    if "mean_slr" in there or "deadline_met" in there:
+        names = _SHORT_DEADLINES if "deadline_met" in there else _SHORT_DAGS
     short = [row for row in table if row.metric in names]
     space = width - 2 - sum(_column(row) + 3 for row in short)  # rich puts 3 between columns, 1 at each edge
     grid.add_column("policy", no_wrap=True)
@@ -202,6 +245,37 @@ def terminal(table: Sequence[Row], *, width: int = _WIDTH) -> Table:
     for label in labels:
         grid.add_row(Text("\n".join(broken(label, space))), *(cell(row.cells[label]) for row in short))
     return grid
+
+
+def changes(found: Sequence[Category], *, width: int = _WIDTH) -> Table:
+    """Change of the mean response by weight category as a rich table, of the first policies; clear ones marked."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    labels = list(found[-1].changes)[:_MOST_CHANGES]
+    clear = any(verdict in _MARKS for category in found for verdict in category.verdicts.values())
+    caption = "! clearly worse, * clearly better" if clear else None
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=caption, caption_justify="left")
+    grid.add_column("core-seconds")
+    grid.add_column("jobs", justify="right", no_wrap=True)
+    space = max(10, (width - 29) // len(labels) - 3)
+    for label in labels:
+        grid.add_column(Text("\n".join(wrap(label, space))), justify="right", no_wrap=True)
+    for category in found:
+        marks = [_MARKS.get(category.verdicts.get(label, ""), "") for label in labels]
+        cells = [
+            Text(f"{changed(category, label)} {mark or ' '}", style="bold" if mark else "")
+            for label, mark in zip(labels, marks, strict=True)
+        ]
+        grid.add_row(Text(category.name), number(category.jobs), *cells)
+    return grid
+
+
+def changed(category: Category, label: str) -> str:
+    """Change of a category under a policy as people read it."""
+    value = category.changes.get(label, math.nan)
+    return "-" if math.isnan(value) else percent(value, sign=True)
 
 
 def _heading(row: Row) -> str:

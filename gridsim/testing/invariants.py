@@ -335,7 +335,10 @@ class _Checks:
         contradiction |= self.known & ran & held & (killed != should)
         yield from self.found("wrong-status", contradiction, self.schedule.start, self._status)
         widest = max(self.capacities)
-        fits = self.known & (status == Status.rejected) & (np.minimum(self.request, self.least) <= widest)
+        # Who starts every job on what it asks for cannot run a wider one, whatever else that could run on.
+        molds = bool((self.started & (self.cores != self.request)).any())
+        needed = np.minimum(self.request, self.least) if molds else self.request
+        fits = self.known & (status == Status.rejected) & (needed <= widest)
         yield from self.found(
             "rejected-fits", fits, self.submit, lambda row: f"{self.request[row]} of {widest} cores asked for"
         )

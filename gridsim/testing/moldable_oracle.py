@@ -281,8 +281,8 @@ class _Molder(Machine):
         self.rules = rules
 
     def possible(self, job: Job) -> bool:
-        """Whether the job can run here at all; a wider request is left out, whatever its range (2.3)."""
-        return self.shapes[job].cores <= self.cores and self.shapes[job].least <= self.cores
+        """Whether any size of the job fits the machine."""
+        return self.shapes[job].least <= self.cores
 
     def claim(self, job: Job, left: Fraction = Fraction(1)) -> Claim:
         shape = self.shapes[job]
@@ -332,6 +332,9 @@ class AtSubmit(_Molder):
     ) -> None:
         super().__init__(jobs, shapes, cores, rules, "conservative")
         self.algorithm = algorithm
+
+    def possible(self, job: Job) -> bool:
+        return job.cores <= self.cores if self.algorithm == "conservative" else super().possible(job)
 
     def arrive(self, job: Job, now: int) -> None:
         if not self.possible(job):
@@ -450,7 +453,7 @@ def molded(
     Parameters
     ----------
     cores : int
-        Size of the machine; jobs that asked for more are rejected.
+        Size of the machine; jobs that need more are rejected.
     algorithm : {"conservative", "submit-greedy", "submit-fair-share", "aggressive-fair-share"}
         Sections 3.1 to 3.4. Jobs run as they were asked for under the first.
     watch : callable, optional

@@ -106,7 +106,7 @@ def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -
 
     keeps = getattr(rule, "holders", "fresh") == "acquired"
     for ordering in (Fifo(), ShortestEstimate()):
-        scheduler = Molding(Asked(), rule, ordering) if keeps else Backfilling(ordering=ordering, reserve=rule)
+        scheduler = Molding(ordering, rule, Asked()) if keeps else Backfilling(ordering=ordering, reserve=rule)
         _check_runs(scheduler, seed, workloads)
 
 

@@ -22,8 +22,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.speedup import Amdahl, Downey, Linear, Speedup, Table, fitted
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
-from gridsim.policy.presets import PRESETS
-from gridsim.record import Record
+from gridsim.record import Record, Status
 from gridsim.simulation import run
 from gridsim.testing.moldable_oracle import (
     Algorithm,
@@ -175,15 +174,10 @@ def spec(algorithm: str, parameters: Mapping[str, Any]) -> str:
     return FAST[algorithm] + "?" * bool(stated) + "&".join(f"{name}={value}" for name, value in stated.items())
 
 
-def needs(algorithm: str) -> None:
-    if FAST[algorithm] not in PRESETS:
-        pytest.skip(f"there is no policy '{FAST[algorithm]}' yet")
-
-
-def assert_same(workload: Workload, algorithm: Algorithm, parameters: Mapping[str, Any]) -> None:
-    slow = molded(workload, CORES, algorithm, **parameters)
+def assert_same(workload: Workload, algorithm: Algorithm, parameters: Mapping[str, Any], cores: int = CORES) -> None:
+    slow = molded(workload, cores, algorithm, **parameters)
     policy = spec(algorithm, parameters)
-    fast = run(workload, Platform.single(CORES), policy)
+    fast = run(workload, Platform.single(cores), policy)
     for name in ("status", "start_us", "end_us", "given"):
         assert getattr(fast, name).tolist() == getattr(slow, name).tolist(), (name, policy)
 
@@ -191,22 +185,38 @@ def assert_same(workload: Workload, algorithm: Algorithm, parameters: Mapping[st
 @pytest.mark.parametrize("algorithm", READINGS)
 @given(data=st.data(), workload=moldables())
 def test_every_reading(algorithm: Algorithm, data: st.DataObject, workload: Workload) -> None:
-    needs(algorithm)
     assert_same(workload, algorithm, data.draw(readings(algorithm)))
 
 
 @pytest.mark.parametrize("algorithm", CHOOSING)
 @given(data=st.data(), workload=moldables(named=True))
 def test_every_reading_with_named_sizes(algorithm: Algorithm, data: st.DataObject, workload: Workload) -> None:
-    needs(algorithm)
     assert_same(workload, algorithm, data.draw(readings(algorithm)))
 
 
 @given(data=st.data(), workload=moldables(least=8, most=16, exact=True, laws=(Linear(),)))
 def test_many_ties_among_many_promises(data: st.DataObject, workload: Workload) -> None:
-    needs("aggressive-fair-share")
     lanes = {"category": {"count": 6, "first": 6, "ratio": 2}, "xfactor": 1.25}
     assert_same(workload, "aggressive-fair-share", data.draw(readings("aggressive-fair-share", **lanes)))
+
+
+@pytest.mark.parametrize("algorithm", READINGS)
+@given(data=st.data(), workload=moldables())
+def test_a_machine_that_some_jobs_do_not_fit(algorithm: Algorithm, data: st.DataObject, workload: Workload) -> None:
+    """A job whose least size fits can run where sizes are chosen, whatever it asked for."""
+    assert_same(workload, algorithm, data.draw(readings(algorithm)), cores=CORES - 3)
+
+
+@pytest.mark.parametrize("algorithm", CHOOSING)
+def test_a_half_microsecond_is_rounded_alike_in_runtimes_and_estimates(algorithm: Algorithm) -> None:
+    """On 8 cores the job takes 2.7890625 s, and less or more than that in products of floats."""
+    ranges = Moldable.of([7], [8], [8], [Amdahl(0.1)])
+    workload = Workload.from_columns(submit=[0], runtime=[3], cores=[7], moldable=ranges)
+    fixed: dict[str, Any] = {"choices": 12, "head": True, "category": None, "xfactor": None}
+    parameters = {name: value for name, value in fixed.items() if name in READINGS[algorithm]}
+    record = run(workload, Platform.single(CORES), spec(algorithm, parameters))
+    assert record.status.tolist() == [Status.completed]
+    assert record.end_us.tolist() == molded(workload, CORES, algorithm, **parameters).end_us.tolist()
 
 
 # -- what holds of every schedule: section 12 ------------------------------------------------------------------------

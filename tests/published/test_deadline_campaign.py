@@ -31,8 +31,8 @@ from gridsim.campaign.units import Row
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.summary import DEADLINE_METRICS
 from gridsim.model.time import NEVER
-from gridsim.report.deadline_lines import StoredRows, lines_of
-from gridsim.report.deadline_recipes import read_recipes
+from gridsim.report.deadline.lines import StoredRows, lines_of
+from gridsim.report.deadline.recipes import read_recipes
 from gridsim.simulation import run
 
 FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "published" / "deadline"

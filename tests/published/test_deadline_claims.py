@@ -20,7 +20,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
 from gridsim.record import Record
-from gridsim.report.deadline_claims import CASES, OFFERS, QUESTIONS
+from gridsim.report.deadline.claims import CASES, OFFERS, QUESTIONS
 from gridsim.simulation import simulate
 from gridsim.workload.synthetic.lublin import Lublin
 from gridsim.workload.synthetic.packed import Packed

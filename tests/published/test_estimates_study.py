@@ -14,7 +14,7 @@ from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
-from gridsim.report.estimates_figure import PLACES, slack_figure
+from gridsim.report.deadline.estimates import PLACES, slack_figure
 from gridsim.simulation import simulate
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scenarios" / "published" / "deadline" / "estimates.py"

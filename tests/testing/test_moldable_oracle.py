@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gridsim.errors import InputError
 from gridsim.model.moldable import Moldable
-from gridsim.model.time import MICROSECOND, whole
+from gridsim.model.time import MICROSECOND, NEVER, whole
 from gridsim.model.workload import Workload
 from gridsim.testing.moldable_oracle import (
     Claim,
@@ -185,11 +188,61 @@ def test_choices_of_the_full_range_are_the_specified_ones(shared: Path) -> None:
             lasting = shape.lasting(length, cores)
             start = earliest(held, total, cores, lasting, whole(example["now"]))
             places[cores] = Place(start, start + lasting, cores)
-        for expected in [*example["evaluated"], example["chosen"]]:
-            place = places[expected["processors"]]
+        blocks: Blocks = [(whole(begin), whole(end), free) for begin, end, free in example["free_blocks"]]
+        blocks.append((blocks[-1][1], NEVER, total))
+        evaluated, kept = by_blocks(blocks, job["min"], tried[-1], places.__getitem__)
+        assert kept == soonest(places.values())
+        assert len(evaluated) == len(example["evaluated"])
+        for place, expected in [*zip(evaluated, example["evaluated"], strict=True), (kept, example["chosen"])]:
+            assert place.cores == expected["processors"]
             assert place.start / MICROSECOND == expected["start"], example["title"]
             assert place.end / MICROSECOND == pytest.approx(expected["end"], rel=0, abs=2 * case["tolerance"])
-        assert soonest(places.values()).cores == example["chosen"]["processors"], example["title"]
+
+
+Blocks = list[tuple[int, int, int]]
+"""Free time: start, end, free cores."""
+
+
+def by_blocks(blocks: Blocks, low: int, high: int, place: Callable[[int], Place]) -> tuple[list[Place], Place | None]:
+    """Section 4.4: the places evaluated, in order, and the one kept."""
+    evaluated: list[Place] = []
+    best: Place | None = None
+    for begin, _, free in blocks:
+        if best is not None and begin >= best.end:
+            break
+        cores = min(free, high)
+        if cores >= low:
+            evaluated.append(place(cores))
+            best = soonest(evaluated)
+    return evaluated, best
+
+
+@given(
+    widths=st.lists(st.tuples(st.integers(1, 40), st.integers(0, 12)), max_size=7),
+    job=st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(1, 400), st.integers(1, 12)),
+    law=st.sampled_from([(12, 0), (12, 0.5), (12, 1), (7.5, 1), (3, 3), (12, 2)]),
+)
+def test_the_free_time_blocks_name_the_best_of_all_sizes(
+    widths: list[tuple[int, int]], job: tuple[int, int, int, int], law: tuple[float, float]
+) -> None:
+    """True where more cores always mean less time."""
+    total, now = 12, 0
+    one, other, length, asked = job
+    low, most = min(one, other), max(one, other)
+    most = useful({"min": low, "max": most, "A": law[0], "sigma": law[1]})
+    ends = list(accumulate((whole(width) for width, _ in widths), initial=0))
+    blocks: Blocks = [(begin, end, free) for (begin, end), (_, free) in zip(pairwise(ends), widths, strict=True)]
+    held: list[Interval] = [(begin, end, total - free) for begin, end, free in blocks if free < total]
+    curve = [1 / speedup(cores, *law) for cores in range(1, total + 1)]
+    shape = Shape(low, most, Fraction(1), asked, whole(length), whole(length), curve)
+
+    def place(cores: int) -> Place:
+        lasting = shape.lasting(shape.estimate, cores)
+        start = earliest(held, total, cores, lasting, now)
+        return Place(start, start + lasting, cores)
+
+    _, kept = by_blocks([*blocks, (ends[-1], NEVER, total)], low, most, place)
+    assert kept == soonest(place(cores) for cores in range(low, most + 1))
 
 
 def test_weights_are_in_the_specified_categories(shared: Path) -> None:

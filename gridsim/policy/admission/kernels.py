@@ -9,8 +9,7 @@ microseconds. The caller provides room for two blocks a request and four more.
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from numba import njit
-
+from gridsim.profile.compiled import compiled
 from gridsim.profile.kernels import advance, change, earlier, earliest, only_running
 
 __all__ = [
@@ -30,14 +29,14 @@ __all__ = [
 HEAD, TAIL, SIZE, RUNNING = 0, 1, 2, 3
 
 
-@njit(cache=True)
+@compiled
 def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-untyped-def]
     """Earliest place from *now* on in the plan as it stands."""
     meta[SIZE] = advance(times, free, meta[SIZE], now)
     return earliest(times, free, meta[SIZE], cores, duration)
 
 
-@njit(cache=True)
+@compiled
 def enter(times, free, meta, waiting, planned, row, start, cores, duration):  # type: ignore[no-untyped-def]
     """Plan *row* at *start*: it holds its cores in the profile and its place in the order."""
     meta[SIZE] = change(times, free, meta[SIZE], start, start + duration, -cores)
@@ -51,7 +50,7 @@ def enter(times, free, meta, waiting, planned, row, start, cores, duration):  # 
     meta[TAIL] += 1
 
 
-@njit(cache=True)
+@compiled
 def stop(times, free, meta, running, now, row, until, cores):  # type: ignore[no-untyped-def]
     """A running request ends: what it would have held from *now* until its expected end is free."""
     for k in range(meta[RUNNING]):
@@ -64,7 +63,7 @@ def stop(times, free, meta, running, now, row, until, cores):  # type: ignore[no
         meta[SIZE] = change(times, free, meta[SIZE], now, until, cores)
 
 
-@njit(cache=True)
+@compiled
 def sort_waiting(meta, waiting, planned):  # type: ignore[no-untyped-def]
     """Order the waiting requests by planned start, then job order; they are nearly sorted."""
     for i in range(meta[HEAD] + 1, meta[TAIL]):
@@ -78,7 +77,7 @@ def sort_waiting(meta, waiting, planned):  # type: ignore[no-untyped-def]
         waiting[k], planned[k] = row, start
 
 
-@njit(cache=True)
+@compiled
 def shift_left(times, free, meta, waiting, planned, cores, estimate, now, order, frontier):  # type: ignore[no-untyped-def]
     """Compress: the request at each place of *order* in turn moves to its earliest start, all others staying.
 
@@ -103,7 +102,7 @@ def shift_left(times, free, meta, waiting, planned, cores, estimate, now, order,
         sort_waiting(meta, waiting, planned)
 
 
-@njit(cache=True)
+@compiled
 def adopt(times, free, meta, waiting, planned, rows, starts, cores, estimate, now, running, expected, total):  # type: ignore[no-untyped-def]
     """Let *rows*, by planned start, be the waiting requests, at *starts*."""
     size = only_running(times, free, now, running[: meta[RUNNING]], expected, cores, total)
@@ -114,7 +113,7 @@ def adopt(times, free, meta, waiting, planned, rows, starts, cores, estimate, no
     meta[HEAD], meta[TAIL], meta[SIZE] = 0, rows.shape[0], size
 
 
-@njit(cache=True)
+@compiled
 def replan(times, free, meta, waiting, planned, cores, estimate, now, running, expected, total):  # type: ignore[no-untyped-def]
     """Make the plan anew: running requests until their expected ends, then the waiting ones in planned order.
 
@@ -130,7 +129,7 @@ def replan(times, free, meta, waiting, planned, cores, estimate, now, running, e
     sort_waiting(meta, waiting, planned)
 
 
-@njit(cache=True)
+@compiled
 def due(meta, waiting, planned, estimate, running, began, expected, now):  # type: ignore[no-untyped-def]
     """Let the requests planned for *now* run; returns how many rows were added behind the running ones."""
     count = 0

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
+from gridsim.profile.compiled import compiled
 from gridsim.profile.kernels import change, earliest_from
 
 __all__ = ["MRT"]
@@ -79,7 +79,7 @@ class MRT:
         return search.offer(starts) if found else None
 
 
-@njit(cache=True)
+@compiled
 def _sort(order, count, keys, rows):  # type: ignore[no-untyped-def]
     """Order the first *count* jobs by key, then row; they are nearly sorted."""
     for i in range(1, count):
@@ -94,7 +94,7 @@ def _sort(order, count, keys, rows):  # type: ignore[no-untyped-def]
         order[k] = job
 
 
-@njit(cache=True)
+@compiled
 def _open(  # type: ignore[no-untyped-def]
     times, free, size, rows, cores, estimate, due, keys, weight, sorting, earliest, order, count, window, hole_filling
 ):
@@ -120,7 +120,7 @@ def _open(  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@compiled
 def depth_first(  # type: ignore[no-untyped-def]
     times, free, size, rows, cores, estimate, due, keys, limit, window, hole_filling, weight
 ):

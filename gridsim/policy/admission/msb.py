@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.price import PRICES, Price, term
 from gridsim.policy.protocols import Offer
+from gridsim.profile.compiled import compiled
 from gridsim.profile.kernels import change, earliest
 
 __all__ = ["MSB"]
@@ -59,7 +59,7 @@ class MSB:
         return None if price == np.inf else search.offer(starts, price)
 
 
-@njit(cache=True)
+@compiled
 def cheapest(times, free, size, cores, estimate, due, submit, planned, order, keep, price):  # type: ignore[no-untyped-def]
     """Cheapest plan with the last job at any place of *order*: its price, infinite where there is none, and its starts.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-from numba import njit
+from gridsim.profile.compiled import compiled
 
 __all__ = ["PRICES", "Price", "term"]
 
@@ -17,7 +17,7 @@ PRICES: tuple[str, ...] = get_args(Price)
 SLACK, WAIT, WORK_WAIT, SLOWDOWN, DISTURBANCE = range(5)
 
 
-@njit(cache=True)
+@compiled
 def term(price, start, before, cores, estimate, due, submit):  # type: ignore[no-untyped-def]
     """What one job adds to a price (spec of the deadline papers, 5.1): never negative.
 

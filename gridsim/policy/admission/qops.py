@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numba import njit
 
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.price import PRICES, Price, term
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
+from gridsim.profile.compiled import compiled
 from gridsim.profile.kernels import change, earliest
 
 __all__ = ["QoPS"]
@@ -79,7 +79,7 @@ class QoPS:
         return None if price == np.inf else search.offer(starts, price)
 
 
-@njit(cache=True)
+@compiled
 def by_slots(  # type: ignore[no-untyped-def]
     times, free, size, cores, estimate, due, submit, planned, order, k_factor, only_first, new_first, append, price
 ):

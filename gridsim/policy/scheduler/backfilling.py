@@ -13,6 +13,7 @@ from gridsim.policy.ordering import Fifo
 from gridsim.policy.protocols import Quote
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
+from gridsim.policy.scheduler.molded import Molded
 from gridsim.policy.scheduler.state import State
 from gridsim.policy.scheduler.turns import turn_of
 
@@ -49,8 +50,9 @@ class Backfilling:
         if hasattr(self.ordering, "setup"):
             self.ordering.setup(rng)
         ledger = self.ordering.keep(cluster) if hasattr(self.ordering, "keep") else None
-        self._state = State(cluster, self.reserve, ledger)
-        self._turn = turn_of(self.ordering, self._state, cluster)
+        state = State(cluster, self.reserve, ledger)
+        self._state: State | Molded = state
+        self._turn = turn_of(self.ordering, state, cluster)
 
     def quote(self, request: int, now: int) -> Quote:
         """Every request is taken."""

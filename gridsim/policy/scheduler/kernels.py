@@ -14,8 +14,7 @@ Layouts (few arrays, since each costs a call as much as a short pass does):
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from numba import njit
-
+from gridsim.profile.compiled import compiled
 from gridsim.profile.kernels import change, earliest, fits
 
 __all__ = [
@@ -40,7 +39,7 @@ HEAD, TAIL, RUNNING, HELD, TOTAL = 0, 1, 2, 3, 4
 CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY = 0, 1, 2, 3, 4, 5, 6
 
 
-@njit(cache=True)
+@compiled
 def before(table, one, other):  # type: ignore[no-untyped-def]
     """Whether a request comes before another in the queue: by place, then job order, ready time, task index."""
     for key in (PLACE, JOB, READY):
@@ -49,7 +48,7 @@ def before(table, one, other):  # type: ignore[no-untyped-def]
     return one < other
 
 
-@njit(cache=True)
+@compiled
 def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untyped-def]
     """Let *ended* requests go and sort the arrivals in ``[meta[TAIL], tail)`` of the queue into it.
 
@@ -76,7 +75,7 @@ def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untype
     meta[TAIL] = tail
 
 
-@njit(cache=True)
+@compiled
 def begin_running(running, meta, row, end, cores):  # type: ignore[no-untyped-def]
     """Put a request among the running ones, by expected end; equal ends in order of starting."""
     low, high = 0, meta[RUNNING]
@@ -95,7 +94,7 @@ def begin_running(running, meta, row, end, cores):  # type: ignore[no-untyped-de
     meta[HELD] += cores
 
 
-@njit(cache=True)
+@compiled
 def end_running(running, meta, row, cores):  # type: ignore[no-untyped-def]
     """Take a request from the running ones."""
     i = 0
@@ -108,7 +107,7 @@ def end_running(running, meta, row, cores):  # type: ignore[no-untyped-def]
         running[1, k] = running[1, k + 1]
 
 
-@njit(cache=True)
+@compiled
 def available_now(now, running, meta, cores):  # type: ignore[no-untyped-def]
     """Free cores: a request whose expected end is not after *now* holds nothing (``per-event`` passes see such)."""
     available = meta[TOTAL] - meta[HELD]
@@ -119,7 +118,7 @@ def available_now(now, running, meta, cores):  # type: ignore[no-untyped-def]
     return available
 
 
-@njit(cache=True)
+@compiled
 def running_profile(now, available, running, meta, cores, times, free):  # type: ignore[no-untyped-def]
     """Write the profile of the running requests from *now* on; returns its size."""
     times[0], free[0] = now, available
@@ -136,7 +135,7 @@ def running_profile(now, available, running, meta, cores, times, free):  # type:
     return size
 
 
-@njit(cache=True)
+@compiled
 def backfill(now, limit, blocking, ended, tail, table, running, moves, blocks, lanes, meta):  # type: ignore[no-untyped-def]
     """One pass: start what may start, protect the holders of lanes; returns how many requests ``moves[0]`` names.
 
@@ -193,7 +192,7 @@ def backfill(now, limit, blocking, ended, tail, table, running, moves, blocks, l
     return count
 
 
-@njit(cache=True)
+@compiled
 def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
     """Start the request at *index* of the queue if its cores are free; whether it did."""
     waiting = table[QUEUE]
@@ -209,7 +208,7 @@ def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@compiled
 def index_of(table, meta, row):  # type: ignore[no-untyped-def]
     """Index of a waiting request in the queue."""
     i = meta[HEAD]
@@ -218,7 +217,7 @@ def index_of(table, meta, row):  # type: ignore[no-untyped-def]
     return i - meta[HEAD]
 
 
-@njit(cache=True)
+@compiled
 def first_of_groups(table, meta, group, place):  # type: ignore[no-untyped-def]
     """Index in the queue of the request whose group has the least place; ties as the queue is sorted.
 

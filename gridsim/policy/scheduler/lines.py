@@ -9,7 +9,6 @@ that have changed or whose time is over: a pick costs about as much as there are
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gridsim.model.time import NEVER
 from gridsim.policy.scheduler.kernels import (
@@ -23,6 +22,7 @@ from gridsim.policy.scheduler.kernels import (
     begin_running,
     end_running,
 )
+from gridsim.profile.compiled import compiled
 
 __all__ = ["BLOCK", "larger", "precedes", "sort_linear", "strict_linear"]
 
@@ -34,7 +34,7 @@ _USED, _SPARE = 0, 1
 _EXPIRED = -1
 
 
-@njit(cache=True)
+@compiled
 def product(one, other):  # type: ignore[no-untyped-def]
     """Product of two whole numbers from 0 as (upper, lower) 64 bits."""
     mask = np.uint64(0xFFFFFFFF)
@@ -47,7 +47,7 @@ def product(one, other):  # type: ignore[no-untyped-def]
     return a_high * b_high + (middle >> shift) + (carry >> shift), (carry << shift) | (low & mask)
 
 
-@njit(cache=True)
+@compiled
 def larger(one, below_one, other, below_other):  # type: ignore[no-untyped-def]
     """Whether ``one / below_one > other / below_other``, exactly; all whole numbers, the lower ones above 0.
 
@@ -61,7 +61,7 @@ def larger(one, below_one, other, below_other):  # type: ignore[no-untyped-def]
     return left_high > right_high or (left_high == right_high and left_low > right_low)
 
 
-@njit(cache=True)
+@compiled
 def sort_linear(now, table, lines, head, tail):  # type: ignore[no-untyped-def]
     """Put the whole queue into the order of its lines at *now*, largest ``(now + lines[0]) / lines[1]`` first."""
     waiting = table[QUEUE]
@@ -79,7 +79,7 @@ def sort_linear(now, table, lines, head, tail):  # type: ignore[no-untyped-def]
         stride //= 3
 
 
-@njit(cache=True)
+@compiled
 def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
     """Whether a request has the larger line at *now*; ties by job order, ready time, task index."""
     if larger(now + lines[0, one], lines[1, one], now + lines[0, other], lines[1, other]):
@@ -89,7 +89,7 @@ def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
     return before(table, one, other)
 
 
-@njit(cache=True)
+@compiled
 def strict_linear(  # type: ignore[no-untyped-def]
     now, ended, tail, table, running, moves, meta, lines, slots, where, spare, firsts, expiry, counts
 ):
@@ -124,7 +124,7 @@ def strict_linear(  # type: ignore[no-untyped-def]
     return count
 
 
-@njit(cache=True)
+@compiled
 def enter_slot(now, table, lines, slots, where, spare, firsts, expiry, counts, row):  # type: ignore[no-untyped-def]
     """Put a request into an empty slot, and into its block's knowledge."""
     if counts[_SPARE]:
@@ -146,7 +146,7 @@ def enter_slot(now, table, lines, slots, where, spare, firsts, expiry, counts, r
         expiry[block] = min(expiry[block], overtakes(lines, row, first))
 
 
-@njit(cache=True)
+@compiled
 def first_of_all(now, table, lines, slots, firsts, expiry, counts):  # type: ignore[no-untyped-def]
     """The request of the largest line at *now*; there is one."""
     best = _EMPTY
@@ -159,7 +159,7 @@ def first_of_all(now, table, lines, slots, firsts, expiry, counts):  # type: ign
     return best
 
 
-@njit(cache=True)
+@compiled
 def look_into(now, table, lines, slots, firsts, expiry, block):  # type: ignore[no-untyped-def]
     """Find the first request of a block, and until when it stays that."""
     best = _EMPTY
@@ -179,7 +179,7 @@ def look_into(now, table, lines, slots, firsts, expiry, block):  # type: ignore[
     expiry[block] = max(until, now + 1)
 
 
-@njit(cache=True)
+@compiled
 def overtakes(lines, row, first):  # type: ignore[no-untyped-def]
     """An instant before which a request does not pass the first of its block: the crossing of two lines, rounded down.
 

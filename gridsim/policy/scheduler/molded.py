@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
@@ -15,6 +14,7 @@ from gridsim.policy.partition import largest
 from gridsim.policy.protocols import Lanes, failed, ranks_of, told
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import sizes
+from gridsim.profile.compiled import compiled
 from gridsim.profile.kernels import change, only_running
 
 __all__ = ["Molded", "Shapes"]
@@ -125,13 +125,13 @@ class Molded:
     ) -> None:
         requests = cluster.requests
         n = len(requests)
-        self.requests, self.ordering, self.cores = requests, ordering, cluster.cores
+        self.requests, self.ordering, self.cores, self._tick = requests, ordering, cluster.cores, cluster.tick / 1e6
         self._first_come = type(ordering) is Fifo and requests.tasks is None
         self._best, self._by_queue = best, by_queue
         self.shapes = Shapes(requests, partition, cluster.cores)
         lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
         self._lane = np.ascontiguousarray(lanes.lane)
-        self._due = np.full(n, NEVER) if lanes.due is None else lanes.due
+        self._due: IntArray = np.full(n, NEVER) if lanes.due is None else np.array(lanes.due)
         self._unheld: IntArray = np.array(lanes.capacity, dtype=np.int64)  # promises that each lane may still give
         self.waiting: list[int] = []
         self._ready: IntArray = np.zeros(n, dtype=np.int64)
@@ -146,6 +146,8 @@ class Molded:
         """A request waits."""
         self.waiting.append(request)
         self._ready[request] = now
+        if self._due[request] < NEVER:  # a task waits from when it is ready, not from when its job came
+            self._due[request] += now - self.requests.submit[request]
 
     def ended(self, request: int, now: int) -> None:
         """A request gave its cores back, maybe early."""
@@ -204,7 +206,8 @@ class Molded:
             rows.sort()
         else:
             rows = rows[np.lexsort((rows, self._ready[rows], self.requests.job[rows]))]
-        state = {"total": self.cores}
+        held = int(self.requests.cores[self.running].sum()) if self.running else 0
+        state = {"free": self.cores - held, "total": self.cores, "tick": self._tick}
         ranks = ranks_of(self.ordering, Queue(self.requests, rows, state), now / MICROSECOND)
         return rows[np.argsort(ranks, kind="stable")]
 
@@ -226,7 +229,7 @@ LIMIT, START, CORES, HOLDS, ALLOWED = 0, 1, 2, 3, 4
 NOBODY, IN_LANE, ALONE = 0, 1, 2
 
 
-@njit(cache=True)
+@compiled
 def mold(  # type: ignore[no-untyped-def]
     now,
     rows,

@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from numpy.random import Generator
 
-from gridsim.model.time import NEVER
-from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import FairShare
-from gridsim.policy.protocols import Quote
 from gridsim.policy.queue import ClusterView
-from gridsim.policy.reservation import Easy
+from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.molded import Molded
 
 __all__ = ["Molding"]
 
 
 @dataclass
-class Molding:
+class Molding(Backfilling):
     """Requests in the order of *ordering*, each on as many cores as let it end first, within its *partition*.
 
     Parameters
     ----------
-    partition : Partition
-        How wide a job may start: ``fair-share``, ``greedy``, ``asked`` (as wide as it asked for).
-    reserve : ReservationRule
-        Who holds a promise: ``easy`` (the oldest blocked job), ``category``, ``xfactor``, ``first-fit`` (nobody).
     ordering : Ordering
         Which waiting job comes first.
+    reserve : ReservationRule
+        Who holds a promise: ``easy`` (the oldest blocked job), ``category``, ``xfactor``, ``first-fit`` (nobody).
+    partition : Partition
+        How wide a job may start: ``fair-share``, ``greedy``, ``asked`` (as wide as it asked for).
     backfill : {"best", "now"}
         Whether a job without a promise starts only if no later start ends earlier, or by the best of the sizes that fit
         now.
@@ -47,8 +43,6 @@ class Molding:
     name: ClassVar[str] = "molding"
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
     partition: Any = field(default_factory=FairShare)
-    reserve: Any = field(default_factory=Easy)
-    ordering: Any = field(default_factory=Fifo)
     backfill: Literal["best", "now"] = "best"
     promise_order: Literal["acquired", "queue"] = "acquired"
 
@@ -61,37 +55,13 @@ class Molding:
                 raise ValueError(f"{name} is {value!r}; {' or '.join(known)} is needed")
         if getattr(self.reserve, "blocking", False):
             raise ValueError("sizes are chosen where others may pass a blocked job: easy, category, xfactor, first-fit")
+        if hasattr(self.ordering, "keep"):
+            raise ValueError(f"{self.ordering!r} ranks anew after every start, and sizes are chosen for a whole pass")
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
         if hasattr(self.ordering, "setup"):
             self.ordering.setup(rng)
         best, by_queue = self.backfill == "best", self.promise_order == "queue"
-        self._state = Molded(cluster, self.ordering, self.reserve, self.partition, best=best, by_queue=by_queue)
-
-    def quote(self, request: int, now: int) -> Quote:
-        """Every request is taken; its size is left open."""
-        return Quote(request)
-
-    def commit(self, quote: Quote, now: int) -> None:
-        """The request joins the queue."""
-        self._state.joined(quote.request, now)
-
-    def ended(self, request: int, now: int) -> None:
-        """The request left the machine."""
-        self._state.ended(request, now)
-
-    def overran(self, request: int, expected_end: int, now: int) -> None:
-        """The request is expected to hold its cores until *expected_end*."""
-        self._state.overran(request, expected_end)
-
-    def settled(self, now: int) -> None:
-        """Nothing to do: places are found at each pass."""
-
-    def wake(self, now: int) -> int:
-        """Nothing starts without an event: places begin where somebody ends."""
-        return NEVER
-
-    def dispatch(self, now: int) -> Sequence[int]:
-        """One pass over the queue."""
-        return self._state.run_pass(now)
+        state = Molded(cluster, self.ordering, self.reserve, self.partition, best=best, by_queue=by_queue)
+        self._state, self._turn = state, state.run_pass

@@ -11,9 +11,9 @@ Sections 2.2, 4.3 and 4.4 of the project's specification of moldable jobs.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from gridsim.model.time import NEVER
+from gridsim.profile.compiled import compiled
 from gridsim.profile.kernels import earliest, fits
 
 __all__ = [
@@ -38,17 +38,17 @@ __all__ = [
 ASKED, ESTIMATE, LEAST, MOST, CURVE, FALLS, NAMED, BEYOND = range(8)
 
 
-@njit(cache=True)
+@compiled
 def on(shapes, relative, row, cores):  # type: ignore[no-untyped-def]
     """Estimate of a request on so many cores, whole microseconds."""
     asked = shapes[ASKED, row]
     if cores == asked:
         return shapes[ESTIMATE, row]
     curve = shapes[CURVE, row]
-    return max(1, np.int64(np.rint(shapes[ESTIMATE, row] * (relative[curve + cores] / relative[curve + asked]))))
+    return max(1, np.int64(np.rint(shapes[ESTIMATE, row] * relative[curve + cores] / relative[curve + asked])))
 
 
-@njit(cache=True)
+@compiled
 def falling(shapes, relative):  # type: ignore[no-untyped-def]
     """Mark the requests whose estimates fall by more than a microsecond with every core of their range."""
     for row in range(shapes.shape[1]):
@@ -59,7 +59,7 @@ def falling(shapes, relative):  # type: ignore[no-untyped-def]
                 break
 
 
-@njit(cache=True)
+@compiled
 def spread(low, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
     """Fill *sizes* with those tried of a range, ascending; returns how many.
 
@@ -80,7 +80,7 @@ def spread(low, high, choices, geometric, sizes):  # type: ignore[no-untyped-def
     return count
 
 
-@njit(cache=True)
+@compiled
 def tried(shapes, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
     """Fill *sizes* with those tried of a request that may have at most *high* cores; returns how many."""
     begin, end = shapes[NAMED, row], shapes[BEYOND, row]
@@ -94,33 +94,40 @@ def tried(shapes, named, row, high, choices, geometric, sizes):  # type: ignore[
     return spread(low, high, choices if choices else high - low + 1, geometric, sizes)
 
 
-@njit(cache=True)
+@compiled
 def by_blocks(times, free, size, shapes, relative, row, high, noted):  # type: ignore[no-untyped-def]
     """Best size by the free-time blocks alone (4.4): start, cores, how many sizes were evaluated and *noted*.
 
     Equal to trying every size where the estimates fall with every core.
     """
     low = shapes[LEAST, row]
-    best_start, best_cores, best_end = NEVER, np.int64(0), NEVER
-    count = 0
+    cores_of, starts, ends = (
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+        np.empty(size, dtype=np.int64),
+    )
+    first_end, count = NEVER, 0
     for block in range(size):
-        if times[block] >= best_end:
+        if times[block] >= first_end:
             break
         cores = min(free[block], high)
         if cores < low:
             continue
         duration = on(shapes, relative, row, cores)
         start = earliest(times, free, size, cores, duration)
+        cores_of[count], starts[count], ends[count] = cores, start, start + duration
         if count < noted.shape[0]:
             noted[count] = cores
-            count += 1
-        end = start + duration
-        if end < best_end - 1 or (end <= best_end + 1 and cores < best_cores):
-            best_start, best_cores, best_end = start, cores, end
+        first_end = min(first_end, ends[count])
+        count += 1
+    best_start, best_cores = NEVER, np.int64(0)
+    for i in range(count):
+        if ends[i] <= first_end + 1 and (not best_cores or cores_of[i] < best_cores):
+            best_start, best_cores = starts[i], cores_of[i]
     return best_start, best_cores, count
 
 
-@njit(cache=True)
+@compiled
 def choose(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
     """Start and cores by which a request of at most *high* cores ends first; of equal ends the fewest cores.
 
@@ -134,19 +141,23 @@ def choose(times, free, size, shapes, relative, named, row, high, choices, geome
     duration = on(shapes, relative, row, sizes[count - 1])
     last_start = earliest(times, free, size, sizes[count - 1], duration)
     bound = last_start + duration
-    best_start, best_cores, best_end = NEVER, np.int64(0), NEVER
+    starts, ends = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
+    first_end = bound
     for i in range(count):
         cores = sizes[i]
         duration = on(shapes, relative, row, cores)
-        if times[0] + duration > bound + 1:
-            continue
-        start = last_start if i == count - 1 else earliest(times, free, size, cores, duration)
-        if start + duration < best_end - 1:
-            best_start, best_cores, best_end = start, cores, start + duration
-    return best_start, best_cores
+        starts[i], ends[i] = NEVER, NEVER
+        if times[0] + duration <= first_end + 1:
+            starts[i] = last_start if i == count - 1 else earliest(times, free, size, cores, duration)
+            ends[i] = starts[i] + duration
+            first_end = min(first_end, ends[i])
+    i = 0
+    while ends[i] > first_end + 1:
+        i += 1
+    return starts[i], sizes[i]
 
 
-@njit(cache=True)
+@compiled
 def fitting_now(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
     """Cores by which a request that starts now ends first; 0 where none of its sizes fits now."""
     count = tried(shapes, named, row, high, choices, geometric, sizes)
@@ -161,7 +172,7 @@ def fitting_now(times, free, size, shapes, relative, named, row, high, choices, 
     return best_cores
 
 
-@njit(cache=True)
+@compiled
 def starts_now(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
     """Cores on which a request starts now if its best choice is to start now; 0 if it is not.
 

@@ -8,7 +8,10 @@
   const BLOCK = 512; // pieces that share one entry of the index of ends
   const BINS = 8192; // bins of time over the whole log
   const CLASSES = { wait: [0, 600, 3600, 14400, 86400, Infinity] };
-  const NAMES = { wait: ["none", "to 10 min", "to 1 h", "to 4 h", "to 1 day", "longer"] };
+  const NAMES = {
+    wait: ["none", "to 10 min", "to 1 h", "to 4 h", "to 1 day", "longer"],
+    given: ["less than half of what it asked for", "fewer cores", "as asked for", "more cores", "more than twice as many"],
+  };
   const AXIS = 26;
   const GAP = 24;
 
@@ -78,14 +81,16 @@
 
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores"]) columns[name] = await get(packed[name]);
     return columns;
   }
 
   // Pieces of a policy in order of start, with the latest end of each block of them: the index of every search.
-  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster }) {
+  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster, cores }) {
     const n = data.jobs;
     const held = runtime || data.runtime;
+    const width = cores || data.width; // cores that each job got, where it is not always what it asked for
+    if (cores) data.molded = true;
     const start = new Int32Array(n);
     const first = new Int32Array(n + 1);
     const extra = new Int32Array(n + 1); // where the sizes of a job in several pieces begin
@@ -101,7 +106,7 @@
     keys.sort();
     const m = low.length;
     const out = {
-      label: packed.label, wait, start, held, queued, cluster, count: m, bins: {}, last: 1,
+      label: packed.label, wait, start, held, width, queued, cluster, count: m, bins: {}, last: 1,
       place: data.dag ? new Int32Array(n).fill(-1) : null, pieces,
       from: new Int32Array(m), to: new Int32Array(m), low: new Int32Array(m), size: new Int32Array(m), row: new Int32Array(m),
       latest: new Int32Array(Math.ceil(m / BLOCK)),
@@ -113,7 +118,7 @@
         out.from[p] = start[i];
         out.to[p] = start[i] + held[i];
         out.low[p] = low[first[i] + j];
-        out.size[p] = pieces[i] > 1 ? size[extra[i] + j] : data.width[i];
+        out.size[p] = pieces[i] > 1 ? size[extra[i] + j] : width[i];
         out.row[p] = i;
         const block = (p / BLOCK) | 0;
         if (out.to[p] > out.latest[block]) out.latest[block] = out.to[p];
@@ -154,7 +159,7 @@
   function readTheme() {
     ink = style("--ink");
     idle = style("--idle");
-    palette = { size: [], user: [], wait: [] };
+    palette = { size: [], user: [], wait: [], given: [] };
     for (const mode of Object.keys(palette))
       for (let i = 0; i < 9 && style(`--${mode}-${i}`); i++) palette[mode].push(style(`--${mode}-${i}`));
     rgb = {};
@@ -166,14 +171,22 @@
     return [value >> 16, (value >> 8) & 255, value & 255];
   }
 
-  function sizeColours(data) {
+  function sizeColours(data, width) {
     const classes = new Uint8Array(data.jobs);
     for (let i = 0; i < data.jobs; i++) {
       let k = 0;
-      while (k < data.sizes.length - 1 && data.width[i] > data.sizes[k]) k++;
+      while (k < data.sizes.length - 1 && width[i] > data.sizes[k]) k++;
       classes[i] = k;
     }
     return classes;
+  }
+
+  function givenColours(data, width) {
+    return Uint8Array.from(width, (got, i) => {
+      const asked = data.width[i];
+      if (got === asked) return 2;
+      return got < asked ? (2 * got < asked ? 0 : 1) : got > 2 * asked ? 4 : 3;
+    });
   }
 
   function userColours(data, shown) {
@@ -199,11 +212,12 @@
   function colours(data, one, mode) {
     if (mode === "wait") return (one.waitClass ||= waitColours(data, one));
     if (mode === "user") return (data.userClass ||= userColours(data, palette.user.length - 1));
-    return (data.sizeClass ||= sizeColours(data));
+    if (mode === "given") return (one.givenClass ||= givenColours(data, one.width));
+    return (one.sizeClass ||= sizeColours(data, one.width));
   }
 
   function legend(data, mode) {
-    if (mode === "wait") return NAMES.wait.map((name, k) => [name, palette.wait[k]]);
+    if (NAMES[mode]) return NAMES[mode].map((name, k) => [name, palette[mode][k]]);
     if (mode === "user") {
       const rows = data.topUsers.map((user, k) => [`user ${user}`, palette.user[k]]);
       return [...rows, ["all others", palette.user[data.topUsers.length]]];
@@ -277,6 +291,7 @@
     chosen.value = String(data.shown);
     if (data.policies.length > 1 && data.policies.length < 5 && root.clientWidth > 600) chosen.value = "all";
     if (!data.user) colouring.querySelector("[value=user]").remove();
+    if (data.molded) colouring.add(new Option("cores got", "given"));
 
     const panels = () => (chosen.value === "all" ? data.policies : [data.policies[Number(chosen.value)]]);
     const panelHeight = () => (chosen.value === "all" ? Math.max(120, Math.min(220, 620 / data.policies.length)) : root.clientWidth > 600 ? 380 : 260);
@@ -525,27 +540,32 @@
       const chain = chainOf(row), job = data.job[row], needs = incoming(row);
       const listed = (rows) => (rows.length > 12 ? [...rows.slice(0, 6).map(nameOf), "…", ...rows.slice(-5).map(nameOf)] : rows.map(nameOf));
       const lines = [
-        `Job ${job}, ${nameOf(row)}: ${data.width[row]} core${data.width[row] > 1 ? "s" : ""}, ran ${duration(data.runtime[row])}. ` +
+        `Job ${job}, ${nameOf(row)}: ${data.molded ? "asks for " : ""}${data.width[row]} core${data.width[row] > 1 ? "s" : ""}${data.molded ? "" : `, ran ${duration(data.runtime[row])}`}. ` +
           (needs.length ? `Needs ${listed(needs.map(([source]) => source)).join(", ")}.` : "Needs no other task."),
       ];
       const path = node("p", `Critical path of job ${job}, ${duration(data.dag.path[jobOf(row)])}, ${chain.length} task${chain.length > 1 ? "s" : ""}: ${listed(chain).join(" → ")}.`);
       path.className = "path";
       const table = document.createElement("table"), body = table.createTBody(), top = table.createTHead().insertRow();
-      const several = data.dag.clusters.length > 1;
-      for (const name of ["policy", "task starts", "waited when ready", ...(several ? ["cluster"] : []), "job takes", "SLR"])
+      const several = data.dag.clusters.length > 1, sized = data.molded ? ["cores", "ran"] : [];
+      for (const name of ["policy", "task starts", "waited when ready", ...sized, ...(several ? ["cluster"] : []), "job takes", "SLR"])
         top.append(Object.assign(node("th", name), { scope: "col" }));
       for (const one of data.policies) {
         const line = body.insertRow(), ran = one.start[row] >= 0;
         line.append(Object.assign(node("th", one.label), { scope: "row" }));
         line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(one.queued[row]) : ""));
+        if (data.molded) line.append(...sizedCells(one, row));
         if (several) line.append(node("td", ran ? data.dag.clusters[clusterOf(one, row)].name : ""));
         const took = responseOf(one, row);
         line.append(node("td", duration(took)), node("td", (took / data.dag.path[jobOf(row)]).toPrecision(3)));
       }
+      detail.replaceChildren(...lines.map((text) => node("p", text)), path, scrolled(table));
+    }
+
+    function scrolled(table) {
       const scroll = node("div", "");
       scroll.className = "scroll";
       scroll.append(table);
-      detail.replaceChildren(...lines.map((text) => node("p", text)), path, scroll);
+      return scroll;
     }
 
     function responseOf(one, row) {
@@ -590,7 +610,7 @@
       const day = Math.floor(time / 86400), rest = time - day * 86400;
       if (step >= 86400) return `day ${day}`;
       const clock = `${two(Math.floor(rest / 3600))}:${two(Math.floor((rest % 3600) / 60))}`;
-      return `day ${day}, ${step < 60 ? `${clock}:${step < 1 ? (rest % 60).toFixed(3) : two(Math.floor(rest % 60))}` : clock}`;
+      return `day ${day}, ${step < 60 ? `${clock}:${step < 1 ? (rest % 60).toFixed(3).padStart(6, "0") : two(Math.floor(rest % 60))}` : clock}`;
     }
 
     function duration(ticks) {
@@ -642,18 +662,31 @@
       return hit === undefined ? [-1, one] : [one.row[hit], one];
     }
 
+    // Cores that a job got, and how long it ran on them.
+    function sizedCells(one, row) {
+      const ran = one.start[row] >= 0;
+      return [node("td", ran ? String(one.width[row]) : ""), node("td", ran ? duration(one.held[row]) : "")];
+    }
+
+    // Cores, and those asked for where they are not the same.
+    function coresOf(row, one) {
+      const asked = data.width[row];
+      if (!data.molded) return ["Cores", String(asked)];
+      return one && one.start[row] >= 0 ? ["Cores", one.width[row] === asked ? `${asked}, as asked for` : `${one.width[row]}, asked for ${asked}`] : ["Cores asked for", String(asked)];
+    }
+
     function facts(row, one) {
       const rows = [["Job", String(data.job[row])]];
       if (data.dag) {
-        rows.push(["Task", nameOf(row)], ["Cores", String(data.width[row])]);
+        rows.push(["Task", nameOf(row)], coresOf(row, one));
         if (one && data.dag.clusters.length > 1) rows.push(["Cluster", data.dag.clusters[clusterOf(one, row)].name]);
         if (one) rows.push(["Started", when(one.start[row])], ["Waited when ready", duration(one.queued[row])]);
         return [...rows, ["Ran", duration((one || data.policies[0]).held[row])]];
       }
       if (data.user && data.user[row] >= 0) rows.push(["User", String(data.user[row])]);
-      rows.push(["Cores", String(data.width[row])], ["Submitted", when(data.submit[row])]);
+      rows.push(coresOf(row, one), ["Submitted", when(data.submit[row])]);
       if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(one.wait[row])]);
-      rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
+      if (one || !data.molded) rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
       return rows;
     }
 
@@ -687,14 +720,15 @@
       const table = document.createElement("table");
       const body = table.createTBody();
       const top = table.createTHead().insertRow();
-      for (const name of ["policy", "start", "wait"]) top.append(Object.assign(node("th", name), { scope: "col" }));
+      for (const name of ["policy", "start", "wait", ...(data.molded ? ["cores", "ran"] : [])]) top.append(Object.assign(node("th", name), { scope: "col" }));
       for (const one of data.policies) {
         const line = body.insertRow();
         line.append(Object.assign(node("th", one.label), { scope: "row" }));
         const ran = one.start[row] >= 0;
         line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(one.wait[row]) : ""));
+        if (data.molded) line.append(...sizedCells(one, row));
       }
-      detail.replaceChildren(node("p", head[0].toUpperCase() + head.slice(1) + "."), table);
+      detail.replaceChildren(node("p", head[0].toUpperCase() + head.slice(1) + "."), scrolled(table));
     }
 
     function find(number) {

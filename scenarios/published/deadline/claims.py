@@ -15,9 +15,9 @@ from typing import Any
 from gridsim.campaign.deadline import read_rows
 from gridsim.errors import GridsimError
 from gridsim.files import write_atomically, write_json
-from gridsim.report.deadline_claims import CASES, OFFERS, QUESTIONS
-from gridsim.report.deadline_readings import READINGS, Judged, answers
-from gridsim.report.deadline_study import Study
+from gridsim.report.deadline.claims import CASES, OFFERS, QUESTIONS
+from gridsim.report.deadline.readings import READINGS, Judged, answers
+from gridsim.report.deadline.study import Study
 from gridsim.report.verdicts import Answer, Verdict
 from gridsim.testing.conformance import check, read_cases
 

@@ -26,7 +26,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.record import Record
-from gridsim.report.estimates_figure import slack_figure
+from gridsim.report.deadline.estimates import slack_figure
 from gridsim.scenario import transformed
 from gridsim.simulation import Run, simulate
 from gridsim.workload.read import read_workload

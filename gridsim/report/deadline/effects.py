@@ -1,6 +1,6 @@
 """Judges of what the papers of 2003 say in their text: mechanisms, printed sizes, and what never happens.
 
-The claims that they judge are in `deadline_claims`.
+The claims that they judge are in `claims`.
 
 References
 ----------
@@ -15,8 +15,8 @@ from functools import partial
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.report.deadline_comparisons import ENOUGH, Decision, Part, State, alike, decided, expected, signed, trends
-from gridsim.report.deadline_schemes import (
+from gridsim.report.deadline.comparisons import ENOUGH, Decision, Part, State, alike, decided, expected, signed, trends
+from gridsim.report.deadline.schemes import (
     BASELINES,
     EXPERIMENTS,
     MARGIN,
@@ -31,7 +31,7 @@ from gridsim.report.deadline_schemes import (
     loss,
     trend_at_each,
 )
-from gridsim.report.deadline_study import Measure, Place, Study, Values, changes, combined, of, over, title
+from gridsim.report.deadline.study import Measure, Place, Study, Values, changes, combined, of, over, title
 
 __all__ = [
     "better_and_more",

@@ -13,9 +13,9 @@ from scipy.special import chdtrc  # scipy.stats costs a second
 
 from gridsim.errors import InputError
 from gridsim.metrics.compare import holm
-from gridsim.report.deadline_comparisons import Decision, Part, State, decided, signed, trends
-from gridsim.report.deadline_schemes import SCHEMES
-from gridsim.report.deadline_study import Place, Study, Values, by_window, changes, combined, title
+from gridsim.report.deadline.comparisons import Decision, Part, State, decided, signed, trends
+from gridsim.report.deadline.schemes import SCHEMES
+from gridsim.report.deadline.study import Place, Study, Values, by_window, changes, combined, title
 from gridsim.report.verdicts import LEVEL, NAN
 
 __all__ = [

@@ -1,7 +1,7 @@
 """What the two papers of 2003 claim about admission with deadlines, and which stored rows decide it.
 
 Identifiers are those of the project's list of claims; statements are its own words. The judges are in
-`deadline_schemes` and `deadline_effects`; the claims of 2004 are in `deadline_feedback`.
+`schemes` and `effects`; the claims of 2004 are in `feedback`.
 
 References
 ----------
@@ -13,12 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gridsim.report import deadline_effects as effects
-from gridsim.report import deadline_exact as exact
-from gridsim.report import deadline_feedback as feedback
-from gridsim.report.deadline_offers import offers_are_early
-from gridsim.report.deadline_readings import Question
-from gridsim.report.deadline_schemes import (
+from gridsim.report.deadline import effects, exact, feedback
+from gridsim.report.deadline.offers import offers_are_early
+from gridsim.report.deadline.readings import Question
+from gridsim.report.deadline.schemes import (
     BASELINES,
     EXPERIMENTS,
     NUMBERS,
@@ -34,7 +32,7 @@ from gridsim.report.deadline_schemes import (
     responses,
     utilisation,
 )
-from gridsim.report.deadline_study import Place, title
+from gridsim.report.deadline.study import Place, title
 
 __all__ = ["CASES", "OFFERS", "QUESTIONS"]
 

@@ -1,11 +1,11 @@
 """What the figures on promised deadlines show: recipes, read from a file.
 
-Their lines are found among stored rows in `deadline_lines`, and drawn in `deadline_figures`.
+Their lines are found among stored rows in `lines`, and drawn in `figures`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,23 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import read_toml
 from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, Metric
 
-__all__ = ["CONDITIONS", "RATIOS", "Panel", "Recipe", "figure_name", "metric_of", "read_recipes", "readers"]
+__all__ = [
+    "CONDITIONS",
+    "RATIOS",
+    "Conditions",
+    "Panel",
+    "Recipe",
+    "chosen",
+    "figure_name",
+    "metric_of",
+    "read_recipes",
+    "readers",
+]
 
-CONDITIONS: Mapping[str, Callable[[Any], Any]] = {
+Conditions = Mapping[str, Callable[[Any], Any]]
+"""Columns of rows that say what was run, and how their values are read."""
+
+CONDITIONS: Conditions = {
     "log": str,
     "method": str,
     "load": float,
@@ -27,7 +41,7 @@ CONDITIONS: Mapping[str, Callable[[Any], Any]] = {
     "estimates": str,
     "scheme": str,
 }
-"""Columns that say what was run, and how their values are read; parameters of schemes join them."""
+"""Those of the deadline studies; parameters of schemes join them."""
 
 RATIOS: Mapping[str, tuple[str, str, Metric]] = {
     "promises_kept_share": (
@@ -61,6 +75,8 @@ class Panel:
         Metric.
     experiment : str
         What to run for its rows.
+    against : str
+        Scheme that y is compared with; empty for y itself.
     """
 
     where: Mapping[str, Any]
@@ -71,6 +87,7 @@ class Panel:
     places: tuple[Any, ...]
     y: str
     experiment: str
+    against: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +130,17 @@ def _of_log(panel: Panel, log: str) -> Panel:
     return replace(panel, where={**panel.where, "log": log}, experiment=experiment)
 
 
-_AXES = ("x", "places", "y", "lines", "values", "experiment")
+_AXES = ("x", "places", "y", "lines", "values", "experiment", "against")
 _ENTRY = ("title", "source", "kind", "like", "golden", "panels", *_AXES)
 
 
-def read_recipes(path: str | Path) -> dict[str, Recipe]:
+def read_recipes(path: str | Path, conditions: Conditions = CONDITIONS) -> dict[str, Recipe]:
     """Figures of a file by name, in its order.
+
+    Parameters
+    ----------
+    conditions : mapping
+        Columns of the rows that the figures are drawn from.
 
     Raises
     ------
@@ -129,6 +151,7 @@ def read_recipes(path: str | Path) -> dict[str, Recipe]:
     """
     book = read_toml(path)
     tables = {name: book.get(name, {}) for name in ("usual", "experiment", "kind", "paper")}
+    tables["conditions"] = conditions
     entries = {
         figure_name(paper, number): (source, entry)
         for paper, source in tables["paper"].items()
@@ -148,6 +171,27 @@ def figure_name(paper: str, number: str) -> str:
     return f"{paper}-F{int(number):02d}" if number.isdigit() else f"{paper}-{number}"
 
 
+def chosen(recipes: Mapping[str, Recipe], papers: Iterable[str], numbers: Iterable[str]) -> list[Recipe]:
+    """Figures of these papers with these numbers; of all where none are named.
+
+    Raises
+    ------
+    InputError
+        When there are none.
+    """
+    papers, numbers = tuple(papers), tuple(numbers)
+    found = [
+        recipe
+        for name, recipe in recipes.items()
+        if (not papers or recipe.paper in papers)
+        and (not numbers or name in {figure_name(recipe.paper, number) for number in numbers})
+    ]
+    if not found:
+        asked = " ".join(("figure", *numbers, "of", ", ".join(papers) or "any paper"))
+        raise InputError(f"there is no {asked}; the recipes have {', '.join(recipes)}")
+    return found
+
+
 def _recipe(
     name: str, entries: Mapping[str, tuple[str, Mapping[str, Any]]], tables: Mapping[str, Mapping[str, Any]], path: Path
 ) -> Recipe:
@@ -156,7 +200,7 @@ def _recipe(
         entry = {**_looked_up("figure", entry["like"], entries)[1], **entry}
     kind = _looked_up("kind of figure", entry["kind"], tables["kind"]) if "kind" in entry else {}
     entry = {**kind, **entry}
-    known = (*_ENTRY, *CONDITIONS, *tables["usual"])
+    known = (*_ENTRY, *tables["conditions"], *tables["usual"])
     for key in (*entry, *(key for panel in entry.get("panels", ()) for key in panel)):
         if key not in known:
             raise UnknownNameError(f"key of {name} in {path.name}", key, known)
@@ -176,7 +220,7 @@ def _panel(name: str, entry: Mapping[str, Any], tables: Mapping[str, Mapping[str
     for key in ("x", "y", "lines"):
         if key not in entry:
             raise InputError(f"{name} does not say what is its {key}", field=key)
-    read_as = readers(tables["usual"])
+    read_as = readers(tables["usual"], tables["conditions"])
     for metric in (entry["y"], *([] if entry["x"] in read_as else [entry["x"]])):
         metric_of(metric)
     along = entry["x"] if entry["x"] in read_as else "load"
@@ -187,7 +231,8 @@ def _panel(name: str, entry: Mapping[str, Any], tables: Mapping[str, Mapping[str
     }
     values = tuple(read_as[entry["lines"]](value) for value in entry.get("values", ()))
     places = tuple(read_as[along](place) for place in entry.get("places", ()))
-    return Panel(where, entry["lines"], values, entry["x"], along, places, entry["y"], entry["experiment"])
+    axes = (where, entry["lines"], values, entry["x"], along, places, entry["y"])
+    return Panel(*axes, entry["experiment"], entry.get("against", ""))
 
 
 def _looked_up(kind: str, name: str, table: Mapping[str, Any]) -> Any:
@@ -208,6 +253,6 @@ def metric_of(name: str) -> Metric:
     return known[name]
 
 
-def readers(usual: Mapping[str, Any]) -> dict[str, Callable[[Any], Any]]:
+def readers(usual: Mapping[str, Any], conditions: Conditions = CONDITIONS) -> dict[str, Callable[[Any], Any]]:
     """Conditions with how their values are read: columns of rows, then parameters of schemes with a usual value."""
-    return {**CONDITIONS, **{name: type(value) for name, value in usual.items() if name not in CONDITIONS}}
+    return {**conditions, **{name: type(value) for name, value in usual.items() if name not in conditions}}

@@ -1,22 +1,23 @@
 """Pictures of the study on promised deadlines: one function draws every figure from its recipe and stored rows.
 
-Recipes are in `deadline_recipes`, their lines in `deadline_lines`; nothing is simulated or measured here.
+Recipes are in `recipes`, their lines in `lines`; nothing is simulated or measured here.
 """
 
 from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gridsim.errors import InputError
 from gridsim.files import write_atomically
-from gridsim.report.deadline_lines import Line, Mean, StoredRows, gaps, lines_of
-from gridsim.report.deadline_recipes import Panel, Recipe, metric_of
+from gridsim.report.deadline.lines import Line, Mean, StoredRows, gaps, lines_of
+from gridsim.report.deadline.recipes import Panel, Recipe, metric_of
 from gridsim.report.figures import _DASHES, _RC, PALETTE
 from gridsim.report.words import listed, percent
 
@@ -24,7 +25,22 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ESTIMATES", "LOGS", "METHODS", "SCHEMES", "TITLES", "caption", "draw", "heading", "save", "setting"]
+__all__ = [
+    "ESTIMATES",
+    "LOGS",
+    "METHODS",
+    "SCHEMES",
+    "TITLES",
+    "Words",
+    "caption",
+    "draw",
+    "draw_all",
+    "heading",
+    "panelled",
+    "save",
+    "setting",
+    "wrapped",
+]
 
 SCHEMES = {
     "qops": "QoPS",
@@ -68,6 +84,9 @@ TITLES = {
 }
 """What axes say; other metrics have their names."""
 
+Words = Callable[[str, Any], str]
+"""What a condition and its value are called; empty for one that needs no mention."""
+
 _SCALES = {"s": (3_600.0, "hours"), "core-seconds": (3_600.0, "core-hours")}
 _PANEL = (4.5, 2.9)
 _WIDE = 20.0
@@ -84,9 +103,9 @@ def draw(recipe: Recipe, stored: StoredRows) -> Figure:
     """
     drawn = [(panel, lines_of(recipe.name, panel, stored)) for panel in recipe.panels]
     columns = min(2, len(drawn))
-    above = _wrapped(heading(recipe), 13 * _PANEL[0] * columns)
-    below = _wrapped(caption(recipe, drawn), 16 * _PANEL[0] * columns)
-    with _grid(len(drawn), columns, above, below) as (figure, every):
+    above = wrapped(heading(recipe), 13 * _PANEL[0] * columns)
+    below = wrapped(caption(recipe, drawn), 16 * _PANEL[0] * columns)
+    with panelled(len(drawn), columns, above, below) as (figure, every):
         for letter, axes, (panel, lines) in zip("abcdefghijklmnopqrstuvwxyz", every, drawn, strict=False):
             _panel(axes, panel, lines)
             told = setting(recipe, panel)
@@ -98,15 +117,23 @@ def draw(recipe: Recipe, stored: StoredRows) -> Figure:
 
 
 @contextmanager
-def _grid(panels: int, columns: int, above: str, below: str) -> Iterator[tuple[Figure, list[Axes]]]:
-    """Axes row by row in the style of the house; on leaving, their legend under the text above them."""
+def panelled(
+    panels: int, columns: int, above: str, below: str, *, size: tuple[float, float] = _PANEL
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    """Axes row by row in the style of the house; on leaving, their legend under the text above them.
+
+    Parameters
+    ----------
+    size : tuple of float
+        Width and height of a panel, inches.
+    """
     import matplotlib  # half a second: only where a figure is made
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     rows = -(-panels // columns)
     top, bottom = 0.44 + 0.2 * len(above.split("\n")), 0.14 + 0.15 * len(below.split("\n"))
-    width, height = _PANEL[0] * columns, _PANEL[1] * rows + top + bottom
+    width, height = size[0] * columns, size[1] * rows + top + bottom
     layout = ConstrainedLayoutEngine(
         hspace=0.05, wspace=0.04, rect=(0, bottom / height, 1, 1 - (top + bottom) / height)
     )
@@ -131,20 +158,46 @@ def save(figure: Figure, path: Path) -> None:
         write_atomically(path, lambda place: figure.savefig(place, format=kind, facecolor="w", **more))
 
 
-def heading(recipe: Recipe) -> str:
+def draw_all(
+    recipes: Iterable[Recipe], draw: Callable[[Recipe], Figure], out: Path, kind: str
+) -> tuple[int, list[str]]:
+    """Draw what can be, and tell where; how many these are, and what is missing for the others."""
+    drawn, missing = 0, []
+    for recipe in recipes:
+        if recipe.golden:
+            print(f"{recipe.name}: {recipe.title}; golden cases {' '.join(recipe.golden)} of the kind schedule")
+            continue
+        try:
+            figure = draw(recipe)
+        except InputError as error:
+            missing.append(str(error))
+            continue
+        path = out / f"{recipe.name}.{kind}"
+        save(figure, path)
+        drawn += 1
+        print(path)
+    return drawn, missing
+
+
+def heading(recipe: Recipe, words: Words | None = None) -> str:
     """What a figure shows, and of what runs."""
-    told = setting(recipe)
+    told = setting(recipe, words=words)
     return f"{recipe.name} · {recipe.title}" + (f"\n{told}" if told else "")
 
 
-def setting(recipe: Recipe, panel: Panel | None = None) -> str:
+def setting(recipe: Recipe, panel: Panel | None = None, *, words: Words | None = None) -> str:
     """Conditions in words: those that all panels of a figure share or, of one *panel*, those in which they differ."""
+    say = words or _words
     first = recipe.panels[0].where
     shared = {name for name in first if all(name in it.where and it.where[name] == first[name] for it in recipe.panels)}
     if panel is not None:
-        return ", ".join(_words(name, value) for name, value in panel.where.items() if name not in shared)
+        return _listed(say(name, value) for name, value in panel.where.items() if name not in shared)
     told = (name for name in first if name in shared and first[name] != recipe.usual.get(name))
-    return ", ".join(_words(name, first[name]) for name in told)
+    return _listed(say(name, first[name]) for name in told)
+
+
+def _listed(texts: Iterable[str]) -> str:
+    return ", ".join(text for text in texts if text)
 
 
 def _words(name: str, value: Any) -> str:
@@ -314,5 +367,6 @@ def _legend(figure: Figure, every: Sequence[Axes], place: tuple[float, float]) -
     figure.legend(entries.values(), entries, ncols=len(entries), handlelength=2.4, **more)
 
 
-def _wrapped(text: str, width: float) -> str:
+def wrapped(text: str, width: float) -> str:
+    """A text in lines of so many characters; its own ends of lines stay."""
     return "\n".join(textwrap.fill(line, int(width)) for line in text.split("\n"))

@@ -21,11 +21,11 @@ from gridsim.metrics.summary import DEADLINE_METRICS
 from gridsim.model.streams import stream
 from gridsim.policy.admission.feedback import Feedback
 from gridsim.policy.scheduler.guaranteed import Guaranteed
-from gridsim.report.deadline_figures import caption, draw, heading, save
-from gridsim.report.deadline_lines import Mean, StoredRows, gaps, lines_of, mean_of_windows
-from gridsim.report.deadline_recipes import read_recipes
+from gridsim.report.deadline.figures import caption, draw, heading, save
+from gridsim.report.deadline.lines import Mean, StoredRows, gaps, lines_of, mean_of_windows
+from gridsim.report.deadline.recipes import read_recipes
 
-FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "published" / "deadline"
+FOLDER = Path(__file__).resolve().parents[3] / "scenarios" / "published" / "deadline"
 RECIPES = read_recipes(FOLDER / "figures.toml")
 DRAWN = [name for name, recipe in RECIPES.items() if recipe.panels]
 USUAL = RECIPES["TR-F04"].usual

@@ -17,9 +17,9 @@ from scipy.special import stdtrit  # scipy.stats costs a second
 
 from gridsim.errors import InputError
 from gridsim.registry import Spec, parse
-from gridsim.report.deadline_recipes import CONDITIONS, RATIOS, Panel, readers
+from gridsim.report.deadline.recipes import CONDITIONS, RATIOS, Conditions, Panel, readers
 
-__all__ = ["Line", "Mean", "Point", "StoredRows", "gaps", "lines_of", "mean_of_windows"]
+__all__ = ["Line", "Mean", "Point", "StoredRows", "gaps", "lines_of", "mean_of_windows", "written"]
 
 Condition = tuple[Any, ...]
 Replicate = tuple[int, int]
@@ -60,6 +60,8 @@ class StoredRows:
     usual : mapping
         Conditions of recipes that need no mention. Parameters of schemes among them become conditions of their own:
         ``fqops?slack_factor=2`` is the scheme ``fqops`` with a slack factor of 2.
+    conditions : mapping
+        Columns that say what was run; with ``group`` among them, rows of groups are kept.
 
     Raises
     ------
@@ -67,20 +69,22 @@ class StoredRows:
         When two rows give one metric of one run different values.
     """
 
-    def __init__(self, rows: Iterable[Mapping[str, Any]], usual: Mapping[str, Any]) -> None:
-        columns = readers(usual)
+    def __init__(
+        self, rows: Iterable[Mapping[str, Any]], usual: Mapping[str, Any], conditions: Conditions = CONDITIONS
+    ) -> None:
+        columns = readers(usual, conditions)
         self.columns, self.usual = tuple(columns), usual
         self._cells: dict[str, dict[Condition, dict[Replicate, float]]] = {}
-        parameters = {name: usual[name] for name in columns if name not in CONDITIONS}
+        parameters = {name: usual[name] for name in columns if name not in conditions}
         for row in rows:
-            if row["group"]:
+            if row["group"] and "group" not in conditions:
                 continue
             scheme, given = _split(row["scheme"])
             rest = {name: value for name, value in given.items() if name not in parameters}
             own: dict[str, Any] = {**parameters, **given, "scheme": str(Spec(scheme, rest))}
             condition = tuple(read(own[name] if name in own else row[name]) for name, read in columns.items())
             cell = self._cells.setdefault(row["metric"], {}).setdefault(condition, {})
-            replicate, value = (int(row["window"]), int(row["stream"])), float(row["value"])
+            replicate, value = (int(row["window"]), int(row.get("stream", 0))), float(row["value"])
             before = cell.setdefault(replicate, value)
             if before != value and not (math.isnan(before) and math.isnan(value)):
                 run = ", ".join(map(str, condition))
@@ -162,7 +166,7 @@ def lines_of(name: str, panel: Panel, stored: StoredRows) -> list[Line]:
         raise InputError(
             f"{name} has no rows of '{panel.y}'"
             + (f" and '{panel.x}'" if beside is not found else "")
-            + f" with {_written(panel.where, stored.usual)}; run the experiment {panel.experiment}"
+            + f" with {written(panel.where, stored.usual)}; run the experiment {panel.experiment}"
         )
     return lines
 
@@ -222,7 +226,7 @@ def gaps(panel: Panel, lines: Sequence[Line]) -> list[tuple[Any, list[Any]]]:
     return [(value, [it for it in places if it not in own] if own else []) for value, own in there if own < {*places}]
 
 
-def _written(where: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
+def written(where: Mapping[str, Any], usual: Mapping[str, Any]) -> str:
     """Conditions as a recipe has them, without what is usual."""
     told = {name: value for name, value in where.items() if name not in usual or not _same(value, usual[name])}
     return ", ".join(

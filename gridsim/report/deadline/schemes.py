@@ -1,6 +1,6 @@
 """Judges of the figures of 2003: what admission refuses, how the machine is used, how other jobs fare, by scheme.
 
-The claims that they judge are in `deadline_claims`.
+The claims that they judge are in `claims`.
 
 References
 ----------
@@ -15,8 +15,8 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.metrics.deadlines import common_range
-from gridsim.report.deadline_comparisons import Decision, Part, alike, decided, signed, trends
-from gridsim.report.deadline_study import Measure, Place, Study, Values, by_window, changes, combined, of, title
+from gridsim.report.deadline.comparisons import Decision, Part, alike, decided, signed, trends
+from gridsim.report.deadline.study import Measure, Place, Study, Values, by_window, changes, combined, of, title
 
 __all__ = [
     "BASELINES",

@@ -1,7 +1,7 @@
 """Rows of the study of deadlines by what they are about, and numbers of units made of them.
 
 A *unit* is a window of a log and a stream of duplication: the same jobs under every scheme. What compares them is in
-`deadline_comparisons`.
+`comparisons`.
 """
 
 from __future__ import annotations

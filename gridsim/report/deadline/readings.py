@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from gridsim.errors import InputError
 from gridsim.metrics.campaign import wilcoxon
-from gridsim.report.deadline_comparisons import Decision
-from gridsim.report.deadline_study import Study
+from gridsim.report.deadline.comparisons import Decision
+from gridsim.report.deadline.study import Study
 from gridsim.report.verdicts import NAN, Answer, Verdict
 
 __all__ = ["READINGS", "Judged", "Question", "answers"]

@@ -18,7 +18,7 @@ from gridsim.errors import InputError
 from gridsim.metrics.campaign import PairedTest, bootstrap_means, equivalence, t_test
 from gridsim.metrics.compare import holm
 from gridsim.model.time import FloatArray
-from gridsim.report.deadline_study import Values, by_window, changes
+from gridsim.report.deadline.study import Values, by_window, changes
 from gridsim.report.verdicts import LEVEL, NAN, Answer, counted
 
 __all__ = ["ENOUGH", "Decision", "Part", "State", "alike", "decided", "expected", "signed", "trends"]

@@ -1,0 +1,75 @@
+"""Windows of jobs that campaigns are run on: parts of the archive's logs, or of a model where these are absent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from gridsim.model.streams import stream
+from gridsim.model.workload import Workload
+from gridsim.workload.read import read_workload
+from gridsim.workload.synthetic.lublin import Lublin
+from gridsim.workload.transform.slice import Slice
+
+__all__ = ["LOGS", "Log", "logs_there", "seed_of", "window_of"]
+
+
+class Log(NamedTuple):
+    """Where windows come from: name of the archive's file (none for the model), cores, windows of 5,000 jobs."""
+
+    file: str
+    cores: int
+    windows: int
+
+
+LOGS = {
+    "ctc": Log("CTC-SP2-1996-3.1-cln.swf.gz", 430, 15),
+    "sdsc": Log("SDSC-SP2-1998-4.2-cln.swf.gz", 128, 10),
+    "model": Log("", 128, 15),
+}
+"""Logs of jobs; ``model`` (of Lublin and Feitelson, a seed a window) stands in where the archive's are absent."""
+
+
+def logs_there(logs: Sequence[str], data: str | Path | None) -> tuple[str, ...]:
+    """Those of the *logs* whose files are in the folder *data*; the model where none is."""
+    there = [log for log in logs if log == "model" or (data is not None and (Path(data) / LOGS[log].file).is_file())]
+    return tuple(there) or ("model",)
+
+
+def window_of(
+    log: str,
+    window: int,
+    *,
+    jobs: int,
+    cores: int,
+    data: str | Path | None,
+    seed: int,
+    study: str,
+    model_load: float = 0.65,
+) -> Workload:
+    """Jobs ``window * jobs`` and so many more of a log, as they are logged, the first at 0.
+
+    Parameters
+    ----------
+    log : str
+        Of `LOGS`.
+    cores : int
+        Of the machine; jobs that are wider or ran for no time are left out before any is counted.
+    data : path or None
+        Folder of the archive's logs; not needed for the model.
+    seed, study, model_load
+        Of the model: each study has windows of its own, of this offered load; the usual one is in the middle of what
+        CTC offers 430 cores.
+    """
+    if log == "model":
+        return Lublin(jobs=jobs, cores=cores, load=model_load, realised=True).generate(
+            seed_of(seed, study, "model", window)
+        )
+    whole = read_workload(Path(data or ".") / LOGS[log].file, cores=cores)
+    return Slice(jobs=jobs, window=window, origin=True).apply(whole)
+
+
+def seed_of(seed: int, *names: str | int) -> int:
+    """A seed for what is generated under these names."""
+    return int(stream(seed, *names).integers(2**32))

@@ -1,0 +1,205 @@
+"""What moldable jobs gain or lose: changes of the mean response by category of weight, and whether anybody pays.
+
+A change is the mean response under one policy over that under another, less 1: negative is better. Windows of a log
+are the sample; logarithms of the ratios are what is averaged and tested.
+
+References
+----------
+Srinivasan, Krishnamoorthy, Sadayappan, "A robust scheduling strategy for moldable scheduling of parallel jobs",
+CLUSTER 2003; sections 8.4 and 8.5 of the project's specification of moldable jobs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from gridsim.metrics.campaign import log_ratios, t_test
+from gridsim.metrics.groups import rows_by_group, weight_classes
+from gridsim.metrics.responsiveness import response
+from gridsim.model.time import MICROSECOND, FloatArray, IntArray, seconds
+from gridsim.record import Record
+
+__all__ = [
+    "CATEGORIES",
+    "DEGRADED",
+    "LEAST_JOBS",
+    "Change",
+    "Robustness",
+    "categories",
+    "category_responses",
+    "change",
+    "promise_waits",
+    "robustness",
+]
+
+CATEGORIES = tuple(f"weight:{number}" for number in range(1, 11))
+"""Names of the ten categories, the lightest first."""
+
+LEAST_JOBS = 10
+"""A category with fewer jobs is left out."""
+
+DEGRADED = 0.05
+"""A change above is one for the worse, if it is none by chance."""
+
+_LEVEL = 0.05
+
+Setting = TypeVar("Setting", bound=Hashable)
+
+
+def categories(record: Record, rows: Any = None) -> dict[str, IntArray]:
+    """Rows of the jobs of each of `CATEGORIES` that has any; of those *rows* (mask, slice or indices) only.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=0, start=0, end=end, cores=1) for end in (100, 101, 656_101)])
+    >>> categories(record)
+    {'weight:1': array([0]), 'weight:2': array([1]), 'weight:10': array([2])}
+    """
+    return rows_by_group(replace(weight_classes(record), names=CATEGORIES), rows)
+
+
+def category_responses(record: Record) -> dict[str, tuple[int, float]]:
+    """Jobs that ran and their mean response, s, by category that has any."""
+    own = response(record)
+    return {name: (len(rows), float(own[rows].mean())) for name, rows in categories(record, record.ran).items()}
+
+
+class Change(NamedTuple):
+    """Of a mean response, over windows.
+
+    Attributes
+    ----------
+    change, low, high : float
+        Geometric mean of the ratios less 1, and its 95 % interval (Student's t on the logarithms); NaN where there is
+        none.
+    p : float
+        Two-sided, that there is no change.
+    windows : int
+        That have both means.
+    """
+
+    change: float
+    low: float
+    high: float
+    p: float
+    windows: int
+
+    @property
+    def better(self) -> bool:
+        """Whether responses are shorter, by the one-sided test."""
+        return self.change < 0 and self.p / 2 < _LEVEL
+
+    @property
+    def degraded(self) -> bool:
+        """Whether responses are longer by more than `DEGRADED`, and longer at all by the one-sided test."""
+        return self.change > DEGRADED and self.p / 2 < _LEVEL
+
+
+def change(mine: FloatArray, theirs: FloatArray, *, confidence: float = 0.95) -> Change:
+    """Change from *theirs* to *mine*, one mean response a window; windows that lack one are left out.
+
+    Examples
+    --------
+    >>> found = change(np.array([90.0, 80.0, 70.0]), np.array([100.0, 100.0, 100.0]))
+    >>> round(found.change, 3), found.windows, found.better, found.degraded
+    (-0.204, 3, True, False)
+    """
+    logs = log_ratios(mine, theirs)
+    test = t_test(logs[np.isfinite(logs)], confidence=confidence)
+    return Change(math.expm1(test.mean), math.expm1(test.low), math.expm1(test.high), test.p, test.pairs)
+
+
+class Robustness(NamedTuple):
+    """Verdict on a policy over a grid of settings.
+
+    Attributes
+    ----------
+    settings : int
+        That were looked at.
+    not_better : tuple
+        Those at which the mean over all jobs is not better, by the one-sided test.
+    degraded : tuple of (setting, category)
+        Who pays where.
+    """
+
+    settings: int
+    not_better: tuple[Hashable, ...]
+    degraded: tuple[tuple[Hashable, str], ...]
+
+    @property
+    def robust(self) -> bool:
+        """Better overall at every setting, and no category worse at any."""
+        return self.settings > 0 and not self.not_better and not self.degraded
+
+
+def robustness(changes: Mapping[Setting, Mapping[str, Change]]) -> Robustness:
+    """Verdict on the changes at each setting, by category; of all jobs under the empty name.
+
+    Examples
+    --------
+    >>> better, worse = Change(-0.2, -0.3, -0.1, 0.01, 10), Change(0.2, 0.1, 0.3, 0.01, 10)
+    >>> robustness({"low": {"": better}, "high": {"": better, "weight:1": worse}})
+    Robustness(settings=2, not_better=(), degraded=(('high', 'weight:1'),))
+    """
+    return Robustness(
+        len(changes),
+        tuple(setting for setting, found in changes.items() if "" not in found or not found[""].better),
+        tuple((setting, name) for setting, found in changes.items() for name in CATEGORIES if _pays(found, name)),
+    )
+
+
+def _pays(found: Mapping[str, Change], name: str) -> bool:
+    return name in found and found[name].degraded
+
+
+def promise_waits(record: Record, k: float = 4.0) -> FloatArray:
+    """How long each job waited until it got a promise by its expansion factor, s; NaN for those that got none.
+
+    Parameters
+    ----------
+    record : Record
+        Of a policy with ``reserve=xfactor``, whose other promise is the one of the oldest blocked job.
+    k : float
+        The threshold.
+
+    Notes
+    -----
+    Nothing of this is in a record, but it follows: there is a pass at every arrival and every end, a job gets the
+    promise at the first pass after its expansion factor has crossed the threshold, and the other promise goes to the
+    oldest waiting job that has none, as soon as its holder has started.
+    """
+    workload = record.workload
+    scale = workload.cores if workload.moldable is None else workload.moldable.weight
+    crossing = np.floor(workload.submit + (k - 1) * workload.estimate / MICROSECOND * scale * MICROSECOND + 1e-3)
+    passes = np.unique(np.concatenate([workload.submit, record.end_us[record.ran]]))
+    after = np.searchsorted(passes, crossing, side="right")
+    promised = np.where(after < len(passes), passes[np.minimum(after, len(passes) - 1)], np.iinfo(np.int64).max)
+    due = (promised <= record.start_us) & record.ran
+    promised = np.where(due, promised, np.iinfo(np.int64).max)
+    for job in _heads(passes.tolist(), workload.submit.tolist(), record.start_us.tolist(), promised.tolist()):
+        due[job] = False
+    return np.where(due, seconds(np.where(due, promised, 0) - workload.submit), np.nan)
+
+
+def _heads(passes: list[int], submit: list[int], start: list[int], promised: list[int]) -> list[int]:
+    """Jobs that held the promise of the oldest blocked one, in the order in which they got it."""
+    heads: list[int] = []
+    free_at, oldest = -1, 0
+    for now in passes:
+        if now < free_at:
+            continue
+        while oldest < len(submit) and start[oldest] <= now:
+            oldest += 1
+        for job in range(oldest, len(submit)):
+            if submit[job] > now:
+                break
+            if start[job] > now and promised[job] > now:
+                heads.append(job)
+                free_at = start[job]
+                break
+    return heads

@@ -1,0 +1,159 @@
+"""What is told of moldable jobs by weight: how much each category gains or loses, and whether any is worse off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from gridsim.report.words import listed, percent
+
+if TYPE_CHECKING:
+    from gridsim.report.evidence import Evidence, GroupRow
+
+__all__ = ["FEWEST", "Category", "answer", "categories"]
+
+FEWEST = 10
+"""Jobs below which a category is left out."""
+
+_MOST = 3
+"""Categories that a sentence names at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """A category of jobs by weight, or all jobs: change of the mean response under each policy but the first.
+
+    Attributes
+    ----------
+    name : str
+        Core-seconds of its jobs; ``all`` for all jobs.
+    jobs : int
+        Jobs that ran under both of the first two policies.
+    changes : mapping of str to float
+        Mean response under the policy over that under the first one, less 1: negative is better.
+    verdicts : mapping of str to str
+        ``better``, ``worse``, ``no clear difference``, ``too little data``.
+    """
+
+    name: str
+    jobs: int
+    changes: Mapping[str, float]
+    verdicts: Mapping[str, str]
+
+
+def categories(comparison: Evidence) -> list[Category]:
+    """Categories with at least `FEWEST` jobs, lightest first, then all jobs; none where jobs are not moldable.
+
+    References
+    ----------
+    Section 8.4 of the project's specification of moldable jobs.
+    """
+    rows = _rows(comparison)
+    if not rows:
+        return []
+    found = [
+        _category(name, [row for row in rows if row.group == name]) for name in dict.fromkeys(r.group for r in rows)
+    ]
+    whole = [comparison.difference("response", label, comparison.baseline) for label in comparison.labels[1:]]
+    changes = {it.policy: it.ratio - 1 for it in whole}
+    return [*found, Category("all", whole[0].jobs, changes, {it.policy: it.verdict for it in whole})]
+
+
+def _rows(comparison: Evidence) -> list[GroupRow]:
+    """Rows of the weight categories against the first policy, without small ones."""
+    return [
+        row
+        for row in comparison.groups
+        if row.kind == "weight"
+        and row.baseline == comparison.baseline
+        and row.jobs >= FEWEST
+        and row.ratio == row.ratio
+    ]
+
+
+def _category(name: str, rows: Sequence[GroupRow]) -> Category:
+    return Category(
+        name, rows[0].jobs, {row.policy: row.ratio - 1 for row in rows}, {row.policy: row.verdict for row in rows}
+    )
+
+
+def answer(comparison: Evidence) -> Iterator[str]:
+    """One sentence: whether some category of jobs by weight takes longer than under the first policy."""
+    rows = _rows(comparison)
+    verdicts = [_Verdict(label, [row for row in rows if row.policy == label]) for label in comparison.labels[1:]]
+    verdicts = [it for it in verdicts if it.rows]
+    if len(verdicts) == 1:
+        yield verdicts[0].alone(comparison.baseline)
+    elif verdicts:
+        yield _together(verdicts, comparison.baseline)
+
+
+class _Verdict(NamedTuple):
+    """Weight categories under a policy against the first one."""
+
+    policy: str
+    rows: Sequence[GroupRow]
+
+    @property
+    def worse(self) -> list[GroupRow]:
+        return [row for row in self.rows if row.verdict == "worse"]
+
+    @property
+    def unknown(self) -> int:
+        """Categories with too little data."""
+        return sum(row.verdict == "too little data" for row in self.rows)
+
+    @property
+    def undecided(self) -> bool:
+        """Whether nothing is worse for sure, and of most categories nothing is sure."""
+        return not self.worse and 2 * self.unknown > len(self.rows)
+
+    def alone(self, baseline: str) -> str:
+        """The verdict with what happened."""
+        longer = [row for row in self.rows if row.ratio > 1]
+        of = f"{len(self.rows)} weight categor{'y' if len(self.rows) == 1 else 'ies'} of jobs"
+        few = f"; {self.unknown} of them {'has' if self.unknown == 1 else 'have'} too little data to tell"
+        few = few if self.unknown else ""
+        happened = f"longer in {len(longer)} ({_named(longer)})" if longer else f"longer in none ({_span(self.rows)})"
+        if self.worse:
+            lost = f"{len(self.worse)} of {of} ({_named(self.worse)})"
+            return f"Not robust: {self.policy} is clearly worse than {baseline} for {lost}{few}."
+        if self.undecided:
+            return (
+                f"The log is too short to say whether {self.policy} is robust; in it, of {of} the mean response is "
+                f"{happened} than under {baseline}."
+            )
+        told = f"{self.policy} is clearly worse than {baseline} for none of {of}"
+        return f"Robust here: {told}; the mean is {happened}{few}."
+
+
+def _together(verdicts: Sequence[_Verdict], baseline: str) -> str:
+    """Which policies are robust, which are not, and of which the log is too short to say."""
+    lost = [f"{it.policy} (clearly worse in {len(it.worse)} of {len(it.rows)})" for it in verdicts if it.worse]
+    unknown = [it.policy for it in verdicts if it.undecided]
+    kept = [
+        f"{it.policy}{f' ({it.unknown} of {len(it.rows)} undecided)' if it.unknown else ''}"
+        for it in verdicts
+        if not it.worse and not it.undecided
+    ]
+    parts = [
+        *([f"robust here: {listed(kept)}"] if kept else []),
+        *([f"not robust: {listed(lost)}"] if lost else []),
+        *([f"the log is too short to say for {listed(unknown)}"] if unknown else []),
+    ]
+    return f"By weight categories of jobs against {baseline}: {'; '.join(parts)}."
+
+
+def _span(rows: Sequence[GroupRow]) -> str:
+    """Least and largest change."""
+    changes = sorted(row.ratio - 1 for row in rows)
+    low, high = (percent(change, sign=True) for change in (changes[0], changes[-1]))
+    return low if low == high else f"{low} to {high}"
+
+
+def _named(rows: Sequence[GroupRow]) -> str:
+    """The categories that lose most, with their changes."""
+    most = sorted(rows, key=lambda row: -row.ratio)[:_MOST]
+    parts = [f"{row.group} core-seconds {percent(row.ratio - 1, sign=True)}" for row in most]
+    return ", ".join(parts if len(rows) <= _MOST else [*parts, f"{len(rows) - _MOST} more"])

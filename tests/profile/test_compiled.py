@@ -1,0 +1,50 @@
+"""Compiled loops are kept, and made anew when any of them has changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gridsim.profile.compiled import compiled, folder
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    for name in ("profile/kernels.py", "policy/admission/kernels.py", "report/page.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("loop = 1\n")
+    return tmp_path
+
+
+def test_a_state_of_all_loops_has_a_folder_of_its_own(package: Path) -> None:
+    before = folder(package)
+    assert folder(package) == before
+    assert Path(before).parent == package / "__pycache__"
+    os.utime(package / "profile" / "kernels.py", ns=(1, 1))
+    assert folder(package) != before, "a loop that others may have taken in"
+
+
+def test_what_is_not_compiled_does_not_count(package: Path) -> None:
+    before = folder(package)
+    (package / "report" / "page.py").write_text("page = 2\n")
+    assert folder(package) == before
+
+
+def test_the_users_own_folder_holds_the_states(package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("numba.config.CACHE_DIR", str(tmp_path / "mine"))
+    assert Path(folder(package)).parent == tmp_path / "mine"
+
+
+def test_a_compiled_loop_is_called_like_any_other_and_leaves_the_users_setting_alone() -> None:
+    import numba
+
+    before = numba.config.CACHE_DIR
+
+    @compiled
+    def doubled(value):  # type: ignore[no-untyped-def]
+        return 2 * value
+
+    assert doubled(21) == 42
+    assert before == numba.config.CACHE_DIR
