@@ -15,7 +15,6 @@ from functools import partial
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.report.deadline.comparisons import ENOUGH, Decision, Part, State, alike, decided, expected, signed, trends
 from gridsim.report.deadline.schemes import (
     BASELINES,
     EXPERIMENTS,
@@ -31,7 +30,9 @@ from gridsim.report.deadline.schemes import (
     loss,
     trend_at_each,
 )
-from gridsim.report.deadline.study import Measure, Place, Study, Values, changes, combined, of, over, title
+from gridsim.report.deadline.study import Measure, Place, Study, of, over, title
+from gridsim.report.decisions import ENOUGH, Decision, Part, State, alike, decided, expected, signed, trends
+from gridsim.report.paired import Values, changes, combined
 
 __all__ = [
     "better_and_more",

@@ -13,9 +13,10 @@ from scipy.special import chdtrc  # scipy.stats costs a second
 
 from gridsim.errors import InputError
 from gridsim.metrics.compare import holm
-from gridsim.report.deadline.comparisons import Decision, Part, State, decided, signed, trends
 from gridsim.report.deadline.schemes import SCHEMES
-from gridsim.report.deadline.study import Place, Study, Values, by_window, changes, combined, title
+from gridsim.report.deadline.study import Place, Study, title
+from gridsim.report.decisions import Decision, Part, State, decided, signed, trends
+from gridsim.report.paired import Values, by_window, changes, combined
 from gridsim.report.verdicts import LEVEL, NAN
 
 __all__ = [

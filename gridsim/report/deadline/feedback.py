@@ -19,11 +19,12 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.metrics.campaign import t_test
 from gridsim.metrics.compare import holm
-from gridsim.report.deadline.comparisons import Decision, Part, State, alike, decided, signed, trends
 from gridsim.report.deadline.exact import as_plain, victims_are_served
 from gridsim.report.deadline.readings import Question
 from gridsim.report.deadline.schemes import Judge, trend_at_each
-from gridsim.report.deadline.study import Measure, Place, Study, Values, by_window, changes, combined, of, over
+from gridsim.report.deadline.study import Measure, Place, Study, of, over
+from gridsim.report.decisions import Decision, Part, State, alike, decided, signed, trends
+from gridsim.report.paired import Values, by_window, changes, combined
 from gridsim.report.verdicts import LEVEL, NAN
 
 __all__ = ["QUESTIONS", "with_slack"]

@@ -94,6 +94,11 @@ class StoredRows:
                     field="value",
                 )
 
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics that there are rows of."""
+        return tuple(self._cells)
+
     def values(self, metric: str, where: Mapping[str, Any], *by: str) -> dict[Condition, dict[Replicate, float]]:
         """Values of the runs that are as *where* says, for each value of the conditions *by*.
 

@@ -21,7 +21,7 @@ from gridsim.policy.admission.feedback import Feedback
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.protocols import Offer
 from gridsim.policy.scheduler.guaranteed import Guaranteed
-from gridsim.report.deadline.comparisons import Decision
+from gridsim.report.decisions import Decision
 from gridsim.report.verdicts import LEVEL
 from gridsim.simulation import simulate
 from gridsim.workload.transform.deadlines import Deadlines

@@ -11,11 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gridsim.errors import InputError
-from gridsim.metrics.campaign import wilcoxon
-from gridsim.report.deadline.comparisons import Decision
 from gridsim.report.deadline.study import Study
-from gridsim.report.verdicts import NAN, Answer, Verdict
+from gridsim.report.decisions import Decision, answered
+from gridsim.report.verdicts import Answer, Verdict
 
 __all__ = ["READINGS", "Judged", "Question", "answers"]
 
@@ -66,24 +64,17 @@ def answers(study: Study, questions: Sequence[Question]) -> list[Judged]:
 
 
 def _judged(study: Study, question: Question) -> Judged:
-    finding = _finding(study, question)
+    finding = answered(question.judge, study)
     others = dict(_readings(study, question)) if question.repeated else {}
     note = "; ".join(filter(None, (finding.note, _told(finding.answer, others))))
-    p = NAN if finding.series is None or len(finding.series) < 2 else wilcoxon(finding.series)
-    return Judged(Verdict(question.id, question.statement, *finding[:-2], note), p, others)
-
-
-def _finding(study: Study, question: Question) -> Decision:
-    try:
-        return question.judge(study)
-    except InputError as error:
-        return Decision("not testable here", note=str(error))
+    verdict = Verdict(question.id, question.statement, *finding[:-2], note)
+    return Judged(verdict, finding.p_wilcoxon, others)
 
 
 def _readings(study: Study, question: Question) -> Iterator[tuple[str, Answer]]:
     for name, schemes in READINGS.items():
         other = study.read_as(schemes)
-        finding = _finding(other, question)
+        finding = answered(question.judge, other)
         if other.taken:
             yield name, finding.answer
 

@@ -15,8 +15,9 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.metrics.deadlines import common_range
-from gridsim.report.deadline.comparisons import Decision, Part, alike, decided, signed, trends
-from gridsim.report.deadline.study import Measure, Place, Study, Values, by_window, changes, combined, of, title
+from gridsim.report.deadline.study import Measure, Place, Study, of, title
+from gridsim.report.decisions import Decision, Part, alike, decided, signed, trends
+from gridsim.report.paired import Values, by_window, changes, combined
 
 __all__ = [
     "BASELINES",

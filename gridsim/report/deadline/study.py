@@ -1,29 +1,21 @@
 """Rows of the study of deadlines by what they are about, and numbers of units made of them.
 
-A *unit* is a window of a log and a stream of duplication: the same jobs under every scheme. What compares them is in
-`comparisons`.
+What compares them is in `gridsim.report.decisions`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import log_ratios
-from gridsim.model.time import FloatArray
 from gridsim.registry import parse
+from gridsim.report.paired import Values, combined
 from gridsim.report.verdicts import NAN
 
-__all__ = ["Measure", "Place", "Study", "Values", "by_window", "changes", "combined", "of", "over", "title"]
-
-Values = Mapping[tuple[int, int], float]
-"""A number a unit: by window and stream."""
+__all__ = ["Measure", "Place", "Study", "of", "over", "title"]
 
 Scheme = tuple[str, frozenset[tuple[str, Any]]]
 
@@ -193,27 +185,3 @@ def over(part: Measure, whole: Measure) -> Measure:
     return lambda study, place, scheme: combined(
         lambda a, b: a / b if b else NAN, part(study, place, scheme), whole(study, place, scheme)
     )
-
-
-def combined(function: Callable[..., float], *values: Values) -> Values:
-    """A function of numbers of the same unit, for the units that all have."""
-    units = [unit for unit in values[0] if all(unit in others for others in values[1:])]
-    return {unit: function(*(of_one[unit] for of_one in values)) for unit in units}
-
-
-def changes(mine: Values, theirs: Values, *, ratio: bool = False) -> Values:
-    """Mine minus theirs, or the logarithm of mine over theirs."""
-    if not ratio:
-        return combined(lambda a, b: a - b, mine, theirs)
-    units = [unit for unit in mine if unit in theirs]
-    columns = (np.array([of_one[unit] for unit in units], dtype=np.float64) for of_one in (mine, theirs))
-    return dict(zip(units, log_ratios(*columns).tolist(), strict=True))
-
-
-def by_window(values: Values) -> FloatArray:
-    """Mean over the streams of each window; what is no number is left out."""
-    found: dict[int, list[float]] = {}
-    for (window, _), value in sorted(values.items()):
-        if math.isfinite(value):
-            found.setdefault(window, []).append(value)
-    return np.array([sum(streams) / len(streams) for streams in found.values()], dtype=np.float64)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import math
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gridsim.campaign.deadline import read_rows
 from gridsim.errors import GridsimError
-from gridsim.files import write_atomically, write_json
 from gridsim.report.deadline.claims import CASES, OFFERS, QUESTIONS
 from gridsim.report.deadline.readings import READINGS, Judged, answers
 from gridsim.report.deadline.study import Study
-from gridsim.report.verdicts import Answer, Verdict
+from gridsim.report.verdict_table import left_out, markdown, without_numbers, write
+from gridsim.report.verdicts import Answer
 from gridsim.testing.conformance import check, read_cases
 
 SHARED = Path(os.environ.get("GRIDSIM_SHARED", Path(__file__).resolve().parents[4] / "shared"))
@@ -30,13 +29,13 @@ def from_cases(folder: Path) -> Iterator[Judged]:
     for claim, (statement, algorithm, numbers) in CASES.items():
         paths = [path for number in numbers.split() for path in sorted(folder.glob(f"{number}-*.json"))]
         if len(paths) < len(numbers.split()):
-            yield _without_numbers(claim, statement, "not testable here", f"cases {numbers} not found at {folder}")
+            yield _judged(claim, statement, "not testable here", f"cases {numbers} not found at {folder}")
             continue
         runs = [(path.stem, one) for path, case in read_cases(paths) for one in _runs(case, algorithm)]
         failed = [name for name, one in runs if check(one).status != "passed"]
         note = f"{len(runs)} runs of {algorithm} in cases {numbers}: "
         note += f"not as expected: {', '.join(dict.fromkeys(failed))}" if failed else "decisions and starts as expected"
-        yield _without_numbers(claim, statement, "does not hold" if failed else "holds", note, len(runs))
+        yield _judged(claim, statement, "does not hold" if failed else "holds", note, len(runs))
 
 
 def _runs(case: Mapping[str, Any], algorithm: str) -> Iterator[dict[str, Any]]:
@@ -46,8 +45,8 @@ def _runs(case: Mapping[str, Any], algorithm: str) -> Iterator[dict[str, Any]]:
             yield {**case, "runs": [run]}
 
 
-def _without_numbers(claim: str, statement: str, answer: Answer, note: str, n: int = 0) -> Judged:
-    return Judged(Verdict(claim, statement, answer, math.nan, math.nan, math.nan, math.nan, n, note), math.nan, {})
+def _judged(claim: str, statement: str, answer: Answer, note: str, n: int = 0) -> Judged:
+    return Judged(without_numbers(claim, statement, answer, note, n), math.nan, {})
 
 
 def in_order(found: Iterable[Judged]) -> list[Judged]:
@@ -59,65 +58,6 @@ def in_order(found: Iterable[Judged]) -> list[Judged]:
         return papers.index(paper), number.startswith("C"), number
 
     return sorted(found, key=place)
-
-
-def markdown(found: Sequence[Judged]) -> str:
-    """The verdict table."""
-    heads = ("id", "claim", "verdict", "effect (95 % interval)", "p", "Wilcoxon p", "n", "what was found")
-    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
-    for one, p_wilcoxon, _ in found:
-        interval = "" if math.isnan(one.low) else f" ({one.low:.3g} to {one.high:.3g})"
-        numbers = (_number(one.effect) + interval, _p(one.p), _p(p_wilcoxon), str(one.n or ""))
-        cells = (one.claim, one.statement, f"**{one.verdict}**", *numbers, one.note)
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def _number(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.3g}"
-
-
-def _p(value: float) -> str:
-    return "" if math.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.2g}"
-
-
-def rows_of(found: Sequence[Judged]) -> list[dict[str, Any]]:
-    """A flat mapping a claim, a column for each reading; None for what is no number."""
-    return [
-        {
-            **{name: _known(value) for name, value in one.verdict._asdict().items()},
-            "p_wilcoxon": _known(one.p_wilcoxon),
-            **{name: one.readings.get(name) for name in READINGS},
-        }
-        for one in found
-    ]
-
-
-def _known(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def write(path: Path, found: Sequence[Judged]) -> None:
-    """The verdicts as JSON, or as CSV where the name ends so."""
-    rows = rows_of(found)
-    if path.suffix != ".csv":
-        write_json(path, rows)
-        return
-
-    def as_csv(temporary: Path) -> None:
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
-
-    write_atomically(path, as_csv)
-
-
-def left_out(ledger: Path, found: Sequence[Judged]) -> list[str]:
-    """Identifiers of a list of claims (column ``id``) that have no verdict."""
-    with ledger.open(encoding="utf-8", newline="") as file:
-        wanted = [row["id"] for row in csv.DictReader(file)]
-    return [name for name in wanted if name not in {one.verdict.claim for one in found}]
 
 
 def main() -> int:
@@ -141,7 +81,7 @@ def main() -> int:
     print(markdown(found))
     print("\n" + ", ".join(f"{answer}: {count}" for answer, count in Counter(o.verdict.verdict for o in found).items()))
     if args.out is not None:
-        write(args.out, found)
+        write(args.out, found, READINGS)
     if missing:
         print(f"without a verdict: {', '.join(missing)}", file=sys.stderr)
     return 1 if missing else 0

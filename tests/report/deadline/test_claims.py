@@ -16,11 +16,12 @@ from scipy import stats
 from gridsim.errors import InputError
 from gridsim.registry import parse
 from gridsim.report.deadline.claims import CASES, OFFERS, QUESTIONS
-from gridsim.report.deadline.comparisons import ENOUGH, alike, decided, expected, signed, trends
 from gridsim.report.deadline.offers import offer_gaps, offers_are_early
 from gridsim.report.deadline.readings import Judged, Question, answers
 from gridsim.report.deadline.schemes import admittance
-from gridsim.report.deadline.study import Place, Study, Values, by_window, changes
+from gridsim.report.deadline.study import Place, Study
+from gridsim.report.decisions import ENOUGH, alike, decided, expected, signed, trends
+from gridsim.report.paired import Values, by_window, changes
 from gridsim.report.verdicts import Verdict
 
 Row = dict[str, Any]

@@ -1,4 +1,4 @@
-"""Tests that decide parts of the claims about deadlines, on paired numbers of units.
+"""Tests that decide parts of claims about policies, on paired numbers of units.
 
 Differences are taken unit by unit and averaged over the streams of a window first, so n is windows. Holm's correction
 takes one comparison at all loads (or all slack factors) for a family.
@@ -9,27 +9,41 @@ Statistics are those of `gridsim.metrics.campaign` and `gridsim.metrics.compare`
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import PairedTest, bootstrap_means, equivalence, t_test
+from gridsim.metrics.campaign import PairedTest, bootstrap_means, equivalence, t_test, wilcoxon
 from gridsim.metrics.compare import holm
 from gridsim.model.time import FloatArray
-from gridsim.report.deadline.study import Values, by_window, changes
+from gridsim.report.paired import Values, by_window, changes
 from gridsim.report.verdicts import LEVEL, NAN, Answer, counted
 
-__all__ = ["ENOUGH", "Decision", "Part", "State", "alike", "decided", "expected", "signed", "trends"]
+__all__ = [
+    "ENOUGH",
+    "FEWEST",
+    "Decision",
+    "Part",
+    "State",
+    "alike",
+    "answered",
+    "decided",
+    "expected",
+    "signed",
+    "standing",
+    "trends",
+]
 
 ENOUGH = 10
 """Windows from which on a claim that its own rule refutes where nothing is shown does not hold, instead of being left
 open: the fewest that either log of the papers has."""
 
+Subject = TypeVar("Subject")
+
 State = Literal["right", "wrong", "unclear"]
 _RANKS: Mapping[State, int] = {"wrong": 0, "unclear": 1, "right": 2}
-
 
 FEWEST = 3
 """Windows below which nothing is decided: two that happen to agree would."""
@@ -50,6 +64,11 @@ class Decision(NamedTuple):
     note: str = ""
     series: FloatArray | None = None
 
+    @property
+    def p_wilcoxon(self) -> float:
+        """Of the signed-rank test of the same changes; NaN where there are none."""
+        return NAN if self.series is None or len(self.series) < 2 else wilcoxon(self.series)
+
 
 class Part(NamedTuple):
     """One thing that a claim says: whether it is as claimed, surely otherwise or neither.
@@ -66,6 +85,19 @@ class Part(NamedTuple):
     n: int
     support: float = NAN
     series: FloatArray | None = None
+
+
+def answered(judge: Callable[[Subject], Decision], subject: Subject) -> Decision:
+    """What a judge says; *not testable here*, and why, where the rows that decide are missing."""
+    try:
+        return judge(subject)
+    except InputError as error:
+        return Decision("not testable here", note=str(error))
+
+
+def standing(part: Part) -> tuple[int, float]:
+    """What orders parts: the least supported first."""
+    return _RANKS[part.state], -math.inf if math.isnan(part.support) else part.support
 
 
 def _state(p: float, mean: float, wanted: int) -> State:
@@ -212,13 +244,16 @@ def _slopes(axis: FloatArray, table: FloatArray) -> FloatArray:
     return slopes / np.where(means == 0, 1.0, np.abs(means))
 
 
-def decided(parts: Sequence[Part], *, strict: bool = True, note: str = "") -> Decision:
+def decided(parts: Sequence[Part], *, strict: bool = True, refuted: bool | None = None, note: str = "") -> Decision:
     """The verdict of several parts, by the rules of `gridsim.report.verdicts`, and the effect of the least supported.
 
     Parameters
     ----------
     strict : bool
         Whether the claim is refuted where nothing is shown: from `ENOUGH` windows on an unclear part is a wrong one.
+    refuted : bool, optional
+        What the claim's own rule says, where it has one: it does not hold if refuted, whatever else holds, and is
+        left open if not where fewer than half of the parts are as claimed.
 
     Notes
     -----
@@ -229,9 +264,11 @@ def decided(parts: Sequence[Part], *, strict: bool = True, note: str = "") -> De
     parts = [part if part.n >= FEWEST else part._replace(state="unclear") for part in parts]
     n = min(part.n for part in parts)
     right, wrong = (sum(part.state == state for part in parts) for state in ("right", "wrong"))
-    refuted = len(parts) - right if strict and n >= ENOUGH else wrong
-    answer: Answer = counted(right, refuted, len(parts), n)
-    weakest = min(parts, key=lambda part: (_RANKS[part.state], -math.inf if math.isnan(part.support) else part.support))
+    against = len(parts) - right if strict and n >= ENOUGH else wrong
+    answer: Answer = counted(right, 0 if refuted is False else against, len(parts), n)
+    if refuted and n >= FEWEST:
+        answer = "does not hold"
+    weakest = min(parts, key=standing)
     told = [f"{right} of {len(parts)} as claimed" + (f", {wrong} surely otherwise" if wrong else "")]
     told.append(f"least: {weakest.words}")
     others = [part.words for part in parts if part.state == "wrong" and part is not weakest]
