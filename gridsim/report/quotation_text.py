@@ -90,7 +90,7 @@ def prices_table(quotation: Quotation) -> Table:
         cells = {
             "deadline": clock(it.deadline),
             "that is in": duration(it.deadline - quotation.at),
-            "jobs killed": _jobs(it.kills) if it.possible else "not possible",
+            "kills": _jobs(it.kills) if it.possible else "not possible",
             "work lost": _work(it.lost) if it.kills else "-",
             "QoS charge": "-" if math.isnan(it.charge) else f"{it.charge:.3g}",
         }
@@ -118,7 +118,8 @@ def _ahead(seconds: float) -> str:
 
 
 def _jobs(numbers: Sequence[int]) -> str:
-    return ", ".join(map(str, numbers)) if numbers else "none"
+    """Jobs by number, so that one is not read as how many."""
+    return ", ".join(f"job {number}" for number in numbers) if numbers else "none"
 
 
 def _work(core_seconds: float) -> str:
@@ -190,7 +191,7 @@ def _kills(quotation: Quotation) -> Iterator[str]:
     """Whom policies would kill that do so by themselves."""
     for it in quotation.answers:
         if it.kills:
-            yield f"{it.policy} would kill job {_jobs(it.kills)} for it, which loses {_work(it.lost)} and starts over."
+            yield f"{it.policy} would kill {_jobs(it.kills)} for it, which loses {_work(it.lost)} and starts over."
 
 
 def _price(quotation: Quotation) -> Iterator[str]:
@@ -214,7 +215,7 @@ def _price(quotation: Quotation) -> Iterator[str]:
 
 def _tightest(quotation: Quotation, first: Price) -> str:
     return (
-        f"Under {quotation.priced_by}, completion in {duration(first.deadline - quotation.at)} would take a kill: job "
+        f"Under {quotation.priced_by}, completion in {duration(first.deadline - quotation.at)} would take a kill: "
         f"{_jobs(first.kills)} would start over, keep its promise and lose {_work(first.lost)} of work."
     )
 
