@@ -144,10 +144,7 @@ class Schedule:
         elif times is None:
             raise InputError("this record of DAG jobs does not say when their tasks ran", field="tasks")
         else:
-            job, width = (
-                workload.tasks.job_rows(),
-                workload.tasks.cores if times.cores_used is None else times.cores_used,
-            )
+            job, width = workload.tasks.job_rows(), workload.tasks.cores if record.tasks is None else record.given
             begin, end = times.start_us, times.end_us
         ran, longest = record.ran, workload.runtime if critical_path is None else critical_path
         kept, rows = ran[job], np.cumsum(ran) - 1
