@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridsim.cli import source
+from gridsim.cli.clock import duration
+from gridsim.errors import InputError
 
 if TYPE_CHECKING:
     from gridsim.report.comparison import Comparison
@@ -53,16 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _duration(text: str) -> float:
-    """Seconds of ``90``, ``15m``, ``12h``, ``2d`` or ``1w``."""
-    units = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
-    number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1)
+    """Seconds of ``90``, ``15m``, ``12h``, ``2d`` or ``1w``, as an option's type."""
     try:
-        value = float(number) * unit
-    except ValueError:
-        value = -1.0
-    if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is no duration; expected such as 90, 15m, 12h, 2d, 1w")
-    return value
+        return duration(text, "duration")
+    except InputError as error:
+        raise argparse.ArgumentTypeError(error.message) from error
 
 
 def _bound(text: str) -> float:

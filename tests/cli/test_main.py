@@ -63,7 +63,7 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         ([], "the following arguments are required: VERB"),
         (["comparr"], "invalid choice: 'comparr'"),
         (["compare", "--polizy", "easy"], "unrecognized arguments: --polizy"),
-        (["compare", "--warmup", "soon"], "'soon' is no duration; expected such as 90, 15m, 12h, 2d, 1w"),
+        (["compare", "--warmup", "soon"], "'soon' is no duration; expected such as 7200, 90m, 2h, 3d4h or 2:00:00"),
         (["compare", "--overrun", "forgive"], "invalid choice: 'forgive'"),
         (["compare", "--bound", "0"], "'0' is no bound; expected seconds above 0, such as 10"),
         (["compare", "--bound=-1"], "'-1' is no bound"),
