@@ -13,7 +13,7 @@ from typing import Any
 
 __all__ = ["TABLES", "Earlier"]
 
-TABLES = frozenset({"jobs.csv", "jobs.parquet", "tasks.csv", "tasks.parquet"})
+TABLES = frozenset({"jobs.csv", "jobs.parquet", "tasks.csv", "tasks.parquet", "killed_runs.csv"})
 RESULT = TABLES | {"metrics.json", "run.json"}
 """What the folder of one policy holds."""
 

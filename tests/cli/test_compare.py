@@ -188,6 +188,15 @@ def test_what_an_earlier_compare_wrote_goes_where_a_later_one_does_not_write_it(
     assert "report.html" not in names(tmp_path)
 
 
+def test_runs_that_were_killed_go_with_the_rest_of_a_policy(tmp_path: Path) -> None:
+    words = ["--jobs", "400", "--load", "1.2", "--transform", "deadlines?stringency=0.3"]
+    assert compare(*words, "--policy", "easy", "--policy", "fqops?kill_restart=true", out=tmp_path) == 0
+    killing = next(folder for folder in tmp_path.iterdir() if folder.is_dir() and folder.name != "easy")
+    assert "killed_runs.csv" in names(killing)
+    assert compare(*SMALL, "--policy", "easy", "--policy", "fcfs", out=tmp_path) == 0
+    assert not killing.exists()
+
+
 def test_a_run_json_that_is_not_ours_moves_nothing(tmp_path: Path) -> None:
     for content in ("[]", "{", '{"folders": {"a": "other"}}', '{"versions": {}, "folders": {"a": "../other", "b": 3}}'):
         (tmp_path / "out").mkdir(exist_ok=True)
