@@ -10,9 +10,10 @@ import numpy as np
 from simpy import Environment
 
 from gridsim import registry
-from gridsim.entities.cluster import Cluster, Outcome
+from gridsim.entities.cluster import Cluster
 from gridsim.entities.instant import Mode, modes
 from gridsim.entities.link import links_of
+from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root, Split
 from gridsim.entities.source import Source
 from gridsim.entities.tree import admission, clusters_of

@@ -13,7 +13,7 @@ operating on workloads with dependencies and a wide variation in execution times
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
@@ -265,20 +265,8 @@ def _queue(record: Record) -> dict[str, float]:
     }
 
 
-def write_rows(path: str | Path, rows: Iterable[Row]) -> None:
-    """Write rows as CSV, whole or not at all; numbers keep every digit."""
-    TABLE.write(path, rows)
-
-
-def read_rows(folder: str | Path) -> list[Row]:
-    """Rows of every file of a folder, in order of their names.
-
-    Raises
-    ------
-    InputError
-        When the folder has no such file, or one has other columns.
-    """
-    return TABLE.read(folder)
+write_rows = TABLE.write
+read_rows = TABLE.read
 
 
 def run_campaign(

@@ -13,16 +13,16 @@ CLUSTER 2003. Section 8 of the project's specification of moldable jobs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gridsim.campaign.units import Finished, Row, Table, claim, from_recipe, is_one_of, run_missing
+from gridsim.campaign.units import Row, Table, from_recipe, is_one_of, run_missing
 from gridsim.campaign.windows import LOGS, logs_there, window_of
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.moldable import LEAST_JOBS, categories, category_responses, promise_waits
@@ -112,9 +112,6 @@ COLUMNS = tuple(TABLE.columns)
 _MODEL_LOAD = 0.8
 """What the windows of the model offer as they are: about as much as those of SDSC."""
 
-_MAY_GROW = ("windows", "logs", "bases")
-"""Units that a folder may have more of."""
-
 
 class Point(NamedTuple):
     """One schedule of a unit, in the words of the rows.
@@ -185,6 +182,8 @@ class MoldableCampaign:
         Of all random streams.
     """
 
+    table: ClassVar[Table] = TABLE
+    may_grow: ClassVar[tuple[str, ...]] = ("windows", "logs", "bases")
     logs: tuple[str, ...] = ("ctc", "sdsc")
     windows: int = 15
     jobs: int = 5_000
@@ -498,42 +497,5 @@ def _promises(record: Record) -> Iterator[tuple[str, str, float]]:
         yield "promise_wait_median", group, float(np.median(waits[rows]))
 
 
-def read_rows(folder: str | Path) -> list[Row]:
-    """Rows of every file of a folder, in order of their names.
-
-    Raises
-    ------
-    InputError
-        When the folder has no such file, or one has other columns.
-    """
-    return TABLE.read(folder)
-
-
-def run_campaign(
-    campaign: MoldableCampaign,
-    folder: str | Path,
-    *,
-    data: str | Path | None = None,
-    workers: int = 1,
-    told: Callable[[Finished, int], None] | None = None,
-) -> list[Finished]:
-    """Run every unit whose file is missing from a folder, and write it there.
-
-    Parameters
-    ----------
-    folder : path
-        Where the rows are; a unit is a file there, whole or not at all.
-    data : path, optional
-        Folder of the archive's logs; not needed for the model.
-    workers : int
-        Processes.
-    told : callable, optional
-        Called with each unit that is done and the number still to do.
-
-    Raises
-    ------
-    InputError
-        When the folder holds rows of another campaign. More windows, logs and base loads of the same one are welcome.
-    """
-    claim(folder, {name: value for name, value in asdict(campaign).items() if name not in _MAY_GROW})
-    return run_missing(campaign.units(), Path(folder), TABLE, campaign.rows, data=data, workers=workers, told=told)
+read_rows = TABLE.read
+run_campaign = run_missing

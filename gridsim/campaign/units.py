@@ -10,11 +10,11 @@ import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import read_toml, write_atomically, write_json
@@ -25,15 +25,40 @@ Row = Mapping[str, Any]
 
 Campaign = TypeVar("Campaign")
 Unit = TypeVar("Unit")
-FiledUnit = TypeVar("FiledUnit", bound="Filed")
 Done = TypeVar("Done")
 
 
 class Filed(Protocol):
-    """A unit whose rows are kept in a file of this name."""
+    """A campaign (a dataclass) each of whose units keeps its rows in a ``file`` of its own.
+
+    Attributes
+    ----------
+    table : Table
+        Of its rows.
+    may_grow : sequence of str
+        Fields of which a folder may have more later.
+    """
+
+    table: ClassVar[Table]
+    may_grow: ClassVar[Sequence[str]]
 
     @property
-    def file(self) -> str: ...
+    def logs(self) -> Sequence[str]:
+        """What it is run on."""
+        ...
+
+    @property
+    def experiments(self) -> Sequence[str]:
+        """What is run: names, or patterns of names."""
+        ...
+
+    def units(self) -> Sequence[Any]:
+        """In the order in which they are run."""
+        ...
+
+    def rows(self, unit: Any, data: str | Path | None = None) -> Sequence[Row]:
+        """Numbers of one unit; *data* is the folder of the archive's logs."""
+        ...
 
 
 class Finished(NamedTuple):
@@ -180,35 +205,45 @@ def _followed(units: Iterable[Done], left: int, told: Callable[[Done, int], None
 
 
 def run_missing(
-    units: Iterable[FiledUnit],
-    folder: Path,
-    table: Table,
-    rows: Callable[[FiledUnit, str | Path | None], Sequence[Row]],
+    campaign: Filed,
+    folder: str | Path,
     *,
     data: str | Path | None = None,
     workers: int = 1,
     told: Callable[[Finished, int], None] | None = None,
 ) -> list[Finished]:
-    """Run the units whose files are missing from a folder, and write them there.
+    """Run every unit of a campaign whose file is missing from a folder, and write it there.
 
     Parameters
     ----------
-    rows : callable
-        Of a unit and the folder of its *data*; with several workers, called in another process.
+    folder : path
+        Where the rows are; a unit is a file there, whole or not at all.
+    data : path, optional
+        Folder of the archive's logs; not needed for the model.
+    workers : int
+        Processes.
+    told : callable, optional
+        Called with each unit that is done and the number still to do.
+
+    Raises
+    ------
+    InputError
+        When the folder holds rows of another campaign. More of what may grow of the same one is welcome. Also when
+        none of the experiments is run on any of the logs.
     """
-    missing = [unit for unit in units if not (folder / unit.file).exists()]
-    return run_units(missing, partial(_run_unit, folder, table, rows, data), workers=workers, told=told)
+    units = campaign.units()
+    if not units:
+        logs, names = ", ".join(campaign.logs), ", ".join(campaign.experiments)
+        raise InputError(f"nothing of {names} is run on {logs}", field="experiments")
+    told_of = asdict(campaign)  # type: ignore[call-overload]  # a dataclass
+    claim(folder, {name: value for name, value in told_of.items() if name not in campaign.may_grow})
+    missing = [unit for unit in units if not (Path(folder) / unit.file).exists()]
+    return run_units(missing, partial(_run_unit, campaign, Path(folder), data), workers=workers, told=told)
 
 
-def _run_unit(
-    folder: Path,
-    table: Table,
-    rows: Callable[[FiledUnit, str | Path | None], Sequence[Row]],
-    data: str | Path | None,
-    unit: FiledUnit,
-) -> Finished:
+def _run_unit(campaign: Filed, folder: Path, data: str | Path | None, unit: Any) -> Finished:
     begun = time.process_time()
-    made = rows(unit, data)
-    table.write(folder / unit.file, made)
+    made = campaign.rows(unit, data)
+    campaign.table.write(folder / unit.file, made)
     jobs = [int(row["value"]) for row in made if row["metric"] == "submitted" and not row.get("group")]
     return Finished(unit, time.process_time() - begun, len(jobs), sum(jobs))

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Generator, Sequence
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
 from simpy import Environment, Event
 
 from gridsim.entities.instant import At, Instant
+from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.piece import Piece
 from gridsim.errors import PolicyError
 from gridsim.model.platform import ClusterSpec
-from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
 from gridsim.policy.protocols import Offer, Quote, Scheduler, told
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
-__all__ = ["Cluster", "Outcome"]
-
-_NEW, _WAITING, _RUNNING, _DONE = range(4)
+__all__ = ["Cluster"]
 
 
 class Lives(Protocol):
@@ -30,75 +28,6 @@ class Lives(Protocol):
 
     cluster_of: list[Any]
     of: list[Any]
-
-
-class Outcome:
-    """Columns that the clusters of a run fill in, one row a request.
-
-    Parameters
-    ----------
-    requests : Requests
-        The requests of the run.
-    runtime : (n,) int64
-        True runtimes, whole microseconds: the world knows them, policies do not.
-    tolerance : (n,) float64, optional
-        How many times the response asked for a user would accept; 1 where left out.
-
-    Attributes
-    ----------
-    cores : (n,) int64
-        Cores that each request got; those asked for unless it is moldable.
-    granted, offer : (n,) int64
-        Deadlines promised, and later ones than asked for that were offered, taken or not; `NEVER` for none.
-    doublings : (n,) int64
-        Of artificial deadlines.
-    broken : (n,) bool
-        Promises that fell to a job which outlived its estimate.
-    cut : list of tuple
-        Runs cut short to make room: request, start, end.
-    """
-
-    def __init__(self, requests: Requests, runtime: IntArray, tolerance: FloatArray | None = None) -> None:
-        n = len(requests)
-        self.start: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self.end: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self.status = np.full(n, Status.rejected, dtype=np.int8)
-        self.cluster = np.zeros(n, dtype=np.int16)
-        self.state = bytearray(n)
-        self.runtime = np.require(runtime, dtype=np.int64, requirements=["C"])
-        self.tolerance = tolerance
-        self.moldable = requests.moldable
-        self._runtime_asked, self._asked = self.runtime, requests.asked
-        self.cores = requests.asked
-        if self.moldable is not None:
-            self.runtime, self.cores = self.runtime.copy(), requests.asked.copy()
-        self.granted: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self.offer: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self.doublings: IntArray = np.zeros(n, dtype=np.int64)
-        self.broken = np.zeros(n, dtype=np.bool_)
-        self.cut: list[tuple[int, int, int]] = []
-
-    def resize(self, request: int, cores: int) -> None:
-        """Let a moldable request run on a number of cores, from its start on."""
-        moldable = self.moldable
-        assert moldable is not None
-        begin, asked = moldable.first[moldable.curve[request]] - 1, self._asked[request]
-        runtime = int(self._runtime_asked[request])
-        # In this order, as policies compute the estimate: what is equal on one number of cores is so on another.
-        scaled = runtime * moldable.relative[begin + cores] / moldable.relative[begin + asked]
-        self.cores[request] = cores
-        self.runtime[request] = runtime if cores == asked else max(1, int(np.rint(scaled)))
-
-    def accepts(self, request: int, submit: int, asked: int, offered: int) -> bool:
-        """Whether the user takes a later deadline than the one asked for (spec of the deadline papers, 7.2)."""
-        tolerance = 1.0 if self.tolerance is None else float(self.tolerance[request])
-        if not np.isfinite(tolerance):
-            return True
-        return offered - submit <= Fraction(str(tolerance)) * (asked - submit)
-
-    def unfinished(self) -> IntArray:
-        """Requests that have neither ended nor been refused."""
-        return np.flatnonzero(np.frombuffer(self.state, dtype=np.uint8) != _DONE)
 
 
 class Cluster:
@@ -174,7 +103,7 @@ class Cluster:
         self._promises = False  # some request was promised a deadline
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
         self._closing = False
-        self._quoted: tuple[int, int, Quote | None] = (-1, -1, None)
+        self._quoted: tuple[int, int, Quote | None] | None = None  # the last one that was asked for to be compared
         self._wake_at = NEVER
         self._wanted = Event(env)
         self.process = env.process(self._run())
@@ -211,7 +140,7 @@ class Cluster:
 
     def refuse(self, request: int) -> None:
         """Leave a request rejected: no cluster can hold it."""
-        self._state[request] = _DONE
+        self._state[request] = DONE
 
     def remaining(self) -> int:
         """Work queued and what running requests have left, core-microseconds."""
@@ -230,7 +159,7 @@ class Cluster:
         ]
         heapq.heapify(ends)
         free, at = self.free, now
-        waiting = [request for request in self._here() if self._state[request] == _WAITING]
+        waiting = [request for request in self._here() if self._state[request] == WAITING]
         # A moldable request whose size is still open may ask for more than there is here.
         needs = [(min(self._need[request], self.cores), self._estimate[request]) for request in waiting]
         for need, estimate in [*needs, (cores, 0)]:
@@ -246,7 +175,7 @@ class Cluster:
         return np.flatnonzero(np.frombuffer(self._placed, dtype=np.uint8)).tolist()
 
     def _running(self) -> list[int]:
-        return [request for request in self._here() if self._state[request] == _RUNNING]
+        return [request for request in self._here() if self._state[request] == RUNNING]
 
     # -- arrivals ------------------------------------------------------------------------------------------------
 
@@ -255,7 +184,7 @@ class Cluster:
         if self._needed[request] > self.cores:
             self.refuse(request)
             return
-        self.take(request, self._quote_of(request))
+        self.take(request, self.quote(request) if self._quoted is None else self._quote_of(request))
 
     def bid(self, piece: Piece) -> Bid | None:
         """What this cluster offers for a rigid job now; a question that changes nothing."""
@@ -272,7 +201,7 @@ class Cluster:
     def _quote_of(self, request: int) -> Quote | None:
         """The quote of this instant; asked once however many routers want to know, and for the job when it comes."""
         now: int = self._env.now  # type: ignore[assignment]
-        if self._quoted[:2] != (request, now):
+        if self._quoted is None or self._quoted[:2] != (request, now):
             self._quoted = (request, now, self.quote(request))
         return self._quoted[2]
 
@@ -296,7 +225,7 @@ class Cluster:
                 self._decide(now)
             return
         self.scheduler.commit(quote, now)
-        self._state[request] = _WAITING
+        self._state[request] = WAITING
         if quote.offer is not None:
             for victim in quote.offer.kills:
                 self._kill(victim, now)
@@ -307,7 +236,7 @@ class Cluster:
     def _turn_away(self, request: int) -> None:
         """Leave a request out that no promise can be made to, or whose user declines; it is no load here any more."""
         self._status[request] = Status.unadmitted
-        self._state[request] = _DONE
+        self._state[request] = DONE
         if self._placed is not None and self._placed[request] and self.lives is None:
             self.queued -= self._asked[request] * self._asked_estimate[request]
             self._let_go(request)
@@ -336,10 +265,10 @@ class Cluster:
     def _kill(self, request: int, now: int) -> None:
         """Stop a running request so that another can be taken in: it waits again, what it has done is lost."""
         began = self._start[request]
-        if self._state[request] != _RUNNING or began >= now:
+        if self._state[request] != RUNNING or began >= now:
             raise PolicyError(f"{told(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running")
         self._outcome.cut.append((request, began, now))
-        self._state[request] = _WAITING
+        self._state[request] = WAITING
         self.free += self._need[request]
         self._start[request] = NEVER
         if self._placed is not None:
@@ -412,7 +341,7 @@ class Cluster:
             raise PolicyError(
                 f"{told(self.scheduler)} starts {request!r} at {now / 1e6} s, which is no request"
             ) from error
-        if state != _WAITING:
+        if state != WAITING:
             what = ("has not arrived", "", "is running already", "has ended")[state]
             raise PolicyError(f"{told(self.scheduler)} starts request {request} at {now / 1e6} s, but it {what}")
         self.free -= need
@@ -423,7 +352,7 @@ class Cluster:
                     f"but only {self.free + need} of {self.cores} cores are free"
                 )
             self._check_at_close()
-        self._state[request] = _RUNNING
+        self._state[request] = RUNNING
         if self._placed is not None:
             self.queued -= self._asked[request] * self._asked_estimate[request]
         if self._molds:
@@ -455,7 +384,7 @@ class Cluster:
         if self._unsettled and not self._batched:  # overruns of this instant
             self._settle(now)
         self.free += self._need[request]
-        self._state[request] = _DONE
+        self._state[request] = DONE
         self._end[request] = now
         killed = not self._extend and self._runtime[request] > self._estimate[request]
         self._status[request] = Status.killed_walltime if killed else Status.completed
@@ -472,7 +401,7 @@ class Cluster:
         held = self._runtime[request]
         if not self._extend:
             held = min(held, self._estimate[request])
-        return self._state[request] == _RUNNING and self._start[request] + held == now
+        return self._state[request] == RUNNING and self._start[request] + held == now
 
     def _missed(self, request: int, now: int) -> None:
         """A promise was not kept, which only a job that outlives its estimate can do: its own, or that of others."""
@@ -503,7 +432,7 @@ class Cluster:
         began = self._start[request]
         if began + self._runtime[request] <= now:  # it has ended, or does so in this instant
             return
-        if self._state[request] != _RUNNING or began + self._estimate[request] + overrun != now:  # an earlier run's
+        if self._state[request] != RUNNING or began + self._estimate[request] + overrun != now:  # an earlier run's
             return
         self._overrun = True
         more = max(2 * overrun, self._tick)

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from simpy import Environment
 
-from gridsim.entities.cluster import Cluster, Outcome
+from gridsim.entities.cluster import Cluster
 from gridsim.entities.instant import Instant
 from gridsim.entities.life import Life, Lives
 from gridsim.entities.link import Links
+from gridsim.entities.outcome import Outcome
 from gridsim.entities.piece import Piece
 from gridsim.entities.router import Router, Split
 from gridsim.errors import GridsimError, InputError

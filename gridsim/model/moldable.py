@@ -203,6 +203,13 @@ class Moldable:
         scaled: IntArray = np.maximum(np.rint(times * ratio).astype(np.int64), 1)
         return scaled
 
+    def time_on(self, row: int, given: int, time: int, requested: int) -> int:
+        """What *time* of one row on the *requested* cores is on the *given* ones, as `times_on`; whole microseconds."""
+        if given == requested:
+            return time
+        begin = self.first[self.curve[row]] - 1
+        return max(1, int(np.rint(time * self.relative[begin + given] / self.relative[begin + requested])))
+
     def sequential(self, estimate: IntArray) -> FloatArray:
         """Effective sequential runtime of all rows, s, from their *estimate* (whole microseconds)."""
         return estimate * self.weight / MICROSECOND

@@ -90,10 +90,8 @@ class Requests:
 
     def estimate_on(self, request: int, cores: int) -> int:
         """Estimate of a request on so many cores, whole microseconds."""
-        if self.moldable is None or cores == self.asked[request]:
-            return int(self.estimate_asked[request])
-        one = self.moldable.select([request])
-        return int(one.times_on(cores, self.estimate_asked[[request]], self.asked[[request]])[0])
+        estimate, asked = int(self.estimate_asked[request]), int(self.asked[request])
+        return estimate if self.moldable is None else self.moldable.time_on(request, cores, estimate, asked)
 
     @cached_property
     def kinds_of(self) -> list[str]:

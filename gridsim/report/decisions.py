@@ -15,16 +15,15 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import PairedTest, bootstrap_means, equivalence, t_test, wilcoxon
+from gridsim.metrics.campaign import PairedTest, bootstrap_means, equivalence, t_test
 from gridsim.metrics.compare import holm
 from gridsim.model.time import FloatArray
 from gridsim.report.paired import Values, by_window, changes
-from gridsim.report.verdicts import LEVEL, NAN, Answer, counted
+from gridsim.report.verdicts import LEVEL, NAN, Answer, Finding, counted
 
 __all__ = [
     "ENOUGH",
     "FEWEST",
-    "Decision",
     "Part",
     "State",
     "alike",
@@ -49,27 +48,6 @@ FEWEST = 3
 """Windows below which nothing is decided: two that happen to agree would."""
 
 
-class Decision(NamedTuple):
-    """What rows say of a claim, as `gridsim.report.verdicts.Finding`, and the changes that support it least.
-
-    ``series`` has one a window, for Wilcoxon's test.
-    """
-
-    answer: Answer
-    effect: float = NAN
-    low: float = NAN
-    high: float = NAN
-    p: float = NAN
-    n: int = 0
-    note: str = ""
-    series: FloatArray | None = None
-
-    @property
-    def p_wilcoxon(self) -> float:
-        """Of the signed-rank test of the same changes; NaN where there are none."""
-        return NAN if self.series is None or len(self.series) < 2 else wilcoxon(self.series)
-
-
 class Part(NamedTuple):
     """One thing that a claim says: whether it is as claimed, surely otherwise or neither.
 
@@ -87,12 +65,12 @@ class Part(NamedTuple):
     series: FloatArray | None = None
 
 
-def answered(judge: Callable[[Subject], Decision], subject: Subject) -> Decision:
+def answered(judge: Callable[[Subject], Finding], subject: Subject) -> Finding:
     """What a judge says; *not testable here*, and why, where the rows that decide are missing."""
     try:
         return judge(subject)
     except InputError as error:
-        return Decision("not testable here", note=str(error))
+        return Finding("not testable here", note=str(error))
 
 
 def standing(part: Part) -> tuple[int, float]:
@@ -244,7 +222,7 @@ def _slopes(axis: FloatArray, table: FloatArray) -> FloatArray:
     return slopes / np.where(means == 0, 1.0, np.abs(means))
 
 
-def decided(parts: Sequence[Part], *, strict: bool = True, refuted: bool | None = None, note: str = "") -> Decision:
+def decided(parts: Sequence[Part], *, strict: bool = True, refuted: bool | None = None, note: str = "") -> Finding:
     """The verdict of several parts, by the rules of `gridsim.report.verdicts`, and the effect of the least supported.
 
     Parameters
@@ -276,4 +254,4 @@ def decided(parts: Sequence[Part], *, strict: bool = True, refuted: bool | None 
         told.append("otherwise too: " + ", ".join(others[:3]) + (f" and {len(others) - 3} more" if others[3:] else ""))
     if note:
         told.append(note)
-    return Decision(answer, *weakest[2:7], "; ".join(told), weakest.series)
+    return Finding(answer, *weakest[2:7], "; ".join(told), weakest.series)

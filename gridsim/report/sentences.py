@@ -160,16 +160,21 @@ def _family(it: Difference, against: Sequence[Difference]) -> str:
     return f"{corrected}, {it.blocks} blocks of time"
 
 
-def _undecided(winner: str, against: Sequence[Difference], words: _Words) -> Iterator[str]:
+def _same_or_unclear(winner: str, against: Sequence[Difference], each: str, evidence: str) -> Iterator[str]:
+    """Under which policies every job does just the same, and from which the *evidence* cannot tell the winner."""
     same = [it.baseline for it in against if it.same == 1]
     if same:
-        yield f"Under {listed(same)} every job {words.each}."
+        yield f"Under {listed(same)} every job {each}."
     unclear = [it for it in against if it.verdict == "no clear difference" and it.same < 1]
     if unclear:
         parts = [f"from {it.baseline} (difference {_difference(it)})" for it in unclear[:_MOST]]
         if len(unclear) > _MOST:
             parts.append(f"from {len(unclear) - _MOST} others")
-        yield f"This log cannot tell {winner} {listed(parts, 'or')}."
+        yield f"{evidence} cannot tell {winner} {listed(parts, 'or')}."
+
+
+def _undecided(winner: str, against: Sequence[Difference], words: _Words) -> Iterator[str]:
+    yield from _same_or_unclear(winner, against, words.each, "This log")
     worse = [it for it in against if it.verdict == "worse"]
     if worse:  # the winner is that of the jobs that ran under every policy, and these are more
         parts = [f"under {it.baseline} {_less(turned(it))} ({_sure(turned(it))})" for it in worse]
@@ -351,15 +356,7 @@ def _lowest(winner: str, mean: float, against: Sequence[Difference]) -> str:
 
 
 def _unclear_of_dags(winner: str, against: Sequence[Difference]) -> Iterator[str]:
-    same = [it.baseline for it in against if it.same == 1]
-    if same:
-        yield f"Under {listed(same)} every job finishes at the same time as under {winner}."
-    unclear = [it for it in against if it.verdict == "no clear difference" and it.same < 1]
-    if unclear:
-        parts = [f"from {it.baseline} (difference {_difference(it)})" for it in unclear[:_MOST]]
-        if len(unclear) > _MOST:
-            parts.append(f"from {len(unclear) - _MOST} others")
-        yield f"These jobs cannot tell {winner} {listed(parts, 'or')}."
+    yield from _same_or_unclear(winner, against, f"finishes at the same time as under {winner}", "These jobs")
     few = [it for it in against if it.verdict == "too little data" and it.same < 1]
     if few:
         parts = [

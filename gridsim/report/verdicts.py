@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import Comparison, Paired, Rows, compare_policies, tidy
+from gridsim.metrics.campaign import Comparison, Paired, Rows, compare_policies, tidy, wilcoxon
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.model.time import FloatArray
 from gridsim.report.campaign_figures import POLICIES, PRINTED_DOMINANCE
@@ -63,7 +63,10 @@ Wanted = Literal["better", "worse"]
 
 
 class Finding(NamedTuple):
-    """What rows say of a claim: the verdict, its least favourable effect with interval and p, n, and words."""
+    """What rows say of a claim: the verdict, its least favourable effect with interval and p, n, and words.
+
+    ``series`` are the changes that support it least, one a window, for Wilcoxon's test.
+    """
 
     answer: Answer
     effect: float = NAN
@@ -72,6 +75,12 @@ class Finding(NamedTuple):
     p: float = NAN
     n: int = 0
     note: str = ""
+    series: FloatArray | None = None
+
+    @property
+    def p_wilcoxon(self) -> float:
+        """Of the signed-rank test of the same changes; NaN where there are none."""
+        return NAN if self.series is None or len(self.series) < 2 else wilcoxon(self.series)
 
 
 class Verdict(NamedTuple):
@@ -161,7 +170,7 @@ def _judged(claim: Claim, stored: Stored) -> Verdict:
     except InputError as error:
         finding = Finding("not testable here", note=str(error))
     stored.found[claim.id] = finding
-    return Verdict(claim.id, claim.statement, *finding)
+    return Verdict(claim.id, claim.statement, *finding[:-1])
 
 
 def title(policy: str) -> str:

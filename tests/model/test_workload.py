@@ -129,3 +129,17 @@ def test_a_number_that_is_given_to_several_jobs_is_named() -> None:
     with pytest.raises(InputError, match=r"^field 'job': number 7 is given to several jobs; expected unique numbers"):
         Workload.from_columns(job=[9, 7, 8, 7], submit=[0, 1, 2, 3], runtime=[1] * 4, cores=[1] * 4)
     assert len(Workload.from_columns(job=[9, 7, 8], submit=[0, 1, 2], runtime=[1] * 3, cores=[1] * 3)) == 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"deadline": [14]}, "field 'deadline': job 1 has 14.0; expected a deadline at submit . estimate or later"),
+        ({"tolerance": [0.5]}, "field 'tolerance': job 1 has 0.5; expected a tolerance of 1 or more"),
+        ({"tolerance": [float("nan")]}, "field 'tolerance': job 1 has nan"),
+    ],
+)
+def test_what_nobody_can_promise_or_tolerate_is_refused(columns: dict[str, list[float]], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        Workload.from_columns(submit=[5], runtime=[4], estimate=[10], cores=[1], **columns)
+    Workload.from_columns(submit=[5], runtime=[4], estimate=[10], cores=[1], deadline=[15], tolerance=[1])

@@ -7,10 +7,17 @@ from pathlib import Path
 import pytest
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.policy.ordering import Fifo, LargestCores, ShortestEstimate, Wfp3
+from gridsim.policy.admission.feedback import Feedback
+from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
+from gridsim.policy.admission.mrt import MRT
+from gridsim.policy.admission.qops import QoPS
+from gridsim.policy.ordering import EarliestDeadline, Fifo, LargestCores, ShortestEstimate, Wfp3
+from gridsim.policy.partition import FairShare
 from gridsim.policy.presets import PRESETS, policy
-from gridsim.policy.reservation import Depth, Easy, FirstFit, Strict
+from gridsim.policy.reservation import Category, Depth, Easy, FirstFit, Strict, Xfactor
 from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.policy.scheduler.guaranteed import Guaranteed
+from gridsim.policy.scheduler.molding import Molding
 from gridsim.policy.scheduler.planned import Planned
 
 
@@ -34,6 +41,14 @@ from gridsim.policy.scheduler.planned import Planned
         ("backfilling", Backfilling(Fifo(), Easy())),
         ("backfilling?ordering=wfp3&reserve=depth(k=3)", Backfilling(Wfp3(), Depth(k=3))),
         ("backfilling?reserve=none", Backfilling(Fifo(), FirstFit())),
+        ("qops?k_factor=3&relaxation=2", Guaranteed(admission=QoPS(k_factor=3), relaxation=2.0)),
+        ("fqops?k_factor=3&heuristic=edf", Guaranteed(admission=Feedback(QoPS(3, EarliestDeadline())))),
+        ("mrt?weight=2&heuristic=edf+est", Guaranteed(admission=MRT(EarliestDeadlineAndStart(2.0)))),
+        ("moldable-start?choices=all", Molding(partition=FairShare(wf=2.0, choices="all"))),
+        (
+            "moldable-combined?k=5&count=3",
+            Molding(partition=FairShare(wf=2.0, weight="sqrt-parallel"), reserve=Xfactor(5.0, Category(count=3))),
+        ),
         ("sjf", Backfilling(ShortestEstimate(), Strict())),
         ("widest", Backfilling(LargestCores(), Strict())),
     ],
@@ -85,6 +100,21 @@ def test_an_unknown_name_answers_with_the_nearest_and_the_list(text: str, neares
             "conservative?compress=allways",
             "unknown value of planned\\?compress 'allways'; .*known: arrival, none, planned",
         ),
+        ("msb?price=gold", r"unknown value of msb\?price 'gold'; known: disturbance, slack, slowdown, wait, work_wait"),
+        ("qops?k_factor=-1", "qops: k_factor is -1; a number of repairs from 0 is needed"),
+        ("mrt?backtracks=-1", "mrt: backtracks is -1; a limit from 0 is needed"),
+        ("mrt?window=0", "mrt: window is 0; at least 1 job is needed"),
+        ("fqops?slack_factor=0.9", r"feedback: slack_factor is 0.9; 1 \(no slack\) or more is needed"),
+        ("fqops?retry_count=-1", "feedback: retry_count is -1; a number of steps from 0 is needed"),
+        ("qops?relaxation=0", "guaranteed: relaxation is 0.0; a number above 0 is needed"),
+        ("qops?artificial_floor=-1", "guaranteed: artificial_floor is -1.0; seconds from 0 up are needed"),
+        ("fqops?k_factr=3", "unknown parameter of fqops 'k_factr'; did you mean 'k_factor'"),
+        ("moldable-base?wf=0", "fair-share: wf is 0.0; a weight factor above 0 is needed"),
+        ("moldable-base?gap=2", "fair-share: gap is 2.0; a fraction of the machine above 0, at most 1, is needed"),
+        ("moldable-base?choices=1", "fair-share: choices is 1; a number of sizes from 2"),
+        ("molding?reserve=strict", "sizes are chosen where others may pass a blocked job"),
+        ("molding?reserve=xfactor(k=1)", "xfactor: k is 1.0; a threshold above 1 is needed"),
+        ("easy?reserve=category", "keeps promises from pass to pass"),
         ("easy?ordering", "'ordering' in 'easy\\?ordering' is not parameter=value"),
         ("?ordering=sjf", "has no name"),
         ("", "has no name"),

@@ -44,14 +44,7 @@ class MSB:
         search = plan.search(request, deadline, now)
         order = np.lexsort((search.rows[:-1], plan.ranks(self.order, search, now)[:-1]))
         price, starts = cheapest(
-            search.times,
-            search.free,
-            search.size,
-            search.cores,
-            search.estimate,
-            search.due,
-            search.submit,
-            search.planned,
+            *search.columns,
             order,
             isinstance(self.order, AscendingScheduledTime),
             PRICES.index(self.price),

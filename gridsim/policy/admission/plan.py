@@ -14,7 +14,6 @@ from gridsim.policy.admission.kernels import HEAD, RUNNING, SIZE, TAIL
 from gridsim.policy.protocols import Arrangement, Offer, ranks_of
 from gridsim.policy.queue import Promised, Requests
 from gridsim.profile.kernels import advance, only_running
-from gridsim.profile.profile import Profile
 
 __all__ = ["Plan", "Search"]
 
@@ -41,6 +40,12 @@ class Search(NamedTuple):
     times: IntArray
     free: IntArray
     size: int
+
+    @property
+    def columns(self) -> tuple[Any, ...]:
+        """Profile and columns of the requests, as compiled searches take them."""
+        profile = self.times, self.free, self.size
+        return *profile, self.cores, self.estimate, self.due, self.submit, self.planned
 
     def arrangement(self, starts: IntArray) -> Arrangement:
         """The plan that these starts make."""
@@ -113,6 +118,11 @@ class Plan:
         self.granted: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.broken = np.zeros(n, dtype=np.bool_)
         self.kills: IntArray = np.zeros(n, dtype=np.int64)
+
+    @property
+    def _arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+        """What every compiled change works on."""
+        return self.times, self.free, self.meta, self.waiting, self.planned
 
     def _ensure(self, more_requests: int) -> None:
         """Room for the most blocks there can be: two bounds a request, and four while one is being moved."""
@@ -199,13 +209,6 @@ class Plan:
         """What an ordering makes of the requests of a search; lower first."""
         return ranks_of(heuristic, self.promised(search), now / MICROSECOND)
 
-    def only_running(self, now: int) -> Profile:
-        """Profile of the running requests alone, each until its expected end."""
-        profile = Profile(self.cores, now)
-        for row in self.running().tolist():
-            profile.reserve(now, int(self.expected[row]), int(self.requests.cores[row]))
-        return profile
-
     # -- changing ------------------------------------------------------------------------------------------------
 
     def reserve(self, request: int, start: int) -> None:
@@ -213,11 +216,7 @@ class Plan:
         self._ensure(1)
         cores, estimate = self.requests.cores, self.requests.estimate
         kernels.enter(
-            self.times,
-            self.free,
-            self.meta,
-            self.waiting,
-            self.planned,
+            *self._arrays,
             request,
             start,
             cores[request],
@@ -240,11 +239,7 @@ class Plan:
         rows, starts = arrangement
         self._ensure(max(0, len(rows) - len(self)))
         kernels.adopt(
-            self.times,
-            self.free,
-            self.meta,
-            self.waiting,
-            self.planned,
+            *self._arrays,
             rows,
             starts,
             self.requests.cores,
@@ -279,11 +274,7 @@ class Plan:
         None moves later.
         """
         kernels.shift_left(
-            self.times,
-            self.free,
-            self.meta,
-            self.waiting,
-            self.planned,
+            *self._arrays,
             self.requests.cores,
             self.requests.estimate,
             now,
@@ -297,11 +288,7 @@ class Plan:
         Promises that their new places do not keep are broken.
         """
         kernels.replan(
-            self.times,
-            self.free,
-            self.meta,
-            self.waiting,
-            self.planned,
+            *self._arrays,
             self.requests.cores,
             self.requests.estimate,
             now,

@@ -61,14 +61,7 @@ class QoPS:
         search = plan.search(request, deadline, now)
         order = np.lexsort((search.rows, plan.ranks(self.heuristic, search, now)))
         price, starts = by_slots(
-            search.times,
-            search.free,
-            search.size,
-            search.cores,
-            search.estimate,
-            search.due,
-            search.submit,
-            search.planned,
+            *search.columns,
             order,
             self.k_factor,
             self.slots == "first-slot-only",

@@ -81,8 +81,8 @@ def keeps_starts(scheduler: Any) -> bool:
 
 
 def keeps_deadlines(scheduler: Any) -> bool:
-    """Whether a scheduler answers to deadlines: it makes them up for jobs that ask for none."""
-    return keeps_starts(scheduler) and hasattr(scheduler, "artificial_response")
+    """Whether a scheduler answers to deadlines with guarantees."""
+    return keeps_starts(scheduler) and bool(getattr(scheduler, "guarantees", False))
 
 
 def asking(scheduler: Any, request: int, now: int) -> Ask:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from gridsim.model.exact import exact
 from gridsim.model.time import NEVER, whole
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
-from gridsim.policy.protocols import Offer, Quote
+from gridsim.policy.protocols import Arrangement, Offer, Quote
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.planned import Planned
 
@@ -152,15 +153,16 @@ class Guaranteed(Planned):
         """Requests whose promised start has come."""
         started = super().dispatch(now)
         if self._loose and started:
-            self._loose = [request for request in self._loose if request not in set(started)]
+            gone = set(started)
+            self._loose = [request for request in self._loose if request not in gone]
         return started
 
     def _without_loose(self, now: int) -> Plan:
         """The plan of those that hold promises."""
         plan = self._plan.copy()
-        arrangement = plan.arrangement()
-        firm = [place for place, row in enumerate(arrangement.rows.tolist()) if row not in set(self._loose)]
-        plan.adopt(type(arrangement)(*(column[firm] for column in arrangement)), now)
+        rows, starts = plan.arrangement()
+        firm = ~np.isin(rows, self._loose)
+        plan.adopt(Arrangement(rows[firm], starts[firm]), now)
         return plan
 
     def _artificial(self, request: int, plan: Plan, now: int) -> Offer | None:
@@ -180,5 +182,11 @@ class Guaranteed(Planned):
 
     def artificial_response(self, estimate: int) -> int:
         """Response promised to a job without a deadline: max(floor, relaxation * estimate); whole microseconds."""
+        times, of, floor = self._artificial_rule
+        return max(floor, estimate * times // of)
+
+    @cached_property
+    def _artificial_rule(self) -> tuple[int, int, int]:
+        """Numerator and denominator of the relaxation, and the floor in whole microseconds."""
         factor = exact(self.relaxation, "relaxation")
-        return max(whole(self.artificial_floor), estimate * factor.numerator // factor.denominator)
+        return factor.numerator, factor.denominator, whole(self.artificial_floor)

@@ -31,8 +31,9 @@ from gridsim.report.deadline.schemes import (
     trend_at_each,
 )
 from gridsim.report.deadline.study import Measure, Place, Study, of, over, title
-from gridsim.report.decisions import ENOUGH, Decision, Part, State, alike, decided, expected, signed, trends
+from gridsim.report.decisions import ENOUGH, Part, State, alike, decided, expected, signed, trends
 from gridsim.report.paired import Values, changes, combined
+from gridsim.report.verdicts import Finding
 
 __all__ = [
     "better_and_more",
@@ -52,7 +53,7 @@ __all__ = [
 ]
 
 
-def relaxation_by_length(study: Study) -> Decision:
+def relaxation_by_length(study: Study) -> Finding:
     place = Place(fraction=0.8)
     short, long = (
         of(f"non_deadline_{name}_mean", f"runtime:{group}")
@@ -66,7 +67,7 @@ def relaxation_by_length(study: Study) -> Decision:
     )
 
 
-def stringency(study: Study) -> Decision:
+def stringency(study: Study) -> Finding:
     """Jobs and core-seconds refused rise with stringency, for each scheme."""
     parts = []
     for scheme in SCHEMES:
@@ -84,7 +85,7 @@ def stringency(study: Study) -> Decision:
     return decided(parts)
 
 
-def fewer_at_the_top(study: Study) -> Decision:
+def fewer_at_the_top(study: Study) -> Finding:
     """The number of jobs that QoPS refuses is lower at 1.6 than at 1.4, in most units."""
     change = changes(*(study.values("deadline_unadmitted", Place(load=load), "qops") for load in (1.6, 1.4)))
     falls = float(np.mean([value < 0 for value in change.values()])) if change else 0.0
@@ -97,7 +98,7 @@ def fewer_at_the_top(study: Study) -> Decision:
     return finding._replace(answer="holds partly") if mostly else finding
 
 
-def work_falls(study: Study) -> Decision:
+def work_falls(study: Study) -> Finding:
     """Core-seconds that QoPS refuses fall from 1.2 to 1.6, in number and as a share."""
     parts = []
     names = {"core-seconds refused": NUMBERS["core-seconds refused"], "their share": UNADMITTED["work refused"]}
@@ -111,7 +112,7 @@ def work_falls(study: Study) -> Decision:
     return decided(parts, note=note)
 
 
-def composition(study: Study) -> Decision:
+def composition(study: Study) -> Finding:
     """Heavy jobs are a larger share of those admitted as load grows, and their EASY response grows the more."""
     heavy = over(of("deadline_guaranteed", "area:heavy"), of("deadline_guaranteed"))
     light = over(of("deadline_guaranteed", "area:light"), of("deadline_guaranteed"))
@@ -140,7 +141,7 @@ def _less_spread(study: Study, measure: Measure, place: Place) -> Values:
     return changes(_spread(study, place, measure), _spread(study, place._replace(stringency=0.2), measure))
 
 
-def converge(study: Study) -> Decision:
+def converge(study: Study) -> Finding:
     """The schemes are closer together at stringency 0.5 than at 0.2."""
     parts = []
     for name, measure in UNADMITTED.items():
@@ -165,7 +166,7 @@ def loss_is(least: float, most: float, *places: Place) -> Judge:
 def printed(losses: Sequence[tuple[str, Place, Callable[[Study, Place], Values], float, float]]) -> Judge:
     """Losses are as printed at each load; they do not hold where none is at any load."""
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         parts = []
         for words, place, lost, least, most in losses:
             family = at_each(study, place, "qops", "utilisation", partial(lost, study))
@@ -184,7 +185,7 @@ def lost_to_stringency(scheme: str) -> Callable[[Study, Place], Values]:
     )
 
 
-def comparable(study: Study) -> Decision:
+def comparable(study: Study) -> Finding:
     """At 1.6 QoPS and MSB are alike in utilisation, and MRT is lower by 0.03 to 0.05."""
     parts = []
     for stringency in (0.2, 0.5):
@@ -195,7 +196,7 @@ def comparable(study: Study) -> Decision:
     return decided(parts, strict=False)
 
 
-def robust(study: Study) -> Decision:
+def robust(study: Study) -> Finding:
     """Differences of QoPS to the others have the same sign on both logs and under both ways to add load."""
     parts: list[Part] = []
     for stringency in (0.2, 0.5):
@@ -241,7 +242,7 @@ def _gap(study: Study, measure: Measure, other: str, place: Place) -> Values:
     return changes(measure(study, place, other), measure(study, place, "qops"))
 
 
-def gap_grows(study: Study) -> Decision:
+def gap_grows(study: Study) -> Finding:
     """With 80 % deadline jobs QoPS refuses less at every load, the more so the higher the load."""
     place = Place(fraction=0.8)
     parts = []
@@ -259,7 +260,7 @@ def gap_grows(study: Study) -> Decision:
     return decided(parts)
 
 
-def faster_for_less(study: Study) -> Decision:
+def faster_for_less(study: Study) -> Finding:
     """Non-deadline jobs respond faster than under the baselines, and less load is delivered."""
     parts = []
     for fraction in (0.2, 0.8):
@@ -274,7 +275,7 @@ def faster_for_less(study: Study) -> Decision:
     return decided(parts)
 
 
-def better_and_more(study: Study) -> Decision:
+def better_and_more(study: Study) -> Finding:
     """With 20 % deadline jobs QoPS is below MSB in slowdown and in core-seconds refused at every load."""
     place = Place(fraction=0.2)
     return decided(

@@ -15,9 +15,9 @@ from gridsim.errors import InputError
 from gridsim.metrics.compare import holm
 from gridsim.report.deadline.schemes import SCHEMES
 from gridsim.report.deadline.study import Place, Study, title
-from gridsim.report.decisions import Decision, Part, State, decided, signed, trends
+from gridsim.report.decisions import Part, State, decided, signed, trends
 from gridsim.report.paired import Values, by_window, changes, combined
-from gridsim.report.verdicts import LEVEL, NAN
+from gridsim.report.verdicts import LEVEL, NAN, Finding
 
 __all__ = [
     "as_plain",
@@ -34,11 +34,11 @@ __all__ = [
 PACKED = "packed-dynamic"
 
 
-def packed_exactly(study: Study) -> Decision:
+def packed_exactly(study: Study) -> Finding:
     """Nothing is refused of packed traces without slack."""
     refused = _packed(study, PACKED, 0.0)
     count = int(sum(refused))
-    return Decision("does not hold" if count else "holds", count, n=len(refused), note=f"{count} jobs refused")
+    return Finding("does not hold" if count else "holds", count, n=len(refused), note=f"{count} jobs refused")
 
 
 def _packed(study: Study, log: str, load: float | None = None) -> list[float]:
@@ -64,13 +64,13 @@ def _packed_levels(study: Study, log: str, scheme: str, metric: str) -> list[tup
     return sorted(found.items())
 
 
-def packed_falls(study: Study) -> Decision:
+def packed_falls(study: Study) -> Finding:
     """Success on dynamic packed traces falls with r: refuted where nothing is ever refused."""
     refused = _packed(study, PACKED)
     note = _early(study)
     if not any(refused):
         told = "no job refused at any r: each finds its packed cores free when it arrives"
-        return Decision("does not hold", 0.0, n=len(refused), note="; ".join(filter(None, (told, note))))
+        return Finding("does not hold", 0.0, n=len(refused), note="; ".join(filter(None, (told, note))))
     family = [
         (f"{title(scheme)}: share refused up with r", _packed_levels(study, PACKED, scheme, UNADMITTED_SHARE))
         for scheme in SCHEMES
@@ -96,7 +96,7 @@ def _early(study: Study) -> str:
     return "with notice, share refused from the least r to the most: " + ", ".join(ends)
 
 
-def packed_static(study: Study) -> Decision:
+def packed_static(study: Study) -> Finding:
     """More sets are fully placed the larger r: Cochran-Armitage's test (the correlation's), Holm over the schemes."""
     parts: list[Part] = []
     for scheme in ("mrt", "qops"):
@@ -122,7 +122,7 @@ def _trended(part: Part, p: float) -> Part:
     return part._replace(state=state, p=p)
 
 
-def promises(study: Study) -> Decision:
+def promises(study: Study) -> Finding:
     """No promise is broken in any schedule whose jobs end at their estimates."""
     sums = {"exact": [0, 0], "logged": [0, 0], "logged-extended": [0, 0]}
     for place, (name, _), values in study.scan("promises_broken"):
@@ -134,10 +134,10 @@ def promises(study: Study) -> Decision:
         raise InputError("no row has the metric 'promises_broken'", field="metric")
     told = {name: f"{count} broken in {runs} schedules" for name, (runs, count) in sums.items() if runs}
     note = "; ".join(f"{name} estimates: {text}" for name, text in told.items())
-    return Decision("does not hold" if broken else "holds", broken, n=n, note=note)
+    return Finding("does not hold" if broken else "holds", broken, n=n, note=note)
 
 
-def nobody_starves(study: Study) -> Decision:
+def nobody_starves(study: Study) -> Finding:
     """Where not all jobs have deadlines: only jobs with one are refused, and every artificial deadline is kept."""
     refused = late = n = 0
     for place, scheme, values in study.scan("unadmitted"):
@@ -164,10 +164,10 @@ def nobody_starves(study: Study) -> Decision:
     note = f"{refused} jobs without a deadline refused, {late} promises broken; artificial deadlines were doubled "
     note += f"{int(sum(doublings))} times"
     note += f"; longest response {max(stretch):.3g} of the first artificial one" if stretch else ""
-    return Decision("does not hold" if refused or late else "holds", refused + late, n=n, note=note)
+    return Finding("does not hold" if refused or late else "holds", refused + late, n=n, note=note)
 
 
-def inexact(study: Study) -> Decision:
+def inexact(study: Study) -> Finding:
     """Reported only: what estimates as logged change; it fails where a promise is broken."""
     told, broken, n = [], 0, 0
     for scheme in SCHEMES:
@@ -185,13 +185,13 @@ def inexact(study: Study) -> Decision:
                 f"utilisation {means[2]:.3f} ({means[3]:.3f})"
             )
     note = f"{broken} promises broken; " + "; ".join(told)
-    return Decision("does not hold" if broken else "holds", broken, n=n, note=note)
+    return Finding("does not hold" if broken else "holds", broken, n=n, note=note)
 
 
 QOPS = "qops", frozenset[tuple[str, Any]]()
 
 
-def as_plain(study: Study) -> Decision:
+def as_plain(study: Study) -> Finding:
     """With a tolerance up to the slack factor FQoPS without kills is QoPS: every stored number is the same."""
     compared, different = 0, []
     names = {metric for metric, group in study.cells if not group} - {"offers_made", "offers_taken"}
@@ -217,10 +217,10 @@ def as_plain(study: Study) -> Decision:
     note = f"{len(different)} of {compared} stored numbers differ"
     if different:
         note += f" ({', '.join(dict.fromkeys(different))})"
-    return Decision("does not hold" if different else "holds", len(different), n=compared, note=note)
+    return Finding("does not hold" if different else "holds", len(different), n=compared, note=note)
 
 
-def victims_are_served(study: Study) -> Decision:
+def victims_are_served(study: Study) -> Finding:
     """No promise is broken in a schedule in which jobs were killed to make room."""
     broken = killed = n = 0
     for place, scheme, values in study.scan("promises_broken"):
@@ -234,10 +234,10 @@ def victims_are_served(study: Study) -> Decision:
     if not n:
         raise InputError("no row in which a job was killed to make room", field="kills")
     note = f"{broken} promises broken, of victims or others, in {n} schedules with {killed} kills"
-    return Decision("does not hold" if broken else "holds", broken, n=n, note=note)
+    return Finding("does not hold" if broken else "holds", broken, n=n, note=note)
 
 
-def cost(study: Study) -> Decision:
+def cost(study: Study) -> Finding:
     """Placements grow no faster with the queue than stated: rows of the log ``cost``, load the number waiting."""
     parts = []
     for scheme in ("msb", "qops"):

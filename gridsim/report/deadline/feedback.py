@@ -23,9 +23,9 @@ from gridsim.report.deadline.exact import as_plain, victims_are_served
 from gridsim.report.deadline.readings import Question
 from gridsim.report.deadline.schemes import Judge, trend_at_each
 from gridsim.report.deadline.study import Measure, Place, Study, of, over
-from gridsim.report.decisions import Decision, Part, State, alike, decided, signed, trends
+from gridsim.report.decisions import Part, State, alike, decided, signed, trends
 from gridsim.report.paired import Values, by_window, changes, combined
-from gridsim.report.verdicts import LEVEL, NAN
+from gridsim.report.verdicts import LEVEL, NAN, Finding
 
 __all__ = ["QUESTIONS", "with_slack"]
 
@@ -86,7 +86,7 @@ def _dip(study: Study, place: Place) -> float:
     return min(inner, key=lambda level: float(by_window(_at(study, place, level, ACCEPTED)).mean()))
 
 
-def _dip_then_rise(study: Study) -> Decision:
+def _dip_then_rise(study: Study) -> Finding:
     """Fewer jobs are accepted with TF 2 than with 1, most with the largest; core-seconds rise with TF."""
     falls, rises, work = [], [], []
     for place in _loads(study):
@@ -103,7 +103,7 @@ def _dip_then_rise(study: Study) -> Decision:
 
 
 def _charge_along_tolerance(measure: Measure, words: str, wanted: int) -> Judge:
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         parts = []
         for random in (False, True):
             place = BASE._replace(tolerance=1.0, random_tolerance=random)
@@ -114,7 +114,7 @@ def _charge_along_tolerance(measure: Measure, words: str, wanted: int) -> Judge:
     return judge
 
 
-def _monotone(study: Study) -> Decision:
+def _monotone(study: Study) -> Finding:
     """The QoS charge falls with TF, in most units at every step."""
     measure = CHARGES["QoS charge"]
     finding = _charge_along_tolerance(measure, "QoS charge down", -1)(study)
@@ -133,7 +133,7 @@ def _monotone(study: Study) -> Decision:
 def _along_slack(measure: Measure, words: str, wanted: int) -> Judge:
     """A charge along the slack factor, for each tolerance factor above 1, at loads from 1.3; Holm over the loads."""
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         parts = []
         for tolerance in TOLERANCES:
             family = []
@@ -169,7 +169,7 @@ def _killing(study: Study, tolerance: float, measure: Measure, fraction: float, 
 def _kills_matter_late(name: str, wanted: int) -> Judge:
     """No difference with TF 2 (within 1 %), one of the sign wanted with TF 4."""
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         measure = CHARGES[name]
         return decided(
             [
@@ -184,7 +184,7 @@ def _kills_matter_late(name: str, wanted: int) -> Judge:
 def _kills_pay(name: str) -> Judge:
     """With 20 % deadline jobs kills raise the charge, with TF 2 and with TF 4."""
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         return decided(
             [
                 part
@@ -196,7 +196,7 @@ def _kills_pay(name: str) -> Judge:
     return judge
 
 
-def _heavy_for_light(study: Study) -> Decision:
+def _heavy_for_light(study: Study) -> Finding:
     """From TF 1 to the dip more heavy and fewer light jobs are accepted."""
     heavy: list[tuple[str, Values]] = []
     light: list[tuple[str, Values]] = []
@@ -209,7 +209,7 @@ def _heavy_for_light(study: Study) -> Decision:
     return decided([*signed(heavy, 1), *signed(light, -1)])
 
 
-def _everything(study: Study) -> Decision:
+def _everything(study: Study) -> Finding:
     """With TF 1000 at least 0.99 of the jobs are accepted, at loads 1.0 and 1.3."""
     family = []
     for place in _loads(study):
@@ -229,7 +229,7 @@ def _above(words: str, values: Values, limit: float) -> Part:
     return Part(words, state, test.mean, test.low, test.high, p, test.pairs, test.mean - limit, numbers - limit)
 
 
-def _slack_undoes_tolerance(study: Study) -> Decision:
+def _slack_undoes_tolerance(study: Study) -> Finding:
     """Slopes over TF and over SF have opposite signs: a linear model in their logarithms, a unit at a time."""
     measures = {"jobs accepted": ACCEPTED, "core-seconds accepted": WORK, **CHARGES}
     parts: list[Part] = []
@@ -273,7 +273,7 @@ def _opposite(family: Sequence[tuple[str, Sequence[Values]]]) -> list[Part]:
     return found
 
 
-def _best_at_the_ends(study: Study) -> Decision:
+def _best_at_the_ends(study: Study) -> Finding:
     """TF 1 gives the highest QoS charge, the largest TF the highest resource charge: against the best inner value."""
     parts: list[Part] = []
     for name, measure in CHARGES.items():
@@ -292,7 +292,7 @@ def _best_at_the_ends(study: Study) -> Decision:
     return decided(parts, strict=False, note="at least: within 1 %")
 
 
-def _larger_jobs_take_offers(study: Study) -> Decision:
+def _larger_jobs_take_offers(study: Study) -> Finding:
     """Jobs accepted by offer are a larger share of the core-seconds than of the jobs that ask for a deadline."""
     parts: list[Part] = []
     for tolerance in (2.0, 4.0):
@@ -306,7 +306,7 @@ def _larger_jobs_take_offers(study: Study) -> Decision:
     return decided(parts)
 
 
-def _loss_is_lost_work(study: Study) -> Decision:
+def _loss_is_lost_work(study: Study) -> Finding:
     """With TF 4, what the resource charge loses by kills goes with the core-seconds that they lost."""
     from scipy import stats  # a second, for this test alone
 
@@ -329,7 +329,7 @@ def _loss_is_lost_work(study: Study) -> Decision:
     return decided([part], note=note)
 
 
-def _few_kills(study: Study) -> Decision:
+def _few_kills(study: Study) -> Finding:
     """Fewer kills with TF 2 than with TF 4, at each slack factor."""
     two, four = (BASE._replace(load=1.6, tolerance=tolerance) for tolerance in (2.0, 4.0))
     family = []
@@ -340,7 +340,7 @@ def _few_kills(study: Study) -> Decision:
     return decided(signed(family, -1))
 
 
-def _categories(study: Study) -> Decision:
+def _categories(study: Study) -> Finding:
     """Under EASY the slowdown of a category falls with its runtime class and rises with its core class."""
     parts = []
     cells: dict[float, dict[tuple[int, int], Values]] = {}

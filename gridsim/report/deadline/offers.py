@@ -21,8 +21,7 @@ from gridsim.policy.admission.feedback import Feedback
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.protocols import Offer
 from gridsim.policy.scheduler.guaranteed import Guaranteed
-from gridsim.report.decisions import Decision
-from gridsim.report.verdicts import LEVEL
+from gridsim.report.verdicts import LEVEL, Finding
 from gridsim.simulation import simulate
 from gridsim.workload.transform.deadlines import Deadlines
 
@@ -83,7 +82,7 @@ def offer_gaps(seed: int, retry_count: int = 10) -> FloatArray:
     return np.array(scanned.gaps)
 
 
-def offers_are_early(gaps: Sequence[FloatArray] | None = None) -> Decision:
+def offers_are_early(gaps: Sequence[FloatArray] | None = None) -> Finding:
     """The median gap is at most 1 %; its interval is over resampled workloads.
 
     Parameters
@@ -101,4 +100,4 @@ def offers_are_early(gaps: Sequence[FloatArray] | None = None) -> Decision:
         f"{len(every)} offers on {len(gaps)} small workloads, every second tried: {100 * np.mean(every == 0):.0f} % "
         f"are the earliest; mean gap {every.mean():.3g}, largest {every.max():.3g} of the response asked for"
     )
-    return Decision("does not hold" if median > LIMIT else "holds", median, low, high, n=len(every), note=note)
+    return Finding("does not hold" if median > LIMIT else "holds", median, low, high, n=len(every), note=note)

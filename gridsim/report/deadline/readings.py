@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gridsim.report.deadline.study import Study
-from gridsim.report.decisions import Decision, answered
-from gridsim.report.verdicts import Answer, Verdict
+from gridsim.report.decisions import answered
+from gridsim.report.verdicts import Answer, Finding, Verdict
 
 __all__ = ["READINGS", "Judged", "Question", "answers"]
 
@@ -43,7 +43,7 @@ class Question:
 
     id: str
     statement: str
-    judge: Callable[[Study], Decision]
+    judge: Callable[[Study], Finding]
     repeated: bool = False
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.metrics.deadlines import common_range
 from gridsim.report.deadline.study import Measure, Place, Study, of, title
-from gridsim.report.decisions import Decision, Part, alike, decided, signed, trends
+from gridsim.report.decisions import Part, alike, decided, signed, trends
 from gridsim.report.paired import Values, by_window, changes, combined
+from gridsim.report.verdicts import Finding
 
 __all__ = [
     "BASELINES",
@@ -61,7 +62,7 @@ EXPERIMENTS = {
     "CTC, expansion": Place(method="expansion"),
 }
 
-Judge = Callable[[Study], Decision]
+Judge = Callable[[Study], Finding]
 
 
 def at_each(
@@ -122,7 +123,7 @@ def admittance(
 ) -> Judge:
     """QoPS refuses less than MRT and MSB from a load on; *closer*: with a smaller gap than at stringency 0.2."""
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         return decided(_refusals(study, place, start, closer, measures or UNADMITTED))
 
     return judge
@@ -131,7 +132,7 @@ def admittance(
 def on_both(place: Place) -> Judge:
     """The same at stringencies 0.2 and 0.5 together, in shares and in numbers."""
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         parts = _refusals(study, place, 1.4, False, UNADMITTED | NUMBERS)
         return decided(parts + _refusals(study, place._replace(stringency=0.5), 1.4, True, UNADMITTED | NUMBERS))
 
@@ -171,7 +172,7 @@ def _utilisation_at(study: Study, place: Place, baselines: Sequence[str]) -> lis
 def utilisation(place: Place, baselines: Sequence[str] = BASELINES) -> Judge:
     """Order of achieved utilisation at 1.6, and less of it with the higher stringency."""
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         tight = place._replace(stringency=0.5)
         parts = [part for at in (place, tight) for part in _utilisation_at(study, at, baselines)]
         for name, measure in UTILISATION.items():
@@ -198,7 +199,7 @@ def loss(study: Study, place: Place) -> Values:
 def mixed_utilisation(place: Place) -> Judge:
     """The order of utilisation with 80 % and with 20 % deadline jobs, and a smaller loss with 20 %."""
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         many, few = place._replace(fraction=0.8), place._replace(fraction=0.2)
         parts = [part for at in (many, few) for part in _utilisation_at(study, at, BASELINES)]
         family = at_each(
@@ -221,7 +222,7 @@ def responses(place: Place, baselines: Sequence[str] = BASELINES) -> Judge:
     From load 1.2 on against the baselines; response against MSB up to 1.4, slowdown at all loads.
     """
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         parts = []
         for name, measure in OTHERS.items():
             for scheme in SCHEMES:
@@ -256,7 +257,7 @@ def _area(study: Study, place: Place, measure: Measure, low: str, high: str) -> 
 def equal_utilisation(place: Place, others: Sequence[str] = ("msb", "mrt", *BASELINES)) -> Judge:
     """Between the curves over achieved utilisation, QoPS lies below the other schemes; Holm over these."""
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         parts = []
         for name, measure in OTHERS.items():
             family = [
@@ -308,7 +309,7 @@ def along_relaxation(study: Study, place: Place, measure: Measure, words: str, w
 def relaxation(place: Place) -> Judge:
     """With a larger relaxation factor the mean response of non-deadline jobs rises, their mean slowdown falls."""
 
-    def judge(study: Study) -> Decision:
+    def judge(study: Study) -> Finding:
         return decided(
             [
                 *along_relaxation(study, place, OTHERS["response"], "response up with R", 1),

@@ -17,7 +17,7 @@ from typing import Any
 from gridsim.campaign.moldable import COMBINED, LANES, WAITED, WEIGHTS
 from gridsim.errors import InputError
 from gridsim.metrics.moldable import CATEGORIES
-from gridsim.report.decisions import Decision, Part, decided, signed, trends
+from gridsim.report.decisions import Part, decided, signed, trends
 from gridsim.report.moldable.parts import (
     best,
     categories,
@@ -30,7 +30,7 @@ from gridsim.report.moldable.parts import (
 )
 from gridsim.report.moldable.study import Bars, Case, Judge
 from gridsim.report.paired import Values
-from gridsim.report.verdicts import LEVEL
+from gridsim.report.verdicts import LEVEL, Finding
 
 __all__ = [
     "BASE",
@@ -58,7 +58,7 @@ LIGHT, HEAVY = range(1, 6), range(8, 11)
 def overall(pairs: Sequence[tuple[str, str]], **where: Any) -> Judge:
     """The first of each pair of schemes is better overall than the second; refuted where one is surely worse."""
 
-    def judge(case: Case) -> Decision:
+    def judge(case: Case) -> Finding:
         parts = [toward(case.bars(mine, theirs, **where)[""], -1) for mine, theirs in pairs]
         return decided(parts, refuted=is_wrong(parts))
 
@@ -70,23 +70,23 @@ def _every_size(case: Case) -> list[Bars]:
     return [case.bars(f"{scheme}?choices=all", scheme) for scheme in (case.plain, case.combined)]
 
 
-def all_sizes_hurt_light(case: Case) -> Decision:
+def all_sizes_hurt_light(case: Case) -> Finding:
     """Categories 1 to 5 lose where every size is tried; refuted where they gain in the mean."""
     return _hurt_light(_every_size(case))
 
 
-def _hurt_light(every: Sequence[Bars]) -> Decision:
+def _hurt_light(every: Sequence[Bars]) -> Finding:
     parts = [toward(bar, 1) for bars in every for bar in categories(bars, LIGHT)]
     return decided(parts, refuted=is_wrong(pooled(bars, LIGHT, 1) for bars in every))
 
 
-def all_sizes_worse(case: Case) -> Decision:
+def all_sizes_worse(case: Case) -> Finding:
     """All jobs together lose where every size is tried."""
     parts = [toward(bars[""], 1) for bars in _every_size(case)]
     return decided(parts, refuted=is_wrong(parts))
 
 
-def balance(case: Case) -> Decision:
+def balance(case: Case) -> Finding:
     """No other number of sizes is better overall without degrading anybody."""
     parts = []
     for count in (3, 6, 24, "all"):
@@ -99,18 +99,18 @@ def balance(case: Case) -> Decision:
     return decided(parts, refuted=is_wrong(parts))
 
 
-def strict_shares(case: Case) -> Decision:
+def strict_shares(case: Case) -> Finding:
     """Heavy jobs (9, 10) gain and light ones (1, 2) lose against rigid ones; refuted where 8 to 10 lose."""
     return _strict(case.bars(BASE))
 
 
-def _strict(bars: Bars) -> Decision:
+def _strict(bars: Bars) -> Finding:
     parts = [toward(bar, -1) for bar in categories(bars, (9, 10))]
     parts += [toward(bar, 1) for bar in categories(bars, (1, 2))]
     return decided(parts, refuted=pooled(bars, HEAVY, -1).state == "wrong")
 
 
-def some_each_way(case: Case) -> Decision:
+def some_each_way(case: Case) -> Finding:
     """The correction of the weights helps some categories and harms others."""
     every = categories(case.bars(WEIGHTS[1], WEIGHTS[0]), range(1, 11))
     parts = [part for way in (-1, 1) for part in best((toward(bar, way) for bar in every), 1)]
@@ -121,7 +121,7 @@ def some_each_way(case: Case) -> Decision:
 def lanes_gain(load_factor: float) -> Judge:
     """At least eight categories gain by a promise for each; three that lose refute it, or all jobs together."""
 
-    def judge(case: Case) -> Decision:
+    def judge(case: Case) -> Finding:
         bars = case.bars(CATEGORY, BASE, load_factor=load_factor)
         every = categories(bars, range(1, 11))
         losers = sum(toward(bar, -1).state == "wrong" for bar in every)
@@ -131,7 +131,7 @@ def lanes_gain(load_factor: float) -> Judge:
     return judge
 
 
-def waited_gain(case: Case) -> Decision:
+def waited_gain(case: Case) -> Finding:
     """Promises by expansion factors against those by category: 1 to 4 gain, three or more of 6 to 10 lose."""
     bars = case.bars(WAITED_LANES, CATEGORY)
     parts = [toward(bar, -1) for bar in categories(bars, range(1, 5))]
@@ -139,14 +139,14 @@ def waited_gain(case: Case) -> Decision:
     return decided(parts, refuted=pooled(bars, range(1, 5), -1).state == "wrong")
 
 
-def together(case: Case) -> Decision:
+def together(case: Case) -> Finding:
     """Both kinds of promises against those by category: 1 to 9 gain; refuted where 1 to 5 lose."""
     bars = case.bars(BOTH, CATEGORY)
     parts = [toward(bar, -1) for bar in categories(bars, range(1, 10))]
     return decided(parts, refuted=pooled(bars, LIGHT, -1).state == "wrong")
 
 
-def light_first(case: Case) -> Decision:
+def light_first(case: Case) -> Finding:
     """The median wait until a promise rises with the category: rank correlations, and Page's test in the note."""
     from scipy import stats  # a second, for this test alone
 
@@ -182,7 +182,7 @@ def _at_both_loads(case: Case, scheme: str, against: str) -> list[Bars]:
     return [case.bars(scheme, against, load_factor=load) for load in (100.0, 125.0)]
 
 
-def light_lose_by_order(case: Case) -> Decision:
+def light_lose_by_order(case: Case) -> Finding:
     """Promises served in order of the queue: all jobs together lose, and categories 1 to 5."""
     every = _at_both_loads(case, f"{COMBINED[0]}?promise_order=queue", COMBINED[0])
     parts: list[Part] = []
@@ -191,21 +191,21 @@ def light_lose_by_order(case: Case) -> Decision:
     return decided(parts, refuted=is_wrong(toward(bars[""], 1) for bars in every))
 
 
-def scraps(case: Case) -> Decision:
+def scraps(case: Case) -> Finding:
     """Jobs that start on what is free now: categories 8 to 10 lose."""
     every = _at_both_loads(case, "moldable-start?backfill=now", "moldable-start")
     parts = [toward(bar, 1) for bars in every for bar in categories(bars, HEAVY)]
     return decided(parts, refuted=is_wrong(pooled(bars, HEAVY, 1) for bars in every))
 
 
-def heavy_gain(case: Case) -> Decision:
+def heavy_gain(case: Case) -> Finding:
     """Category bounds that double from 1,000 against those that triple from 100: categories 8 to 10 gain."""
     every = _at_both_loads(case, f"{COMBINED[0]}?first=1000&ratio=2", COMBINED[0])
     parts = [toward(bar, -1) for bars in every for bar in categories(bars, HEAVY)]
     return decided(parts, strict=False)
 
 
-def scopes(case: Case) -> Decision:
+def scopes(case: Case) -> Finding:
     """Shares among waiting jobs show what the paper says of the base and of all sizes; by what is left: a note."""
     found = {scope: _scope(case, scope) for scope in ("queued", "remaining")}
     parts = found["queued"]

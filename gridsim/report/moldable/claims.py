@@ -18,11 +18,11 @@ from typing import NamedTuple
 from gridsim.campaign.moldable import BASES, LANES, WEIGHTS
 from gridsim.errors import InputError
 from gridsim.report.deadline.recipes import Recipe
-from gridsim.report.decisions import Decision, answered
+from gridsim.report.decisions import answered
 from gridsim.report.moldable import base, combined, earlier, exact
 from gridsim.report.moldable.figures import SCHEMES, Bars, bars_of
 from gridsim.report.moldable.study import Case, Judge, Study
-from gridsim.report.verdicts import Answer, Verdict
+from gridsim.report.verdicts import Answer, Finding, Verdict
 from gridsim.report.words import listed, percent
 
 __all__ = ["COLUMNS", "EXACT", "QUESTIONS", "Exact", "Judged", "Question", "answers", "figures", "overall"]
@@ -48,7 +48,7 @@ class Exact(NamedTuple):
 
     id: str
     statement: str
-    judge: Callable[[], Decision]
+    judge: Callable[[], Finding]
     cases: str
 
 
@@ -139,7 +139,7 @@ def figures(recipes: Mapping[str, Recipe]) -> list[Question]:
 
 
 def _drawn(recipe: Recipe) -> Judge:
-    def judge(case: Case) -> Decision:
+    def judge(case: Case) -> Finding:
         log = str(recipe.panels[0].where["log"])
         panels = [p for p in recipe.of_log(case.study.logs.get(log, log)).panels if p.where["base"] == case.base]
         told, error, n = [], None, []
@@ -153,7 +153,7 @@ def _drawn(recipe: Recipe) -> Judge:
             n += [it.changes[""].windows for it in bars]
         if not told:
             raise error or InputError(f"the recipe of {recipe.name} has no panel at base load {case.base}")
-        return Decision("holds", n=min(n), note="drawn; overall " + "; ".join(told))
+        return Finding("holds", n=min(n), note="drawn; overall " + "; ".join(told))
 
     return judge
 

@@ -17,7 +17,7 @@ from typing import Any
 from gridsim.campaign.moldable import BASELINE, EARLIER, METHODS, PROFILES
 from gridsim.errors import InputError
 from gridsim.metrics.moldable import CATEGORIES, robustness
-from gridsim.report.decisions import Decision, Part, alike, decided, signed
+from gridsim.report.decisions import Part, alike, decided, signed
 from gridsim.report.moldable.parts import (
     best,
     beyond,
@@ -34,6 +34,7 @@ from gridsim.report.moldable.parts import (
 )
 from gridsim.report.moldable.study import MEAN, Bar, Bars, Case, Judge, Setting, between
 from gridsim.report.paired import by_window
+from gridsim.report.verdicts import Finding
 from gridsim.report.words import listed
 
 __all__ = [
@@ -56,7 +57,7 @@ MARGIN = 0.05
 _MANY_JOBS = 100
 
 
-def wide_ranges(case: Case) -> Decision:
+def wide_ranges(case: Case) -> Finding:
     """Range factors 5 and 8 are within 5 % of 4, overall and in every category of a hundred jobs or more."""
     parts: list[Part] = []
     refuted = False
@@ -79,7 +80,7 @@ def _against_range(case: Case, setting: Setting, factor: float) -> Bars:
     return between(mine, theirs, other, case.combined, f"RF {setting.range_factor:g}")
 
 
-def same_on_both_logs(case: Case) -> Decision:
+def same_on_both_logs(case: Case) -> Finding:
     """Three quarters of the categories at the settings of figures 6 to 11 change the same way on both logs.
 
     It holds if all jobs together do at every setting; fewer than three quarters refute it.
@@ -94,7 +95,7 @@ def same_on_both_logs(case: Case) -> Decision:
     return _agreed([(one[group], other[group]) for one, other in every for group in one if group in other])
 
 
-def other_loads(case: Case) -> Decision:
+def other_loads(case: Case) -> Finding:
     """The same for duplicates and longer jobs against shorter gaps, at the settings of figures 8 and 10."""
     pairs = []
     for method, sigma, factor in product(METHODS[1:], (0.0, 1.0), RANGES):
@@ -106,7 +107,7 @@ def other_loads(case: Case) -> Decision:
     return _agreed(pairs)
 
 
-def _agreed(pairs: Sequence[tuple[Bar, Bar]]) -> Decision:
+def _agreed(pairs: Sequence[tuple[Bar, Bar]]) -> Finding:
     shared, apart = signs(pairs)
     note = f"{len(apart)} overall apart" + (f": {listed(apart[:3])}" if apart else "")
     found = decided([shared], refuted=shared.state == "wrong", note=note)
@@ -128,7 +129,7 @@ def robust(*figures: tuple[float, float], lightest: bool = False) -> Judge:
     A degraded category 1 does not refute it in any case, by the rule of the claims.
     """
 
-    def judge(case: Case) -> Decision:
+    def judge(case: Case) -> Finding:
         settings = product(case.logs, figures, RANGES)
         every = [
             case.bars(case.combined, log=log, load_factor=load, sigma=sigma, range_factor=factor)
@@ -140,7 +141,7 @@ def robust(*figures: tuple[float, float], lightest: bool = False) -> Judge:
     return judge
 
 
-def _robust(every: Sequence[Bars], spared: Sequence[Bar], counting: Sequence[str]) -> Decision:
+def _robust(every: Sequence[Bars], spared: Sequence[Bar], counting: Sequence[str]) -> Finding:
     """Robust but for the bars *spared*; refuted where overall is not better, or a category *counting* is degraded."""
     overall = [_gains(bars[""]) for bars in every]
     harmed = [(bar, unharmed(bar)) for bars in every for bar in categories(bars, range(1, 11)) if bar not in spared]
@@ -166,18 +167,18 @@ def _profiles(case: Case) -> tuple[tuple[str, ...], str]:
     return there or PROFILES[:1], f"{listed(missing)} not run" if missing else ""
 
 
-def robust_on_profiles(case: Case) -> Decision:
+def robust_on_profiles(case: Case) -> Finding:
     """The same with profiles, at every load; any degraded category refutes it."""
     there, note = _profiles(case)
     every = [case.bars(case.combined, load_factor=load, profiles=profiles) for profiles, load in product(there, LOADS)]
     return _noted(_robust(every, (), CATEGORIES), note)
 
 
-def _noted(found: Decision, note: str) -> Decision:
+def _noted(found: Finding, note: str) -> Finding:
     return found._replace(note="; ".join(filter(None, (found.note, note))))
 
 
-def always_degrades(case: Case) -> Decision:
+def always_degrades(case: Case) -> Finding:
     """With either set of profiles the base degrades a category at each load."""
     parts: list[Part] = []
     there, note = _profiles(case)
@@ -194,19 +195,19 @@ def _overall(case: Case, loads: Iterable[float]) -> list[Part]:
     ]
 
 
-def always_gains(case: Case) -> Decision:
+def always_gains(case: Case) -> Finding:
     """At the highest load all jobs together gain at every setting; one that does not show it refutes it."""
     parts = _overall(case, LOADS[-1:])
     return decided(parts, refuted=fails(parts))
 
 
-def consistent(case: Case) -> Decision:
+def consistent(case: Case) -> Finding:
     """All jobs together gain at every setting of the grid; one at which they lose refutes it."""
     parts = _overall(case, LOADS)
     return decided(parts, refuted=is_wrong(parts))
 
 
-def outperforms(case: Case) -> Decision:
+def outperforms(case: Case) -> Finding:
     """Fewer degraded categories over the grid than under either earlier scheme, and better overall in the mean."""
     counts, means = [], []
     pairs: dict[str, int] = {}

@@ -13,7 +13,7 @@ from __future__ import annotations
 from itertools import chain, product
 
 from gridsim.campaign.moldable import BASELINE, EARLIER, GREEDY, LANES, WEIGHTS
-from gridsim.report.decisions import ENOUGH, Decision, Part, State, decided, expected, signed
+from gridsim.report.decisions import ENOUGH, Part, State, decided, expected, signed
 from gridsim.report.moldable.parts import (
     best,
     beyond,
@@ -32,7 +32,7 @@ from gridsim.report.moldable.parts import (
 )
 from gridsim.report.moldable.study import Bar, Bars, Case, Judge
 from gridsim.report.paired import changes
-from gridsim.report.verdicts import LEVEL
+from gridsim.report.verdicts import LEVEL, Finding
 
 __all__ = [
     "all_gain",
@@ -55,7 +55,7 @@ SEVERAL = 3
 GREATLY = 0.10
 
 
-def saturated(case: Case) -> Decision:
+def saturated(case: Case) -> Finding:
     """The rigid baseline uses 0.90 to 0.98 of the machine at load factor 150; another use of SDSC refutes it."""
     family = []
     for log in case.logs:
@@ -71,7 +71,7 @@ def saturated(case: Case) -> Decision:
     return decided(parts, refuted=refuted, note=told)
 
 
-def before_greedy(case: Case) -> Decision:
+def before_greedy(case: Case) -> Finding:
     """Both fair-share schemes are better overall than the greedy one, with and without variation of parallelism."""
     settings = product(case.logs, (100.0, 125.0), (0.0, 1.0), EARLIER)
     return decided(
@@ -86,7 +86,7 @@ def before_greedy(case: Case) -> Decision:
 def both_gain(sigma: float) -> Judge:
     """Both fair-share schemes are better overall than rigid jobs on CTC."""
 
-    def judge(case: Case) -> Decision:
+    def judge(case: Case) -> Finding:
         parts = [toward(_first(case, scheme, sigma)[""], -1) for scheme in EARLIER]
         return decided(parts, refuted=is_wrong(parts))
 
@@ -97,7 +97,7 @@ def _first(case: Case, scheme: str, sigma: float = 0.0) -> Bars:
     return case.bars(scheme, log="ctc", sigma=sigma)
 
 
-def several_suffer(case: Case) -> Decision:
+def several_suffer(case: Case) -> Finding:
     """At least three categories lose more than 10 % by the sizes chosen at submission."""
     every = categories(_first(case, SUBMIT), ALL)
     parts = best((moved(bar, 1, GREATLY) for bar in every), SEVERAL)
@@ -105,13 +105,13 @@ def several_suffer(case: Case) -> Decision:
     return decided(parts, refuted=fails(parts) or len(parts) < SEVERAL, note=f"{lost} categories in all")
 
 
-def all_gain(case: Case) -> Decision:
+def all_gain(case: Case) -> Finding:
     """Every category gains by the sizes chosen at the start."""
     parts = [gains(bar) for bar in categories(_first(case, START), ALL)]
     return decided(parts, refuted=is_wrong(parts))
 
 
-def light_suffer(case: Case) -> Decision:
+def light_suffer(case: Case) -> Finding:
     """With less scalable jobs at least three of the categories 1 to 7 are degraded by each scheme."""
     parts: list[Part] = []
     for scheme in EARLIER:
@@ -119,7 +119,7 @@ def light_suffer(case: Case) -> Decision:
     return decided(parts, refuted=fails(parts))
 
 
-def inefficient(case: Case) -> Decision:
+def inefficient(case: Case) -> Finding:
     """At high load and poor scalability: several categories degraded, and nothing gained overall."""
     parts, refuted = [], False
     for scheme in EARLIER:
@@ -137,7 +137,7 @@ def _no_better(bar: Bar) -> Part:
     return of_bar(bar, "right" if bar.change.change >= 0 or bar.enough else "unclear", 1)
 
 
-def weight_factor(case: Case) -> Decision:
+def weight_factor(case: Case) -> Finding:
     """Twice the share harms nobody at sigma 0, and the light categories at sigma 1 (and more than at 0)."""
     parts, refuted = [], False
     for log in case.logs:
@@ -154,7 +154,7 @@ def weight_factor(case: Case) -> Decision:
     return decided(parts, refuted=refuted)
 
 
-def worse_still(case: Case) -> Decision:
+def worse_still(case: Case) -> Finding:
     """More categories are degraded at sigma 2 than at 0, and narrower ranges are worse than wide ones somewhere."""
     loads, ranges = (100.0, 125.0), (1.0, 2.0, 4.0)
     family, narrower = [], []
@@ -183,7 +183,7 @@ def _at(case: Case, scheme: str, load: float, sigma: float, factor: float) -> Ba
     return case.bars(scheme, log="sdsc", load_factor=load, sigma=sigma, range_factor=factor)
 
 
-def start_is_best(case: Case) -> Decision:
+def start_is_best(case: Case) -> Finding:
     """Sizes chosen at the start are better overall than both at submission."""
     settings = product(case.logs, (100.0, 125.0), (0.0, 1.0, 2.0), (SUBMIT, GREEDY))
     return decided(
@@ -195,7 +195,7 @@ def start_is_best(case: Case) -> Decision:
     )
 
 
-def hidden_losers(case: Case) -> Decision:
+def hidden_losers(case: Case) -> Finding:
     """Among the settings of figures 1 to 5 there are some that gain overall while a category is degraded."""
     shown = [
         *(_first(case, scheme, sigma) for sigma, scheme in product((0.0, 1.0), EARLIER)),

@@ -15,7 +15,7 @@ from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.partition import FairShare, Greedy
 from gridsim.policy.queue import Queue, Requests
-from gridsim.report.decisions import Decision
+from gridsim.report.verdicts import Finding
 from gridsim.workload.transform.moldable import MoldableJobs
 
 __all__ = ["blocks_suffice", "corrected_limits", "downey"]
@@ -26,7 +26,7 @@ _BLOCKS = 12
 _LONGEST = 500
 
 
-def downey(speedup: type[Downey] = Downey) -> Decision:
+def downey(speedup: type[Downey] = Downey) -> Finding:
     """Continuous, never falling, at most min(n, A), the same in both regimes at sigma 1, saturated at A."""
     rng = stream(1, "claims", "downey")
     worst, checks = 0.0, 0
@@ -47,10 +47,10 @@ def downey(speedup: type[Downey] = Downey) -> Decision:
         worst = max(worst, *(float(error.max(initial=0.0)) for error in errors))
         checks += sum(len(error) for error in errors)
     note = f"{checks} checks of 302 laws; largest error {worst:.1g}"
-    return Decision("holds" if worst <= TOLERANCE else "does not hold", worst, n=checks, note=note)
+    return Finding("holds" if worst <= TOLERANCE else "does not hold", worst, n=checks, note=note)
 
 
-def blocks_suffice(jobs: int = 600, *, skipped: int = 0) -> Decision:
+def blocks_suffice(jobs: int = 600, *, skipped: int = 0) -> Finding:
     """The choice over the blocks of free time is that of trying every size, where runtimes fall with cores.
 
     Parameters
@@ -89,7 +89,7 @@ def blocks_suffice(jobs: int = 600, *, skipped: int = 0) -> Decision:
             different += (int(cores), int(start)) != (best, int(ends[best - low]) - shapes.on(row, best))
             checked += 1
     note = f"{different} of {checked} choices differ in cores or start from those of trying every size"
-    return Decision("does not hold" if different else "holds", different, n=checked, note=note)
+    return Finding("does not hold" if different else "holds", different, n=checked, note=note)
 
 
 def _profile(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
@@ -100,7 +100,7 @@ def _profile(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     return times, free
 
 
-def corrected_limits(states: int = 300, corrected: str = "sqrt-parallel") -> Decision:
+def corrected_limits(states: int = 300, corrected: str = "sqrt-parallel") -> Finding:
     """No job that can run on several cores has a lower limit where sequential ones do not count."""
     rng = stream(1, "claims", "limits")
     checked = lower = 0
@@ -115,7 +115,7 @@ def corrected_limits(states: int = 300, corrected: str = "sqrt-parallel") -> Dec
         lower += int((mine[parallel] < plain[parallel]).sum())
         checked += int(parallel.sum())
     note = f"{lower} of {checked} limits lower"
-    return Decision("does not hold" if lower else "holds", lower, n=checked, note=note)
+    return Finding("does not hold" if lower else "holds", lower, n=checked, note=note)
 
 
 def _jobs(rng: np.random.Generator) -> Workload:

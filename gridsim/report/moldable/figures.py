@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gridsim.campaign.moldable import TABLE
 from gridsim.errors import InputError
 from gridsim.metrics.compare import holm
 from gridsim.metrics.moldable import CATEGORIES, LEAST_JOBS, Change, change
@@ -27,17 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CONDITIONS", "SCHEMES", "Bars", "bars_of", "caption", "draw"]
 
-CONDITIONS = {
-    "log": str,
-    "base": str,
-    "method": str,
-    "load_factor": float,
-    "sigma": float,
-    "range_factor": float,
-    "profiles": str,
-    "scheme": str,
-    "group": str,
-}
+CONDITIONS = {name: read for name, read in TABLE.columns.items() if name not in ("window", "metric", "value")}
 """Columns of rows that say what was run, and how their values are read."""
 
 SCHEMES = {

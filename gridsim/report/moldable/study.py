@@ -16,9 +16,10 @@ from gridsim.errors import InputError
 from gridsim.metrics.compare import holm
 from gridsim.metrics.moldable import CATEGORIES, Change, change
 from gridsim.report.deadline.lines import StoredRows, written
-from gridsim.report.decisions import ENOUGH, FEWEST, Decision
+from gridsim.report.decisions import ENOUGH, FEWEST
 from gridsim.report.moldable.figures import CONDITIONS, SCHEMES
 from gridsim.report.paired import Values, changes
+from gridsim.report.verdicts import Finding
 from gridsim.report.words import percent
 
 __all__ = ["MEAN", "USUAL", "Bar", "Bars", "Case", "Judge", "Setting", "Study", "between"]
@@ -233,5 +234,5 @@ class Case:
         return Setting(base=self.base, **where)
 
 
-Judge = Callable[[Case], Decision]
+Judge = Callable[[Case], Finding]
 """What decides a claim in given circumstances."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from gridsim.campaign.grid import read_rows
 from gridsim.campaign.industrial import KIND
 from gridsim.report.grid_claims import CLAIMS, ELSEWHERE, INDUSTRIAL_CLAIMS
+from gridsim.report.verdict_table import without_numbers
 from gridsim.report.verdicts import Verdict, verdicts
 from gridsim.testing.conformance import check, read_cases
 
@@ -42,22 +43,18 @@ def from_cases(folder: Path) -> Iterator[Verdict]:
         paths = [folder / f"{name}.json" for name in names.split()]
         if not all(path.exists() for path in paths):
             note = f"golden cases not found at {folder}"
-            yield _without_numbers(claim, statement, "not testable here", note)
+            yield without_numbers(claim, statement, "not testable here", note)
             continue
         passed = all(check(case).status == "passed" for _, case in read_cases([str(path) for path in paths]))
         refuted = passed == (claim == "G-80")
         note = f"golden {', '.join(names.split())}: {'passed' if passed else 'failed'}"
-        yield _without_numbers(claim, statement, "does not hold" if refuted else "holds", note)
+        yield without_numbers(claim, statement, "does not hold" if refuted else "holds", note)
 
 
 def elsewhere() -> Iterator[Verdict]:
     """Claims that nothing stored decides."""
     for claim, (statement, note) in ELSEWHERE.items():
-        yield _without_numbers(claim, statement, "not testable here", note)
-
-
-def _without_numbers(claim: str, statement: str, verdict: str, note: str) -> Verdict:
-    return Verdict(claim, statement, verdict, math.nan, math.nan, math.nan, math.nan, 0, note)  # type: ignore[arg-type]
+        yield without_numbers(claim, statement, "not testable here", note)
 
 
 def markdown(found: Sequence[Verdict]) -> str:

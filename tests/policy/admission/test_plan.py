@@ -131,7 +131,8 @@ def test_an_arrangement_is_adopted_whole() -> None:
     plan.adopt(Arrangement(np.array([2, 1]), np.array([10 * SECOND, 12 * SECOND])), SECOND)
     assert plan.starts() == {2: 10 * SECOND, 1: 12 * SECOND}
     assert plan.earliest(0, SECOND) == 22 * SECOND
-    assert [block.free for block in plan.only_running(SECOND).blocks()] == [0, 4]
+    alone = plan.search(0, NEVER, SECOND)
+    assert alone.free[: alone.size].tolist() == [0, 4], "the running ones alone"
 
 
 def test_places_are_not_used_up_by_those_that_have_left() -> None:
