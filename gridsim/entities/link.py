@@ -46,9 +46,9 @@ class Links:
         self.network = platform.network
         self.free = self.network.free
         self.waits_for_all = self.network.transfer_start == "all" and not self.free
-        self._runtime, self._volume = tasks.runtime.data, tasks.volume
+        self._tasks, self._runtime, self._volume = tasks, tasks.runtime.data, tasks.volume
         self._levels = platform.levels()
-        self._known: dict[tuple[int, int], int] = {}
+        self._delays: dict[int, list[int]] = {}
 
     def send(self, task: int, edge: int, source: Cluster, target: Cluster, receiver: Receiver, successor: int) -> None:
         """Send the data of a task that has ended to where its successor will run."""
@@ -60,10 +60,9 @@ class Links:
         levels = self._levels[source.name, target.name]
         if self.network.transfer == "files":
             return self.network.delay(self._runtime[task], levels, self.tick, self.bytes_of(edge))
-        key = (self._runtime[task], levels)
-        if key not in self._known:
-            self._known[key] = self.network.delay(*key, self.tick)
-        return self._known[key]
+        if levels not in self._delays:
+            self._delays[levels] = self.network.delays(self._tasks.runtime, levels, self.tick).tolist()
+        return self._delays[levels][task]
 
     def bytes_of(self, edge: int) -> float | None:
         """Data that go along an edge, where the workload tells it."""

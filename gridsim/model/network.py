@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+
 from gridsim.errors import InputError
+from gridsim.model.time import NEVER, IntArray
 
 __all__ = ["Network"]
 
@@ -104,3 +107,17 @@ class Network:
             return -(-self._ratio.numerator * runtime * power // (self._ratio.denominator * tick)) * tick
         ticks = self.volume(runtime, bytes_sent, tick) * power
         return -(-ticks.numerator // ticks.denominator) * tick
+
+    def delays(self, runtime: IntArray, levels: int, tick: int) -> IntArray:
+        """The same for many tasks at once, where no bytes play a part (``transfer = "ccr"``).
+
+        Parameters
+        ----------
+        runtime : (n,) int64
+            Execution times, whole microseconds.
+        """
+        power = levels**self.delay_levels_power if levels and self.delay_levels_power is not None else min(levels, 1)
+        by, of = self._ratio.numerator * power, self._ratio.denominator * tick
+        if max(by, 1) * int(runtime.max(initial=0)) < NEVER and of < NEVER:
+            return -(-by * runtime // of) * tick
+        return np.array([self.delay(one, levels, tick) for one in runtime.tolist()], dtype=np.int64)

@@ -37,16 +37,16 @@ def unavoidable_delays(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
     crossing = np.flatnonzero(tasks.kind[source] != tasks.kind[tasks.edge_to])
     if not len(crossing):
         return delays
-    levels = _least_levels(tasks, platform, source[crossing], tasks.edge_to[crossing])
-    volume = tasks.volume
-    known = {}
-    for edge, height in zip(crossing.tolist(), levels, strict=True):
-        runtime = int(tasks.estimate[source[edge]])
-        sent = None if volume is None or network.transfer != "files" else float(volume[edge])
-        key = (runtime, height, sent)
-        if key not in known:
-            known[key] = network.delay(runtime, height, tick, sent)
-        delays[edge] = known[key]
+    levels = np.array(_least_levels(tasks, platform, source[crossing], tasks.edge_to[crossing]))
+    runtime = tasks.estimate[source[crossing]]
+    for height in np.unique(levels).tolist():
+        here = levels == height
+        if network.transfer == "files":
+            sent = [None] * int(here.sum()) if tasks.volume is None else tasks.volume[crossing[here]].tolist()
+            pairs = zip(runtime[here].tolist(), sent, strict=True)
+            delays[crossing[here]] = [network.delay(one, height, tick, much) for one, much in pairs]
+        else:
+            delays[crossing[here]] = network.delays(runtime[here], height, tick)
     return delays
 
 

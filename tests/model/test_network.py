@@ -6,6 +6,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,3 +76,22 @@ def test_data_are_free_only_where_they_take_no_time_whatever_the_workload() -> N
 def test_what_makes_no_network_is_refused(words: dict[str, Any], told: str) -> None:
     with pytest.raises(InputError, match=told):
         Network(**words)
+
+
+@given(
+    st.lists(st.integers(0, 2**61), max_size=5),
+    st.integers(0, 4),
+    st.sampled_from([None, 0, 1, 3]),
+    st.sampled_from(["0", "1/5", "7/3", "1234567/89"]),
+    st.sampled_from([1, 1_000, 1_000_000]),
+)
+def test_delays_of_many_tasks_are_those_of_each(
+    runtimes: list[int], levels: int, power: int | None, ccr: str, tick: int
+) -> None:
+    network = Network(ccr=ccr, delay_levels_power=power)
+    try:
+        one_by_one = np.array([network.delay(runtime, levels, tick) for runtime in runtimes], dtype=np.int64)
+    except OverflowError:
+        return
+    found = network.delays(np.array(runtimes, dtype=np.int64), levels, tick)
+    np.testing.assert_array_equal(found, one_by_one)
