@@ -8,13 +8,14 @@ import math
 import os
 import tempfile
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
 
-__all__ = ["checksum", "read_toml", "write_atomically", "write_json", "write_text"]
+__all__ = ["checksum", "naming", "read_toml", "write_atomically", "write_json", "write_text"]
 
 
 def write_atomically(path: str | Path, write: Callable[[Path], None]) -> None:
@@ -24,16 +25,29 @@ def write_atomically(path: str | Path, write: Callable[[Path], None]) -> None:
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    with naming(path):
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            write(temporary)
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Let what the system refuses, such as a write to a full disk, name the file that was meant."""
     try:
-        write(temporary)
-        temporary.chmod(0o666 & ~_umask())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        yield
+    except OSError as error:
+        own = error.filename is None or Path(os.fsdecode(error.filename)).name.startswith(f".{path.name}.")
+        if error.errno is None or not own:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _umask() -> int:

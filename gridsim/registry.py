@@ -15,7 +15,7 @@ import importlib.util
 import re
 import sys
 import typing
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -28,6 +28,7 @@ __all__ = [
     "Spec",
     "describe",
     "describe_file",
+    "files_named",
     "find",
     "kind_of",
     "knows",
@@ -224,17 +225,18 @@ def find(kind: str, name: str) -> type:
 
 
 def _module_of(path: Path) -> ModuleType:
-    """Module of a plain file, imported once, from wherever it is named."""
+    """Module of a plain file, imported once, from wherever it is named, and again where the file has changed."""
     if not path.is_file():
         raise InputError("no such file; expected a Python file with the class", path=path)
-    place = path.resolve()
-    if place not in _of_files:
-        _of_files[place] = _imported(path)
-        _remember(_of_files[place], {"file": str(path)})
-    return _of_files[place]
+    stat = path.stat()
+    file = (path.resolve(), stat.st_mtime_ns, stat.st_size)
+    if file not in _of_files:
+        _of_files[file] = _imported(path)
+        _remember(_of_files[file], {"file": str(path)})
+    return _of_files[file]
 
 
-_of_files: dict[Path, ModuleType] = {}
+_of_files: dict[tuple[Path, int, int], ModuleType] = {}
 
 
 def _imported(path: Path) -> ModuleType:
@@ -326,19 +328,38 @@ def located(text: str, folder: Path) -> str | Spec:
     'easy?ordering=recipes/mine.py:Mine(tie=2)'
     """
     spec = parse(text)
-    placed = _placed(spec, folder)
+    placed = _placed(spec, lambda name: str(folder / name))
     return text if placed == spec else placed
 
 
-def _placed(spec: Spec, folder: Path) -> Spec:
-    name = str(folder / spec.name) if _names_file(spec.name) else spec.name
+def files_named(text: str) -> list[str]:
+    """Files that a spec names: plain ones with classes, and parameters ``file``.
+
+    Examples
+    --------
+    >>> files_named("easy?ordering=mine.py:Mine(tie=2)"), files_named("ranges?file=ranges.csv"), files_named("easy")
+    (['mine.py'], ['ranges.csv'], [])
+    """
+    found: list[str] = []
+
+    def note(name: str) -> str:
+        found.append(name.rpartition(":")[0] if name.rpartition(":")[0].endswith(".py") else name)
+        return name
+
+    _placed(parse(text), note)
+    return found
+
+
+def _placed(spec: Spec, place: Callable[[str], str]) -> Spec:
+    """The spec with what *place* makes of each name of a file."""
+    name = place(spec.name) if _names_file(spec.name) else spec.name
     values = {}
     for key, value in spec.parameters.items():
         if isinstance(value, str) and kind_of(key) is not None and _names_file(value):
             value = Spec(value, {})
         if key == "file" and isinstance(value, str):
-            value = str(folder / value)
-        values[key] = _placed(value, folder) if isinstance(value, Spec) else value
+            value = place(value)
+        values[key] = _placed(value, place) if isinstance(value, Spec) else value
     return Spec(name, values)
 
 
@@ -395,7 +416,7 @@ def parameters(thing: type) -> dict[str, Any]:
 def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
     """Value of a parameter as its annotation wants it: numbers widened, literals checked, nested specs made."""
     try:
-        wanted = typing.get_type_hints(thing).get(name)
+        wanted = _hints(thing).get(name)
     except Exception:  # annotations of a plug-in may not resolve; its own constructor then decides
         return value
     if type(None) in typing.get_args(wanted):
@@ -413,6 +434,11 @@ def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
     if wanted in (int, float, bool) and type(value) is not wanted:
         raise InputError(f"{owner}: {value!r} is not {wanted.__name__}", field=name)
     return value
+
+
+@cache
+def _hints(thing: type) -> dict[str, Any]:
+    return typing.get_type_hints(thing)
 
 
 _PARAMETER_KIND = {"reserve": "reservation", "besides": "reservation", "order": "heuristic", "inner": "admission"}

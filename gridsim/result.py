@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import functools
 import importlib
 import importlib.metadata
@@ -25,7 +26,7 @@ from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 
-__all__ = ["Result", "require_table", "versions"]
+__all__ = ["Result", "read_table", "require_table", "versions"]
 
 
 def versions() -> dict[str, str]:
@@ -247,6 +248,46 @@ def require_table(table: str) -> None:
         raise InputError(f"'{table}' is neither csv nor parquet", field="table")
     if table == "parquet":
         _duckdb()
+
+
+def read_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDArray[Any]]:
+    """Columns of a table of a result directory, as `Result.write` wrote them: numbers where all of them are numbers.
+
+    Raises
+    ------
+    InputError
+        When the folder has no such table, or a line of another length.
+    """
+    folder = Path(folder)
+    path = folder / f"{name}.csv"
+    if (folder / f"{name}.parquet").is_file():
+        source = str(folder / f"{name}.parquet").replace("'", "''")
+        found = _duckdb().sql(f"select * from '{source}'").fetchnumpy()
+        return {
+            key: np.ma.filled(column, np.nan) if column.dtype.kind == "f" else column for key, column in found.items()
+        }
+    if not path.is_file():
+        raise InputError(f"has no {name}.csv; expected a result directory", path=folder)
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        header = next(rows, [])
+        columns: list[list[str]] = [[] for _ in header]
+        for row in rows:
+            if len(row) != len(header):
+                raise InputError(f"has {len(row)} fields; expected {len(header)}", path=path, line=rows.line_num)
+            for column, text in zip(columns, row, strict=True):
+                column.append(text)
+    return {key: _as_numbers(column) for key, column in zip(header, columns, strict=True)}
+
+
+def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
+    """Whole numbers, floats with NaN for empty ones, or the texts as they are."""
+    for kind in (np.int64, np.float64):
+        try:
+            return np.array([text or "nan" for text in texts], dtype=object).astype(kind)
+        except ValueError:
+            continue
+    return np.array(texts, dtype=str)
 
 
 def _duckdb() -> Any:

@@ -43,6 +43,8 @@ class Scenario:
         Size of the machine; what the source states where left out.
     rules : mapping
         Rules for kinds of damaged or impossible lines (``{"zero-runtime": "repair"}``).
+    timezone : str or None
+        Of the local times of a log that has no other, such as ``Europe/Berlin``.
     transforms : sequence of str or Spec
         Applied in this order (``slice?first=0&jobs=5000``).
     policy : str or Spec
@@ -66,6 +68,7 @@ class Scenario:
     policy: str | Spec = "easy"
     options: Run = field(default_factory=Run)
     platform: Platform | None = None
+    timezone: str | None = None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -113,6 +116,8 @@ class Scenario:
                 transforms.append(registry.located(transform, folder))
                 _transform(transforms[-1])
         with _named(path, "options"):
+            if isinstance(options.get("balancer"), str):
+                options = {**options, "balancer": registry.located(options["balancer"], folder)}
             run = Run(**options)
         platform = _platform(recipe, path)
         if platform is not None and "cores" in workload:
@@ -126,6 +131,7 @@ class Scenario:
             policy=policy,
             options=run,
             platform=platform,
+            timezone=workload.get("timezone"),
         )
 
     def load(self) -> Workload:
@@ -133,7 +139,7 @@ class Scenario:
         seed = self.options.seed
         if self.file is not None:
             widest = self.cores if self.platform is None else self.platform.widest
-            workload = read_workload(self.file, cores=widest, rules=self.rules)
+            workload = read_workload(self.file, cores=widest, rules=self.rules, timezone=self.timezone)
         elif self.model is None:
             workload = default_workload(seed=seed, cores=self._cores)
         else:
@@ -151,9 +157,10 @@ class Scenario:
             spec = Spec(spec.name, {"cores": self._cores, **spec.parameters})
         return registry.make("model", spec)
 
-    def run(self, *, progress: Callable[[int], None] | None = None) -> Result:
-        """Simulate the scenario."""
-        workload = self.load()
+    def run(self, workload: Workload | None = None, *, progress: Callable[[int], None] | None = None) -> Result:
+        """Simulate the scenario; *workload* is what `load` gave before, where it is at hand."""
+        if workload is None:
+            workload = self.load()
         platform = self.platform or machine(workload, self.cores)
         return simulate(workload, platform=platform, policy=self.policy, options=self.options, progress=progress)
 
@@ -173,7 +180,14 @@ def _platform(recipe: Mapping[str, Any], path: Path | None) -> Platform | None:
     return read_platform(Path() / table["file"] if path is None else path.parent / table["file"])
 
 
-_TYPES: dict[str, type] = {"file": str, "model": str, "cores": int, "on": Mapping, "transforms": list}
+_TYPES: dict[str, type] = {
+    "file": str,
+    "model": str,
+    "cores": int,
+    "on": Mapping,
+    "transforms": list,
+    "timezone": str,
+}
 _WORDS = {str: "text", int: "whole number", Mapping: "table", list: "list of texts"}
 
 

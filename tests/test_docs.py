@@ -35,6 +35,9 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from gridsim import cli, registry
+from gridsim.campaign.run import run_campaign, standing
+from gridsim.campaign.store import Store
+from gridsim.campaign.sweep import Sweep
 from gridsim.cli.list import KINDS as LISTED
 from gridsim.metrics.compare import Difference
 from gridsim.model.platform import ClusterSpec
@@ -45,7 +48,9 @@ from gridsim.scenario import Scenario
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts)
-RECIPES = sorted((ROOT / "scenarios" / "examples").glob("*.toml"))
+_EXAMPLES = sorted((ROOT / "scenarios" / "examples").glob("*.toml"))
+CAMPAIGNS = [path for path in _EXAMPLES if path.name.startswith("campaign-")]
+RECIPES = [path for path in _EXAMPLES if path not in CAMPAIGNS]
 
 _FENCE = re.compile(
     r"(?P<before>(?:<!--[^\n]*-->\n)*)```(?P<language>\w+)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
@@ -174,6 +179,18 @@ def test_python_examples_answer_what_the_page_shows(page: Path) -> None:
 def test_a_recipe_asks_a_question_and_runs(recipe: Path) -> None:
     assert re.match(r"# .*\?", recipe.read_text(encoding="utf-8")), "begin with a comment that asks the question"
     assert Scenario.from_toml(recipe).run().metrics()["completed"] > 0
+
+
+@pytest.mark.parametrize("campaign", CAMPAIGNS, ids=names(CAMPAIGNS))
+def test_a_campaign_asks_a_question_and_runs(campaign: Path, tmp_path: Path) -> None:
+    assert re.match(r"# .*\?", campaign.read_text(encoding="utf-8")), "begin with a comment that asks the question"
+    sweep = Sweep.from_toml(campaign)
+    run_campaign(sweep, tmp_path)
+    at = standing(sweep, Store(tmp_path))
+    assert at.finished == at.total > 1
+    found = sweep.compared(Store(tmp_path))
+    assert found is not None
+    assert found.found
 
 
 @pytest.mark.parametrize("name", ["widest.py", "protect.py", "cautious.py", "equal.py"])

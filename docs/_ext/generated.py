@@ -173,9 +173,9 @@ def _shown(value: object) -> str:
 
 
 def recipes() -> Iterator[nodes.Node]:
-    """Recipes of the project, each with the question that it answers."""
+    """Recipes of the project, each with the question that it answers; those of campaigns are on their own page."""
     rows = []
-    for path in sorted(EXAMPLES.glob("*.toml")):
+    for path in sorted(path for path in EXAMPLES.glob("*.toml") if not path.name.startswith("campaign-")):
         lines = path.read_text(encoding="utf-8").splitlines()
         comment = [line.lstrip("# ") for line in itertools.takewhile(lambda line: line.startswith("#"), lines)]
         rows.append((f"`{path.name}`", [" ".join(comment)]))

@@ -32,8 +32,8 @@ from gridsim.campaign.deadline_schedules import (
     of_single_cores,
     row_of,
 )
-from gridsim.campaign.units import Finished, Row, Table, from_recipe, is_one_of, run_missing
-from gridsim.campaign.windows import LOGS, logs_there, seed_of, window_of
+from gridsim.campaign.units import Row, Table, Tabled, from_recipe, is_one_of
+from gridsim.campaign.windows import LOGS, log_files, logs_there, seed_of, window_of
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
@@ -50,13 +50,11 @@ __all__ = [
     "READINGS",
     "SCHEMES",
     "DeadlineCampaign",
-    "Finished",
     "Point",
     "Unit",
     "feedback",
     "read_rows",
     "relaxed",
-    "run_campaign",
 ]
 
 SCHEMES = ("qops", "msb", "mrt")
@@ -152,7 +150,7 @@ def feedback(slack_factor: float = 1.0, *, kill_restart: bool = False) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DeadlineCampaign:
+class DeadlineCampaign(Tabled):
     """Windows of logs by loads, deadlines, users and policies.
 
     Parameters
@@ -235,6 +233,10 @@ class DeadlineCampaign:
     def on(self, data: str | Path | None) -> DeadlineCampaign:
         """This campaign on those of its logs that are there; on the model where none is."""
         return replace(self, logs=logs_there(self.logs, data))
+
+    def reads(self, data: Path | None) -> list[Path]:
+        """Logs."""
+        return log_files(self.logs, data)
 
     def experiments_on(self, log: str) -> dict[str, list[Wanted]]:
         """Points of each experiment that a log takes part in, by its name; those wanted alone."""
@@ -397,4 +399,3 @@ def _wanted(
 
 
 read_rows = TABLE.read
-run_campaign = run_missing

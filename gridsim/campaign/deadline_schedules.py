@@ -118,6 +118,9 @@ class Unit(NamedTuple):
         """Name of the file of its rows."""
         return f"{self.log}-{self.window:02d}-{self.stream}.csv"
 
+    def __str__(self) -> str:
+        return f"{self.log} window {self.window}" + (f" stream {self.stream}" if self.stream else "")
+
 
 def of_single_cores(packed: Packed, seed: int) -> Workload:
     """Every core packed by itself, with its share of the jobs: no job needs two."""

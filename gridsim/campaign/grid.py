@@ -12,16 +12,15 @@ operating on workloads with dependencies and a wide variation in execution times
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import partial
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from gridsim.campaign.units import Row, Table, claim, from_recipe, run_units
+from gridsim.campaign.run import Made
+from gridsim.campaign.units import Row, Table, Tabled, from_recipe
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.dag import dag_metrics, job_columns, slr_by_decile
 from gridsim.metrics.schedule import Schedule
@@ -41,9 +40,7 @@ __all__ = [
     "Row",
     "as_run",
     "read_rows",
-    "run_campaign",
     "schedule_rows",
-    "write_rows",
 ]
 
 POLICIES = ("p-slr", "srtf", "fair-share", "random", "fifo-task", "fifo-job", "lrtf")
@@ -67,12 +64,24 @@ COLUMNS = tuple(TABLE.columns)
 WORKLOAD = ""
 """Policy of the numbers that are of a workload and no schedule."""
 
-_MAY_GROW = ("workloads", "kinds")
-"""Units that a folder may have more of."""
+
+class Unit(NamedTuple):
+    """What is run together: a workload at every load under every policy."""
+
+    kind: str
+    workload: int
+
+    @property
+    def file(self) -> str:
+        """Name of the file of its rows."""
+        return f"{self.kind}-{self.workload:02d}.csv"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.workload}"
 
 
 @dataclass(frozen=True, slots=True)
-class GridCampaign:
+class GridCampaign(Tabled):
     """Workloads by loads by policies on one router over clusters of equal size, the last of the second kind.
 
     Parameters
@@ -101,6 +110,8 @@ class GridCampaign:
     5250
     """
 
+    table: ClassVar[Table] = TABLE
+    may_grow: ClassVar[tuple[str, ...]] = ("workloads", "kinds")
     workloads: int = 30
     kinds: tuple[str, ...] = tuple(KINDS_OF_JOBS)
     policies: tuple[str, ...] = POLICIES
@@ -145,9 +156,10 @@ class GridCampaign:
         clusters = [ClusterSpec(f"cluster{at}", self.cluster_cores, kind) for at, kind in enumerate(kinds, start=1)]
         return Platform(RouterSpec("root", tuple(clusters)), network=Network(ccr="1/5"))
 
-    def units(self) -> Iterator[tuple[str, int]]:
-        """Kind and number of each workload."""
-        return ((kind, number) for kind in self.kinds for number in range(1, self.workloads + 1))
+    def units(self) -> list[Unit]:
+        """Workloads, the costliest kinds first."""
+        kinds = sorted(self.kinds, key=list(KINDS_OF_JOBS).index, reverse=True)
+        return [Unit(kind, number) for kind in kinds for number in range(1, self.workloads + 1)]
 
     def workload(self, kind: str, number: int, load: float) -> Workload:
         """One workload: at another load only its arrivals differ."""
@@ -163,9 +175,15 @@ class GridCampaign:
             total=10**10 * jobs // law.jobs,
         ).generate(self.seed)
 
-    def rows(self, kind: str, number: int) -> list[Row]:
-        """Numbers of one unit: every load, every policy."""
-        return [row for load in self.loads for row in self._rows_at(kind, number, load)]
+    def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
+        """Numbers of one unit: every load, every policy. No *data* is read."""
+        return [row for load in self.loads for row in self._rows_at(*unit, load)]
+
+    def made(self, unit: Unit, data: Path | None = None) -> Made:
+        """Rows of one unit, as its file has them; its tasks are counted as jobs."""
+        rows = self.rows(unit, data)
+        tasks = sum(int(row["value"]) for row in rows if row["metric"] == "tasks") * len(self.policies)
+        return Made(self.table.text(rows).encode(), {}, len(self.loads) * len(self.policies), tasks)
 
     def _rows_at(self, kind: str, number: int, load: float) -> Iterator[Row]:
         workload, platform = self.workload(kind, number, load), self.platform
@@ -183,15 +201,6 @@ class GridCampaign:
 def as_run(policy: str, *, random_hold: bool) -> str:
     """A policy as it is run: rows know it by its name alone."""
     return "random?hold=false" if policy == "random" and not random_hold else policy
-
-
-class Finished(NamedTuple):
-    """A unit that was run: CPU seconds with everything, tasks that were scheduled."""
-
-    kind: str
-    workload: int
-    cpu: float
-    tasks: int
 
 
 def schedule_rows(records: Mapping[str, Record], names: Mapping[str, Any], *, tick: int = MICROSECOND) -> Iterator[Row]:
@@ -265,46 +274,4 @@ def _queue(record: Record) -> dict[str, float]:
     }
 
 
-write_rows = TABLE.write
 read_rows = TABLE.read
-
-
-def run_campaign(
-    campaign: GridCampaign,
-    folder: str | Path,
-    *,
-    workers: int = 1,
-    told: Callable[[Finished, int], None] | None = None,
-) -> list[Finished]:
-    """Run the units that a folder does not have yet; one file each, the costliest kinds first.
-
-    Parameters
-    ----------
-    workers : int
-        Processes.
-    told : callable, optional
-        Called with each unit that is done and the number still to do.
-
-    Raises
-    ------
-    InputError
-        When the folder holds rows of another campaign. More workloads of the same one are welcome.
-    """
-    folder = Path(folder)
-    claim(folder, {name: value for name, value in asdict(campaign).items() if name not in _MAY_GROW})
-    missing = [unit for unit in campaign.units() if not _path(folder, *unit).exists()]
-    missing.sort(key=lambda unit: -list(KINDS_OF_JOBS).index(unit[0]))
-    return run_units(missing, partial(_run_unit, campaign, folder), workers=workers, told=told)
-
-
-def _path(folder: Path, kind: str, number: int) -> Path:
-    return folder / f"{kind}-{number:02d}.csv"
-
-
-def _run_unit(campaign: GridCampaign, folder: Path, unit: tuple[str, int]) -> Finished:
-    kind, number = unit
-    begun = time.process_time()
-    rows: Sequence[Row] = campaign.rows(kind, number)
-    write_rows(_path(folder, kind, number), rows)
-    tasks = sum(int(row["value"]) for row in rows if row["metric"] == "tasks") * len(campaign.policies)
-    return Finished(kind, number, time.process_time() - begun, tasks)

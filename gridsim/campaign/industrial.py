@@ -8,11 +8,15 @@ Burkimsher, Bate and Indrusiak, FGCS 29(8), 2013, section 4.5.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gridsim.campaign.grid import POLICIES, Row, as_run, schedule_rows
+from gridsim.campaign.grid import POLICIES, TABLE, Row, as_run, schedule_rows
+from gridsim.campaign.run import Made
+from gridsim.campaign.units import Table, Tabled, from_recipe
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
@@ -20,8 +24,13 @@ from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.simulation import Run, run
+from gridsim.workload.read import machine_cores, read_workload
+from gridsim.workload.synthetic.lublin import Lublin
 
-__all__ = ["DRAWN", "KIND", "MINUTES", "industrial_rows", "with_shares"]
+__all__ = ["DRAWN", "KIND", "LOG", "MINUTES", "IndustrialCampaign", "industrial_rows", "with_shares"]
+
+LOG = Path("industrial-grid", "industrial-grid-5888.swf.gz")
+"""Where the industrial log is, in the folder of the archive's logs or beside it."""
 
 KIND = "industrial"
 """Kind of the rows; ``workload`` counts the draws, 1 for policies that draw nothing."""
@@ -33,6 +42,107 @@ DRAWN = ("random", "fair-share")
 """Policies whose schedule depends on what is drawn: the order, or the share of each job."""
 
 SHARES = 5
+
+_MODEL_LOAD = 0.6
+"""What the synthetic jobs offer: as much as those of the log."""
+
+
+class Unit(NamedTuple):
+    """The whole evaluation."""
+
+    log: str
+
+    @property
+    def file(self) -> str:
+        """Name of the file of its rows."""
+        return f"{self.log}.csv"
+
+    def __str__(self) -> str:
+        return f"{self.log}: seven policies"
+
+
+@dataclass(frozen=True, slots=True)
+class IndustrialCampaign(Tabled):
+    """The evaluation on one log, or on synthetic jobs where it is not there.
+
+    Parameters
+    ----------
+    log : {"industrial", "model"}
+        Where jobs are from; the model is that of Lublin and Feitelson.
+    seeds : int
+        Draws of the order and of the shares.
+    random_hold : bool
+        As in `gridsim.campaign.grid.GridCampaign`.
+    jobs, cores : int
+        Of the model.
+    """
+
+    table: ClassVar[Table] = TABLE
+    may_grow: ClassVar[tuple[str, ...]] = ()
+    log: str = "industrial"
+    seeds: int = 30
+    random_hold: bool = True
+    jobs: int = 5_000
+    cores: int = 430
+
+    @classmethod
+    def from_toml(cls, path: str | Path, *, scale: str = "small", **changes: Any) -> IndustrialCampaign:
+        """Campaign of a recipe: its own keys, then those of one of its scales, then *changes*.
+
+        Raises
+        ------
+        InputError
+            When the file has no such scale, or a key that is none.
+        """
+        return from_recipe(cls, path, scale, changes)
+
+    def on(self, data: str | Path | None) -> IndustrialCampaign:
+        """This campaign on the log where it is there, else on the model."""
+        return replace(self, log="industrial" if _place(data) is not None else "model")
+
+    def reads(self, data: Path | None) -> list[Path]:
+        """The log."""
+        place = _place(data)
+        return [place] if self.log == "industrial" and place is not None else []
+
+    def units(self) -> list[Unit]:
+        """One."""
+        return [Unit(self.log)]
+
+    def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
+        """Numbers of every policy."""
+        workload, cores = self._jobs(unit, data)
+        return list(industrial_rows(workload, cores, seeds=self.seeds, random_hold=self.random_hold))
+
+    def made(self, unit: Unit, data: Path | None = None) -> Made:
+        """Rows as their file has them; schedules and jobs are told of each policy and draw."""
+        rows = self.rows(unit, data)
+        jobs = [int(row["value"]) for row in rows if row["metric"] == "jobs"]
+        return Made(self.table.text(rows).encode(), schedules=len(jobs), jobs=sum(jobs))
+
+    def _jobs(self, unit: Unit, data: str | Path | None) -> tuple[Workload, int]:
+        if unit.log == "model":
+            model = Lublin(jobs=self.jobs, cores=self.cores, load=_MODEL_LOAD, realised=True)
+            return _whole_seconds(model.generate(int(stream(1, "industrial", "model").integers(2**32)))), self.cores
+        place = _place(data)
+        if place is None:
+            raise InputError(f"no {LOG} in the folder of the logs or beside it", field="data")
+        workload = read_workload(place)
+        return workload, machine_cores(workload, None)[0]
+
+
+def _whole_seconds(workload: Workload) -> Workload:
+    """Submits rounded down and runtimes up, as a log has them."""
+    runtime = -(-workload.runtime // MICROSECOND) * MICROSECOND
+    return replace(
+        workload, submit=workload.submit - workload.submit % MICROSECOND, runtime=runtime, estimate=runtime.copy()
+    )
+
+
+def _place(data: str | Path | None) -> Path | None:
+    """The file of the log."""
+    places = () if data is None else (Path(data) / LOG, Path(data).resolve().parent / LOG)
+    return next((place for place in places if place.is_file()), None)
 
 
 def with_shares(workload: Workload, seed: int, shares: int = SHARES) -> Workload:

@@ -22,8 +22,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gridsim.campaign.units import Row, Table, from_recipe, is_one_of, run_missing
-from gridsim.campaign.windows import LOGS, logs_there, window_of
+from gridsim.campaign.units import Row, Table, Tabled, from_recipe, is_one_of
+from gridsim.campaign.windows import LOGS, log_files, logs_there, window_of
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.moldable import LEAST_JOBS, categories, category_responses, promise_waits
 from gridsim.metrics.utilisation import makespan, offered_load, utilisation
@@ -52,7 +52,6 @@ __all__ = [
     "Point",
     "Unit",
     "read_rows",
-    "run_campaign",
 ]
 
 BASELINE = "conservative"
@@ -155,9 +154,12 @@ class Unit(NamedTuple):
         """Name of the file of its rows."""
         return f"{self.log}-{self.window:02d}-{self.base}.csv"
 
+    def __str__(self) -> str:
+        return f"{self.log} window {self.window}, base load {self.base}"
+
 
 @dataclass(frozen=True, slots=True)
-class MoldableCampaign:
+class MoldableCampaign(Tabled):
     """Windows of logs by base loads, load factors, scalability, ranges and policies.
 
     Parameters
@@ -229,6 +231,11 @@ class MoldableCampaign:
         """This campaign on those of its logs and profiles that are there; on the model where no log is."""
         there = tuple(name for name in self.profiles if name != "npb-measured" or _measured(data) is not None)
         return replace(self, logs=logs_there(self.logs, data), profiles=there)
+
+    def reads(self, data: Path | None) -> list[Path]:
+        """Logs and measured profiles."""
+        profiles = _measured(data) if "npb-measured" in self.profiles else None
+        return [*log_files(self.logs, data), *([] if profiles is None else [profiles])]
 
     def experiments_wanted(self) -> dict[str, list[Point]]:
         """Points of each experiment by its name, those asked for alone."""
@@ -498,4 +505,3 @@ def _promises(record: Record) -> Iterator[tuple[str, str, float]]:
 
 
 read_rows = TABLE.read
-run_campaign = run_missing

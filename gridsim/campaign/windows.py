@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from gridsim.errors import InputError
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import Lublin
 from gridsim.workload.transform.slice import Slice
 
-__all__ = ["LOGS", "Log", "logs_there", "seed_of", "window_of"]
+__all__ = ["LOGS", "Log", "log_files", "logs_there", "seed_of", "window_of"]
 
 
 class Log(NamedTuple):
@@ -35,6 +36,21 @@ def logs_there(logs: Sequence[str], data: str | Path | None) -> tuple[str, ...]:
     """Those of the *logs* whose files are in the folder *data*; the model where none is."""
     there = [log for log in logs if log == "model" or (data is not None and (Path(data) / LOGS[log].file).is_file())]
     return tuple(there) or ("model",)
+
+
+def log_files(logs: Sequence[str], data: Path | None) -> list[Path]:
+    """Files of logs of the archive.
+
+    Raises
+    ------
+    InputError
+        Where one is not there.
+    """
+    paths = [(data or Path()) / LOGS[log].file for log in logs if LOGS[log].file]
+    for path in paths:
+        if not path.is_file():
+            raise InputError("is not there; name the folder of the archive's logs", path=path, field="data")
+    return paths
 
 
 def window_of(

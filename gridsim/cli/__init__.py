@@ -17,6 +17,10 @@ __all__ = ["main"]
 VERBS = {
     "compare": "several policies on one workload: sentences, table, page",
     "run": "one scenario from a recipe file",
+    "sweep": "thousands of scenarios from one recipe, resumable, on one core or a cluster",
+    "reproduce": "a published study done again: figures, tables, a verdict on each claim",
+    "explain": "why did this job wait, and when would it have started under each policy",
+    "whatif": "more nodes, more load, better estimates: what each would do to the waits",
     "quote": "what could be promised to one more job at a moment of a log, and at what price",
     "workload": "describe, check, convert, slice or generate workloads",
     "list": "policies, orderings, rules … with their parameters",

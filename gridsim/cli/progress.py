@@ -5,14 +5,22 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-__all__ = ["Progress"]
+if TYPE_CHECKING:
+    from gridsim.campaign.run import Finished
+    from gridsim.campaign.run import Progress as Standing
+    from gridsim.campaign.store import Failure
+
+__all__ = ["Progress", "RunsProgress"]
 
 _PAUSE = 10.0  # seconds between two plain lines
+
+_SHOWN = 10  # failures that are told one by one
 
 
 class Progress:
@@ -59,3 +67,74 @@ class Progress:
             print(
                 f"{policy}: {jobs:,}{f' of {self._total:,}' if self._total else ''} jobs", file=sys.stderr, flush=True
             )
+
+
+class RunsProgress:
+    """Tells on standard error how far a campaign is, how many of its units failed, and what is left of its time."""
+
+    def __init__(self) -> None:
+        self._console = Console(file=sys.stderr)
+        self._task: TaskID | None = None
+        self._begun = self._next = time.monotonic()
+        self._done = self._failures = 0
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[failed]}"),
+            TimeRemainingColumn(elapsed_when_finished=True),
+            console=self._console,
+            transient=True,
+            disable=not self._console.is_terminal,
+        )
+
+    def __enter__(self) -> RunsProgress:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def told(self, done: Finished, at: Standing) -> None:
+        """Show that a unit came back."""
+        self._done += 1
+        failed = f"{at.failed:,} failed" if at.failed else ""
+        if done.failure is not None:
+            self._say_why(done.failure)
+        if self._console.is_terminal:
+            if self._task is None:
+                self._task = self._bars.add_task("runs", total=at.total, completed=at.total - at.left - 1, failed="")
+            self._bars.update(self._task, completed=at.total - at.left, failed=failed)
+        elif time.monotonic() > self._next or not at.left:
+            self._next = time.monotonic() + _PAUSE
+            left = (time.monotonic() - self._begun) / self._done * at.left
+            parts = [
+                f"{at.total - at.left:,} of {at.total:,} runs",
+                failed,
+                f"about {_duration(left)} left" * bool(at.left and self._done > 1),  # the first had to wait for workers
+            ]
+            print(", ".join(part for part in parts if part), file=sys.stderr, flush=True)
+
+    def _say_why(self, failure: Failure) -> None:
+        """One line each, for the first few: a policy that always fails does so thousands of times."""
+        self._failures += 1
+        if self._failures <= _SHOWN:
+            line = f"failed: {failure.unit}: {failure.error}"
+            self._console.print(line, markup=False, style="red", soft_wrap=True, highlight=False)
+        if self._failures == _SHOWN:
+            self._console.print("further failures are only counted", soft_wrap=True)
+
+
+def _duration(seconds: float) -> str:
+    """In words, roughly.
+
+    Examples
+    --------
+    >>> _duration(40), _duration(200), _duration(20_000)
+    ('40 s', '3 min', '5.6 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -60,6 +60,11 @@ def add_log_options(parser: ArgumentParser, machine: str = "--cores") -> None:
     )
     parser.set_defaults(machine_option=machine)
     parser.add_argument("--format", metavar="NAME", help="format of the log (default: found out from the file)")
+    parser.add_argument(
+        "--timezone",
+        metavar="ZONE",
+        help="zone of the clock that printed local times, such as Europe/Berlin (default: times as they are)",
+    )
     group = parser.add_argument_group(
         "damaged or impossible lines", "Each kind is counted, shown with its first line numbers, and met by a rule."
     )
@@ -95,7 +100,7 @@ def read(path: str, args: Namespace) -> Workload:
     """Workload of a log, with the options of `add_log_options`."""
     from gridsim.workload.read import read_workload  # numpy: not needed for --help
 
-    return read_workload(path, cores=args.cores, rules=rules(args), format=args.format)
+    return read_workload(path, cores=args.cores, rules=rules(args), format=args.format, timezone=args.timezone)
 
 
 def generate(args: Namespace) -> Workload:
@@ -189,7 +194,13 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
         return
     yield f"workload: {provenance['source']}, {jobs:,} of {provenance['jobs_read']:,} jobs"
     fields = provenance["cores_field"]
-    if fields["allocated"]:
+    if provenance.get("cores_rule") == "allocated":
+        if fields["requested"]:
+            yield (
+                f"cores of a job: allocated ones {fields['allocated']:,} times, "
+                f"requested ones {fields['requested']:,} times where none were allocated"
+            )
+    elif fields["allocated"]:
         yield (
             f"cores of a job: requested processors {fields['requested']:,} times, "
             f"allocated ones {fields['allocated']:,} times where there is no request"

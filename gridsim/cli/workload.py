@@ -1,4 +1,4 @@
-"""gridsim workload: look at logs, check them, convert, cut and make them."""
+"""gridsim workload: fetch logs, look at them, check them, convert, anonymise, cut and make them."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ from argparse import ArgumentParser, Namespace
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
+from gridsim.errors import InputError
 from gridsim.workload.problems import option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gridsim.cli.terminal import Terminal
     from gridsim.model.workload import Workload
+    from gridsim.workload.archive import ArchiveLog
 
 __all__ = ["add_arguments", "run"]
 
@@ -35,8 +37,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 
     convert = verbs.add_parser("convert", help="write a log anew, with the rules for damaged lines applied")
     _add_files(convert)
+    convert.add_argument(
+        "--anonymise",
+        metavar="KEYFILE",
+        help="replace names by pseudonyms under the key in this file, keep no other text",
+    )
     source.add_log_options(convert)
     convert.set_defaults(workload_action=_convert)
+
+    anonymise = verbs.add_parser("anonymise", help="write a log without names, so that it may leave a site")
+    _add_files(anonymise)
+    key = anonymise.add_mutually_exclusive_group(required=True)
+    key.add_argument("--key", metavar="FILE", help="file with the key; the same names get the same pseudonyms under it")
+    key.add_argument("--key-text", metavar="TEXT", help="the key itself; others on this machine may see it")
+    anonymise.add_argument("--shift", action="store_true", help="let times begin with 0, and forget the date")
+    source.add_log_options(anonymise)
+    anonymise.set_defaults(workload_action=_anonymise)
 
     part = verbs.add_parser("slice", help="write a part of a log")
     _add_files(part)
@@ -54,6 +70,16 @@ def add_arguments(parser: ArgumentParser) -> None:
     generate.add_argument("--cores", type=int, metavar="N", help="cores of the machine")
     source.add_generator_options(generate)
     generate.set_defaults(workload_action=_generate)
+
+    fetch = verbs.add_parser("fetch", help="download logs of the Parallel Workloads Archive, checked by their sha256")
+    fetch.add_argument(
+        "name", metavar="NAME", nargs="*", help="log of the archive: ctc, sdsc …, or the name of its file"
+    )
+    fetch.add_argument("--list", action="store_true", help="say which logs there are")
+    fetch.add_argument("--out", metavar="DIR", default=".", help="folder for the files (default: this one)")
+    fetch.add_argument("--mirror", metavar="URL", help="take them from a copy of the archive (also: GRIDSIM_ARCHIVE)")
+    fetch.add_argument("--force", action="store_true", help="replace a file of that name that is another one")
+    fetch.set_defaults(workload_action=_fetch)
 
 
 def run(args: Namespace) -> int:
@@ -89,7 +115,20 @@ def _check(args: Namespace) -> None:
 
 
 def _convert(args: Namespace) -> None:
-    _write(source.read(args.file, args), args)
+    if args.anonymise is None:
+        _write(source.read(args.file, args), args)
+        return
+    from gridsim.workload.anonymise import anonymised, read_key  # numpy: not needed for --help
+
+    key = read_key(args.anonymise)
+    _write(anonymised(source.read(args.file, args), key, numbers=True), args)
+
+
+def _anonymise(args: Namespace) -> None:
+    from gridsim.workload.anonymise import anonymised, check_key, read_key  # numpy: not needed for --help
+
+    key = check_key(args.key_text.encode()) if args.key is None else read_key(args.key)
+    _write(anonymised(source.read(args.file, args), key, shift=args.shift, numbers=True), args)
 
 
 def _slice(args: Namespace) -> None:
@@ -101,6 +140,75 @@ def _slice(args: Namespace) -> None:
 
 def _generate(args: Namespace) -> None:
     _write(source.generate(args), args)
+
+
+def _fetch(args: Namespace) -> None:
+    from gridsim.workload import archive  # pooch: not needed for --help
+
+    if args.list or not args.name:
+        _print_archive(archive.LOGS.values())
+        if args.list:
+            return
+        raise InputError("names no log of the archive; give one of the first column", field="NAME")
+    for log in [archive.find(name) for name in args.name]:
+        with _Bar(log.file) as bar:
+            path, fresh = archive.fetch(log, args.out, mirror=args.mirror, force=args.force, progress=bar)
+        done = "fetched" if fresh else "was there already, nothing was fetched"
+        print(
+            f"{path}: {done}; {log.size:,} bytes, {log.jobs:,} job lines, {log.cores:,} cores; thanks to {log.thanks}"
+        )
+    print(archive.CITATION)
+
+
+class _Bar:
+    """How far a download is, on a terminal; told in the way of `pooch`."""
+
+    total = 0
+
+    def __init__(self, name: str) -> None:
+        from rich.console import Console  # rich: only where something is downloaded
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+        console = Console(stderr=True)
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bars.add_task(name, total=None)
+
+    def __enter__(self) -> _Bar:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def update(self, size: int) -> None:
+        """*size* more bytes were written."""
+        self._bars.update(self._task, total=self.total or None, advance=size)
+
+    def reset(self) -> None:
+        """Count from 0 again."""
+        self._bars.reset(self._task)
+
+    def close(self) -> None:
+        """All is written."""
+
+
+def _print_archive(logs: Iterable[ArchiveLog]) -> None:
+    from rich.table import Table
+
+    table = Table("name", "file", "job lines", "cores", "bytes", "what it is", box=None)
+    for log in logs:
+        table.add_row(log.short, log.file, f"{log.jobs:,}", f"{log.cores:,}", f"{log.size:,}", log.summary)
+    for column in table.columns[2:5]:
+        column.justify = "right"
+    _console().print(table)
 
 
 def _write(workload: Workload, args: Namespace) -> None:
@@ -126,10 +234,12 @@ def _findings(workload: Workload, cores: int | None) -> dict[str, Any]:
         "format",
         "lines",
         "comments",
+        "steps",
         "jobs_read",
         "jobs_kept",
         "cores_field",
         "statuses",
+        "states",
         "origin_shift",
     )
     return {
@@ -153,6 +263,7 @@ def _missing(workload: Workload, cores: int | None) -> Iterator[str]:
         yield "wait times"
     if "user" not in workload.labels:
         yield "users"
+    yield from workload.provenance.get("missing", ())
 
 
 def _print_json(content: dict[str, Any]) -> None:
@@ -234,7 +345,8 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
 
     console = _console()
     plain = Table(title=findings["source"], show_header=False, box=None)
-    plain.add_row("lines", f"{findings['lines']:,}, of them {findings['comments']:,} comments")
+    steps = f", {findings['steps']:,} steps of jobs" if findings.get("steps") else ""
+    plain.add_row("lines", f"{findings['lines']:,}, of them {findings['comments']:,} comments{steps}")
     plain.add_row("jobs", f"{findings['jobs_kept']:,} kept of {findings['jobs_read']:,}")
     size = findings["cores"]
     machine = "not known" if size is None else f"{size:,} cores (from: {findings['cores_from'] or 'the workload'})"
@@ -248,6 +360,8 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
         for code, count in findings["statuses"].items()
     )
     plain.add_row("statuses", ", ".join(statuses))
+    if "states" in findings:
+        plain.add_row("states", ", ".join(f"{state}: {count:,}" for state, count in findings["states"].items()))
     plain.add_row("first submit", findings.get("origin_shift", "0 s"))
     plain.add_row("missing", ", ".join(findings["missing"]) or "nothing")
     console.print(plain)

@@ -61,6 +61,7 @@ __all__ = [
     "bootstrap_means",
     "clopper_pearson",
     "compare_policies",
+    "corrected",
     "dominance",
     "equivalence",
     "log_ratios",
@@ -481,7 +482,7 @@ def compare_policies(
                 )
                 for other in against
             ]
-            found += _corrected(family, paired.better, confidence)
+            found += corrected(family, paired.better, confidence)
     return found
 
 
@@ -500,7 +501,7 @@ def _compare(
     logs = all_logs[~np.isnan(all_logs)]
     log = t_test(logs, confidence=confidence)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    low, high = np.exp(np.quantile(bootstrap(logs), tails)).tolist()
+    low, high = np.exp(np.quantile(bootstrap(logs), tails)).tolist() if len(logs) > 1 else (NAN, NAN)
     share = dominance(mine.ravel(), theirs.ravel(), better=better, confidence=confidence)
     p_equivalence = equivalence(logs, margin)
     return Comparison(
@@ -537,8 +538,8 @@ def _compare(
     )
 
 
-def _corrected(family: Sequence[Comparison], better: Better, confidence: float) -> list[Comparison]:
-    """Comparisons of one family with Holm's p values and their verdicts."""
+def corrected(family: Sequence[Comparison], better: Better, confidence: float = 0.95) -> list[Comparison]:
+    """Comparisons of one family with Holm's p values and their verdicts, whatever family they were of before."""
     columns = zip(
         family,
         holm([one.p for one in family]),

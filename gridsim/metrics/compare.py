@@ -158,6 +158,7 @@ def paired(
     bound: float = BOUND,
     rows: Any = None,
     confidence: float = 0.95,
+    moved: bool = False,
 ) -> list[Difference]:
     """Differences between policies on one workload, paired by job.
 
@@ -175,6 +176,8 @@ def paired(
         Jobs to compare, such as those that `gridsim.metrics.summary.cut` keeps; all where left out.
     confidence : float
         Of the intervals, and 1 minus the level of the verdicts.
+    moved : bool
+        Whether the same jobs may have been submitted at other times, such as at another load.
 
     Returns
     -------
@@ -195,7 +198,7 @@ def paired(
     >>> found.policy, found.mean, found.verdict
     ('soon', -5.5, 'better')
     """
-    _check(records, confidence)
+    _check(records, confidence, moved=moved)
     if baseline is not None and baseline not in records:
         raise UnknownNameError("baseline", baseline, records)
     values = {name: measure(record, metric, bound) for name, record in records.items()}
@@ -262,7 +265,7 @@ def holm(p: Sequence[float]) -> list[float]:
     return corrected
 
 
-def _check(records: Mapping[str, Record], confidence: float) -> None:
+def _check(records: Mapping[str, Record], confidence: float, *, moved: bool = False) -> None:
     if not 0 < confidence < 1:
         raise InputError(f"{confidence} is no confidence; expected a fraction between 0 and 1", field="confidence")
     if len(records) < 2:
@@ -272,7 +275,7 @@ def _check(records: Mapping[str, Record], confidence: float) -> None:
     for name, record in names:
         if record.workload is reference.workload:
             continue
-        for column in ("job", "submit", "runtime", "cores"):
+        for column in ("job", *(() if moved else ("submit",)), "runtime", "cores"):
             if not np.array_equal(getattr(record.workload, column), getattr(reference.workload, column)):
                 raise InputError(f"'{name}' and '{first}' are not records of the same jobs", field=column)
 

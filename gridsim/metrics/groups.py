@@ -1,4 +1,4 @@
-"""Which jobs: by size, by length, by user. Groups depend on workload and machine alone: one set for all policies."""
+"""Which jobs: by size, length, user, account. Groups depend on workload and machine alone: one set for all policies."""
 
 from __future__ import annotations
 
@@ -13,10 +13,22 @@ from gridsim.metrics.order import overtook
 from gridsim.metrics.responsiveness import BOUND, measure, summarise
 from gridsim.model.moldable import weight_bounds, weight_category
 from gridsim.model.time import IntArray, whole
-from gridsim.model.workload import UNKNOWN
+from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.record import Record
 
-__all__ = ["Groups", "by_group", "length_classes", "rows_by_group", "size_classes", "users", "weight_classes"]
+__all__ = [
+    "LABELLED",
+    "Groups",
+    "by_group",
+    "by_label",
+    "called",
+    "largest",
+    "length_classes",
+    "rows_by_group",
+    "size_classes",
+    "users",
+    "weight_classes",
+]
 
 MINUTE, HOUR = 60, 3600
 
@@ -30,6 +42,14 @@ LENGTHS = (
 )
 """Length classes, each from the bound of the one before it (included) to its own (not included), s."""
 
+LABELLED = {
+    "user": ("user", "users"),
+    "account": ("account", "accounts"),
+    "partition": ("partition", "partitions"),
+    "qos": ("QOS", "QOS"),
+}
+"""Labels of a workload that jobs are grouped by, with what one and several of their values are called."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups:
@@ -38,7 +58,7 @@ class Groups:
     Attributes
     ----------
     kind : str
-        What the groups tell apart: ``size``, ``length``, ``user``, ``weight``.
+        What the groups tell apart: ``size``, ``length``, ``weight``, or a label such as ``user``.
     names : tuple of str
         Names of the groups, in the order in which to show them. A group may be empty.
     index : (n,) int64
@@ -111,28 +131,64 @@ def weight_classes(record: Record) -> Groups:
 
 
 def users(record: Record, top: int = 10) -> Groups:
-    """Groups by user: the *top* users by true core-seconds, largest first, then all others, then jobs without one.
+    """Groups by user: `by_label` of the label ``user``."""
+    return by_label(record, "user", top)
+
+
+def by_label(record: Record, label: str, top: int = 10) -> Groups:
+    """Groups by a label: the *top* values by true core-seconds, largest first, all others, jobs without one.
 
     Parameters
     ----------
+    label : str
+        One of `LABELLED`. Groups have the names that the workload has for its values, else their numbers.
     top : int
-        Users with a group of their own. Equal amounts of work: the lower number first.
+        Values with a group of their own. Equal amounts of work: the lower number first.
+
+    Examples
+    --------
+    >>> rows = [dict(submit=0, start=0, end=end, cores=1, user=user) for end, user in ((5, 7), (9, 3), (1, -1))]
+    >>> groups = users(Record.from_rows(rows))
+    >>> [groups.names[row] for row in groups.index]
+    ['user 7', 'user 3', 'unknown']
     """
+    one, many = LABELLED[label]
     if top < 1:
-        raise InputError(f"{top} users cannot be told apart; expected at least 1", field="top")
-    n = len(record)
-    column = record.workload.labels.get("user")
+        raise InputError(f"{top} {many} cannot be told apart; expected at least 1", field="top")
+    column = record.workload.labels.get(label)
     if column is None:
-        return Groups("user", ("unknown",), np.zeros(n, dtype=np.int64))
+        return Groups(label, ("unknown",), np.zeros(len(record), dtype=np.int64))
+    chosen = largest(record, label, top)
     known, position = np.unique(column, return_inverse=True)
+    group = np.full(len(known), len(chosen), dtype=np.int64)
+    group[np.searchsorted(known, chosen)] = np.arange(len(chosen))
+    group[known == UNKNOWN] = len(chosen) + 1
+    texts = [f"{one} {called(record.workload, label, value)}" for value in chosen]
+    texts = [f"{text} ({value})" if texts.count(text) > 1 else text for text, value in zip(texts, chosen, strict=True)]
+    return Groups(label, (*texts, f"other {many}", "unknown"), group[position])
+
+
+def largest(record: Record, label: str, top: int) -> list[int]:
+    """The *top* values of a label by true core-seconds of their jobs, largest first; equal ones: the lower first."""
+    known, position = np.unique(record.workload.labels[label], return_inverse=True)
     work = np.bincount(position, weights=record.workload.area, minlength=len(known))
     work[known == UNKNOWN] = -1.0
-    largest = [row for row in np.argsort(-work, kind="stable")[:top].tolist() if known[row] != UNKNOWN]
-    group = np.full(len(known), len(largest), dtype=np.int64)
-    group[largest] = np.arange(len(largest))
-    group[known == UNKNOWN] = len(largest) + 1
-    names = (*(f"user {known[row]}" for row in largest), "other users", "unknown")
-    return Groups("user", names, group[position])
+    return [int(known[row]) for row in np.argsort(-work, kind="stable")[:top] if known[row] != UNKNOWN]
+
+
+def called(workload: Workload, label: str, value: int) -> str:
+    """Name of a value of a label where the workload has one, else the number.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> log = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=1, labels={"user": [1, 2]})
+    >>> log = replace(log, names={"user": ("", "ann")})
+    >>> called(log, "user", 1), called(log, "user", 2)
+    ('ann', '2')
+    """
+    names = workload.names.get(label, ())
+    return (names[value] if 0 <= value < len(names) else "") or str(value)
 
 
 def rows_by_group(groups: Groups, rows: Any = None) -> dict[str, IntArray]:

@@ -60,7 +60,7 @@ class Workload:
         Columns of `LABELS` that the source has at all.
     logged : mapping of str to array
         What the source says did happen (``wait`` in seconds with NaN for unknown, ``status`` …): never an
-        input of a simulation.
+        input of a simulation. `logged_start` and `logged_end` are made of it, so that they move with the submit times.
     cores_stated : int or None
         Size of the machine according to the source.
     provenance : mapping
@@ -313,6 +313,44 @@ class Workload:
             return "<Workload: no jobs>"
         first, last = seconds(int(self.submit[0])), seconds(int(self.submit[-1]))
         return f"<Workload: {len(self)} jobs, {first:g} s to {last:g} s>"
+
+    @property
+    def logged_start(self) -> IntArray | None:
+        """Instants at which the source says that jobs started, `NEVER` where not known; None if it says none at all.
+
+        Submit time and ``logged["wait"]`` make them, so that they move with the submit times.
+
+        Examples
+        --------
+        >>> log = Workload.from_columns(submit=[0, 5], runtime=[10, 10], cores=[1, 2], logged={"wait": [3, np.nan]})
+        >>> log.logged_start.tolist() == [3_000_000, NEVER]
+        True
+        """
+        wait = self.logged.get("wait")
+        if wait is None:
+            return None
+        waited = whole(np.asarray(wait, dtype=np.float64))
+        return np.where(waited >= NEVER, NEVER, self.submit + waited)
+
+    @property
+    def logged_end(self) -> IntArray | None:
+        """Instants at which the source says that jobs ended, `NEVER` where not known; None if it says no start at all.
+
+        They are logged start and runtime, and where the source has it ``logged["held"]``: seconds between start and
+        end, with the time in which the job was suspended, NaN where it had not ended.
+
+        Examples
+        --------
+        >>> log = Workload.from_columns(submit=[0], runtime=[10], cores=[1], logged={"wait": [3], "held": [14]})
+        >>> log.logged_end / 1e6
+        array([17.])
+        """
+        start = self.logged_start
+        if start is None:
+            return None
+        held = self.logged.get("held")
+        span = self.runtime if held is None else whole(np.asarray(held, dtype=np.float64))
+        return np.where((start >= NEVER) | (span >= NEVER), NEVER, start + span)
 
     @property
     def area(self) -> FloatArray:

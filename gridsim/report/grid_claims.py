@@ -1,6 +1,6 @@
 """What the grid paper claims, and which stored rows decide it.
 
-Identifiers are those of the project's list of claims; statements are its own words.
+Identifiers are those of the ledger of claims, which states each, and what decides those that no row does.
 
 References
 ----------
@@ -56,7 +56,7 @@ from gridsim.report.verdicts import (
     title,
 )
 
-__all__ = ["CLAIMS", "ELSEWHERE", "INDUSTRIAL_CLAIMS"]
+__all__ = ["CLAIMS", "INDUSTRIAL_CLAIMS"]
 
 FIVE = ("lrtf", "fair-share", "random", "fifo-task", "fifo-job")
 """Those that P-SLR and SRTF are claimed to beat."""
@@ -215,39 +215,31 @@ _UTILISATION: Mapping[str, Wanted] = {**dict.fromkeys(FIVE, "worse"), "srtf": "b
 def _cells(metric: str, first: int) -> list[Claim]:
     """Rows of Tables 3 and 4 but SRTF's."""
     order = ("lrtf", "srtf", "random", "fifo-task", "fifo-job", "fair-share")
-    words = f"Dominance of P-SLR in {'worst' if metric == 'worst_slr' else 'mean'} SLR is as printed, over"
-    return [
-        Claim(f"G-{first + at}", f"{words} {title(other)}", as_printed(metric, other))
-        for at, other in enumerate(order)
-        if other != "srtf"
-    ]
+    return [Claim(f"G-{first + at}", as_printed(metric, other)) for at, other in enumerate(order) if other != "srtf"]
 
 
 CLAIMS: tuple[Claim, ...] = (
-    Claim("G-09", "Each metric informs on the classes of Table 1", _grouping),
-    Claim("G-11", "Mean cores of a task are just over 10", _mean_cores),
-    Claim("G-12", "The second kind is the lighter side of the grid", _lighter_side),
-    Claim("G-13", "Gaps between arrivals set the load ratio", _nominal_load),
-    Claim("G-14", "5,250 schedules", _complete),
-    Claim("G-15", "SLR is never below 1", _least_slr),
-    Claim("G-18", "Something is always about to finish", _completions),
-    Claim("G-20", "Figure 6: deviation of SLR by policy", drawn("sd_slr", "figure-6")),
-    Claim("G-21", "P-SLR has a lower deviation of SLR than five policies", differs("sd_slr", _BETTER)),
-    Claim("G-22", "P-SLR and SRTF are alike in deviation of SLR", alike("sd_slr")),
-    Claim("G-23", "Figure 7: mean SLR by decile at 120 %", drawn("mean_slr", "figure-7", by_decile=True)),
+    Claim("G-09", _grouping),
+    Claim("G-11", _mean_cores),
+    Claim("G-12", _lighter_side),
+    Claim("G-13", _nominal_load),
+    Claim("G-14", _complete),
+    Claim("G-15", _least_slr),
+    Claim("G-18", _completions),
+    Claim("G-20", drawn("sd_slr", "figure-6")),
+    Claim("G-21", differs("sd_slr", _BETTER)),
+    Claim("G-22", alike("sd_slr")),
+    Claim("G-23", drawn("mean_slr", "figure-7", by_decile=True)),
     Claim(
         "G-24",
-        "LRTF is worst of all for the smallest jobs, best of all for the largest",
         ordered(at_deciles(), {"highest in decile 1": highest(0, "lrtf"), "lowest in decile 10": lowest(9, "lrtf")}),
     ),
     Claim(
         "G-25",
-        "Random, Fair Share and both FIFOs share one falling profile",
         ordered(at_deciles(), {"falling": falling(FIFO_LIKE), "within 2 of one another": together(FIFO_LIKE, 2.0)}),
     ),
     Claim(
         "G-26",
-        "SRTF is lowest in most deciles, highest of all in the last",
         ordered(
             at_deciles(),
             {"lowest in 6 deciles": lowest_in(0.6, "srtf"), "highest in decile 10": highest(9, "srtf")},
@@ -255,36 +247,30 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "G-27",
-        "P-SLR shows no trend over deciles 2 to 10",
         ordered(at_deciles(), {"within 1.2 of one another": flat("p-slr", 1.2)}),
     ),
     Claim(
         "G-28",
-        "P-SLR has an uptick in the first decile (that it is smaller on a larger cluster needs runs of other sizes)",
         ordered(at_deciles(), {"decile 1 over the rest": uptick("p-slr")}),
     ),
-    Claim("G-29", "Worst SLR by decile at 120 %", drawn("worst_slr", "figure-7-worst", by_decile=True)),
-    Claim("G-30", "Figure 8: worst SLR by policy", drawn("worst_slr", "figure-8")),
+    Claim("G-29", drawn("worst_slr", "figure-7-worst", by_decile=True)),
+    Claim("G-30", drawn("worst_slr", "figure-8")),
     Claim(
         "G-31",
-        "P-SLR, and SRTF, have a lower worst SLR than five policies each",
         differs("worst_slr", _BETTER, ("p-slr", "srtf")),
     ),
-    Claim("G-32", "P-SLR and SRTF are alike in worst SLR", alike("worst_slr")),
-    Claim("G-33", "Figure 9: worst SLR against load", drawn("worst_slr", "figure-9")),
+    Claim("G-32", alike("worst_slr")),
+    Claim("G-33", drawn("worst_slr", "figure-9")),
     Claim(
         "G-34",
-        "LRTF has the worst mean worst SLR at most loads",
         ordered(at_loads("worst_slr"), {"highest at 4 of 5 loads": highest_in(0.8, "lrtf")}),
     ),
     Claim(
         "G-35",
-        "SRTF and P-SLR have the lowest mean worst SLR at every load",
         ordered(at_loads("worst_slr"), {"lowest at every load": lowest_in(1.0, "srtf", "p-slr")}),
     ),
     Claim(
         "G-36",
-        "Random's mean worst SLR is at most 1.1 of Fair Share's and the FIFOs'",
         both(
             *(
                 ordered(
@@ -297,42 +283,37 @@ CLAIMS: tuple[Claim, ...] = (
         ),
     ),
     *_cells("worst_slr", 40),
-    Claim("G-41", "P-SLR and SRTF are alike in worst SLR at every load", _srtf_level_in_worst),
+    Claim("G-41", _srtf_level_in_worst),
     *_cells("mean_slr", 50),
-    Claim("G-51", "SRTF overtakes P-SLR in mean SLR as load grows", _srtf_gains_with_load),
-    Claim("G-56", "SRTF is better in mean SLR at the higher loads only", _srtf_better_at_high_loads),
-    Claim("G-60", "Figure 10: average utilisation by policy", drawn("utilisation", "figure-10")),
+    Claim("G-51", _srtf_gains_with_load),
+    Claim("G-56", _srtf_better_at_high_loads),
+    Claim("G-60", drawn("utilisation", "figure-10")),
     Claim(
         "G-61",
-        "Utilisation of P-SLR is above SRTF's and below the five others'",
         differs("utilisation", _UTILISATION),
     ),
     Claim(
         "G-62",
-        "Differences of utilisation are too small to matter (5 %)",
         ordered(
             over_loads("utilisation"),
             {f"against {title(name)}": close("p-slr", name, 1.05) for name in ("srtf", *FIVE)},
         ),
     ),
-    Claim("G-63", "One late long job keeps utilisation low", _late_long_job),
-    Claim("G-64", "Figure 11: cumulative completion by policy", drawn("cumulative_completion", "figure-11")),
+    Claim("G-63", _late_long_job),
+    Claim("G-64", drawn("cumulative_completion", "figure-11")),
     Claim(
         "G-65",
-        "P-SLR has a higher cumulative completion than five policies",
         differs("cumulative_completion", _BETTER),
     ),
-    Claim("G-66", "P-SLR and SRTF are alike in cumulative completion", alike("cumulative_completion")),
-    Claim("G-67", "Figure 12: peak in-flight by policy", drawn("peak_in_flight", "figure-12")),
+    Claim("G-66", alike("cumulative_completion")),
+    Claim("G-67", drawn("peak_in_flight", "figure-12")),
     Claim(
         "G-68",
-        "P-SLR has a lower peak in-flight than five policies, and SRTF's",
         both(differs("peak_in_flight", _BETTER), alike("peak_in_flight")),
     ),
-    Claim("G-69", "Median peak in-flight of LRTF is just over 400", _peak_of_lrtf),
+    Claim("G-69", _peak_of_lrtf),
     Claim(
         "G-70",
-        "P-SLR is fairer and more responsive than five policies, level with SRTF, at equal utilisation",
         conjunction("G-21", "G-31", "G-32", "G-62"),
     ),
 )
@@ -411,13 +392,12 @@ def _starts_equal(stored: Stored) -> Finding:
 
 
 INDUSTRIAL_CLAIMS: tuple[Claim, ...] = (
-    Claim("G-90", "Average utilisation is the same under all policies", spread("utilisation", 0.0)),
-    Claim("G-91", "Cumulative completion differs little", spread("cumulative_completion", 0.01)),
-    Claim("G-92", "Peak in-flight differs moderately", spread("peak_in_flight", 0.5)),
-    Claim("G-93", "Deviation of SLR: P-SLR and SRTF far below the rest", on_log("sd_slr", _far_below)),
+    Claim("G-90", spread("utilisation", 0.0)),
+    Claim("G-91", spread("cumulative_completion", 0.01)),
+    Claim("G-92", spread("peak_in_flight", 0.5)),
+    Claim("G-93", on_log("sd_slr", _far_below)),
     Claim(
         "G-94",
-        "Deviation of SLR: SRTF, P-SLR, Random, Fair Share, FIFO, LRTF",
         on_log(
             "sd_slr",
             lambda of: [
@@ -428,12 +408,10 @@ INDUSTRIAL_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "G-95",
-        "Mean SLR: SRTF best, P-SLR close behind",
         on_log("mean_slr", lambda of: [min(of, key=lambda name: of[name]) == "srtf", of["p-slr"] / of["srtf"] < 1.2]),
     ),
     Claim(
         "G-96",
-        "Worst SLR: SRTF slightly ahead of P-SLR, LRTF poorest",
         on_log(
             "worst_slr",
             lambda of: [max(of, key=lambda name: of[name]) == "lrtf", 1 <= of["p-slr"] / of["srtf"] <= 1.5],
@@ -441,32 +419,13 @@ INDUSTRIAL_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         "G-97",
-        "FIFO Job has a poorer worst case than Random and FIFO Task",
         on_log(
             "worst_slr",
             lambda of: [of["fifo-job"] > of["random"], of["fifo-job"] > of["fifo-task"]],
             "; with jobs of one task both FIFOs make the same schedule",
         ),
     ),
-    Claim("G-98", "Mean SLR by decile: SRTF at most P-SLR, LRTF poorest, Fair Share below Random", _deciles_of_log),
-    Claim("G-B8", "The published FIFO schedule of an industrial log is reproduced", _starts_equal),
+    Claim("G-98", _deciles_of_log),
+    Claim("G-B8", _starts_equal),
 )
 """Claims that rows of the industrial log decide."""
-
-ELSEWHERE: Mapping[str, tuple[str, str]] = {
-    "G-10": ("Parameters of the five kinds of workloads", "decided by the tests of the generator"),
-    "G-81": ("SRTF and LRTF can starve", "needs the study of starvation"),
-    "G-82": ("Neither FIFO starves a task", "needs the study of starvation"),
-    "G-83": ("Fair Share can starve a wide job on a small share", "needs the study of starvation"),
-    "G-84": ("Starvation under Random is improbable", "needs the study of starvation"),
-    "G-B1": ("P-SLR leads while estimates are within an order of magnitude", "needs runs with inaccurate estimates"),
-    "G-B2": ("P-SLR leads over the range of network delays", "needs runs with other delays"),
-    "G-B3": ("The starvation-free variant costs little", "needs the study of starvation, and p-slr-sf in the campaign"),
-    "G-B4": ("Head blocking costs little with narrow tasks", "needs runs with other fits"),
-    "G-B5": ("Splitting by kind changes no conclusion", "needs the campaign with another split"),
-    "G-B6": ("Conclusions under log-uniform job sizes", "run with --sizes loguniform, and compare the two tables"),
-    "G-B7": ("Where contended links make fixed delays optimistic", "needs runs with contended links"),
-    "G-B9": ("Queues are longest out of hours", "needs day-week arrivals"),
-    "G-B10": ("Better balancers than least expected queue", "needs runs with other balancers"),
-}
-"""Claims that no stored row decides: in our words, and what would."""

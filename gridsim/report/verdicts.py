@@ -84,10 +84,9 @@ class Finding(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """A row of the verdict table."""
+    """What is found of a claim; what it says is in the ledger of claims."""
 
     claim: str
-    statement: str
     verdict: Answer
     effect: float
     low: float
@@ -148,10 +147,9 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A claim of the paper in our words, and what decides it."""
+    """A claim of the paper, by its identifier in the ledger, and what decides it."""
 
     id: str
-    statement: str
     judge: Callable[[Stored], Finding]
 
 
@@ -170,7 +168,7 @@ def _judged(claim: Claim, stored: Stored) -> Verdict:
     except InputError as error:
         finding = Finding("not testable here", note=str(error))
     stored.found[claim.id] = finding
-    return Verdict(claim.id, claim.statement, *finding[:-1])
+    return Verdict(claim.id, *finding[:-1])
 
 
 def title(policy: str) -> str:

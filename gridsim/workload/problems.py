@@ -61,6 +61,39 @@ class Kind:
 
 _KINDS = (
     Kind(
+        "unreadable-line",
+        "The line does not fit the columns of the header, whichever way it is divided: cut short, damaged, or no line "
+        "of this log. What it says cannot be known.",
+        "a value in each column of the header",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "delimiter-in-name",
+        "The name of the job, or another free text, holds the delimiter or a line break, so that the columns after it "
+        "do not stand where the header says. The text is found from what the other columns can hold.",
+        "no delimiter and no line break in a job's name",
+        ("repair", "skip", "error"),
+        "repair",
+        "columns are counted from both ends, what is between them is the name",
+    ),
+    Kind(
+        "repeated-line",
+        "The same run of the same job stands on several lines: a file was given twice, or logs of overlapping windows "
+        "were put together. One line counts, of those that know the end.",
+        "one line a run",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "earlier-run",
+        "The job was requeued, preempted or lost its node, and this is a run before its last one. A job that is "
+        "simulated runs once: its last run counts. The earlier ones held cores all the same.",
+        "one run a job",
+        ("skip", "keep", "error"),
+        "skip",
+    ),
+    Kind(
         "too-few-fields",
         "The line has fewer than 18 fields: usually the last line of a file that was cut, or a line broken in two. "
         "Which of its numbers means what cannot be known.",
@@ -87,6 +120,38 @@ _KINDS = (
         "skip",
     ),
     Kind(
+        "not-a-record",
+        "The line of an accounting log is no record: it is not made of date, type, job and text between semicolons, or "
+        "names no job where its type needs one. Usually it was cut, or broken in two.",
+        "date;type;job;text",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "array-parent",
+        "The records are of a job array as a whole. Its elements have records of their own, and they held the cores; "
+        "counting both would count the work twice.",
+        "a job, or an element of an array",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "still-waiting",
+        "The job had not started when the log was written. How long it would have run is not known.",
+        "a job that started",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "start-before-submit",
+        "The job started before it was submitted, or before it might run: clocks that differ, or a hold that was set "
+        "after the start.",
+        "a start not before the submit time",
+        ("repair", "skip", "error"),
+        "repair",
+        "the submit time becomes the start",
+    ),
+    Kind(
         "bad-submit",
         "The submit time is negative or unknown (-1), so the job has no place in the order of arrivals. Some "
         "conversions give the first job a small negative time.",
@@ -111,6 +176,56 @@ _KINDS = (
         "a runtime above 0 s, or a status other than 5 (cancelled)",
         ("skip", "error"),
         "skip",
+    ),
+    Kind(
+        "runaway",
+        "The job is said to run still, more than 10 minutes beyond its limit: its end got lost, and the time it has "
+        "run grows for ever.",
+        "an end, or a job within its limit",
+        ("skip", "repair", "error"),
+        "skip",
+        "the job ends at its limit",
+    ),
+    Kind(
+        "still-running",
+        "The job was running when the log was written. It held its cores until then, but when it ends is not known.",
+        "an end",
+        ("repair", "skip", "error"),
+        "repair",
+        "the job ends when the log was written",
+    ),
+    Kind(
+        "cut-to-window",
+        "The job ends before it starts, at the end of the log: times were cut to a window (`sacct -T`). Others are cut "
+        "too and do not show it, so that no runtime of the log can be trusted; write it anew without -T.",
+        "times as they were, not cut to a window (sacct without -T)",
+        ("error", "skip"),
+        "error",
+    ),
+    Kind(
+        "clock-change",
+        "The time from start to end is an hour more or less than the job ran: the clocks changed meanwhile. The "
+        "runtime is right, but later times of the log are an hour off against earlier ones; `--timezone` corrects "
+        "them.",
+        "a start and an end as far apart as the job ran",
+        ("keep", "skip", "error"),
+        "keep",
+    ),
+    Kind(
+        "suspended",
+        "The job was suspended and resumed. Its runtime is the time that it ran, without the time in between, in which "
+        "others may have had its cores.",
+        "a job that ran from its start to its end",
+        ("keep", "skip", "error"),
+        "keep",
+    ),
+    Kind(
+        "ended-by-system",
+        "The job was ended by the loss of a node or by a job of a higher rank (NODE_FAIL, PREEMPTED, BOOT_FAIL): left "
+        "alone, it would have run longer than the log says.",
+        "a job that ended by itself, at its limit or by its user",
+        ("keep", "skip", "error"),
+        "keep",
     ),
     Kind(
         "negative-runtime",
@@ -156,6 +271,23 @@ _KINDS = (
         "the job gets the whole machine, with its runtime unchanged",
     ),
     Kind(
+        "unlimited",
+        "The job has no time limit. Backfilling plans with limits; Slurm's takes a year for none, so that such a job "
+        "is never thought to end in time for another one.",
+        "a limit",
+        ("repair", "skip", "error"),
+        "repair",
+        "the estimate becomes 365 days",
+    ),
+    Kind(
+        "partition-limit",
+        "The limit of the job is that of its partition, which the log does not tell.",
+        "a limit",
+        ("repair", "skip", "error"),
+        "repair",
+        "the estimate becomes the longest limit in its partition, the runtime where that is longer or there is none",
+    ),
+    Kind(
         "missing-estimate",
         "The log has no requested time for the job. Backfilling plans with requested times, so it needs some number; "
         "with the runtime in its place this job is predicted perfectly, which flatters the schedule.",
@@ -173,6 +305,33 @@ _KINDS = (
         ("keep", "repair", "skip", "error"),
         "keep",
         "the estimate is lifted to the runtime",
+    ),
+    Kind(
+        "late-eligible",
+        "The job could start only some time after it was submitted: it waited for another job or a begin time, was "
+        "held, or its array lets only so many tasks run at once. No scheduler could have started it before.",
+        "a job that could start when it was submitted",
+        ("repair", "keep", "skip", "error"),
+        "repair",
+        "the submit time becomes the time from which it could start",
+    ),
+    Kind(
+        "dependent",
+        "The job was submitted to start after the end of another one of the log. It could start when it did become "
+        "eligible, which under another schedule would be another time.",
+        "a job that waits for no other one",
+        ("keep", "repair", "skip", "error"),
+        "keep",
+        "jobs that wait for one another become one job of several tasks",
+    ),
+    Kind(
+        "part-of-job",
+        "The line is one part of a heterogeneous job, whose parts start together. As a job of its own it may start at "
+        "another time than the others.",
+        "a job of one part",
+        ("keep", "repair", "skip", "error"),
+        "keep",
+        "the parts become one job with the cores of all",
     ),
     Kind(
         "out-of-order",

@@ -12,6 +12,8 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.machine import check_cores, machine_cores
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.gwf import looks_like_gwf, read_gwf
+from gridsim.workload.formats.pbs import files_in, looks_like_pbs, read_pbs
+from gridsim.workload.formats.sacct import looks_like_sacct, read_sacct
 from gridsim.workload.formats.stream import head
 from gridsim.workload.formats.swf import looks_like_swf, read_swf
 from gridsim.workload.formats.wfformat import FILE_SUFFIXES, looks_like_wfformat, read_workflows
@@ -42,7 +44,9 @@ class Reader:
 
 
 READERS: Mapping[str, Reader] = {
+    "pbs": Reader(read_pbs, looks_like_pbs, many=True),
     "swf": Reader(read_swf, looks_like_swf),
+    "sacct": Reader(read_sacct, looks_like_sacct, ("timezone",)),
     "wfformat": Reader(read_workflows, looks_like_wfformat, ("submit", "tick"), many=True),
     "gwf": Reader(read_gwf, looks_like_gwf, ("submit", "tick")),
 }
@@ -60,6 +64,7 @@ def read_workload(
     format: str | None = None,  # noqa: A002 (the word that users know)
     submit: float | Sequence[float] | None = None,
     tick: float | None = None,
+    timezone: str | None = None,
 ) -> Workload:
     """Workload of a log file, or of workflows.
 
@@ -80,6 +85,9 @@ def read_workload(
         formats that have none; 0 where left out.
     tick : float, optional
         Length of a tick, to which runtimes of workflows are rounded, s; that of the format where left out.
+    timezone : str, optional
+        Zone of the clock that printed the times, such as ``Europe/Berlin``, for formats whose times are local ones;
+        they are taken as they are where left out.
 
     Raises
     ------
@@ -92,7 +100,8 @@ def read_workload(
     elif format not in READERS:
         raise UnknownNameError("format", format, READERS)
     reader = READERS[format]
-    options: dict[str, Any] = {name: value for name, value in (("submit", submit), ("tick", tick)) if value is not None}
+    given = (("submit", submit), ("tick", tick), ("timezone", timezone))
+    options: dict[str, Any] = {name: value for name, value in given if value is not None}
     for name in options:
         if name not in reader.options:
             raise InputError(f"is no option of the format '{format}'; it has {_listed(reader.options)}", field=name)
@@ -104,10 +113,12 @@ def read_workload(
 
 
 def _format_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> str:
-    """Name of the format of a file, of the first of several, and of workflows in a folder."""
+    """Name of the format of a file, of the first of several, and of what a folder holds."""
     first = Path(path if isinstance(path, str | os.PathLike) else next(iter(path), ""))
     if first.is_dir():
-        return "wfformat" if any(entry.name.endswith(FILE_SUFFIXES) for entry in first.iterdir()) else _FALLBACK
+        if any(entry.name.endswith(FILE_SUFFIXES) for entry in first.iterdir()):
+            return "wfformat"
+        first = next(files_in(first), first)
     beginning = head(first) if first.is_file() else b""  # a pipe can be read only once
     return next((name for name, reader in READERS.items() if reader.recognises(beginning)), _FALLBACK)
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.metrics.groups import by_group, length_classes, rows_by_group, size_classes, users
+from gridsim.metrics.groups import by_group, by_label, length_classes, rows_by_group, size_classes, users
 from gridsim.record import Record
 
 
@@ -55,6 +56,21 @@ def test_users_are_told_apart_by_their_work_and_unknown_ones_kept() -> None:
     assert names_of(groups) == ["user 7", "user 3", "user 7", "unknown", "other users", "user 9"]
     with pytest.raises(InputError, match="0 users"):
         users(record, top=0)
+
+
+def test_names_of_accounts_are_shown_where_the_workload_has_them() -> None:
+    record = record_of(cores=[1, 2, 3, 4])
+    labels = {"account": np.array([2, 1, 3, -1]), "qos": np.array([1, 1, 1, 2])}
+    workload = replace(record.workload, labels=labels, names={"account": ("", "physics", "<b>")})
+    record = replace(record, workload=workload)
+    assert names_of(by_label(record, "account")) == ["account <b>", "account physics", "account 3", "unknown"]
+    assert names_of(by_label(record, "qos", 1)) == ["QOS 1", "QOS 1", "QOS 1", "other QOS"]
+
+
+def test_values_of_the_same_name_stay_apart() -> None:
+    record = record_of(user=[1, 2, 1], runtime=[5, 4, 3])
+    record = replace(record, workload=replace(record.workload, names={"user": ("", "ann", "ann")}))
+    assert names_of(users(record)) == ["user ann (1)", "user ann (2)", "user ann (1)"]
 
 
 def test_without_user_labels_every_user_is_unknown() -> None:

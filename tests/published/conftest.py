@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from gridsim.campaign.grid import GridCampaign, Row, read_rows, run_campaign
+from gridsim.campaign.grid import GridCampaign, Row, read_rows
+from gridsim.campaign.run import run_campaign
+from gridsim.report.reproduction.paper import RECIPES
 
-RECIPE = Path(__file__).resolve().parents[2] / "scenarios" / "published" / "grid" / "campaign.toml"
+RECIPE = RECIPES / "grid.toml"
 
 
 @pytest.fixture(scope="session")

@@ -1,14 +1,11 @@
 """What the papers on guaranteed deadlines claim, tested on small windows of the model with scipy's own tests.
 
-Only what holds with a wide margin at this scale is asserted; `scenarios/published/deadline/claims.py` judges the rest.
+Only what holds with a wide margin at this scale is asserted; `gridsim reproduce` judges the rest.
 """
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,7 +17,6 @@ from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
 from gridsim.record import Record
-from gridsim.report.deadline.claims import CASES, OFFERS, QUESTIONS
 from gridsim.simulation import simulate
 from gridsim.workload.synthetic.lublin import Lublin
 from gridsim.workload.synthetic.packed import Packed
@@ -28,7 +24,6 @@ from gridsim.workload.transform.deadlines import Deadlines
 from gridsim.workload.transform.duplicate import Duplicate
 from gridsim.workload.transform.estimates import ExactEstimates
 
-SCRIPT = Path(__file__).resolve().parents[2] / "scenarios" / "published" / "deadline" / "claims.py"
 CORES = 64
 WINDOWS = range(6)
 SCHEMES = ("qops", "msb", "mrt")
@@ -119,30 +114,3 @@ def test_without_more_tolerance_than_slack_it_is_plain_qops(policy: str) -> None
         np.testing.assert_array_equal(of.status, plain.status)
         offered += deadline_metrics(of)["offers_made"]
     assert offered > 0
-
-
-def test_the_script_has_a_verdict_on_each_claim_and_says_which_data_it_lacks(tmp_path: Path) -> None:
-    ledger = tmp_path / "claims.csv"
-    names = [*CASES, OFFERS.id, *(question.id for question in QUESTIONS)]
-    ledger.write_text("id\n" + "\n".join(names) + "\n", encoding="utf-8")
-    out = tmp_path / "verdicts.csv"
-    run = _script("--golden", str(tmp_path), "--ledger", str(ledger), "--out", str(out))
-    assert run.returncode == 0, run.stderr
-    assert "| TR-F01 | Figure 1: the procedure of MSB | **not testable here** |" in run.stdout
-    assert "not testable here: 119, holds: 1" in run.stdout
-    assert len(out.read_text(encoding="utf-8").splitlines()) == 121
-    ledger.write_text("id\nTR-F01\nX-99\n", encoding="utf-8")
-    run = _script("--golden", str(tmp_path), "--ledger", str(ledger))
-    assert run.returncode == 1
-    assert "without a verdict: X-99" in run.stderr
-
-
-def test_the_procedures_hold_where_the_exact_cases_pass(shared: Path) -> None:
-    run = _script("--golden", str(shared / "spec" / "golden" / "deadline-admission"))
-    for claim in CASES:
-        (line,) = (line for line in run.stdout.splitlines() if line.startswith(f"| {claim} |"))
-        assert "**holds**" in line
-
-
-def _script(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=False)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gridsim as gs
-from gridsim.campaign.grid import GridCampaign, read_rows, run_campaign, schedule_rows
-from gridsim.campaign.industrial import KIND, MINUTES, industrial_rows, with_shares
+from gridsim.campaign.grid import GridCampaign, read_rows, schedule_rows
+from gridsim.campaign.industrial import KIND, LOG, MINUTES, IndustrialCampaign, industrial_rows, with_shares
+from gridsim.campaign.run import run_campaign
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.record import Record
 
 SMALL = GridCampaign(workloads=1, kinds=("prob", "log-ind"), loads=(0.8, 1.2), part=0.02, cluster_cores=40)
-SCRIPTS = Path(__file__).resolve().parents[2] / "scenarios" / "published" / "grid"
 
 
 @pytest.mark.parametrize(("scale", "schedules"), [("tiny", 140), ("test", 210), ("small", 700), ("full", 5_250)])
@@ -79,40 +78,39 @@ def test_rows_do_not_depend_on_workers_on_other_units_or_on_a_restart(tmp_path: 
     alone, shared, resumed = (tmp_path / name for name in ("alone", "shared", "resumed"))
     run_campaign(SMALL, alone)
     run_campaign(SMALL, shared, workers=2)
-    run_campaign(GridCampaign(**{**_fields(SMALL), "kinds": ("log-ind",)}), resumed)
+    run_campaign(replace(SMALL, kinds=("log-ind",)), resumed)
     told: list[str] = []
-    done = run_campaign(SMALL, resumed, told=lambda unit, left: told.append(unit.kind))
-    assert [unit.kind for unit in done] == told == ["prob"]
-    files = sorted(path.name for path in alone.iterdir())
-    assert files == ["campaign.json", "log-ind-01.csv", "prob-01.csv"]
-    for name in files[1:]:
-        assert (alone / name).read_bytes() == (shared / name).read_bytes() == (resumed / name).read_bytes()
-    assert run_campaign(SMALL, alone) == []
+    run_campaign(SMALL, resumed, told=lambda done, at: told.append(done.unit.kind))
+    assert told == ["prob"]
+    files = sorted(path.name for path in (alone / "runs").iterdir())
+    assert files == ["log-ind-01.csv", "prob-01.csv"]
+    for name in files:
+        one, other, third = ((folder / "runs" / name).read_bytes() for folder in (alone, shared, resumed))
+        assert one == other == third
+    assert run_campaign(SMALL, alone).units == 0
 
 
 def test_random_may_draw_anew_at_each_pass_and_keeps_its_name() -> None:
     tiny = GridCampaign(
         workloads=1, kinds=("prob",), loads=(1.2,), policies=("random", "srtf"), part=0.1, cluster_cores=100
     )
-    again = GridCampaign(**{**_fields(tiny), "random_hold": False})  # type: ignore[arg-type]
+    again = replace(tiny, random_hold=False)
     worst = [
-        {row["policy"]: row["value"] for row in campaign.rows("prob", 1) if row["metric"] == "mean_slr"}
+        {row["policy"]: row["value"] for row in campaign.rows(campaign.units()[0]) if row["metric"] == "mean_slr"}
         for campaign in (tiny, again)
     ]
     assert worst[0]["srtf"] == worst[1]["srtf"]
     assert worst[0]["random"] != worst[1]["random"]
 
 
-def _fields(campaign: GridCampaign) -> dict[str, object]:
-    return {name: getattr(campaign, name) for name in campaign.__dataclass_fields__}
-
-
 def test_a_folder_takes_more_workloads_but_no_other_campaign(tmp_path: Path) -> None:
     tiny = GridCampaign(workloads=1, kinds=("log-ind",), loads=(1.2,), policies=("srtf",), part=0.01)
     run_campaign(tiny, tmp_path)
-    more = GridCampaign(**{**_fields(tiny), "workloads": 2})  # type: ignore[arg-type]
-    assert [unit.workload for unit in run_campaign(more, tmp_path)] == [2]
-    other = GridCampaign(**{**_fields(tiny), "seed": 2})  # type: ignore[arg-type]
+    more = replace(tiny, workloads=2)
+    told: list[int] = []
+    run_campaign(more, tmp_path, told=lambda done, at: told.append(done.unit.workload))
+    assert told == [2]
+    other = replace(tiny, seed=2)
     with pytest.raises(InputError, match=r"campaign.json.*seed"):
         run_campaign(other, tmp_path)
 
@@ -120,7 +118,8 @@ def test_a_folder_takes_more_workloads_but_no_other_campaign(tmp_path: Path) -> 
 def test_a_folder_without_rows_and_a_file_with_other_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="run the campaign first"):
         read_rows(tmp_path)
-    (tmp_path / "rows.csv").write_text("kind,load\n")
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "rows.csv").write_text("kind,load\n")
     with pytest.raises(InputError, match=r"rows.csv line 1.*kind, load"):
         read_rows(tmp_path)
 
@@ -169,6 +168,22 @@ def test_the_industrial_rows_draw_shares_and_order_anew_and_nothing_else() -> No
     assert (with_shares(SITE, 1).labels["share"] == with_shares(SITE, 1).labels["share"]).all()
 
 
+def test_without_the_industrial_log_synthetic_jobs_stand_in(tmp_path: Path) -> None:
+    small = IndustrialCampaign(seeds=1, jobs=60, cores=32)
+    assert small.on(None).log == small.on(tmp_path / "swf").log == "model"
+    rows = small.on(None).rows(small.on(None).units()[0])
+    assert {row["policy"] for row in rows} >= {"p-slr", "srtf", "lrtf"}
+    assert not any(row["metric"] == "starts_equal" for row in rows)
+    with pytest.raises(InputError, match="industrial"):
+        small.rows(small.units()[0], tmp_path)
+    (tmp_path / LOG.parent).mkdir()
+    (tmp_path / LOG).touch()
+    (tmp_path / "swf").mkdir()
+    for data in (tmp_path, tmp_path / "swf"):
+        assert small.on(data).log == "industrial"
+        assert small.reads(data) == [tmp_path / LOG]
+
+
 def test_a_log_with_odd_seconds_has_no_rows_by_the_minute() -> None:
     odd = gs.Workload.from_columns(submit=[0, 61], runtime=[600, 60], cores=[4, 2])
     assert not any(row["kind"] == MINUTES for row in industrial_rows(odd, 4, seeds=1))
@@ -183,31 +198,3 @@ def test_the_industrial_log_gives_the_published_fifo_and_the_known_mean_slr(shar
     assert round(value[MINUTES, "p-slr", "mean_slr"], 3) == 1.863
     assert len({row["value"] for row in rows if row["metric"] == "utilisation" and row["kind"] == KIND}) == 1
     assert value[KIND, "srtf", "sd_slr"] < value[KIND, "p-slr", "sd_slr"] < 5 < value[KIND, "fair-share", "sd_slr"]
-
-
-def run_script(name: str, *arguments: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
-    runpy.run_path(str(SCRIPTS / name), run_name="__main__")
-
-
-def test_the_scripts_go_from_recipe_to_figures_and_verdicts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows, figures = tmp_path / "rows", tmp_path / "figures"
-    recipe = tmp_path / "campaign.toml"
-    recipe.write_text("[scale.nano]\nworkloads = 2\npart = 0.01\ncluster_cores = 20\nloads = [0.8, 1.2]\n")
-    run_script(
-        "run.py", "--recipe", recipe, "--scale", "nano", "--kind", "prob", "--out", rows, monkeypatch=monkeypatch
-    )
-    assert "2 workloads run now" in capsys.readouterr().out
-    run_script("figures.py", "--rows", rows, "--out", figures, monkeypatch=monkeypatch)
-    drawn = {path.stem for path in figures.glob("*.png")}
-    assert drawn == {*(f"figure-{number}" for number in range(3, 13)), "figure-7-worst"}
-    text = capsys.readouterr().out
-    assert "table-3" in text
-    assert "(printed 96)" in text
-    run_script("claims.py", "--rows", rows, "--golden", tmp_path, monkeypatch=monkeypatch)
-    text = capsys.readouterr().out
-    assert "| G-15 | SLR is never below 1 | holds | 1 |" in text
-    assert "| G-90 |" in text
-    assert "not testable here:" in text

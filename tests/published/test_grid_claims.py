@@ -13,7 +13,7 @@ from scipy import stats
 
 from gridsim.campaign.grid import POLICIES, Row
 from gridsim.metrics.campaign import Paired
-from gridsim.report.grid_claims import CLAIMS, ELSEWHERE, INDUSTRIAL_CLAIMS
+from gridsim.report.grid_claims import CLAIMS, INDUSTRIAL_CLAIMS
 from gridsim.report.orders import at_loads, highest, lowest, ordered
 from gridsim.report.verdicts import (
     DECISIVE,
@@ -105,7 +105,7 @@ def test_every_claim_has_one_verdict_and_an_effect_where_something_was_compared(
 
 
 def test_no_claim_is_listed_twice() -> None:
-    names = [*(claim.id for claim in (*CLAIMS, *INDUSTRIAL_CLAIMS)), *ELSEWHERE]
+    names = [claim.id for claim in (*CLAIMS, *INDUSTRIAL_CLAIMS)]
     assert len(names) == len(set(names))
 
 
@@ -141,7 +141,7 @@ def rows_of(
 
 
 def judged(rows: list[Row], judge: Callable[[Stored], Finding]) -> Verdict:
-    (verdict,) = verdicts(rows, [Claim("X", "", judge)])
+    (verdict,) = verdicts(rows, [Claim("X", judge)])
     return verdict
 
 

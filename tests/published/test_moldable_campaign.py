@@ -23,8 +23,8 @@ from gridsim.campaign.moldable import (
     Replicate,
     Unit,
     read_rows,
-    run_campaign,
 )
+from gridsim.campaign.run import run_campaign
 from gridsim.campaign.units import Row
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.moldable import LEAST_JOBS, promise_waits
@@ -35,9 +35,9 @@ from gridsim.registry import parse
 from gridsim.report.deadline.lines import StoredRows
 from gridsim.report.deadline.recipes import read_recipes
 from gridsim.report.moldable.figures import CONDITIONS, bars_of
+from gridsim.report.reproduction.paper import RECIPES
 
-FOLDER = Path(__file__).resolve().parents[2] / "scenarios" / "published" / "moldable"
-RECIPE = FOLDER / "campaign.toml"
+RECIPE = RECIPES / "moldable.toml"
 STANDIN = ("npb-standin",)
 UNIT = Unit("model", 0, "0.65")
 
@@ -60,7 +60,7 @@ def test_the_recipe_has_four_scales_and_the_full_one_is_the_default_campaign() -
     assert MoldableCampaign.from_toml(RECIPE, scale="full") == MoldableCampaign()
     jobs = [
         campaign.jobs * len(campaign.units())
-        for campaign in (MoldableCampaign.from_toml(RECIPE, scale=scale) for scale in ("test", "tiny", "small", "full"))
+        for campaign in (MoldableCampaign.from_toml(RECIPE, scale=scale) for scale in ("tiny", "test", "small", "full"))
     ]
     assert jobs == sorted(jobs)
     assert len(MoldableCampaign().units()) == 2 * (10 + 15)
@@ -223,7 +223,7 @@ def test_waits_until_a_promise_are_longer_than_three_times_the_sequential_runtim
 
 
 def test_every_panel_of_every_figure_finds_its_rows(rows: list[Row]) -> None:
-    recipes = read_recipes(FOLDER / "figures.toml", CONDITIONS)
+    recipes = read_recipes(RECIPES / "moldable-figures.toml", CONDITIONS)
     stored = StoredRows(rows, recipes["S03-F01"].usual, CONDITIONS)
     for recipe in recipes.values():
         for panel in recipe.of_log("model").panels:
@@ -236,12 +236,10 @@ def test_a_folder_keeps_what_is_there_and_refuses_another_campaign(tmp_path: Pat
     campaign = MoldableCampaign(
         logs=("model",), windows=1, jobs=40, bases=("0.65",), experiments=("mold-m19",), profiles=STANDIN
     )
-    assert [done.schedules for done in run_campaign(campaign, tmp_path)] == [2]
+    assert run_campaign(campaign, tmp_path).schedules == 2
     more = replace(campaign, bases=("0.65", "as-logged"), windows=2)
-    assert [done.unit[1:] for done in run_campaign(more, tmp_path)] == [
-        (0, "as-logged"),
-        (1, "0.65"),
-        (1, "as-logged"),
-    ]
+    told: list[tuple[int, str]] = []
+    run_campaign(more, tmp_path, told=lambda done, at: told.append(done.unit[1:]))
+    assert told == [(0, "as-logged"), (1, "0.65"), (1, "as-logged")]
     with pytest.raises(InputError, match="not 50"):
         run_campaign(replace(campaign, jobs=50), tmp_path)

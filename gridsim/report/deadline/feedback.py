@@ -379,46 +379,39 @@ def _class_means(cells: dict[tuple[int, int], Values], axis: int) -> list[tuple[
 
 
 QUESTIONS: tuple[Question, ...] = (
-    Question("P04-F03", "Jobs accepted fall with TF, then rise; core-seconds accepted rise", _dip_then_rise),
+    Question("P04-F03", _dip_then_rise),
     Question(
         "P04-F04",
-        "The resource charge rises with TF, fixed and random",
         _charge_along_tolerance(CHARGES["resource charge"], "resource charge up", 1),
     ),
-    Question("P04-F05", "The QoS charge falls with TF at every step, fixed and random", _monotone),
+    Question("P04-F05", _monotone),
     Question(
         "P04-F06",
-        "The resource charge falls with the slack factor, for every TF",
         _along_slack(CHARGES["resource charge"], "resource charge down", -1),
     ),
     Question(
         "P04-F07",
-        "The QoS charge rises with the slack factor",
         _along_slack(CHARGES["QoS charge"], "QoS charge up", 1),
     ),
     Question(
         "P04-F08",
-        "Kill-and-restart leaves the resource charge as it is with TF 2, lowers it with TF 4",
         _kills_matter_late("resource charge", -1),
     ),
     Question(
         "P04-F09",
-        "Kill-and-restart leaves the QoS charge as it is with TF 2, raises it with TF 4",
         _kills_matter_late("QoS charge", 1),
     ),
-    Question("P04-F10", "20 % deadline jobs: kills raise the resource charge", _kills_pay("resource charge")),
-    Question("P04-F11", "20 % deadline jobs: kills raise the QoS charge", _kills_pay("QoS charge")),
-    Question("P04-C01", "With some tolerance heavy jobs are accepted in place of light ones", _heavy_for_light),
-    Question("P04-C02", "Of very tolerant users everything is accepted", _everything),
-    Question("P04-C03", "With TF up to SF it is plain QoPS", as_plain),
-    Question("P04-C04", "More slack is like less tolerance, in all numbers", _slack_undoes_tolerance),
-    Question(
-        "P04-C05", "The QoS charge is highest without tolerance, the resource charge with most", _best_at_the_ends
-    ),
-    Question("P04-C06", "The same TF gives larger jobs more room", _larger_jobs_take_offers),
-    Question("P04-C07", "Kill-and-restart never breaks the promise of its victim", victims_are_served),
-    Question("P04-C08", "The loss in resource charge comes from lost work", _loss_is_lost_work),
-    Question("P04-C09", "Few kills where there is little tolerance", _few_kills),
-    Question("P04-C10", "Short wide jobs are slowed down most under EASY, long narrow ones least", _categories),
+    Question("P04-F10", _kills_pay("resource charge")),
+    Question("P04-F11", _kills_pay("QoS charge")),
+    Question("P04-C01", _heavy_for_light),
+    Question("P04-C02", _everything),
+    Question("P04-C03", as_plain),
+    Question("P04-C04", _slack_undoes_tolerance),
+    Question("P04-C05", _best_at_the_ends),
+    Question("P04-C06", _larger_jobs_take_offers),
+    Question("P04-C07", victims_are_served),
+    Question("P04-C08", _loss_is_lost_work),
+    Question("P04-C09", _few_kills),
+    Question("P04-C10", _categories),
 )
 """Claims of 2004 that rows decide."""

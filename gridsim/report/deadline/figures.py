@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridsim.errors import InputError
 from gridsim.files import write_atomically
 from gridsim.report.deadline.lines import Line, Mean, StoredRows, gaps, lines_of
 from gridsim.report.deadline.recipes import Panel, Recipe, metric_of
@@ -34,8 +33,8 @@ __all__ = [
     "Words",
     "caption",
     "draw",
-    "draw_all",
     "heading",
+    "on_paper",
     "panelled",
     "save",
     "setting",
@@ -91,6 +90,8 @@ _SCALES = {"s": (3_600.0, "hours"), "core-seconds": (3_600.0, "core-hours")}
 _PANEL = (4.5, 2.9)
 _WIDE = 20.0
 _MARKERS = "osD^vPX"
+_PAPER: dict[Any, Any] = {"grid.alpha": 0.2}
+"""Lines of the grid on white paper."""
 
 
 def draw(recipe: Recipe, stored: StoredRows) -> Figure:
@@ -137,7 +138,7 @@ def panelled(
     layout = ConstrainedLayoutEngine(
         hspace=0.05, wspace=0.04, rect=(0, bottom / height, 1, 1 - (top + bottom) / height)
     )
-    with matplotlib.rc_context({**_RC, "grid.alpha": 0.2}):
+    with matplotlib.rc_context({**_RC, **_PAPER}):
         figure = Figure(figsize=(width, height), layout=layout)
         every = list(figure.subplots(rows, columns, squeeze=False).ravel())
         yield figure, every[:panels]
@@ -154,29 +155,17 @@ def save(figure: Figure, path: Path) -> None:
 
     kind = path.suffix[1:]
     more: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {"dpi": 110}
-    with matplotlib.rc_context({**_RC, "svg.hashsalt": f"gridsim {path.stem}"}):
+    with matplotlib.rc_context({**_RC, **_PAPER, "svg.hashsalt": f"gridsim {path.stem}"}):
         write_atomically(path, lambda place: figure.savefig(place, format=kind, facecolor="w", **more))
 
 
-def draw_all(
-    recipes: Iterable[Recipe], draw: Callable[[Recipe], Figure], out: Path, kind: str
-) -> tuple[int, list[str]]:
-    """Draw what can be, and tell where; how many these are, and what is missing for the others."""
-    drawn, missing = 0, []
-    for recipe in recipes:
-        if recipe.golden:
-            print(f"{recipe.name}: {recipe.title}; golden cases {' '.join(recipe.golden)} of the kind schedule")
-            continue
-        try:
-            figure = draw(recipe)
-        except InputError as error:
-            missing.append(str(error))
-            continue
-        path = out / f"{recipe.name}.{kind}"
-        save(figure, path)
-        drawn += 1
-        print(path)
-    return drawn, missing
+@contextmanager
+def on_paper() -> Iterator[None]:
+    """Figures that are drawn meanwhile have paler lines of the grid."""
+    import matplotlib  # half a second: only where a figure is made
+
+    with matplotlib.rc_context(_PAPER):
+        yield
 
 
 def heading(recipe: Recipe, words: Words | None = None) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from gridsim.report.deadline.study import Study
 from gridsim.report.decisions import answered
+from gridsim.report.verdict_table import Judged
 from gridsim.report.verdicts import Answer, Finding, Verdict
 
-__all__ = ["READINGS", "Judged", "Question", "answers"]
+__all__ = ["READINGS", "Question", "answers"]
 
 READINGS: Mapping[str, Mapping[str, str]] = {
     "order edf": {
@@ -39,27 +39,18 @@ The usual one: least laxity first, price slack, holes filled, K 5, R 5.
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A claim in our words, what decides it, and whether it is judged again under the other readings."""
+    """A claim by its identifier in the ledger, what decides it, and whether it is judged again as read otherwise."""
 
     id: str
-    statement: str
     judge: Callable[[Study], Finding]
     repeated: bool = False
 
 
-class Judged(NamedTuple):
-    """A verdict in the usual reading, and the answers in the others that were run.
-
-    ``p_wilcoxon`` is of the signed-rank test of the same changes as the effect; NaN where there are none.
-    """
-
-    verdict: Verdict
-    p_wilcoxon: float
-    readings: Mapping[str, Answer]
-
-
 def answers(study: Study, questions: Sequence[Question]) -> list[Judged]:
-    """A verdict on each question; *not testable here* where the rows that decide it are missing."""
+    """A verdict on each question, and the answers in the readings that were run.
+
+    *Not testable here* where the rows that decide it are missing.
+    """
     return [_judged(study, question) for question in questions]
 
 
@@ -67,7 +58,7 @@ def _judged(study: Study, question: Question) -> Judged:
     finding = answered(question.judge, study)
     others = dict(_readings(study, question)) if question.repeated else {}
     note = "; ".join(filter(None, (finding.note, _told(finding.answer, others))))
-    verdict = Verdict(question.id, question.statement, *finding[:-2], note)
+    verdict = Verdict(question.id, *finding[:-2], note)
     return Judged(verdict, finding.p_wilcoxon, others)
 
 

@@ -5,7 +5,7 @@ Their lines are found among stored rows in `lines`, and drawn in `figures`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ __all__ = [
     "Conditions",
     "Panel",
     "Recipe",
-    "chosen",
     "figure_name",
     "metric_of",
     "read_recipes",
@@ -124,8 +123,18 @@ class Recipe:
         """The same from rows of another log."""
         return replace(self, panels=tuple(_of_log(panel, log) for panel in self.panels))
 
+    def standing_in(self, logs: Mapping[str, str]) -> Recipe:
+        """The same with some logs in place of others."""
+        return replace(self, panels=tuple(_of_log(panel, logs.get(_log_of(panel), "")) for panel in self.panels))
+
+
+def _log_of(panel: Panel) -> str:
+    return str(panel.where["log"])
+
 
 def _of_log(panel: Panel, log: str) -> Panel:
+    if not log:
+        return panel
     experiment = panel.experiment.replace(f"-{panel.where['log']}-", f"-{log}-")
     return replace(panel, where={**panel.where, "log": log}, experiment=experiment)
 
@@ -169,27 +178,6 @@ def figure_name(paper: str, number: str) -> str:
     ('TR-F04', 'TR-C23')
     """
     return f"{paper}-F{int(number):02d}" if number.isdigit() else f"{paper}-{number}"
-
-
-def chosen(recipes: Mapping[str, Recipe], papers: Iterable[str], numbers: Iterable[str]) -> list[Recipe]:
-    """Figures of these papers with these numbers; of all where none are named.
-
-    Raises
-    ------
-    InputError
-        When there are none.
-    """
-    papers, numbers = tuple(papers), tuple(numbers)
-    found = [
-        recipe
-        for name, recipe in recipes.items()
-        if (not papers or recipe.paper in papers)
-        and (not numbers or name in {figure_name(recipe.paper, number) for number in numbers})
-    ]
-    if not found:
-        asked = " ".join(("figure", *numbers, "of", ", ".join(papers) or "any paper"))
-        raise InputError(f"there is no {asked}; the recipes have {', '.join(recipes)}")
-    return found
 
 
 def _recipe(

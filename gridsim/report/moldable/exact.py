@@ -1,6 +1,6 @@
 """Claims about moldable jobs that the code decides, on random speedups, profiles and queues: no row is needed.
 
-Exact cases, where they are, decide them too: see `scenarios/published/moldable/claims.py`.
+Exact cases, where they are, decide them too: see `gridsim.report.reproduction.moldable`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["CONDITIONS", "SCHEMES", "Bars", "bars_of", "caption", "draw"]
+__all__ = ["CONDITIONS", "SCHEMES", "Bars", "bars_of", "caption", "draw", "words_of"]
 
 CONDITIONS = {name: read for name, read in TABLE.columns.items() if name not in ("window", "metric", "value")}
 """Columns of rows that say what was run, and how their values are read."""
@@ -117,7 +117,7 @@ def draw(recipe: Recipe, stored: StoredRows) -> Figure:
         When no panel has rows, naming the experiment to run.
     """
     drawn, missing = _panels(recipe, stored)
-    words = _words_of(recipe)
+    words = words_of(recipe)
     columns = min(2, len(drawn))
     above = wrapped(heading(recipe, words), 13 * _SIZE[0] * columns)
     below = wrapped(caption(recipe, drawn, missing), 15.5 * _SIZE[0] * columns)
@@ -165,12 +165,12 @@ def caption(recipe: Recipe, drawn: Sequence[tuple[Panel, Sequence[Bars]]], missi
     gaps = [_words(panel.lines, it.value) for panel, every in drawn for it in every if not it.changes]
     parts += [f"No rows of {gap}." for gap in dict.fromkeys(gaps)]
     for panel in missing:
-        told = setting(recipe, panel, words=_words_of(recipe))
+        told = setting(recipe, panel, words=words_of(recipe))
         parts.append(f"No rows of {told}: run the experiment {panel.experiment}.")
     return " ".join(parts)
 
 
-def _words_of(recipe: Recipe) -> Words:
+def words_of(recipe: Recipe) -> Words:
     """What conditions are called; where jobs have profiles, sigma and range factor play no part."""
     unsaid = ("sigma", "range_factor") if all(panel.where.get("profiles") for panel in recipe.panels) else ()
     return lambda name, value: "" if name in unsaid else _words(name, value)

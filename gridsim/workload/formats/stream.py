@@ -84,8 +84,8 @@ def head(path: str | os.PathLike[str], size: int = 4096) -> bytes:
             return b""
 
 
-def blocks(stream: IO[bytes], path: object) -> Iterator[tuple[int, bytes]]:
-    """Blocks of whole lines, each with the number of its first line."""
+def blocks(stream: IO[bytes], path: object, expected: str = "lines of 18 fields (SWF)") -> Iterator[tuple[int, bytes]]:
+    """Blocks of whole lines, each with the number of its first line; *expected* is what errors ask for."""
     line, rest = 1, b""
     while True:
         try:
@@ -99,7 +99,7 @@ def blocks(stream: IO[bytes], path: object) -> Iterator[tuple[int, bytes]]:
             ) from error
         if b"\0" in data:
             line += (rest + data[: data.index(b"\0")]).count(b"\n")
-            raise InputError("holds a NUL byte: a binary file, expected text (SWF)", path=path, line=line)
+            raise InputError(f"holds a NUL byte: a binary file; expected {expected}", path=path, line=line)
         text = rest + data
         cut = text.rfind(b"\n") + 1 if data else len(text)
         if cut:
@@ -107,6 +107,6 @@ def blocks(stream: IO[bytes], path: object) -> Iterator[tuple[int, bytes]]:
             line += text.count(b"\n", 0, cut)
         rest = text[cut:]
         if len(rest) > _LONGEST_LINE:
-            raise InputError("a line of more than 1 MiB; expected lines of 18 fields (SWF)", path=path, line=line)
+            raise InputError(f"a line of more than 1 MiB; expected {expected}", path=path, line=line)
         if not data:
             return

@@ -11,14 +11,14 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.campaign.units import Row, Table, run_units
+from gridsim.campaign.run import Finished, Progress, run_campaign
+from gridsim.campaign.units import Row, Table, Tabled
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import write_atomically
 from gridsim.metrics.deadlines import broken, granted
@@ -76,12 +76,14 @@ class Unit:
     window: int
     load: float
     jobs: int = 5000
-    data: Path | None = None
 
     @property
-    def name(self) -> str:
+    def file(self) -> str:
         """Name of its file of rows."""
-        return f"{self.log}-{self.window}-{self.load:g}"
+        return f"{self.log}-{self.window}-{self.load:g}.csv"
+
+    def __str__(self) -> str:
+        return f"{self.log} window {self.window} at load {self.load:g}"
 
     @property
     def platform(self) -> Platform:
@@ -101,7 +103,30 @@ SCALES: Mapping[str, tuple[Unit, ...]] = {
 }
 
 
-def window_of(unit: Unit) -> Workload:
+@dataclass(frozen=True)
+class Study(Tabled):
+    """Units of a scale."""
+
+    table: ClassVar[Table] = TABLE
+    may_grow: ClassVar[tuple[str, ...]] = ("wanted",)
+    wanted: tuple[Unit, ...]
+
+    def units(self) -> Sequence[Unit]:
+        """All of them."""
+        return self.wanted
+
+    def reads(self, data: Path | None) -> list[Path]:
+        """Logs."""
+        return [
+            data / FILES[log] for log in sorted({unit.log for unit in self.wanted} & set(FILES)) if data is not None
+        ]
+
+    def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
+        """Numbers of one unit."""
+        return list(rows_of(unit, None if data is None else Path(data)))
+
+
+def window_of(unit: Unit, data: Path | None = None) -> Workload:
     """The jobs of a unit before its load, with the runtimes that their estimates let them have.
 
     Raises
@@ -111,17 +136,17 @@ def window_of(unit: Unit) -> Workload:
     """
     if unit.log == "model":
         log = Lublin(jobs=unit.jobs * (unit.window + 1), cores=CORES[unit.log]).generate(1)
-    elif unit.data is None:
+    elif data is None:
         raise InputError(f"'{unit.log}' is a log; give the folder that holds it, or --scale tiny", field="--data")
     else:
-        log = read_workload(unit.data / FILES[unit.log], cores=CORES[unit.log])
+        log = read_workload(data / FILES[unit.log], cores=CORES[unit.log])
     window = transformed(log, [f"slice?jobs={unit.jobs}&window={unit.window}&origin=true"], platform=unit.platform)
     return replace(window, runtime=np.minimum(window.runtime, window.estimate))
 
 
-def rows_of(unit: Unit) -> Iterator[Row]:
-    """All rows of a unit."""
-    window = window_of(unit)
+def rows_of(unit: Unit, data: Path | None = None) -> Iterator[Row]:
+    """All rows of a unit; *data* is the folder of the logs."""
+    window = window_of(unit, data)
     loaded = [f"duplicate?load={unit.load}", f"deadlines?stringency={STRINGENCY}"]
     yield from _too_long(unit, transformed(window, loaded, platform=unit.platform))
     yield from _too_short(unit, transformed(window, ["exact-estimates", *loaded], platform=unit.platform))
@@ -203,14 +228,6 @@ def innocent(record: Record, slack: float = 1.0) -> float:
     return float(within.sum() / broken_ones.sum()) if broken_ones.any() else float("nan")
 
 
-def work(out: Path, unit: Unit) -> Unit:
-    """Run a unit, unless its file of rows is there."""
-    path = out / f"{unit.name}.csv"
-    if not path.exists():
-        TABLE.write(path, rows_of(unit))
-    return unit
-
-
 def table_of(rows: Sequence[Row]) -> str:
     """What the estimates of users cost, against exact ones: means over the windows, by log, load and scheme."""
     lines = [
@@ -259,9 +276,9 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     write_atomically(path, lambda place: figure.savefig(place, format="png", dpi=110, facecolor="w"))
 
 
-def told(unit: Unit, left: int) -> None:
+def told(done: Finished, at: Progress) -> None:
     """A line a unit."""
-    print(f"{unit.name}  {left} left", flush=True)
+    print(f"{done.unit}: {'done' if done.failure is None else done.failure.error}  {at.left} left", flush=True)
 
 
 def main() -> None:
@@ -274,9 +291,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.scale not in SCALES:
         raise UnknownNameError("scale", args.scale, SCALES)
-    args.out.mkdir(parents=True, exist_ok=True)
-    units = [replace(unit, data=args.data) for unit in SCALES[args.scale]]
-    run_units(units, partial(work, args.out), workers=args.workers, told=told)
+    run_campaign(Study(SCALES[args.scale]), args.out, data=args.data, workers=args.workers, told=told)
     rows = TABLE.read(args.out)
     print(table_of(rows), slack_table_of(rows), sep="\n\n")
     for log, load in sorted({(row["log"], row["load"]) for row in rows}):

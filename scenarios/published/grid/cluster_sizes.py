@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 
 from gridsim.campaign.grid import GridCampaign
 from gridsim.metrics.campaign import bootstrap_means
+from gridsim.report.reproduction.paper import RECIPES
 from gridsim.report.verdicts import Stored
-
-RECIPE = Path(__file__).with_name("campaign.toml")
 
 
 def main() -> None:
@@ -22,9 +20,9 @@ def main() -> None:
     args = parser.parse_args()
     for cores in args.cores:
         campaign = GridCampaign.from_toml(
-            RECIPE, scale=args.scale, cluster_cores=cores, policies=("p-slr",), loads=(1.2,)
+            RECIPES / "grid.toml", scale=args.scale, cluster_cores=cores, policies=("p-slr",), loads=(1.2,)
         )
-        rows = [row for unit in campaign.units() for row in campaign.rows(*unit)]
+        rows = [row for unit in campaign.units() for row in campaign.rows(unit)]
         _, values = Stored(rows).profile("mean_slr", 1.2)
         excess = values[:, 0, 0] / values[:, 0, 1:].mean(axis=-1)
         low, high = np.exp(np.quantile(bootstrap_means(np.log(excess)), [0.025, 0.975]))

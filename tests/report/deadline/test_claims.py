@@ -15,13 +15,15 @@ from scipy import stats
 
 from gridsim.errors import InputError
 from gridsim.registry import parse
-from gridsim.report.deadline.claims import CASES, OFFERS, QUESTIONS
+from gridsim.report.deadline.claims import OFFERS, QUESTIONS
 from gridsim.report.deadline.offers import offer_gaps, offers_are_early
-from gridsim.report.deadline.readings import Judged, Question, answers
+from gridsim.report.deadline.readings import Question, answers
 from gridsim.report.deadline.schemes import admittance
 from gridsim.report.deadline.study import Place, Study
 from gridsim.report.decisions import ENOUGH, alike, decided, expected, signed, trends
+from gridsim.report.ledger import read_ledger
 from gridsim.report.paired import Values, by_window, changes
+from gridsim.report.verdict_table import Judged
 from gridsim.report.verdicts import Verdict
 
 Row = dict[str, Any]
@@ -270,7 +272,8 @@ def test_one_broken_promise_is_one_too_many() -> None:
 
 
 def test_every_claim_of_the_three_papers_is_here_once() -> None:
-    names = [*IDS, *CASES, OFFERS.id]
+    cases = [entry.id for entry in read_ledger("deadline").values() if entry.decided_by == "exact cases"]
+    names = [*IDS, *cases, OFFERS.id]
     expected_names = {f"TR-F{number:02}" for number in range(1, 59)} | {f"TR-C{number:02}" for number in range(1, 24)}
     expected_names |= {f"J03-F{number:02}" for number in range(1, 18)}
     expected_names |= {f"P04-{kind}{number:02}" for kind in "FC" for number in range(1, 12)}
@@ -278,7 +281,7 @@ def test_every_claim_of_the_three_papers_is_here_once() -> None:
     assert set(names) == expected_names
 
 
-FIGURE_4 = Question("X", "", admittance(Place(), 1.4), True)
+FIGURE_4 = Question("X", admittance(Place(), 1.4), True)
 
 
 def refusals(gap: dict[str, float], spread: float = 0.01, windows: int = WINDOWS) -> list[Row]:
@@ -307,14 +310,14 @@ def test_a_reading_under_which_the_claim_holds_is_told() -> None:
     gaps = {"qops": 0.0, "mrt": 0.1, "msb": -0.1, "msb?price=wait": 0.1, "msb?price=disturbance": -0.1}
     found = one(refusals(gaps))
     assert found.verdict.verdict == "holds partly"
-    assert found.readings == {"price wait": "holds", "price disturbance": "holds partly"}
+    assert found.further == {"price wait": "holds", "price disturbance": "holds partly"}
     assert "other readings: price wait: holds (as usual: price disturbance)" in found.verdict.note
 
 
 def test_readings_that_were_not_run_are_not_told() -> None:
     found = one(refusals({"qops": 0.0, "mrt": 0.1, "msb": 0.1}))
     assert found.verdict.verdict == "holds"
-    assert found.readings == {}
+    assert found.further == {}
 
 
 def test_schemes_are_the_same_however_they_are_written() -> None:

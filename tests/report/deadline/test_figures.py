@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-import runpy
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,9 @@ from gridsim.policy.scheduler.guaranteed import Guaranteed
 from gridsim.report.deadline.figures import caption, draw, heading, save
 from gridsim.report.deadline.lines import Mean, StoredRows, gaps, lines_of, mean_of_windows
 from gridsim.report.deadline.recipes import read_recipes
+from gridsim.report.reproduction.paper import RECIPES as FOLDER
 
-FOLDER = Path(__file__).resolve().parents[3] / "scenarios" / "published" / "deadline"
-RECIPES = read_recipes(FOLDER / "figures.toml")
+RECIPES = read_recipes(FOLDER / "deadline-figures.toml")
 DRAWN = [name for name, recipe in RECIPES.items() if recipe.panels]
 USUAL = RECIPES["TR-F04"].usual
 
@@ -379,27 +377,3 @@ def test_a_recipe_that_makes_no_sense_is_refused(tmp_path: Path, change: str, er
     )
     with pytest.raises(error, match=named):
         read_recipes(path)
-
-
-def test_the_script_draws_what_it_can_and_names_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], rows: list[dict[str, Any]]
-) -> None:
-    with (tmp_path / "unit.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(row for row in rows if row["log"] == "ctc")
-    wanted = ["--paper", "TR", "--figure", "1", "--figure", "4", "--figure", "7"]
-    arguments = ["figures.py", "--rows", str(tmp_path), "--out", str(tmp_path / "out"), *wanted]
-    monkeypatch.setattr(sys, "argv", arguments)
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(FOLDER / "figures.py"), run_name="__main__")
-    told = capsys.readouterr()
-    assert end.value.code == 0
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["TR-F04.png"]
-    assert "golden cases 05 06" in told.out
-    assert "not drawn: TR-F07" in told.err
-    assert "figures drawn: 1, not drawn: 1" in told.out
-    monkeypatch.setattr(sys, "argv", [*arguments[:-6], "--figure", "99"])
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(FOLDER / "figures.py"), run_name="__main__")
-    assert end.value.code == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -18,12 +17,14 @@ from gridsim.metrics.moldable import CATEGORIES
 from gridsim.report.deadline.recipes import read_recipes
 from gridsim.report.decisions import ENOUGH, decided
 from gridsim.report.moldable import base, earlier
-from gridsim.report.moldable.claims import EXACT, QUESTIONS, Judged, Question, answers, figures, overall
+from gridsim.report.moldable.claims import EXACT, QUESTIONS, Question, answers, figures
 from gridsim.report.moldable.exact import blocks_suffice, corrected_limits, downey
 from gridsim.report.moldable.figures import CONDITIONS
 from gridsim.report.moldable.parts import beyond, degraded, gains, mean_of, more_often, moved, signs, toward, unharmed
 from gridsim.report.moldable.study import Bar, Bars, Case, Setting, Study, between
 from gridsim.report.paired import Values
+from gridsim.report.reproduction.paper import RECIPES as FOLDER
+from gridsim.report.verdict_table import Judged, overall
 from gridsim.report.verdicts import Verdict
 
 Row = dict[str, Any]
@@ -32,7 +33,7 @@ World = Literal["as claimed", "contrary", "odd", "level"]
 
 WINDOWS = 10
 LOAD = "0.65"
-RECIPES = Path(__file__).resolve().parents[3] / "scenarios" / "published" / "moldable" / "figures.toml"
+RECIPES = FOLDER / "moldable-figures.toml"
 SYMMETRIC = ("M04", "M22", "X05")
 """Claims of which the contrary is as good as the claim."""
 
@@ -213,12 +214,12 @@ def test_without_rows_a_claim_is_not_testable_and_the_missing_ones_are_named(cla
     for one in answers(Study.from_rows([]), [question]):
         assert one.verdict.verdict == "not testable here"
         assert "no row of '" in one.verdict.note
-        assert f"base {one.where['base load']}" in one.verdict.note
+        assert f"base {one.further['base load']}" in one.verdict.note
 
 
 def test_claims_about_the_combined_scheme_are_judged_at_both_weight_factors_and_all_at_both_base_loads() -> None:
     found = answers(Study.from_rows([]), QUESTIONS)
-    where = {(one.verdict.claim, *one.where.values()) for one in found}
+    where = {(one.verdict.claim, *one.further.values()) for one in found}
     assert len(where) == len(found)
     for claim in ("M30", "M31", "M32", "M34", "M36", "M37"):
         assert {(claim, load, factor) for load in ("0.65", "as-logged") for factor in "12"} <= where
@@ -226,7 +227,7 @@ def test_claims_about_the_combined_scheme_are_judged_at_both_weight_factors_and_
 
 
 def test_every_claim_of_the_paper_and_of_ours_is_here_once() -> None:
-    names = [*IDS, *(one.id for one in EXACT), *(one.id for one in figures(read_recipes(RECIPES, CONDITIONS)))]
+    names = [*IDS, *EXACT, *(one.id for one in figures(read_recipes(RECIPES, CONDITIONS)))]
     wanted = {f"F{number:02}" for number in range(1, 15)} | {f"M{number:02}" for number in range(1, 39)}
     wanted |= {f"X{number:02}" for number in range(1, 6)}
     assert len(names) == len(set(names))
@@ -237,7 +238,7 @@ def test_figures_are_drawn_where_their_rows_are() -> None:
     questions = figures(read_recipes(RECIPES, CONDITIONS))
     found = answers(study("as claimed"), questions)
     for one in found:
-        there = one.where["base load"] == LOAD
+        there = one.further["base load"] == LOAD
         assert one.verdict.verdict == ("holds" if there else "not testable here"), one
     assert re.search(r"fair share at start -1[789] %$", found[0].verdict.note)
 
@@ -252,7 +253,7 @@ def test_a_log_may_stand_in_for_both_but_not_agree_with_itself() -> None:
 
 def test_the_answer_of_a_claim_is_that_of_all_circumstances() -> None:
     def judged(claim: str, answer: Any, n: int = 10) -> Judged:
-        return Judged(Verdict(claim, "", answer, 0, 0, 0, 0, n, ""), 0, {})
+        return Judged(Verdict(claim, answer, 0, 0, 0, 0, n, ""), 0, {})
 
     found = [judged("A", "holds"), judged("A", "holds"), judged("B", "holds"), judged("B", "does not hold")]
     found += [judged("C", "does not hold"), judged("C", "not testable here")]
@@ -416,6 +417,6 @@ def test_a_speedup_that_rises_above_the_cores_fails() -> None:
 
 
 def test_unknown_circumstances_have_no_rows() -> None:
-    question = Question("X", "", base.strict_shares)
+    question = Question("X", base.strict_shares)
     (one,) = answers(study("as claimed"), [question], ("0.9",))
     assert one.verdict.verdict == "not testable here"

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import itertools
 import re
-import runpy
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Rectangle
 from scipy import stats
 
-from gridsim.campaign.moldable import BASES, COLUMNS, MoldableCampaign
+from gridsim.campaign.moldable import BASES, MoldableCampaign
 from gridsim.errors import InputError
 from gridsim.metrics.moldable import CATEGORIES
 from gridsim.model.streams import stream
@@ -27,9 +25,9 @@ from gridsim.report.deadline.lines import StoredRows
 from gridsim.report.deadline.recipes import read_recipes
 from gridsim.report.figures import PALETTE
 from gridsim.report.moldable.figures import CONDITIONS, SCHEMES, bars_of, draw
+from gridsim.report.reproduction.paper import RECIPES as FOLDER
 
-FOLDER = Path(__file__).resolve().parents[3] / "scenarios" / "published" / "moldable"
-RECIPES = read_recipes(FOLDER / "figures.toml", CONDITIONS)
+RECIPES = read_recipes(FOLDER / "moldable-figures.toml", CONDITIONS)
 USUAL = RECIPES["S03-F01"].usual
 GROUPS = ("", *CATEGORIES)
 
@@ -190,26 +188,3 @@ def test_a_heading_says_log_load_and_scalability_but_of_profiles_no_sigma(stored
     assert first.splitlines()[1] == "CTC SP2, load factor 100 %, sigma 0, range factor 1"
     assert last.splitlines()[1] == "SDSC SP2, load factor 100 %"
     assert "synthetic jobs" in heading(RECIPES["S03-F01"].of_log("model"))
-
-
-def test_the_script_draws_what_it_can_and_names_the_rest(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with (tmp_path / "unit.csv").open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(made_rows("ctc", 2, ("mold-fig01",)))
-    places = ["--rows", str(tmp_path), "--out", str(tmp_path / "out")]
-    arguments = ["figures.py", *places, "--figure", "1", "--figure", "7"]
-    monkeypatch.setattr(sys, "argv", arguments)
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(FOLDER / "figures.py"), run_name="__main__")
-    told = capsys.readouterr()
-    assert end.value.code == 0
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["S03-F01.png"]
-    assert "not drawn: S03-F07" in told.err
-    assert "figures drawn: 1, not drawn: 1" in told.out
-    monkeypatch.setattr(sys, "argv", [*arguments[:-4], "--figure", "15"])
-    with pytest.raises(SystemExit) as end:
-        runpy.run_path(str(FOLDER / "figures.py"), run_name="__main__")
-    assert end.value.code == 2

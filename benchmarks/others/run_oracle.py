@@ -1,0 +1,16 @@
+"""The slow second implementation that gridsim is tested against: every candidate start is tried."""
+
+from __future__ import annotations
+
+import sys
+
+from joblist import read_jobs, write_schedule
+
+import gridsim as gs
+from gridsim.testing import oracle
+
+if __name__ == "__main__":
+    log, policy, output = sys.argv[1:]
+    cores, listed = read_jobs(log)
+    record = oracle.schedule(gs.read_workload(log), cores, policy)  # type: ignore[arg-type]
+    write_schedule(output, listed, record.start.tolist())

@@ -1,0 +1,445 @@
+"""Finished runs of a campaign, compared: each policy with a baseline on the same workloads, and means of every policy.
+
+The tests are those of `gridsim.metrics.campaign`; what belongs here is which runs are a pair.
+
+Notes
+-----
+*Pairs.* A *replicate* is a workload: one value of each of the factors that make another one (seed, window, log). A
+*condition* is one value of each of the others but the factor compared. In a condition every other value of the factor
+is compared with the baseline, over the replicates that have a number under both; ``missing`` counts the others, of all
+replicates of the campaign.
+
+*Over all conditions* a replicate's log ratios are averaged first, so that it counts once. Only replicates with a pair
+in every condition take part: an average over other conditions would be another quantity. A condition in which a
+policy has no pair at all is left out of its comparison; ``conditions`` says how many are in it.
+
+*Families* of Holm's correction are the values compared with the baseline: one metric, one condition (or all).
+
+*Independence.* Replicates are taken as independent of each other. Several seeds on one window are less than that.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import compress
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.metrics.campaign import (
+    MARGIN,
+    RESAMPLES,
+    Better,
+    Comparison,
+    Paired,
+    compare_policies,
+    corrected,
+    t_test,
+)
+from gridsim.metrics.dag import DAG_METRICS
+from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS, Metric
+from gridsim.model.time import FloatArray, IntArray
+
+__all__ = ["KNOWN", "Compared", "Comparing", "Comparisons", "Mean", "compare_runs"]
+
+KNOWN: Mapping[str, Metric] = {
+    **{name: Metric(it.unit, it.better, it.description) for name, it in DAG_METRICS.items()},
+    **DEADLINE_METRICS,
+    **GRID_METRICS,
+    **METRICS,
+}
+"""Metrics that runs may have, by name."""
+
+USUAL = (
+    *("wait_mean", "bounded_slowdown_mean", "response_mean", "utilisation"),
+    *("deadline_guaranteed_share", "deadline_met_share", "mean_slr", "worst_slr"),
+)
+"""What is compared where nobody says what, as far as the runs have it."""
+
+REPLICATES = ("log", "workload", "window", "seed")
+"""Factors that make another workload, where nobody says which."""
+
+DRAWN = 2_000_000
+"""Numbers of the bootstrap's resamples that are held at once, 16 MB; many replicates are resampled less often."""
+
+FEWEST_RESAMPLES = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """What of a campaign is compared, and how.
+
+    Attributes
+    ----------
+    factor : str
+        Whose values are compared.
+    baseline : object, optional
+        The value that the others are compared with; the first where left out.
+    replicates : tuple of str, optional
+        Factors that make another workload; those of `REPLICATES` that the campaign has where left out.
+    metrics : tuple of str, optional
+        Names of `KNOWN`; those of `USUAL` that the runs have where left out.
+    margin : float
+        Ratios closer to 1 than by this part are as good as equal.
+    confidence : float
+        Of the intervals, and 1 minus the level of the verdicts.
+    seed, resamples : int
+        Of the bootstrap.
+    """
+
+    factor: str = "policy"
+    baseline: Any = None
+    replicates: tuple[str, ...] | None = None
+    metrics: tuple[str, ...] | None = None
+    margin: float = MARGIN
+    confidence: float = 0.95
+    seed: int = 0
+    resamples: int = RESAMPLES
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            told = f"{self.confidence} is no confidence; expected a fraction between 0 and 1"
+            raise InputError(told, field="confidence")
+        if not self.margin > 0:
+            raise InputError(f"a margin of {self.margin} leaves no room; expected a part above 0", field="margin")
+        if self.factor in (self.replicates or ()):
+            raise InputError(f"'{self.factor}' is compared, and cannot make replicates too", field="replicates")
+        for name in self.metrics or ():
+            if name not in KNOWN:
+                raise UnknownNameError("metric", name, KNOWN)
+            if KNOWN[name].better is None:
+                raise InputError(f"no way is the better one of '{name}'; leave it out", field="metrics")
+
+    def replicates_of(self, factors: Iterable[str]) -> tuple[str, ...]:
+        """Factors that make another workload, of those that there are."""
+        known = list(factors)
+        if self.factor not in known:
+            raise UnknownNameError("factor", self.factor, known)
+        if self.replicates is None:
+            return tuple(name for name in REPLICATES if name in known and name != self.factor)
+        for name in self.replicates:
+            if name not in known:
+                raise UnknownNameError("factor", name, known)
+        return self.replicates
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A value of the factor against the baseline: one metric in one condition, or over all.
+
+    Attributes
+    ----------
+    condition : mapping, optional
+        Values of the other factors; None over all conditions.
+    conditions : int
+        Conditions that each replicate's numbers are of.
+    value, baseline : object
+        Of the factor.
+    missing : int
+        Replicates of the campaign that are in no pair: a run failed, is missing, or has no such number.
+    mean, baseline_mean : float
+        Over the pairs, in the unit of the metric.
+    test : Comparison
+        The numbers. Its ``workloads`` are the replicates paired.
+    """
+
+    condition: Mapping[str, Any] | None
+    conditions: int
+    value: Any
+    baseline: Any
+    missing: int
+    mean: float
+    baseline_mean: float
+    test: Comparison
+
+    @property
+    def metric(self) -> str:
+        """Name of the metric."""
+        return self.test.metric
+
+
+class Mean(NamedTuple):
+    """Mean of a metric over the replicates of one condition, with the interval of Student's t.
+
+    ``replicates`` have a number and ``missing`` have none: means of other replicates are not of the same workloads.
+    """
+
+    metric: str
+    condition: Mapping[str, Any]
+    value: Any
+    mean: float
+    low: float
+    high: float
+    replicates: int
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparisons:
+    """Everything that `compare_runs` found.
+
+    Attributes
+    ----------
+    comparing : Comparing
+        As it was asked for, with what was left out filled in.
+    values : tuple
+        Of the factor, baseline first.
+    others : tuple of str
+        Factors that make conditions.
+    runs, replicates, conditions : int
+        Runs read, workloads, conditions.
+    found : tuple of Compared
+        By metric and condition, over all conditions last; families of Holm's correction stand together.
+    means : tuple of Mean
+        By metric, condition and value.
+    """
+
+    comparing: Comparing
+    values: tuple[Any, ...]
+    others: tuple[str, ...]
+    runs: int
+    replicates: int
+    conditions: int
+    found: tuple[Compared, ...]
+    means: tuple[Mean, ...]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Metrics compared."""
+        return self.comparing.metrics or ()
+
+    def overall(self, metric: str) -> list[Compared]:
+        """Comparisons of a metric over all conditions, or in the only one."""
+        only = self.conditions == 1
+        return [it for it in self.found if it.metric == metric and (only or it.condition is None)]
+
+
+def compare_runs(
+    rows: Iterable[Mapping[str, Any]],
+    factors: Sequence[str] | Mapping[str, Iterable[Any]],
+    comparing: Comparing | None = None,
+) -> Comparisons:
+    """Compare the runs of a campaign, by metric: in each condition, then over all; and their means.
+
+    Parameters
+    ----------
+    rows : iterable of mapping
+        A run each: a text or number for each factor, and a float for each metric. Read once, kept as columns of 8
+        bytes a number.
+    factors : sequence or mapping
+        Names of all factors; with a mapping also their values in their order, else that in which they appear. A run
+        of which no row has come is missing, so it is told for values of which all failed.
+    comparing : Comparing, optional
+        What is compared, and how.
+
+    Raises
+    ------
+    InputError
+        When a row has no value of a factor, two rows are of the same run, or a name is none.
+
+    Examples
+    --------
+    >>> waits = {"fcfs": [9.0, 12.0, 30.0, 41.0], "easy": [3.0, 4.1, 9.8, 14.0]}
+    >>> rows = [
+    ...     {"policy": name, "seed": seed, "wait_mean": value}
+    ...     for name, values in waits.items()
+    ...     for seed, value in enumerate(values)
+    ... ]
+    >>> found = compare_runs(rows, ["policy", "seed"]).found[0]
+    >>> found.value, found.baseline, round(found.test.ratio, 2), found.test.verdict
+    ('easy', 'fcfs', 0.34, 'better')
+    """
+    comparing = comparing or Comparing()
+    columns = _Columns.read(rows, factors, comparing)
+    grid = _Grid.of(columns, comparing)
+    found: list[Compared] = []
+    means: list[Mean] = []
+    for metric in columns.metrics:
+        values = grid.values(columns.metrics[metric])
+        found += grid.comparisons(metric, values)
+        means += grid.means(metric, values)
+    return Comparisons(
+        replace(grid.comparing, metrics=tuple(columns.metrics)),
+        (grid.baseline, *(value for value in grid.compared if value != grid.baseline)),
+        grid.others,
+        columns.runs,
+        grid.shape[0],
+        grid.shape[1],
+        tuple(found),
+        tuple(means),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Columns:
+    """Runs as columns: a code of the value of each factor, a number of each metric."""
+
+    values: Mapping[str, tuple[Any, ...]]
+    codes: Mapping[str, IntArray]
+    metrics: Mapping[str, FloatArray]
+    runs: int
+
+    @classmethod
+    def read(
+        cls, rows: Iterable[Mapping[str, Any]], factors: Sequence[str] | Mapping[str, Iterable[Any]], how: Comparing
+    ) -> _Columns:
+        declared = factors if isinstance(factors, Mapping) else dict.fromkeys(factors, ())
+        places = {name: {value: place for place, value in enumerate(of)} for name, of in declared.items()}
+        codes = {name: array("q") for name in places}
+        numbers = {name: array("d") for name in how.metrics or USUAL}
+        runs = 0
+        for row in rows:
+            runs += 1
+            for name, column in codes.items():
+                if name not in row:
+                    raise InputError(f"run {runs} has no value of the factor '{name}'", field=name)
+                column.append(places[name].setdefault(row[name], len(places[name])))
+            for name, filled in numbers.items():
+                value = row.get(name)
+                filled.append(np.nan if value is None else float(value))
+        if not runs:
+            raise InputError("no run has finished, so there is nothing to compare")
+        metrics = {name: np.frombuffer(filled) for name, filled in numbers.items()}
+        there = {name: filled for name, filled in metrics.items() if np.isfinite(filled).any()}
+        for name in metrics if how.metrics or not there else ():
+            if name not in there:
+                raise InputError(f"no run has a number of the metric '{name}'", field="metrics")
+        return cls(
+            {name: tuple(known) for name, known in places.items()},
+            {name: np.frombuffer(column, dtype=np.int64) for name, column in codes.items()},
+            there,
+            runs,
+        )
+
+    def combined(self, names: Sequence[str]) -> tuple[IntArray, list[dict[str, Any]]]:
+        """Which of the combinations of some factors each run is of, and those that there are, in their order."""
+        shape = tuple(len(self.values[name]) for name in names)
+        if not names:
+            return np.zeros(self.runs, dtype=np.int64), [{}]
+        number = np.ravel_multi_index(tuple(self.codes[name] for name in names), shape)
+        there, codes = np.unique(number, return_inverse=True)
+        places = zip(*(column.tolist() for column in np.unravel_index(there, shape)), strict=True)
+        return codes, [
+            {name: self.values[name][code] for name, code in zip(names, place, strict=True)} for place in places
+        ]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Grid:
+    """Where each run stands: replicate, condition, value of the factor."""
+
+    comparing: Comparing
+    others: tuple[str, ...]
+    compared: tuple[Any, ...]
+    baseline: Any
+    conditions: list[dict[str, Any]]
+    cells: IntArray
+    shape: tuple[int, int, int]
+
+    @classmethod
+    def of(cls, columns: _Columns, how: Comparing) -> _Grid:
+        made_by = how.replicates_of(columns.values)
+        others = tuple(name for name in columns.values if name != how.factor and name not in made_by)
+        replicate, replicates = columns.combined(made_by)
+        condition, conditions = columns.combined(others)
+        compared = columns.values[how.factor]
+        baseline = _baseline(how, compared)
+        shape = (len(replicates), len(conditions), len(compared))
+        cells = np.ravel_multi_index((replicate, condition, columns.codes[how.factor]), shape)
+        _, first, count = np.unique(cells, return_index=True, return_counts=True)
+        if (count > 1).any():
+            run = int(first[count > 1][0])
+            names = ", ".join(f"{name} {columns.values[name][code[run]]}" for name, code in columns.codes.items())
+            raise InputError(f"{count.max()} runs of {names}; expected one")
+        how = replace(how, baseline=baseline, replicates=made_by)
+        return cls(how, others, compared, baseline, conditions, cells, shape)
+
+    def values(self, column: FloatArray) -> FloatArray:
+        """One metric by replicate, condition and value of the factor; NaN where there is none."""
+        filled = np.full(self.shape, np.nan)
+        filled.flat[self.cells] = np.where(np.isfinite(column), column, np.nan)
+        return filled
+
+    def comparisons(self, metric: str, values: FloatArray) -> Iterator[Compared]:
+        """Of one metric, in each condition and, where there are several, over all."""
+        theirs = values[:, :, self.compared.index(self.baseline)]
+        against = [(place, value) for place, value in enumerate(self.compared) if value != self.baseline]
+        sets: list[tuple[dict[str, Any] | None, slice]] = [
+            (condition, slice(at, at + 1)) for at, condition in enumerate(self.conditions)
+        ]
+        for condition, at in [*sets, *([(None, slice(None))] if len(sets) > 1 else [])]:
+            family = [
+                self._compared(metric, condition, value, values[:, at, place], theirs[:, at])
+                for place, value in against
+            ]
+            tests = corrected([it.test for it in family], _better(metric), self.comparing.confidence)
+            yield from (replace(it, test=test) for it, test in zip(family, tests, strict=True))
+
+    def _compared(
+        self, metric: str, condition: dict[str, Any] | None, value: Any, mine: FloatArray, theirs: FloatArray
+    ) -> Compared:
+        paired = np.isfinite(mine) & np.isfinite(theirs)
+        used = np.flatnonzero(paired.any(axis=0))
+        if not len(used):
+            used = np.zeros(1, dtype=np.int64)  # no pair of one condition, rather than of none
+        rows = np.flatnonzero(paired[:, used].all(axis=1))
+        both = np.stack([column[np.ix_(rows, used)] for column in (mine, theirs)], axis=-1)
+        mean, baseline_mean = both.mean(axis=(0, 1)).tolist() if len(rows) else (np.nan, np.nan)
+        test = replace(self._test(metric, both), policy=str(value), other=str(self.baseline))
+        missing = len(mine) - len(rows)
+        return Compared(condition, len(used), value, self.baseline, missing, mean, baseline_mean, test)
+
+    def _test(self, metric: str, both: FloatArray) -> Comparison:
+        """The numbers of complete pairs, before Holm's correction."""
+        n, conditions, _ = both.shape
+        how = self.comparing
+        found = compare_policies(
+            Paired(
+                metric,
+                _better(metric),
+                workloads=tuple(("", row) for row in range(n)),
+                loads=tuple(map(float, range(conditions))),
+                policies=("mine", "theirs"),
+                values=both,
+            ),
+            "mine",
+            by_load=False,
+            margin=how.margin,
+            confidence=how.confidence,
+            seed=how.seed,
+            resamples=min(how.resamples, max(FEWEST_RESAMPLES, DRAWN // max(n, 1))),
+        )
+        return replace(found[0], load=None)
+
+    def means(self, metric: str, values: FloatArray) -> Iterator[Mean]:
+        """Of one metric, in each condition for each value of the factor, baseline first."""
+        order = sorted(range(len(self.compared)), key=lambda place: self.compared[place] != self.baseline)
+        for at, condition in enumerate(self.conditions):
+            for place in order:
+                column = values[:, at, place]
+                known = column[~np.isnan(column)]
+                scale = float(np.abs(known).max(initial=0.0))
+                test = t_test(known, scale=scale, confidence=self.comparing.confidence)
+                missing = len(column) - len(known)
+                yield Mean(
+                    *(metric, condition, self.compared[place]),
+                    *(test.mean, test.low, test.high),
+                    *(len(known), missing),
+                )
+
+
+def _better(metric: str) -> Better:
+    return KNOWN[metric].better or "lower"
+
+
+def _baseline(how: Comparing, values: Sequence[Any]) -> Any:
+    """The baseline among the values, also by its text."""
+    if how.baseline is None:
+        return values[0]
+    same = [value == how.baseline or str(value) == str(how.baseline) for value in values]
+    if not any(same):
+        raise UnknownNameError(f"{how.factor}", str(how.baseline), map(str, values))
+    return next(compress(values, same))

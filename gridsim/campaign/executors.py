@@ -1,0 +1,236 @@
+"""Where units run: in this process, in processes of this machine, on a Dask cluster, or on any other executor."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import math
+import multiprocessing
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any, Protocol, TypeVar
+
+from gridsim.errors import InputError
+
+__all__ = ["Pool", "pool_of"]
+
+Answer = TypeVar("Answer")
+
+_PATIENCE = 30
+"""Seconds to wait for a Dask scheduler."""
+
+_TOGETHER = 16
+"""Units that a worker gets at once, at most: of one workload, which it then reads once."""
+
+_AHEAD = 2
+"""Batches for each worker: one under way, and the next one at hand."""
+
+
+class Pool(Protocol):
+    """Workers."""
+
+    @property
+    def workers(self) -> int:
+        """How many there are, about."""
+        ...
+
+    @property
+    def together(self) -> int:
+        """Units that a worker gets at once, at most."""
+        ...
+
+    @property
+    def ahead(self) -> int:
+        """Batches of units that are submitted before one is back."""
+        ...
+
+    def submit(self, work: Callable[..., Answer], /, *args: Any) -> Future[Answer]:
+        """Have something done."""
+        ...
+
+    def renew(self) -> None:
+        """Begin with new workers after one has died."""
+        ...
+
+    def gone(self) -> bool:
+        """Whether nobody is left who could do anything."""
+        ...
+
+
+@contextmanager
+def pool_of(workers: int, executor: Executor | str | None) -> Iterator[Pool]:
+    """Workers for as long as they are needed.
+
+    Parameters
+    ----------
+    workers : int
+        Processes of this machine; 1 for none but this one.
+    executor : Executor or str or None
+        What to use instead; a text is the address of a Dask scheduler.
+
+    Raises
+    ------
+    InputError
+        When the Dask scheduler cannot be reached.
+    """
+    if isinstance(executor, str):
+        with _dask(executor) as cluster:
+            yield cluster
+    elif executor is not None:
+        yield _Other(executor, workers)
+    elif workers == 1:
+        yield _Here()
+    else:
+        pool = _Processes(workers)
+        try:
+            yield pool
+        except BaseException:
+            pool.close(at_once=True)
+            raise
+        pool.close(at_once=False)
+
+
+class _Here:
+    """This process: a unit is done when it is submitted, and kept before the next one begins."""
+
+    workers = together = ahead = 1
+
+    def submit(self, work: Callable[..., Answer], /, *args: Any) -> Future[Answer]:
+        future: Future[Answer] = Future()
+        future.set_result(work(*args))
+        return future
+
+    def renew(self) -> None:
+        raise AssertionError("a process that died does not come here")
+
+    def gone(self) -> bool:
+        return False
+
+
+class _Processes:
+    """Processes of this machine, started once for all units; they end with their driver, however it ends."""
+
+    together = _TOGETHER
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self.ahead = _AHEAD * workers
+        self._context = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
+        if os.name == "posix":
+            self._context.set_forkserver_preload(["gridsim.scenario"])
+        self._line, self._own_end = self._context.Pipe(duplex=False)  # nothing is sent: it breaks when the driver ends
+        self._executor = self._started()
+
+    def _started(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            self.workers, mp_context=self._context, initializer=_end_with_driver, initargs=(self._line,)
+        )
+
+    def submit(self, work: Callable[..., Answer], /, *args: Any) -> Future[Answer]:
+        return self._executor.submit(work, *args)
+
+    def renew(self) -> None:
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        self._executor = self._started()
+
+    def gone(self) -> bool:
+        return False
+
+    def close(self, *, at_once: bool) -> None:
+        """Stop; *at_once*: what is under way is not waited for, as nobody would keep it."""
+        if at_once:
+            self._own_end.close()
+        self._executor.shutdown(wait=True, cancel_futures=True)
+        if not at_once:
+            self._own_end.close()
+        self._line.close()
+
+
+def _end_with_driver(line: Connection) -> None:
+    """In a worker: end when the driver does. A pool alone would leave its workers waiting for ever."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver is interrupted too, and says so once
+
+    def watch() -> None:
+        with contextlib.suppress(EOFError, OSError):
+            line.recv_bytes()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class _Other:
+    """An executor of the caller's own, which stays open."""
+
+    together = _TOGETHER
+
+    def __init__(self, executor: Executor, workers: int) -> None:
+        self._executor = executor
+        self.workers = max(workers, int(getattr(executor, "_max_workers", 1)))
+        self.ahead = _AHEAD * self.workers
+
+    def submit(self, work: Callable[..., Answer], /, *args: Any) -> Future[Answer]:
+        return self._executor.submit(work, *args)
+
+    def renew(self) -> None:
+        raise InputError("a worker of the executor died; start again with a new one: what is done is kept")
+
+    def gone(self) -> bool:
+        return False
+
+
+@contextmanager
+def _dask(address: str) -> Iterator[Pool]:
+    try:
+        distributed = importlib.import_module("distributed")
+    except ImportError as error:
+        raise InputError("Dask is not installed; pip install 'gridsim[dask]'") from error
+    try:
+        client = distributed.Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise InputError(f"no Dask scheduler answers at '{address}': {error}", field="dask") from error
+    try:
+        yield _Dask(client)
+    finally:
+        client.close(timeout=5)
+
+
+class _Dask:
+    """Workers of a Dask scheduler, as many as there are at any moment; units of a worker that dies run elsewhere."""
+
+    _AT_LEAST = 16  # workers; a cluster that grows with what waits must see something waiting
+    _COUNTED = 10.0  # seconds between two counts of the workers
+
+    together = _TOGETHER
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self._executor = client.get_executor(pure=False)
+        self._cores, self._counted = 0, -math.inf
+
+    @property
+    def workers(self) -> int:
+        if time.monotonic() > self._counted + self._COUNTED:
+            self._counted = time.monotonic()
+            with contextlib.suppress(OSError, RuntimeError):  # the scheduler is gone; `gone` tells so
+                self._cores = sum(self._client.ncores().values())
+        return self._cores or self._AT_LEAST
+
+    @property
+    def ahead(self) -> int:
+        return _AHEAD * max(self.workers, self._AT_LEAST)
+
+    def submit(self, work: Callable[..., Answer], /, *args: Any) -> Future[Answer]:
+        future: Future[Answer] = self._executor.submit(work, *args)
+        return future
+
+    def renew(self) -> None:
+        raise AssertionError("Dask renews its workers itself")
+
+    def gone(self) -> bool:
+        return str(self._client.status) != "running"

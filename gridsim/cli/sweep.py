@@ -1,0 +1,166 @@
+"""``gridsim sweep``: every combination of the factors of a recipe; what is finished is kept, and never run again."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gridsim.errors import InputError
+
+if TYPE_CHECKING:
+    from gridsim.campaign.run import Progress
+    from gridsim.campaign.store import Store
+    from gridsim.campaign.sweep import Combination, Sweep
+
+__all__ = ["add_arguments", "run"]
+
+_SHOWN = 10
+"""Failures that are told one by one."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.usage = "gridsim sweep CAMPAIGN.toml [options]\n       gridsim sweep merge STORE [STORE ...] --out DIR"
+    parser.add_argument("campaign", help="TOML file: a recipe of gridsim run with a table [factors]; or the word merge")
+    parser.add_argument("stores", nargs="*", metavar="STORE", help="after merge: folders that shards were written to")
+    parser.add_argument("--out", metavar="DIR", help="folder of the results (default: CAMPAIGN-results)")
+    where = parser.add_argument_group("where runs are made")
+    where.add_argument("--workers", type=int, metavar="N", help="processes (default: one a core)")
+    where.add_argument("--dask", metavar="ADDRESS", help="of a Dask scheduler, such as tcp://node1:8786")
+    where.add_argument("--shard", metavar="I/N", help="only part I of N, for job arrays; merge the folders afterwards")
+    parser.add_argument("--status", action="store_true", help="say how far it is, and run nothing")
+    parser.add_argument("--retry-failed", action="store_true", help="run again what failed before")
+    parser.add_argument("--json", action="store_true", help="print where it stands as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run what is missing, write tables; 1 where a run failed."""
+    if args.campaign == "merge":
+        return _merge(args)
+    from gridsim.campaign.run import check, run_campaign, standing  # numpy: not needed for --help
+    from gridsim.campaign.store import Shard, Store
+    from gridsim.campaign.sweep import Sweep
+    from gridsim.cli.progress import RunsProgress
+
+    if args.stores:
+        raise InputError(f"'{args.stores[0]}' is too much; one campaign at a time")
+    if args.dask is not None and args.workers is not None:
+        raise InputError("--workers are of this machine, and --dask has its own; leave out one of them")
+    sweep = Sweep.from_toml(args.campaign)
+    store = Store(args.out or f"{Path(args.campaign).stem}-results")
+    shard = Shard() if args.shard is None else Shard.of(args.shard)
+    sweep.belongs(store)
+    if args.status:
+        check(sweep, store)
+        return _tell(args, sweep, store, standing(sweep, store, shard))
+    for name in sweep.changed_plugins(store):
+        print(f"{name} has changed: all runs with it are made anew", file=sys.stderr)
+    with RunsProgress() as progress:
+        summary = run_campaign(
+            sweep,
+            store.folder,
+            workers=_cores() if args.workers is None else args.workers,
+            executor=args.dask,
+            shard=shard,
+            retry_failed=args.retry_failed,
+            told=progress.told,
+        )
+    at = summary.at
+    if shard.whole:
+        _tables(args, sweep, store, at)
+    return _tell(args, sweep, store, at) or (1 if at.failed else 0)
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _merge(args: argparse.Namespace) -> int:
+    """Bring the results of shards together."""
+    from gridsim.campaign.run import standing  # numpy: not needed for --help
+    from gridsim.campaign.store import Shard, Store
+    from gridsim.campaign.sweep import Sweep
+
+    if not args.stores or args.out is None:
+        raise InputError("expected gridsim sweep merge STORE [STORE ...] --out DIR")
+    store = Store(args.out)
+    with store.held(Shard()):
+        for place in args.stores:
+            other = Store(place)
+            Sweep.from_store(other)
+            if other.folder.resolve() != store.folder.resolve():
+                store.claim(other.identity())
+                copied = store.take_over(other)
+                print(f"{place}: {copied:,} results taken over", file=sys.stderr)
+    sweep = Sweep.from_store(store)
+    at = standing(sweep, store)
+    _tables(args, sweep, store, at)
+    return _tell(args, sweep, store, at) or (1 if at.failed or at.left else 0)
+
+
+def _tables(args: argparse.Namespace, sweep: Sweep, store: Store, at: Progress) -> None:
+    """Write the tables, and tell what the comparison says; nothing where they are there and no run is new."""
+    from gridsim.campaign.sweep import write_runs  # numpy: not needed for --help
+    from gridsim.files import plain, write_text
+
+    runs, made = store.folder / "runs.csv", store.folder / "tables.json"
+    told = json.dumps({"of": plain(sweep.identity()), **at._asdict()}, indent=1) + "\n"
+    if runs.exists() and made.exists() and made.read_text(encoding="utf-8") == told:
+        return
+    write_runs(sweep, store, runs)
+    if at.finished:
+        _compare(args, sweep, store)
+    write_text(made, told)
+
+
+def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> None:
+    """Compare what is to be compared."""
+    from gridsim.cli.terminal import Terminal  # numpy and rich: not needed for --help
+    from gridsim.report.campaign_sentences import sentences
+    from gridsim.report.campaign_tables import terminal, write_tables
+
+    found = sweep.compared(store)
+    if found is None or not found.runs:
+        return
+    write_tables(store.folder, found, name=sweep.name)
+    if args.json:
+        return
+    console = Terminal()
+    console.print(terminal(found, width=console.width))
+    for sentence in sentences(found):
+        console.print(sentence, markup=False)
+    console.print()
+
+
+def _failed(sweep: Sweep, store: Store) -> list[Combination]:
+    """Runs of the sweep that failed; the store may hold failures of others, such as of a policy as it was before."""
+    return [one for one in sweep.scenarios() if not store.has(one.file) and store.has_failed(one.file)]
+
+
+def _tell(args: argparse.Namespace, sweep: Sweep, store: Store, at: Progress) -> int:
+    """Where it stands."""
+    cpu = sum(entry.get("cpu", 0.0) for entry in store.journal())
+    failed = _failed(sweep, store) if at.failed else []
+    if args.json:
+        told = {"folder": str(store.folder), **at._asdict(), "total": at.total, "cpu": cpu, "driver": store.driver()}
+        print(json.dumps({**told, "failures": [store.failure(one.file)._asdict() for one in failed]}, indent=1))
+        return 0
+    print(f"{at.finished:,} of {at.total:,} runs finished, {at.failed:,} failed, {at.left:,} to do")
+    if args.status:
+        print(f"{cpu:,.0f} s of CPU so far" + (f"; worked on by {driver}" if (driver := store.driver()) else ""))
+    for one in failed[:_SHOWN]:
+        print(f"failed: {one}: {store.failure(one.file).error}   ({store.failure_path(one.file)})")
+    if len(failed) > _SHOWN:
+        print(f"… and {len(failed) - _SHOWN} more in {store.folder / 'failed'}")
+    if at.failed:
+        print("gridsim sweep --retry-failed runs them again")
+    if not args.status:
+        print(f"Written: {store.folder}/")
+    return 0

@@ -1,0 +1,134 @@
+"""``gridsim whatif``: more nodes, more load, better estimates: what each would do to the waits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import TYPE_CHECKING
+
+from gridsim.cli import source
+
+if TYPE_CHECKING:
+    from gridsim.report.whatif import WhatIf
+
+__all__ = ["add_arguments", "run"]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    source.add_arguments(parser, machine="--machine")
+    parser.set_defaults(cores=None)
+    ask = parser.add_argument_group(
+        "what is changed, one thing at a time", "Each several times or with commas; a usual set where none is given."
+    )
+    ask.add_argument(
+        "--cores", dest="more", metavar="+P%|N", action="append", help="a machine larger by P %%, or of N cores"
+    )
+    ask.add_argument(
+        "--load-times", dest="loads", metavar="X", action="append", help="the same jobs X times as fast: 1.2"
+    )
+    ask.add_argument("--estimates", metavar="X", action="append", help="X times less is asked for too much: 2")
+    ask.add_argument(
+        "--halve",
+        nargs="?",
+        const="wait_mean",
+        metavar="METRIC",
+        help="find the machine that halves it (default: wait_mean)",
+    )
+    ask.add_argument("--node", type=int, metavar="N", help="cores that are added at a time to find it")
+    parser.add_argument("--policy", default="easy", metavar="POLICY", help="under which all run (default: easy)")
+    parser.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, simulate each, tell."""
+    from gridsim.cli.progress import Progress  # numpy and rich: not needed for --help
+    from gridsim.errors import UnknownNameError
+    from gridsim.metrics.summary import METRICS
+    from gridsim.policy.presets import policy
+    from gridsim.report.whatif import changes_of, cores_for, whatif
+    from gridsim.simulation import Run
+
+    policy(args.policy)
+    if args.halve is not None and (args.halve not in METRICS or METRICS[args.halve].better != "lower"):
+        raise UnknownNameError(
+            "metric to halve", args.halve, [name for name in METRICS if METRICS[name].better == "lower"]
+        )
+    options = Run(overrun=args.overrun, seed=args.seed)
+    loads, estimates = _numbers(args.loads, "load-times"), _numbers(args.estimates, "estimates")
+    workload, platform = source.load(args, options)
+    told = sys.stderr if args.json else sys.stdout
+    print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
+    sizes = [_part(text, platform.cores) for text in _texts(args.more)]
+    given = bool(sizes or loads or estimates)
+    changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates)
+    if args.halve is not None and not given:
+        changes = []  # the usual ones are for those who ask for nothing
+    with Progress(len(workload)) as progress:
+        how = {"policy": args.policy, "options": options, "progress": progress.told}
+        if args.halve is not None:
+            changes = [*changes, cores_for(workload, platform, metric=args.halve, node=args.node, **how)]
+        found = whatif(workload, changes, platform=platform, **how)
+    if args.json:
+        print(json.dumps(found.to_dict(), indent=1))
+    else:
+        _tell(found)
+    return 0
+
+
+def _tell(found: WhatIf) -> None:
+    from rich import box  # only where a table is printed
+    from rich.table import Table
+
+    from gridsim.cli.terminal import Terminal
+    from gridsim.report.whatif import sentences
+    from gridsim.report.words import duration, percent
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for name in ("mean wait", "95th percentile", "bounded slowdown", "utilisation"):
+        table.add_column(name, justify="right")
+    for one in found.outcomes:
+        numbers = one.numbers
+        table.add_row(
+            one.label,
+            duration(numbers["wait_mean"]),
+            duration(numbers["wait_p95"]),
+            f"{numbers['bounded_slowdown_mean']:,.3g}",
+            percent(numbers["utilisation"]),
+        )
+    console = Terminal()
+    console.print()
+    console.print(table)
+    for sentence in sentences(found):
+        console.print(sentence, markup=False)
+
+
+def _texts(given: list[str] | None) -> list[str]:
+    return [text.strip() for entry in given or () for text in entry.split(",") if text.strip()]
+
+
+def _numbers(given: list[str] | None, option: str) -> list[float]:
+    from gridsim.errors import InputError  # only where something is given
+
+    found = []
+    for text in _texts(given):
+        try:
+            found.append(float(text))
+        except ValueError:
+            raise InputError(f"'{text}' is no number", field=option) from None
+    return found
+
+
+def _part(text: str, cores: int) -> float:
+    """Part by which the machine grows, of ``+25%``, ``-10%``, ``+64`` or ``512``."""
+    from gridsim.errors import InputError
+
+    try:
+        if text.endswith("%"):
+            return float(text[:-1]) / 100
+        return float(text) / cores if text[0] in "+-" else float(text) / cores - 1
+    except ValueError:
+        raise InputError(f"'{text}' is no size; expected such as +25%, +64 or 512", field="cores") from None

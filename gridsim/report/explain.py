@@ -1,0 +1,404 @@
+"""Why did this job wait? What a schedule shows of one job: who held the cores, who stood before it, who passed it.
+
+Everything is read from the schedule, whoever made it: facts, and no guess at what a policy had in mind.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.metrics.groups import called
+from gridsim.model.time import FloatArray, IntArray, seconds
+from gridsim.model.workload import UNKNOWN
+from gridsim.record import Record, Status
+from gridsim.report.words import duration, listed, number, percent
+from gridsim.result import read_table
+
+__all__ = ["Other", "Schedule", "Waiting", "explain", "read_schedules", "sentences", "waits"]
+
+SHOWN = 5
+"""Other jobs that are told one by one."""
+
+_USERS = ("user", "account", "group")
+
+
+class Schedule(NamedTuple):
+    """Columns of one schedule, a row a job in order of arrival; times in seconds, NaN where a job did not run."""
+
+    job: IntArray
+    cores: IntArray
+    submit: FloatArray
+    start: FloatArray
+    end: FloatArray
+    estimate: FloatArray
+    status: npt.NDArray[np.str_]
+    user: npt.NDArray[Any]
+    machine: int
+
+    @classmethod
+    def of(cls, record: Record) -> Schedule:
+        """Schedule of a record of jobs of one task, with the names of users where the workload has them."""
+        workload = record.workload
+        users = workload.labels.get("user", np.full(len(record), UNKNOWN))
+        known, place = np.unique(users, return_inverse=True)
+        names = ["" if value == UNKNOWN else called(workload, "user", value) for value in known.tolist()]
+        return cls(
+            job=workload.job,
+            cores=record.given,
+            submit=record.submit,
+            start=record.start,
+            end=record.end,
+            estimate=seconds(workload.estimate),
+            status=np.array([status.name for status in Status])[record.status],
+            user=np.array(names, dtype=object)[place],
+            machine=record.cores,
+        )
+
+    def row(self, job: int) -> int:
+        """Row of a job.
+
+        Raises
+        ------
+        InputError
+            When there is no such job.
+        """
+        rows = np.flatnonzero(self.job == job)
+        if not len(rows):
+            known = f"numbers go from {self.job.min()} to {self.job.max()}" if len(self.job) else "there is none at all"
+            raise InputError(f"there is no job {job}; {known}", field="job")
+        return int(rows[0])
+
+    @property
+    def wait(self) -> FloatArray:
+        """Start minus submit."""
+        return self.start - self.submit
+
+    def longest(self) -> int:
+        """The job that waited longest.
+
+        Raises
+        ------
+        InputError
+            When no job ran.
+        """
+        if np.isnan(self.wait).all():
+            raise InputError("no job ran, so none waited")
+        return int(self.job[np.nanargmax(self.wait)])
+
+
+class Other(NamedTuple):
+    """Another job: its cores, when it held them, and its share of all that was held while the job waited."""
+
+    job: int
+    user: str
+    cores: int
+    start: float
+    end: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """What a schedule shows of the wait of one job.
+
+    Attributes
+    ----------
+    job, cores : int
+        Its number and what it asked for.
+    user, status : str
+        Whose it is (empty where the log does not say); what became of it.
+    submit, start, end, estimate : float
+        Seconds; NaN where it did not run.
+    machine, free : int
+        Cores of the machine; free cores when it was submitted.
+    short, enough : float
+        Seconds of the wait with fewer free cores than it asked for, and with as many or more.
+    ahead : int
+        Jobs that had come before it and waited when it came; ``ahead_work`` is their cores times time held.
+    passed : int
+        Jobs that came later and started before it; ``passed_work`` as above.
+    ahead_work, passed_work : float
+        Core-seconds.
+    holders, passing, freeing : tuple of Other
+        Those that held most while it waited; those that passed it and held most; those that ended when it started.
+    first : tuple of Other
+        Who stood first in order of arrival while there was enough room, longest first; ``share`` is the part of that
+        time.
+    """
+
+    job: int
+    user: str
+    cores: int
+    status: str
+    submit: float
+    start: float
+    end: float
+    estimate: float
+    machine: int
+    free: int
+    short: float
+    enough: float
+    ahead: int
+    ahead_work: float
+    passed: int
+    passed_work: float
+    holders: tuple[Other, ...]
+    passing: tuple[Other, ...]
+    freeing: tuple[Other, ...]
+    first: tuple[Other, ...]
+
+    @property
+    def wait(self) -> float:
+        """Seconds."""
+        return self.start - self.submit
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        told = asdict(self) | {"wait": self.wait}
+        return told | {
+            name: [one._asdict() for one in getattr(self, name)] for name in ("holders", "passing", "freeing", "first")
+        }
+
+
+def read_schedules(folder: str | Path) -> dict[str, Schedule]:
+    """Schedules of a result directory, of one run or of `gridsim compare`, by policy.
+
+    Raises
+    ------
+    InputError
+        When it is none, or of jobs of several tasks.
+    """
+    folder = Path(folder)
+    try:
+        told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError("has no run.json; expected a result directory", path=folder) from error
+    if "folders" in told:
+        return {label: _read(folder / place) for label, place in told["folders"].items()}
+    return {str(told.get("policy", "policy")): _read(folder)}
+
+
+def _read(folder: Path) -> Schedule:
+    if (folder / "tasks.csv").exists() or (folder / "tasks.parquet").exists():
+        raise InputError("is of jobs of several tasks, which have several waits each", path=folder)
+    columns = read_table(folder)
+    for name in ("job", "cores", "submit", "start", "end", "estimate", "status"):
+        if name not in columns:
+            raise InputError("is not there; expected the jobs of a result directory", path=folder, field=name)
+    told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+    whose = next((columns[name] for name in _USERS if name in columns), np.full(len(columns["job"]), ""))
+    return Schedule(
+        job=columns["job"],
+        cores=columns.get("cores_used", columns["cores"]),
+        submit=columns["submit"].astype(np.float64),
+        start=columns["start"].astype(np.float64),
+        end=columns["end"].astype(np.float64),
+        estimate=columns["estimate"].astype(np.float64),
+        status=columns["status"],
+        user=whose,
+        machine=int(told["platform"]["cores"]),
+    )
+
+
+def explain(schedule: Schedule, job: int) -> Waiting:
+    """What a schedule shows of the wait of a job.
+
+    Raises
+    ------
+    InputError
+        When there is no such job.
+
+    Examples
+    --------
+    Job 3 asks for all 4 cores while job 1 holds 2; job 4 comes later and starts at once beside job 1.
+
+    >>> columns = {"submit": [0, 1, 2, 3], "start": [0, 0, 10, 3], "end": [10, 0, 20, 9], "estimate": [10, 1, 10, 6]}
+    >>> times = [np.array(columns[name], dtype=float) for name in ("submit", "start", "end", "estimate")]
+    >>> names = np.array(["", "", "", ""])
+    >>> found = explain(Schedule(np.array([1, 2, 3, 4]), np.array([2, 1, 4, 2]), *times, names, names, 4), 3)
+    >>> found.wait, found.free, found.short, found.passed, [one.job for one in found.holders]
+    (8.0, 2, 8.0, 1, [1, 4])
+    """
+    row = schedule.row(job)
+    submit, start = float(schedule.submit[row]), float(schedule.start[row])
+    until = start if not math.isnan(start) else submit
+    order = np.arange(len(schedule.job))
+    before = (schedule.submit < submit) | ((schedule.submit == submit) & (order < row))
+    began, ended = schedule.start, schedule.end
+    work = schedule.cores * (ended - began)
+    ahead = before & (began > submit)
+    passed = ~before & (order != row) & (began < until)
+    inside = np.minimum(ended, until) - np.maximum(began, submit)
+    held = schedule.cores * np.where(inside > 0, inside, 0.0)
+    total = float(np.nansum(held))
+    holders = _others(schedule, np.where(order == row, 0.0, held), held, total)
+    passing = _others(schedule, np.where(passed, held, 0.0), held, total)
+    freeing = _others(schedule, np.where(before | passed, schedule.cores, 0) * (ended == until), held, total)
+    room, free = _room_for(schedule, row, submit, until)
+    enough = float(np.diff(room, axis=1).sum())
+    standing = _standing(schedule, np.flatnonzero(ahead), room)
+    return Waiting(
+        job=job,
+        user=_name(schedule.user[row]),
+        cores=int(schedule.cores[row]),
+        status=str(schedule.status[row]),
+        submit=submit,
+        start=start,
+        end=float(schedule.end[row]),
+        estimate=float(schedule.estimate[row]),
+        machine=schedule.machine,
+        free=free,
+        short=until - submit - enough,
+        enough=enough,
+        ahead=int(ahead.sum()),
+        ahead_work=float(np.nansum(work[ahead])),
+        passed=int(passed.sum()),
+        passed_work=float(np.nansum(work[passed])),
+        holders=holders,
+        passing=passing,
+        freeing=freeing if until > submit else (),
+        first=_others(schedule, standing, standing, enough),
+    )
+
+
+def _others(schedule: Schedule, weight: npt.NDArray[Any], held: npt.NDArray[Any], total: float) -> tuple[Other, ...]:
+    """Jobs of largest weight, those without any left out."""
+    weight = np.nan_to_num(weight)
+    rows = np.argsort(-weight, kind="stable")[:SHOWN]
+    return tuple(
+        Other(
+            int(schedule.job[row]),
+            _name(schedule.user[row]),
+            int(schedule.cores[row]),
+            float(schedule.start[row]),
+            float(schedule.end[row]),
+            float(held[row]) / total if total else 0.0,
+        )
+        for row in rows.tolist()
+        if weight[row] > 0
+    )
+
+
+def _name(user: Any) -> str:
+    return "" if str(user) in ("", "-1", "nan") else str(user)
+
+
+def _room_for(schedule: Schedule, row: int, submit: float, until: float) -> tuple[FloatArray, int]:
+    """Stretches (k, 2) of the wait with enough free cores; free cores when it began."""
+    ran = (schedule.end > submit) & (schedule.start <= until) & (schedule.end > schedule.start)
+    ran[row] = False
+    start, end, cores = schedule.start[ran], schedule.end[ran], schedule.cores[ran]
+    instants = np.concatenate([np.maximum(start, submit), end])
+    change = np.concatenate([cores, -cores])
+    order = np.argsort(instants, kind="stable")
+    marks = np.minimum(np.concatenate([[submit], instants[order], [until]]), until)
+    free = schedule.machine - np.concatenate([[0], np.cumsum(change[order])])
+    stretches = np.stack([marks[:-1], marks[1:]], axis=1)[free >= schedule.cores[row]]
+    return stretches[stretches[:, 1] > stretches[:, 0]], schedule.machine - int(cores[start <= submit].sum())
+
+
+def _standing(schedule: Schedule, ahead: IntArray, room: FloatArray) -> FloatArray:
+    """How long each job stood first, in order of arrival, while there was room for the one behind; a number a job."""
+    seconds = np.zeros(len(schedule.job))
+    at = -math.inf
+    for row in ahead.tolist():  # who came first stands first until it starts
+        until = float(schedule.start[row])
+        if until > at:
+            inside = np.minimum(room[:, 1], until) - np.maximum(room[:, 0], at)
+            seconds[row] = inside[inside > 0].sum()
+            at = until
+    return seconds
+
+
+def waits(schedules: Mapping[str, Schedule], job: int) -> dict[str, tuple[float, float]]:
+    """Start and wait of a job under each policy, s; NaN where it did not run."""
+    rows = {label: schedule.row(job) for label, schedule in schedules.items()}
+    return {
+        label: (float(schedule.start[rows[label]]), float(schedule.wait[rows[label]]))
+        for label, schedule in schedules.items()
+    }
+
+
+def sentences(found: Waiting, label: str) -> list[str]:
+    """The same in words."""
+    of = f" of user {found.user}" if found.user else ""
+    asked = (
+        f"Job {found.job}{of} asked for {_cores(found.cores)} of {number(found.machine)} for {duration(found.estimate)}"
+    )
+    if math.isnan(found.start):
+        return [f"{asked}, and did not run under {label} ({found.status})."]
+    if found.wait <= 0:
+        return [f"{asked}, and started at once under {label}: {_cores(found.free)} were free."]
+    told = [f"{asked}, and waited {duration(found.wait)} under {label}."]
+    told += _room(found)
+    told.append(_queue(found))
+    if found.holders:
+        told.append(f"Most of the machine was held meanwhile by {_listed(found.holders)}.")
+    if found.freeing:
+        told.append(f"It started when {listed([_short(one) for one in found.freeing])} ended.")
+    return told
+
+
+def _room(found: Waiting) -> list[str]:
+    when = f"When it came, {_are(found.free)} free"
+    if not found.enough > 0:
+        return [f"{when}; until it started there was never room for it."]
+    kept = "there was room for it, and the policy kept that for others."
+    if found.short > 0:
+        told = [
+            f"{when}. For {duration(found.short)} there was too little room for it; for {duration(found.enough)} {kept}"
+        ]
+    else:
+        told = [f"{when}; all the time {kept}"]
+    if found.first:
+        one = found.first[0]
+        told.append(
+            f"For {percent(one.share)} of that time {_short(one)}, which asked for {_cores(one.cores)}, stood first."
+        )
+    return told
+
+
+def _queue(found: Waiting) -> str:
+    many = {0: "No job", 1: "One job"}.get(found.ahead, f"{number(found.ahead)} jobs")
+    told = f"{many} stood before it"
+    if found.ahead:
+        told += f" ({_work(found.ahead_work)})"
+    if not found.passed:
+        return f"{told}; nobody who came later started earlier."
+    later = (
+        "one job that came later started earlier"
+        if found.passed == 1
+        else (f"{number(found.passed)} jobs that came later started earlier")
+    )
+    most = f", most of it {_short(found.passing[0])}" if found.passing else ""
+    return f"{told}; {later} ({_work(found.passed_work)}{most})."
+
+
+def _listed(others: Sequence[Other]) -> str:
+    return listed([f"{_short(one)} ({_cores(one.cores)}, {percent(one.share)})" for one in others])
+
+
+def _short(one: Other) -> str:
+    return f"job {one.job}" + (f" of user {one.user}" if one.user else "")
+
+
+def _cores(count: int) -> str:
+    return "1 core" if count == 1 else f"{number(count)} cores"
+
+
+def _are(count: int) -> str:
+    return "1 core was" if count == 1 else f"{number(count)} cores were"
+
+
+def _work(core_seconds: float) -> str:
+    hours = core_seconds / 3600
+    return f"{number(hours) if hours >= 100 else f'{hours:.3g}'} core-hours"

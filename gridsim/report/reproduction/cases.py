@@ -1,0 +1,57 @@
+"""Exact cases that decide claims: a folder of them, and what runs one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridsim.errors import InputError
+
+__all__ = ["Case", "Cases"]
+
+Case = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """Cases of all families.
+
+    Parameters
+    ----------
+    folder : Path, optional
+        With a folder for each family, or the cases of one family themselves; none where there are no cases.
+    passes : callable
+        Whether this implementation gives what a case expects.
+
+    Raises
+    ------
+    InputError
+        When the folder is not there.
+    """
+
+    folder: Path | None = None
+    passes: Callable[[Mapping[str, Any]], bool] = lambda case: False
+
+    def __post_init__(self) -> None:
+        if self.folder is not None and not self.folder.is_dir():
+            raise InputError("is no folder; expected one with exact cases", path=self.folder, field="cases")
+
+    def of(self, family: str, pattern: str) -> Iterator[tuple[str, Case]]:
+        """Names and cases of a family whose file has a name like *pattern*, in order of their names."""
+        if self.folder is None:
+            return
+        place = self.folder / family
+        for path in sorted((place if place.is_dir() else self.folder).glob(f"{pattern}.json")):
+            try:
+                yield path.stem, json.loads(path.read_bytes())
+            except ValueError as error:
+                raise InputError(f"is no JSON: {error}", path=path) from error
+
+    def missing(self, what: str) -> str:
+        """What is said where cases are not there."""
+        if self.folder is None:
+            return "not told by cases (give --cases)" if not what else "give --cases"
+        return f"not found at {self.folder}" if not what else f"cases {what} not found at {self.folder}"

@@ -1,0 +1,293 @@
+"""What if the machine were larger, the load higher, the estimates better, and how much more would halve the waits?
+
+One policy, the same jobs, one thing changed at a time. Differences are paired by job, as between policies
+(`gridsim.metrics.compare`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, NamedTuple
+
+from gridsim.errors import InputError
+from gridsim.metrics.compare import Difference, paired
+from gridsim.metrics.summary import metrics
+from gridsim.model.machine import machine
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.policy.presets import policy as make_policy
+from gridsim.record import Record
+from gridsim.report.words import duration, listed, number, percent
+from gridsim.simulation import Run, run
+from gridsim.workload.transform.estimates import BetterEstimates
+from gridsim.workload.transform.load_factor import LoadFactor
+
+__all__ = ["NOW", "Change", "Outcome", "WhatIf", "changes_of", "cores_for", "sentences", "whatif"]
+
+NOW = "as it is"
+"""Label of what everything is compared with."""
+
+USUAL_CORES = (0.1, 0.25, 0.5)
+USUAL_LOADS = (1.2,)
+USUAL_ESTIMATES = (2.0,)
+
+_FINEST = 0.01
+"""Part of the machine in whose steps its size is searched where nobody says how large a node is."""
+
+_LARGEST = 64
+"""Times the machine up to which a size is searched."""
+
+
+class Change(NamedTuple):
+    """One thing that is changed: its label, and the machine and jobs after it."""
+
+    label: str
+    platform: Platform
+    workload: Workload
+
+
+class Outcome(NamedTuple):
+    """What a change does: numbers of the whole run, and the differences of its waits and slowdowns from those now."""
+
+    label: str
+    cores: int
+    numbers: Mapping[str, float]
+    wait: Difference | None
+    slowdown: Difference | None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """Answers, what is now first.
+
+    Attributes
+    ----------
+    policy : str
+        Under which all are.
+    outcomes : tuple of Outcome
+        In the order of the changes.
+    """
+
+    policy: str
+    outcomes: tuple[Outcome, ...]
+
+    def __getitem__(self, label: str) -> Outcome:
+        return next(one for one in self.outcomes if one.label == label)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "policy": self.policy,
+            "changes": [
+                {
+                    "change": one.label,
+                    "cores": one.cores,
+                    "metrics": dict(one.numbers),
+                    "wait": None if one.wait is None else asdict(one.wait),
+                    "bounded_slowdown": None if one.slowdown is None else asdict(one.slowdown),
+                }
+                for one in self.outcomes
+            ],
+        }
+
+
+def changes_of(
+    workload: Workload,
+    platform: Platform,
+    *,
+    cores: Sequence[float] = (),
+    loads: Sequence[float] = (),
+    estimates: Sequence[float] = (),
+) -> list[Change]:
+    """Changes by their sizes; the usual ones where none is given.
+
+    Parameters
+    ----------
+    cores : sequence of float
+        Parts by which the machine, one cluster, grows: 0.25 for a quarter more; below 0 it shrinks.
+    loads : sequence of float
+        How many times as fast the same jobs come.
+    estimates : sequence of float
+        How many times less is asked for too much.
+
+    Raises
+    ------
+    InputError
+        For sizes that leave no machine, and for more cores of a machine of several clusters.
+    """
+    if not (cores or loads or estimates):
+        cores, loads, estimates = USUAL_CORES, USUAL_LOADS, USUAL_ESTIMATES
+    found = [_sized(workload, platform, round(platform.cores * (1 + part))) for part in cores]
+    found += [
+        Change(f"load times {load:g}", platform, LoadFactor(percent=100 * load).apply(workload)) for load in loads
+    ]
+    found += [
+        Change(f"estimates {factor:g} times better", platform, BetterEstimates(factor=factor).apply(workload))
+        for factor in estimates
+    ]
+    return found
+
+
+def _sized(workload: Workload, platform: Platform, cores: int) -> Change:
+    if len(list(platform.clusters())) > 1:
+        raise InputError("only a machine of one cluster can be made larger here; give another --platform")
+    if cores < 1:
+        raise InputError(f"{cores} cores are no machine", field="cores")
+    part = cores / platform.cores - 1
+    label = f"{number(cores)} cores ({percent(part, sign=True)})"
+    return Change(label, Platform.single(cores, origin=platform.origin), workload)
+
+
+def whatif(
+    workload: Workload,
+    changes: Sequence[Change] | None = None,
+    *,
+    policy: Any = "easy",
+    platform: Platform | None = None,
+    options: Run | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> WhatIf:
+    """Simulate the workload as it is and under each change.
+
+    Parameters
+    ----------
+    workload : Workload
+        The jobs.
+    changes : sequence of Change, optional
+        As `changes_of` makes them; the usual ones where left out.
+    policy : str or object
+        Under which all run.
+    platform : Platform, optional
+        The machine as it is; of the size that the workload's source states where left out.
+    progress : callable, optional
+        Told the label and the number of jobs released so far.
+
+    Examples
+    --------
+    >>> from gridsim.workload.synthetic.lublin import default_workload
+    >>> log = default_workload(jobs=200, load=0.9, cores=64, seed=1)
+    >>> [one.label for one in whatif(log).outcomes]  # doctest: +NORMALIZE_WHITESPACE
+    ['as it is', '70 cores (+9.4 %)', '80 cores (+25 %)', '96 cores (+50 %)', 'load times 1.2',
+     'estimates 2 times better']
+    """
+    platform, options = platform or machine(workload), options or Run()
+    changes = changes_of(workload, platform) if changes is None else list(changes)
+    now = Change(NOW, platform, workload)
+    labels = [each.label for each in changes]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise InputError(f"'{label}' is asked twice; a difference to itself says nothing")
+    records = {each.label: _record(each, policy, options, progress) for each in (now, *changes)}
+    waits = {one.policy: one for one in _against(records, "wait")}
+    slowdowns = {one.policy: one for one in _against(records, "bounded_slowdown")}
+    outcomes = [
+        Outcome(
+            each.label,
+            each.platform.cores,
+            metrics(records[each.label]),
+            waits.get(each.label),
+            slowdowns.get(each.label),
+        )
+        for each in (now, *changes)
+    ]
+    return WhatIf(repr(make_policy(policy)) if not isinstance(policy, str) else policy, tuple(outcomes))
+
+
+def _against(records: Mapping[str, Record], metric: str) -> list[Difference]:
+    return paired(records, metric=metric, baseline=NOW, moved=True) if len(records) > 1 else []
+
+
+def _record(change: Change, policy: Any, options: Run, progress: Callable[[str, int], None] | None) -> Record:
+    told = None if progress is None else partial(progress, change.label)
+    return run(change.workload, change.platform, policy, options, progress=told)
+
+
+def cores_for(
+    workload: Workload,
+    platform: Platform,
+    *,
+    part: float = 0.5,
+    metric: str = "wait_mean",
+    node: int | None = None,
+    policy: Any = "easy",
+    options: Run | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Change:
+    """The smallest machine, in steps of a node, on which a number is at most a part of what it is now.
+
+    Parameters
+    ----------
+    part : float
+        Above 0 and below 1: 0.5 halves it.
+    metric : str
+        Of `gridsim.metrics.summary.METRICS`, one of which less is better.
+    node : int, optional
+        Cores that are added at a time; a hundredth of the machine where left out.
+
+    Raises
+    ------
+    InputError
+        When the number is 0 already, or no machine up to 64 times as large is enough.
+
+    Notes
+    -----
+    The size is found by doubling what is added and then halving the gap: on most logs waits fall as the machine grows,
+    though not always from one step to the next.
+    """
+    options = options or Run()
+    if not 0 < part < 1:
+        raise InputError(f"a part of {part:g}; expected one above 0 and below 1", field="part")
+    step = node or max(1, round(platform.cores * _FINEST))
+
+    def value(cores: int) -> float:
+        change = _sized(workload, platform, cores)
+        return metrics(_record(change, policy, options, progress))[metric]
+
+    wanted = value(platform.cores) * part
+    if not wanted > 0:
+        raise InputError(f"{metric} is 0 on the machine as it is; nothing is left to gain", field="metric")
+    low, more = 0, 1
+    while value(platform.cores + more * step) > wanted:
+        low, more = more, 2 * more
+        if more * step > _LARGEST * platform.cores:
+            raise InputError(
+                f"{metric} does not fall to {part:g} of what it is on any machine up to {_LARGEST} times as large"
+            )
+    while more - low > 1:
+        middle = (low + more) // 2
+        low, more = (middle, more) if value(platform.cores + middle * step) > wanted else (low, middle)
+    return _sized(workload, platform, platform.cores + more * step)
+
+
+def sentences(found: WhatIf) -> list[str]:
+    """The answers in words: each change of the mean wait, and how sure it is."""
+    now = found[NOW]
+    told = [f"As it is, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
+    for one in found.outcomes[1:]:
+        assert one.wait is not None
+        change = _change(one.wait, len(found.outcomes) - 1)
+        told.append(f"With {one.label} they would wait {duration(one.numbers['wait_mean'])}: {change}.")
+    higher = [
+        one.label
+        for one in found.outcomes
+        if one.label.startswith("load") and one.wait is not None and one.wait.ratio > 1
+    ]
+    if higher:
+        told.append(
+            f"A log is no evidence for what users would do at another load ({listed(higher)}): people who wait longer "
+            "submit less, so take these waits as an upper bound."
+        )
+    return told
+
+
+def _change(found: Difference, among: int) -> str:
+    if math.isnan(found.ratio):
+        return f"a difference of {duration(abs(found.mean))}"
+    ratio = percent(found.ratio - 1, sign=True)
+    interval = f"95 % interval {percent(found.ratio_low - 1, sign=True)} to {percent(found.ratio_high - 1, sign=True)}"
+    unsure = f", not clear{f' among {among} changes' if among > 1 else ''}"
+    sure = {"better": "", "worse": "", "too little data": ", too little data to be sure"}
+    return f"{ratio} ({interval}{sure.get(found.verdict, unsure)})"

@@ -1,0 +1,269 @@
+"""Logs of the Parallel Workloads Archive: which there are, what they must hash to, and how to get one.
+
+Only logs whose checksum is known are listed, so that what a study used can be had again byte for byte. Nothing here
+reads a log.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import requests
+from pooch import HTTPDownloader
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.files import checksum, write_atomically
+
+__all__ = ["ARCHIVE", "CITATION", "LOGS", "MIRROR", "ArchiveLog", "Progress", "fetch", "find"]
+
+ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
+"""Where the archive is."""
+
+MIRROR = "GRIDSIM_ARCHIVE"
+"""Environment variable with the address of a copy of it."""
+
+CITATION = (
+    "The archive asks those who use its logs to name it as the source and to cite: D. G. Feitelson, D. Tsafrir and "
+    'D. Krakov, "Experience with using the Parallel Workloads Archive", J. Parallel Distrib. Comput. 74(10), 2014.'
+)
+"""What the archive asks for."""
+
+_CONNECT, _READ = 5.0, 20.0
+"""How long to wait for a server, and for its next bytes (s)."""
+
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLog:
+    """A log of the archive.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file without its ending.
+    short : str
+        What a user types.
+    folder : str
+        Page of the log in the archive.
+    sha256 : str
+        Checksum of the compressed file.
+    size : int
+        Bytes of the compressed file.
+    jobs : int
+        Job lines in it.
+    cores : int
+        Processors of the machine that its header states.
+    summary : str
+        Machine, place and time.
+    thanks : str
+        Whom the header asks to acknowledge.
+    """
+
+    name: str
+    short: str
+    folder: str
+    sha256: str
+    size: int
+    jobs: int
+    cores: int
+    summary: str
+    thanks: str
+
+    @property
+    def file(self) -> str:
+        """Name of the file."""
+        return f"{self.name}.swf.gz"
+
+    def url(self, mirror: str | None = None) -> str:
+        """Address of the file: at *mirror*, at the one that the environment names, or in the archive itself.
+
+        Examples
+        --------
+        >>> find("ctc").url("http://localhost:8000/")
+        'http://localhost:8000/l_ctc_sp2/CTC-SP2-1996-3.1-cln.swf.gz'
+        """
+        base = mirror or os.environ.get(MIRROR) or ARCHIVE
+        return f"{base.rstrip('/')}/{self.folder}/{self.file}"
+
+
+_LOGS = (
+    ArchiveLog(
+        "CTC-SP2-1996-3.1-cln",
+        "ctc",
+        "l_ctc_sp2",
+        "9fa28ac16c4386fb81b72a91d8bd8888281df2948a9d912769d387c5ee285bb4",
+        1_487_336,
+        77_222,
+        338,
+        "IBM SP2, Cornell Theory Center, 11 months from June 1996",
+        "Dan Dwyer and Steve Hotovy",
+    ),
+    ArchiveLog(
+        "SDSC-SP2-1998-4.2-cln",
+        "sdsc",
+        "l_sdsc_sp2",
+        "e03fe48be50c4ab04d6bb2285296d9c3399e9c1f27ee79b754ad32a14abd9bac",
+        1_205_570,
+        59_715,
+        128,
+        "IBM SP2, San Diego Supercomputer Center, 2 years from May 1998",
+        "Victor Hazlewood",
+    ),
+    ArchiveLog(
+        "SDSC-BLUE-2000-4.2-cln",
+        "blue",
+        "l_sdsc_blue",
+        "9aab21f3cfa108f3ecefa52391b384d996dcf4216f920186f47a734646b2c658",
+        4_070_091,
+        243_306,
+        1152,
+        "IBM SP Blue Horizon, San Diego Supercomputer Center, 32 months from April 2000",
+        "Travis Earheart and Nancy Wilkins-Diehr",
+    ),
+    ArchiveLog(
+        "NASA-iPSC-1993-3.1-cln",
+        "nasa",
+        "l_nasa_ipsc",
+        "5589ae9b2fb78e3bf92de097497cf33a91607de1ad54563e43533f7827597f29",
+        207_976,
+        18_239,
+        128,
+        "Intel iPSC/860, NASA Ames, 3 months from October 1993; no requested times, no waits",
+        "Bill Nitzberg",
+    ),
+)
+
+LOGS: Mapping[str, ArchiveLog] = {log.short: log for log in _LOGS}
+"""Logs by their short names."""
+
+
+class Progress(Protocol):
+    """Something that is told how far a download is, as `pooch` tells it."""
+
+    total: int
+
+    def update(self, size: int) -> Any:
+        """*size* more bytes were written."""
+
+    def reset(self) -> Any:
+        """Count from 0 again."""
+
+    def close(self) -> Any:
+        """All is written."""
+
+
+def find(name: str) -> ArchiveLog:
+    """Log of a name: the short one, that of the file, or that of its page in the archive.
+
+    Raises
+    ------
+    UnknownNameError
+        With the nearest one and the list.
+
+    Examples
+    --------
+    >>> find("CTC-SP2-1996-3.1-cln.swf.gz").short, find("l_sdsc_blue").short
+    ('ctc', 'blue')
+    """
+    wanted = name.lower()
+    for log in LOGS.values():
+        if wanted in (log.short, log.folder, log.name.lower(), f"{log.name}.swf".lower(), log.file.lower()):
+            return log
+    raise UnknownNameError("log of the archive", name, LOGS)
+
+
+def fetch(
+    log: ArchiveLog,
+    folder: str | os.PathLike[str] = ".",
+    *,
+    mirror: str | None = None,
+    force: bool = False,
+    progress: Progress | None = None,
+) -> tuple[Path, bool]:
+    """The file of a log in *folder*, downloaded if it is not there, and whether it was downloaded.
+
+    Parameters
+    ----------
+    log : ArchiveLog
+        Which one.
+    folder : path
+        Where it shall be; made if it is not there.
+    mirror : str, optional
+        Address to take it from, with the folders of the archive below it.
+    force : bool
+        Replace a file of that name that is not the one of the archive.
+    progress : Progress, optional
+        Told how far the download is.
+
+    Raises
+    ------
+    InputError
+        When another file of that name is there, when the server cannot be reached or has no such file, and when what
+        came is not the file; nothing is kept then, and what was there stays.
+    """
+    path = Path(folder) / log.file
+    if path.is_file() and checksum(path) == log.sha256:
+        return path, False
+    if path.exists() and not (force and path.is_file()):
+        raise InputError(
+            f"is there and is not the file of the archive; expected sha256 {log.sha256}; move it away"
+            + (", or give --force to replace it" if path.is_file() else ""),
+            path=path,
+        )
+    url = log.url(mirror)
+
+    def download(temporary: Path) -> None:
+        _download(url, temporary, progress)
+        if (found := checksum(temporary)) != log.sha256:
+            raise InputError(
+                f"{url} gave {temporary.stat().st_size:,} bytes with sha256 {found}; expected {log.size:,} with "
+                f"{log.sha256}; nothing was kept",
+                path=path,
+            )
+
+    try:
+        write_atomically(path, download)
+    except requests.RequestException as error:  # an OSError too, so it comes first
+        raise InputError(
+            f"{url} cannot be fetched ({_reason(error)}); fetch it where there is a network and put it here, or name a "
+            f"mirror with --mirror or {MIRROR}",
+            path=path,
+        ) from error
+    except OSError as error:
+        raise InputError(f"cannot be written ({error.strerror or error})", path=path) from error
+    return path, True
+
+
+def _download(url: str, path: Path, progress: Progress | None) -> None:
+    """Write what *url* gives, as it is sent."""
+    downloader = HTTPDownloader(
+        progressbar=progress or False,
+        chunk_size=_CHUNK,
+        timeout=(_CONNECT, _READ),
+        headers={"Accept-Encoding": "identity"},
+        hooks={"response": _as_sent},
+    )
+    downloader(url, str(path), None)
+
+
+def _as_sent(response: requests.Response, **_: Any) -> None:
+    """Keep the body compressed: servers that call a ``.gz`` file an encoding would have it unpacked on the way."""
+    response.raw.headers.pop("Content-Encoding", None)
+
+
+def _reason(error: requests.RequestException) -> str:
+    """Why a request failed, in a few words."""
+    if error.response is not None:
+        return f"the server answers {error.response.status_code} {error.response.reason}"
+    if isinstance(error, requests.Timeout):
+        return "no answer in time"
+    if isinstance(error, requests.exceptions.ChunkedEncodingError):
+        return "the connection broke off"
+    if isinstance(error, requests.ConnectionError):
+        return "no connection to the server: offline, or it is down"
+    return str(error)

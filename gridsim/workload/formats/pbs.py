@@ -1,0 +1,438 @@
+"""Accounting logs of PBS and Torque: a reader that joins the records of a job.
+
+A log is a file a day. A job is told by several records, of which that of its end repeats the others: what came before
+is kept only until it is met. Jobs become rows of SWF, so that the rules for impossible ones are those of all logs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.model.time import MICROSECOND, FloatArray, IntArray
+from gridsim.model.workload import LABELS, UNKNOWN, Workload
+from gridsim.workload.formats.columns import Column, Screen
+from gridsim.workload.formats.pbs_record import (
+    OF_JOBS,
+    PARENT,
+    RECORD,
+    Fields,
+    Name,
+    Open,
+    asked,
+    duration,
+    fields_of,
+    got,
+    name_of,
+    status,
+    time,
+)
+from gridsim.workload.formats.stream import blocks, opened
+from gridsim.workload.formats.swf import ALLOCATED, ESTIMATE, JOB, REQUESTED, RUNTIME, STATUS, SUBMIT, USER, WAIT
+from gridsim.workload.formats.swf import _Intake as SwfIntake
+from gridsim.workload.formats.swf_header import FIELDS, decoded
+from gridsim.workload.problems import Problems
+
+__all__ = ["files_in", "looks_like_pbs", "read_pbs"]
+
+_BEGINNING = re.compile(rb"^\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];", re.MULTILINE)
+
+_NO_PROJECT = b"_pbs_project_default"
+
+_NAMED: Mapping[str, tuple[bytes, ...]] = {
+    "user": (b"user",),
+    "group": (b"group",),
+    "executable": (b"jobname",),
+    "queue": (b"queue",),
+    "account": (b"account", b"project"),
+}
+"""Fields that name something, by label; the first that is there counts."""
+
+_SIDE = ("line", "number", "element", "server", "account", "start")
+"""Columns of a job that SWF has no field for."""
+
+RUNAWAY = 600.0
+"""How far a job without an end may be beyond its limit before its end counts as lost (s)."""
+
+_ROWS = 1 << 13
+"""Jobs that wait to become columns together."""
+
+
+def looks_like_pbs(beginning: bytes) -> bool:
+    """Whether a file that begins so is probably an accounting log of PBS or Torque."""
+    return _BEGINNING.search(beginning) is not None
+
+
+def read_pbs(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    cores: int | None = None,
+    rules: Mapping[str, str] | None = None,
+) -> Workload:
+    """Jobs of accounting logs of PBS Pro, OpenPBS or Torque, plain or compressed with gzip or xz.
+
+    Parameters
+    ----------
+    path : path or sequence of paths
+        A file, or several, in the order of their days; of a folder all files, in the order of their names.
+    cores : int, optional
+        Size of the machine that jobs must fit; the log does not say it.
+    rules : mapping of str to str, optional
+        Rule by kind of damaged line (`gridsim.workload.problems.KINDS`).
+
+    Raises
+    ------
+    InputError
+        When no job ended in the logs, when a file is binary, cut short or not there, and for the first line of a kind
+        whose rule is ``error``.
+
+    Notes
+    -----
+    A job is submitted when it became eligible (``etime``), when no hold, dependency or start date kept it back any
+    more, so that no scheduler is blamed for that; where this is missing, when it was queued (``qtime``) or created
+    (``ctime``); a requeued job when it was queued again, where the log says when. It runs from ``start`` to ``end``,
+    suspensions included, and needs the cores that it asked for (``select``; else ``nodes`` with ``ppn``; else
+    ``procs``; else ``ncpus``), those that it got where it asked for none. Its requested walltime is the estimate. Time
+    0 is the first submit. Elements of arrays get numbers above the largest of the log; their own are in ``logged``
+    (``array``, ``element``). Lines of several files are numbered on from file to file.
+    """
+    files = list(_files(path))
+    source = os.fspath(files[0]) if len(files) == 1 else _source(path, files)
+    reading = _Reading(source, cores, Problems(rules, source=source))
+    digests, before = [], 0
+    for file in files:
+        with opened(file) as (stream, digesting):
+            for first_line, block in blocks(stream, file):
+                reading.take(before + first_line, block)
+            digests.append(digesting.hexdigest())
+        before = reading.lines
+    sha256 = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
+    return reading.workload(sha256, len(files))
+
+
+def _files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
+    """Files, those of folders among them."""
+    for place in map(Path, [path] if isinstance(path, str | os.PathLike) else path):
+        if not place.is_dir():
+            yield place
+        elif next(files_in(place), None) is None:
+            raise InputError("is a folder without files; expected accounting logs", path=place)
+        else:
+            yield from files_in(place)
+
+
+def files_in(folder: Path) -> Iterator[Path]:
+    """Files of a folder by name, without empty ones: those of days on which nothing happened."""
+    for file in sorted(folder.iterdir()):
+        if file.is_file() and not file.name.startswith(".") and file.stat().st_size:
+            yield file
+
+
+def _source(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], files: Sequence[Path]) -> str:
+    """What several files are called."""
+    return os.fspath(path) if isinstance(path, str | os.PathLike) else f"{files[0]} and {len(files) - 1} more"
+
+
+class _Intake(SwfIntake):
+    """Jobs as rows of SWF, numbered in the order in which they ended, and what SWF has no field for."""
+
+    def __init__(self, path: str, cores: int | None, problems: Problems) -> None:
+        super().__init__(path, cores, problems)
+        self._machine = cores
+        self.side = {name: Column(np.int64) for name in _SIDE}
+        self._rows: list[list[float]] = []
+        self._extra: list[tuple[int, ...]] = []
+
+    def job(self, row: list[float], extra: tuple[int, ...], texts: Sequence[bytes | None]) -> None:
+        """Take the row of one job; *texts* are what stood where it has NaN."""
+        row[JOB] = len(self.side["line"]) + len(self._rows)
+        if any(value != value for value in row):
+            self._unread[extra[0]] = [text or b"" for text in texts]
+        self._rows.append(row)
+        self._extra.append(extra)
+        if len(self._rows) == _ROWS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Make columns of the rows that wait for it."""
+        if not self._rows:
+            return
+        extra = np.array(self._extra, dtype=np.int64)
+        for place, name in enumerate(_SIDE):
+            self.side[name].add(extra[:, place])
+        table, numbers = self._sound(np.array(self._rows, dtype=float), extra[:, 0])
+        self.jobs_read += len(self._rows)
+        self._rows.clear()
+        self._extra.clear()
+        if len(table):
+            self._jobs(table, numbers)
+
+    def _jobs(self, table: FloatArray, numbers: IntArray) -> None:
+        screen = Screen(self.problems, numbers, FIELDS)
+        early = (table[:, WAIT] < 0) & (table[:, RUNTIME] >= 0) & (table[:, SUBMIT] >= 0)
+        rows = screen.find("start-before-submit", early, WAIT, table[:, WAIT])
+        table[rows, SUBMIT] += table[rows, WAIT]
+        table[rows, WAIT] = 0
+        super()._jobs(table[screen.keep], numbers[screen.keep])
+
+    def _order(self, screen: Screen, submit: IntArray) -> None:
+        """Records of ends are not in the order of submits, and need not be."""
+
+    def _nothing(self) -> str:
+        found = ", ".join(f"{problem.count} {problem.kind}" for problem in self.problems)
+        return (
+            f"no job that ran among {self.lines} lines{f' ({found})' if found else ''}; expected records of the ends "
+            "of jobs in accounting logs of PBS or Torque"
+        )
+
+
+class _Reading:
+    """Takes blocks of records, joins those of a job."""
+
+    def __init__(self, path: str, cores: int | None, problems: Problems) -> None:
+        self.path, self.problems = path, problems
+        self.lines = 0
+        self.records: Counter[str] = Counter()
+        self._intake = _Intake(path, cores, problems)
+        self._codes: dict[str, dict[bytes, int]] = {label: {} for label in (*_NAMED, "server")}
+        self._open: dict[bytes, Open] = {}
+        self._parents: dict[bytes, int] = {}
+        self._latest = 0.0
+
+    def take(self, first_line: int, block: bytes) -> None:
+        """Read the lines of one block."""
+        lines = block.split(b"\n")
+        if not lines[-1]:
+            lines.pop()
+        self.lines = first_line - 1 + len(lines)
+        types: Counter[bytes] = Counter()
+        for number, line in enumerate(lines, first_line):
+            record = RECORD.fullmatch(line)
+            if record is None:
+                self._no_record(number, line)
+                continue
+            stamp, kind, job, text = record.groups()
+            if kind[0] in OF_JOBS and not self._record(number, stamp, kind, job, text):
+                self._no_record(number, line)
+            else:
+                types[kind] += 1
+        self.records.update({kind.decode(): count for kind, count in types.items()})
+
+    def _no_record(self, number: int, line: bytes) -> None:
+        if line.strip():
+            self.problems.found("not-a-record", [number], value=repr(decoded(line[:40])))
+
+    def _record(self, number: int, stamp: bytes, kind: bytes, job: bytes, text: bytes) -> bool:
+        """Take one record of a job; whether it is one."""
+        name = name_of(job)
+        if name is None:
+            return False
+        if name.element == PARENT:
+            self._parents.setdefault(job, number)
+        elif kind == b"E":
+            self._ended(number, name, self._open.pop(job, None), fields_of(text))
+        else:
+            known = self._open.get(job)
+            if known is None:
+                known = self._open[job] = Open()
+            known.line = number
+            if kind in b"ST":
+                known.started(stamp, text)
+            elif kind in b"RC":
+                known.queued_again(stamp, text)
+            elif kind in b"DA":
+                known.deleted = stamp
+        return True
+
+    def _ended(self, number: int, name: Name, known: Open | None, fields: Fields) -> None:
+        """Take the job whose end this is."""
+        if known is None:
+            self._run(number, name, fields, time(fields, b"end"))
+            return
+        self._earlier(name, known)
+        if known.start is not None and b"start" not in fields:
+            fields = {**fields_of(known.start), **fields}
+        self._run(number, name, fields, time(fields, b"end"), known.since, deleted=known.deleted is not None)
+
+    def _earlier(self, name: Name, known: Open) -> None:
+        """Take the runs of a job before the last one."""
+        since = np.nan
+        for run in known.earlier:
+            if self.problems.found("earlier-run", [run.line], value="a start before the last one") == "skip":
+                self._intake.jobs_read += 1
+            else:
+                self._run(run.line, name, fields_of(run.text), run.end if run.end == run.end else -1.0, since)
+            since = run.end
+
+    def _run(
+        self, number: int, name: Name, fields: Fields, end: float, since: float = np.nan, *, deleted: bool = False
+    ) -> None:
+        """Take one run of a job, queued (again) at *since*."""
+        start = time(fields, b"start")
+        submit = self._submit(number, fields)
+        if submit is None:
+            self._intake.jobs_read += 1
+            return
+        if submit < since <= start:
+            submit = since
+        self._latest = max(self._latest, start, end)  # a NaN is never larger
+        row = [-1.0] * len(FIELDS)
+        row[SUBMIT], row[WAIT] = submit, start - submit if start != -1 and submit != -1 else -1.0
+        row[RUNTIME] = end - start if start != -1 and end != -1 else -1.0
+        row[REQUESTED], row[ALLOCATED] = asked(fields), got(fields)
+        walltime = fields.get(b"Resource_List.walltime")
+        row[ESTIMATE] = -1.0 if walltime is None else duration(walltime)
+        row[STATUS] = status(fields, deleted, start != -1)
+        for place, label in enumerate(LABELS, USER):
+            row[place] = self._code(label, fields)
+        server = self._codes["server"].setdefault(name.server, len(self._codes["server"]))
+        began = int(start) if start == start else UNKNOWN
+        extra = (number, name.number, name.element, server, self._code("account", fields), began)
+        self._intake.job(row, extra, _texts(fields))
+
+    def _submit(self, number: int, fields: Fields) -> float | None:
+        """When a job could start: once eligible, if that is later than its submit; None if it is left out for it."""
+        queued, eligible = time(fields, b"qtime", b"ctime"), time(fields, b"etime")
+        if eligible == -1:
+            return queued
+        if eligible > queued >= 0:
+            rule = self.problems.found("late-eligible", [number], value=f"{eligible - queued:g} s after its submit")
+            return {"keep": queued, "skip": None}.get(rule, eligible)
+        return eligible
+
+    def _code(self, label: str, fields: Fields) -> int:
+        """Number of what a field names, from 1; `UNKNOWN` where it names nothing."""
+        for key in _NAMED.get(label, ()):
+            text = fields.get(key)
+            if text and text != _NO_PROJECT:
+                codes = self._codes[label]
+                return codes.setdefault(text, len(codes) + 1)
+        return UNKNOWN
+
+    def _unfinished(self) -> None:
+        """Take what has no end."""
+        for job, known in sorted(self._open.items(), key=lambda item: item[1].line):
+            name = name_of(job)
+            assert name is not None
+            self._earlier(name, known)
+            if known.start is None:
+                kind = "still-waiting" if known.deleted is None else "never-ran"
+                self.problems.found(kind, [known.line], value="no start")
+                self._intake.jobs_read += 1
+            else:
+                self._running(name, known, fields_of(known.start))
+        self._open.clear()
+        if self._parents:
+            self.problems.found("array-parent", sorted(self._parents.values()), value="the record of an array")
+
+    def _running(self, name: Name, known: Open, fields: Fields) -> None:
+        """Take a job that started and did not end: it may run still, its end may be lost."""
+        limit = time(fields, b"start") + duration(fields.get(b"Resource_List.walltime", b""))
+        cut = known.cut()
+        lost = cut != cut and self._latest > limit + RUNAWAY
+        rule = self.problems.found("runaway" if lost else "still-running", [known.line], value="no end")
+        if rule == "skip":
+            self._intake.jobs_read += 1
+        else:
+            end = limit if lost else cut if cut == cut else self._latest
+            self._run(known.line, name, fields, end, known.since, deleted=known.deleted is not None)
+
+    def workload(self, sha256: str, files: int) -> Workload:
+        """All jobs that were kept."""
+        self._latest = max(self._latest, *self._starts(), 0.0)
+        self._unfinished()
+        self._intake.flush()
+        self._intake.lines = self.lines
+        workload = self._intake.workload(sha256)
+        side = {name: self._intake.side[name].close()[workload.job] for name in _SIDE}
+        job, rows = _numbered(workload.submit, side, self.problems)
+        if not len(rows):
+            raise InputError(self._intake._nothing(), path=self.path, line=self.lines)
+        workload = replace(workload, job=job).select(rows)
+        side = {name: column[rows] for name, column in side.items()}
+        labels = {**workload.labels, "account": side["account"]}
+        labels = {label: column for label, column in labels.items() if (column != UNKNOWN).any()}
+        logged = dict(workload.logged)
+        if (side["element"] >= 0).any():
+            inside = side["element"] >= 0
+            logged |= {"array": np.where(inside, side["number"], UNKNOWN), "element": side["element"]}
+        origin = int(workload.submit[0]) // MICROSECOND
+        return replace(
+            workload,
+            submit=workload.submit - origin * MICROSECOND,
+            labels=labels,
+            logged=logged,
+            names={label: ("", *map(decoded, self._codes[label])) for label in labels},
+        ).with_provenance(
+            format="pbs",
+            files=files,
+            header={"UnixStartTime": [str(origin)]},
+            jobs_kept=len(workload),
+            origin_shift=f"time 0 is {_date(origin)}",
+            problems=self.problems.to_json(),
+            records={kind: self.records[kind] for kind in sorted(self.records)},
+        )
+
+    def _starts(self) -> Iterator[float]:
+        """Starts of jobs that have no end."""
+        for known in self._open.values():
+            if known.start is not None:
+                yield time(fields_of(known.start), b"start")
+
+
+def _texts(fields: Fields) -> list[bytes | None]:
+    """What stands in the fields that the numbers of a row come from."""
+    texts: list[bytes | None] = [None] * len(FIELDS)
+    get = fields.get
+    texts[SUBMIT] = get(b"etime") or get(b"qtime") or get(b"ctime")
+    texts[WAIT], texts[RUNTIME] = get(b"start"), get(b"end")
+    texts[REQUESTED] = get(b"Resource_List.select") or get(b"Resource_List.nodes") or get(b"Resource_List.ncpus")
+    texts[ESTIMATE] = get(b"Resource_List.walltime")
+    return texts
+
+
+def _numbered(submit: IntArray, side: Mapping[str, IntArray], problems: Problems) -> tuple[IntArray, IntArray]:
+    """A number for each job, and the rows that stay, in job order: equal submits by their own numbers."""
+    number, element = side["number"], side["element"]
+    order = np.lexsort((element, number, submit))
+    screen = Screen(problems, side["line"], FIELDS)
+    screen.find("repeated-line", _again(side, order), JOB, lambda row: str(number[row]))
+    again = np.zeros(len(number), dtype=np.bool_)
+    alone = order[screen.keep[order] & (element[order] < 0)]
+    again[alone] = True
+    again[alone[np.unique(number[alone], return_index=True)[1]]] = False
+    fresh = np.zeros(len(number), dtype=np.bool_)
+    fresh[screen.find("duplicate-job", again, JOB, lambda row: str(number[row]))] = True
+    fresh |= (element >= 0) & screen.keep
+    job = number.copy()
+    places = order[fresh[order]]
+    job[places] = int(number.max(initial=0)) + 1 + np.arange(len(places))
+    return job, order[screen.keep[order]]
+
+
+def _again(side: Mapping[str, IntArray], order: IntArray) -> npt.NDArray[np.bool_]:
+    """Runs that are an earlier one in *order* once more."""
+    keys = [side[name][order] for name in ("start", "element", "number", "server")]
+    sorting = np.lexsort(keys)
+    same = np.logical_and.reduce([key[sorting][1:] == key[sorting][:-1] for key in keys])
+    again = np.zeros(len(order), dtype=np.bool_)
+    again[order[sorting[1:][same]]] = True
+    return again
+
+
+def _date(instant: int) -> str:
+    """An instant in words, as far as there is a date for it."""
+    try:
+        return f"{datetime.fromtimestamp(instant, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (OverflowError, ValueError, OSError):
+        return f"{instant} s after 1970"

@@ -1,0 +1,110 @@
+"""Local times without a zone to instants: the clock changes of a zone, and the hour that comes twice."""
+
+from __future__ import annotations
+
+import zoneinfo
+from datetime import UTC, datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.model.time import IntArray
+from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
+
+__all__ = ["Zone"]
+
+_DAY = 86400
+_FALL = 1200
+"""Seconds by which local time must step back from one job to the next to be taken for a change of the clock."""
+
+
+class Zone:
+    """A time zone by its name in the tz database, such as ``Europe/Berlin``.
+
+    Raises
+    ------
+    InputError
+        For a name that is not in the database.
+
+    Examples
+    --------
+    >>> zone = Zone("America/Chicago")
+    >>> zone.instants(np.array([1795219200])).tolist()[0] - 1795219200  # six hours behind UTC
+    21600
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        try:
+            self._zone = zoneinfo.ZoneInfo(name)
+        except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise InputError(
+                f"'{name}' is no time zone of the tz database; expected one like Europe/Berlin or UTC", field="timezone"
+            ) from error
+
+    def _offset(self, instant: int) -> int:
+        offset = datetime.fromtimestamp(instant, UTC).astimezone(self._zone).utcoffset()
+        return int(offset.total_seconds()) if offset is not None else 0
+
+    def changes(self, first: int, last: int) -> tuple[IntArray, IntArray]:
+        """Instants at which the offset changes between two instants, and the offsets before, between and after, s."""
+        first = max(first - 2 * _DAY, 0)
+        last = min(last + 2 * _DAY, 253_000_000_000)
+        step = 7 * _DAY if last - first < 200 * 365 * _DAY else 365 * _DAY
+        at, offsets = [], [self._offset(first)]
+        for begin in range(first, last, step):
+            low, high = begin, min(begin + step, last)
+            if self._offset(high) == offsets[-1]:
+                continue
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (middle, high) if self._offset(middle) == offsets[-1] else (low, middle)
+            at.append(high)
+            offsets.append(self._offset(high))
+        return np.array(at, dtype=np.int64), np.array(offsets, dtype=np.int64)
+
+    def instants(self, local: IntArray, later: BoolArray | None = None) -> IntArray:
+        """Instants of local times, s; of a time that comes twice the first one, where *later* says so the second.
+
+        A time that the clock skips is taken as if it had not been set yet.
+        """
+        known = local != ABSENT
+        if not known.any():
+            return local.copy()
+        at, offsets = self.changes(int(local[known].min()), int(local[known].max()))
+        before = np.searchsorted(at + np.maximum(offsets[:-1], offsets[1:]), local, side="right")
+        if later is not None:
+            after = np.searchsorted(at + np.minimum(offsets[:-1], offsets[1:]), local, side="right")
+            before = np.where(later, after, before)
+        return np.where(known, local - offsets[before], ABSENT)
+
+    def twice(self, local: IntArray) -> BoolArray:
+        """Which local times come twice."""
+        known: BoolArray = local != ABSENT
+        if not known.any():
+            return known
+        at, offsets = self.changes(int(local[known].min()), int(local[known].max()))
+        result = np.zeros(len(local), dtype=bool)
+        for instant, old, new in zip(at.tolist(), offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
+            if new < old:
+                result |= known & (local >= instant + new) & (local < instant + old)
+        return result
+
+    def resolved(self, local: IntArray, order: npt.NDArray[np.intp]) -> IntArray:
+        """Instants of local times that were written in this *order*: where one of a repeated hour is earlier than one
+        before it, it and all later ones belong to the second pass of the clock.
+        """
+        twice = self.twice(local)
+        if not twice.any():
+            return self.instants(local)
+        later = np.zeros(len(local), dtype=bool)
+        rows = order[twice[order]]
+        times = local[rows]
+        begins = np.flatnonzero(np.diff(times, prepend=times[0]) > 2 * _DAY)  # another year's change
+        for part in np.split(np.arange(len(rows)), begins):
+            highest = np.maximum.accumulate(times[part])
+            stepped = np.flatnonzero(times[part] < highest - _FALL)
+            if len(stepped):
+                later[rows[part[stepped[0] :]]] = True
+        return self.instants(local, later)

@@ -1,0 +1,108 @@
+"""Columns of `sacct`: what stands in each, which of them are read, and the command that prints what is needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+from gridsim.errors import InputError
+
+__all__ = ["COMMAND", "FREE", "TEXTS", "canonical", "is_free", "missing", "refusal", "refuse_missing"]
+
+COMMAND = (
+    "SLURM_TIME_FORMAT=%s sacct -a -X -D -P --delimiter=$'\\x1f' -S 2026-01-01 -E now -o JobID,JobIDRaw,User,Group,"
+    "Account,Partition,QOS,Submit,Eligible,Start,End,ElapsedRaw,Suspended,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,"
+    "ReqMem,ReqTRES,AllocTRES,Priority,SubmitLine,JobName > sacct.txt"
+)
+"""What prints all that is read, in a form that nothing in a job's name can break."""
+
+_EMPTY_OR = "(?:{})?"
+_TIME = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d|0|\d{9,11}|Unknown|None|N/A"
+_LENGTH = r"(?:\d+-)?(?:\d+:)*\d+(?:\.\d+)?"
+_WORD = r"[^\s]*"
+_SIZE = r"[\d.]+[KMGTPE]?[nc]?"
+
+_PATTERNS: Mapping[str, str] = {
+    "identity": r"\d+(?:_(?:\d+|\[[^\]\s]*\]?\+?))?(?:\+\d+)?(?:\.\w+)?",
+    "time": _EMPTY_OR.format(_TIME),
+    "length": _EMPTY_OR.format(rf"{_LENGTH}|UNLIMITED|Partition_Limit|INVALID"),
+    "count": r"\d*",
+    "minutes": r"(?:\d+|UNLIMITED|Partition_Limit)?",
+    "number": _EMPTY_OR.format(_SIZE),
+    "state": r"(?:[A-Z][A-Z_]+\+?(?: by [\w+]*)?)?",
+    "exit": r"(?:\d+:\d+)?",
+    "word": _WORD,
+    "tres": r"(?:[\w/:.-]+=[^\s=]*)?",
+}
+
+TEXTS: Mapping[str, re.Pattern[bytes]] = {name: re.compile(text.encode()) for name, text in _PATTERNS.items()}
+"""What one field may hold, by the kind of its column; a column of no such kind holds anything."""
+
+_OF_KIND: Mapping[str, str] = {
+    "identity": "JobID JobIDRaw",
+    "time": "Submit Eligible Start End",
+    "length": "Elapsed Timelimit Suspended CPUTime Reserved Planned ResvCPU PlannedCPU SystemCPU UserCPU TotalCPU "
+    "AveCPU MinCPU",
+    "count": "ElapsedRaw CPUTimeRAW NCPUS AllocCPUS ReqCPUS AssocID DBIndex GID UID NTasks QOSRAW ResvCPURAW "
+    "PlannedCPURAW WCKeyID ReservationId Restarts ConsumedEnergyRaw MinCPUTask MaxPagesTask MaxRSSTask MaxVMSizeTask "
+    "MaxDiskReadTask MaxDiskWriteTask",
+    "minutes": "TimelimitRaw",
+    "number": "NNodes AllocNodes ReqNodes ReqMem Priority AveCPUFreq AveDiskRead AveDiskWrite AvePages AveRSS "
+    "AveVMSize ConsumedEnergy MaxDiskRead MaxDiskWrite MaxPages MaxRSS MaxVMSize",
+    "state": "State",
+    "exit": "ExitCode DerivedExitCode",
+    "word": "User Group Account Partition QOS Cluster BlockID Layout McsLabel MaxDiskReadNode MaxDiskWriteNode "
+    "MaxPagesNode MaxRSSNode MaxVMSizeNode MinCPUNode ReqCPUFreq ReqCPUFreqGov ReqCPUFreqMax ReqCPUFreqMin WCKey "
+    "Reason Reservation",
+    "tres": "AllocTRES ReqTRES TRESUsageInAve TRESUsageInMax TRESUsageInMaxNode TRESUsageInMaxTask TRESUsageInMin "
+    "TRESUsageInMinNode TRESUsageInMinTask TRESUsageInTot TRESUsageOutAve TRESUsageOutMax TRESUsageOutMaxNode "
+    "TRESUsageOutMaxTask TRESUsageOutMin TRESUsageOutMinNode TRESUsageOutMinTask TRESUsageOutTot",
+    "free": "JobName SubmitLine Comment AdminComment SystemComment WorkDir Constraints Container Extra NodeList Flags "
+    "FailedNode Licenses StdErr StdIn StdOut",
+}
+_KINDS = {name.lower(): (name, kind) for kind, names in _OF_KIND.items() for name in names.split()}
+
+FREE = ("JobName", "SubmitLine")
+"""Columns in which a user may write anything; a delimiter in the name stands in the submit line too."""
+
+
+def canonical(name: str) -> tuple[str, str] | None:
+    """A column's name as `sacct` spells it, and what stands in it; None for no column of `sacct`.
+
+    Examples
+    --------
+    >>> canonical("jobid"), canonical("colour")
+    (('JobID', 'identity'), None)
+    """
+    return _KINDS.get(name.lower())
+
+
+def is_free(kind: str) -> bool:
+    """Whether a column of this kind may hold anything, a delimiter too."""
+    return kind == "free"
+
+
+_NEEDED: Sequence[tuple[tuple[str, ...], str]] = (
+    (("JobID", "JobIDRaw"), "which job a line is about"),
+    (("Submit",), "when it was submitted"),
+    (("Start",), "when it started"),
+    (("End", "ElapsedRaw", "Elapsed"), "how long it ran"),
+    (("AllocCPUS", "NCPUS", "AllocTRES", "ReqCPUS", "ReqTRES"), "how many cores it had"),
+)
+
+
+def missing(names: Iterable[str]) -> list[str]:
+    """What a log with columns of these names does not tell and must; nothing where it carries enough."""
+    there = set(names)
+    return [f"{' or '.join(columns)} ({what})" for columns, what in _NEEDED if there.isdisjoint(columns)]
+
+
+def refuse_missing(names: Iterable[str], path: object, line: int | None = None) -> None:
+    """Raise `InputError` where columns of these names do not carry enough."""
+    if lacking := missing(names):
+        raise refusal(f"has no column {'; no '.join(lacking)}", path, line)
+
+
+def refusal(reason: str, path: object, line: int | None = None) -> InputError:
+    """An error that says why a log cannot be read and how one that can is made."""
+    return InputError(f"{reason}; write the log anew with:\n  {COMMAND}\n", path=path, line=line)

@@ -1,0 +1,230 @@
+"""Texts of columns to columns of numbers: what each line says, before anything is made of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.workload import UNKNOWN
+from gridsim.workload.formats.sacct import values
+from gridsim.workload.formats.sacct.text import Cells
+from gridsim.workload.formats.sacct.values import ABSENT, INVALID, BoolArray, Lookup
+
+__all__ = ["NAMED", "Codes", "Parser", "awaited"]
+
+NAMED: Mapping[str, str] = {
+    "user": "User",
+    "group": "Group",
+    "account": "Account",
+    "partition": "Partition",
+    "qos": "QOS",
+    "executable": "JobName",
+}
+"""Labels and the columns that they come from."""
+
+_MOST_NAMES = 1 << 17
+_LONGEST = 9 * 10**9  # 285 years, as for every log
+_MOST_CORES = 2**31 - 1
+_SUBMITTED_AFTER = re.compile(rb"(?:^|\s)(?:--dependency[=\s]|-d\s?)(\S+)")
+_AFTER = re.compile(rb"after(?:ok|any|notok|corr)((?::\d{1,17}(?:_\d{1,17}|_\*)?(?:\+\d+)?)+)")
+
+
+class Codes(dict[bytes, int]):
+    """Numbers of names, from 1 in the order in which they are met; `UNKNOWN` for an empty one."""
+
+    def __init__(self) -> None:
+        super().__init__({b"": UNKNOWN})
+        self.overflown = False
+
+    def __missing__(self, name: bytes) -> int:
+        if len(self) > _MOST_NAMES:
+            self.overflown = True
+            return UNKNOWN
+        number = self[name] = len(self)
+        return number
+
+    def names(self) -> tuple[str, ...]:
+        """Names by number; there is none for 0."""
+        return ("", *(name.decode("utf-8", "replace") for name in self if name))
+
+
+def _size(text: bytes) -> int:
+    """A whole number that is not needed to be exact enough to refuse a line for it."""
+    return int(text) if text.isdigit() and len(text) < 10 and int(text) <= _MOST_CORES else ABSENT
+
+
+def _of_tres(part: bytes, value: Callable[[bytes], int]) -> Lookup:
+    return Lookup(lambda text: value(values.tres(text).get(part, b"")))
+
+
+def _gpus(text: bytes) -> int:
+    parts = values.tres(text)
+    if b"gres/gpu" in parts:
+        return _size(parts[b"gres/gpu"])
+    return sum(max(_size(count), 0) for name, count in parts.items() if name.startswith(b"gres/gpu:"))
+
+
+def _memory(text: bytes) -> int:
+    return values.memory(text)[0]
+
+
+class Parser:
+    """Numbers of the columns that a form of the log has; keeps the names that it met.
+
+    Columns are ``base, task, part, tasks`` (identity), ``raw``, the times ``submit, eligible, start, end`` and
+    ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``memory`` (MiB),
+    ``gpus``, ``priority``, and the labels of `NAMED`.
+    """
+
+    def __init__(self) -> None:
+        self.codes: dict[str, Codes] = {label: Codes() for label in NAMED}
+        self._lengths, self._limits, self._minutes = map(Lookup, (values.duration, values.limit, values.minutes))
+        self._states, self._sizes = Lookup(values.state), Lookup(_size)
+        self._tres = {"cpu": _of_tres(b"cpu", _size), "mem": _of_tres(b"mem", _memory), "gpus": Lookup(_gpus)}
+        self._request = Lookup(lambda text: INVALID if (pair := values.memory(text))[0] < 0 else _packed(*pair))
+
+    def steps(self, cells: Cells) -> BoolArray:
+        """Which lines are steps of a job, which have a point in their number."""
+        texts = cells["JobID" if "JobID" in cells else "JobIDRaw"]
+        letters = np.ascontiguousarray(texts).view(np.uint8).reshape(len(texts), -1)
+        steps: BoolArray = (letters == ord(".")).any(axis=1) & (letters[:, 0] >= ord("0")) & (letters[:, 0] <= ord("9"))
+        return steps
+
+    def read(self, cells: Cells, only: BoolArray) -> tuple[dict[str, npt.NDArray[Any]], BoolArray]:
+        """Columns of numbers, and which lines hold in each column what may stand there, of those in *only*."""
+        columns: dict[str, npt.NDArray[Any]] = {}
+        valid = only & self._identities(cells, columns)
+        absolute = np.zeros(len(cells), dtype=bool)
+        local = np.zeros(len(cells), dtype=bool)
+        for name in ("Submit", "Eligible", "Start", "End"):
+            if name in cells:
+                instants, sound, since = values.times(cells[name])
+                columns[name.lower()] = instants
+                valid &= sound
+                absolute |= since
+                local |= (instants != ABSENT) & ~since
+        valid &= ~(absolute & local)
+        columns["absolute"] = absolute.astype(np.int8)
+        for sound in (self._durations(cells, columns), self._sizes_of(cells, columns)):
+            valid &= sound
+        if "State" in cells:
+            columns["state"] = self._states.column(cells["State"]).astype(np.int8)
+            valid &= columns["state"] != INVALID
+        return columns, valid
+
+    def _identities(self, cells: Cells, columns: dict[str, npt.NDArray[Any]]) -> BoolArray:
+        n = len(cells)
+        valid = np.ones(n, dtype=bool)
+        if "JobIDRaw" in cells:
+            columns["raw"], valid = values.counts(cells["JobIDRaw"])
+            valid &= columns["raw"] != ABSENT
+        if "JobID" not in cells:
+            return valid
+        texts = cells["JobID"]
+        base, plain = values.counts(texts)
+        plain &= base != ABSENT
+        task, part, tasks = np.full(n, ABSENT), np.full(n, ABSENT), np.ones(n, dtype=np.int64)
+        for row in np.flatnonzero(~plain):
+            found = values.identity(bytes(texts[row]))
+            if found is None or found[4]:
+                valid[row] = False
+                continue
+            base[row], task[row], part[row], several, _ = found
+            if several:
+                tasks[row] = values.task_count(several)
+        columns |= {"base": base, "task": task, "part": part.astype(np.int32), "tasks": tasks.astype(np.int32)}
+        return valid
+
+    def _durations(self, cells: Cells, columns: dict[str, npt.NDArray[Any]]) -> BoolArray:
+        valid = np.ones(len(cells), dtype=bool)
+        if "ElapsedRaw" in cells:
+            columns["elapsed"], valid = values.counts(cells["ElapsedRaw"])
+            valid &= columns["elapsed"] < _LONGEST
+        elif "Elapsed" in cells:
+            columns["elapsed"] = self._lengths.column(cells["Elapsed"])
+        if "Suspended" in cells:
+            columns["suspended"] = self._lengths.column(cells["Suspended"])
+        if "TimelimitRaw" in cells:
+            columns["limit"] = self._minutes.column(cells["TimelimitRaw"])
+        elif "Timelimit" in cells:
+            columns["limit"] = self._limits.column(cells["Timelimit"])
+        for name in ("elapsed", "suspended", "limit"):
+            if name in columns:
+                valid &= columns[name] != INVALID
+        return valid
+
+    def _sizes_of(self, cells: Cells, columns: dict[str, npt.NDArray[Any]]) -> BoolArray:
+        valid = np.ones(len(cells), dtype=bool)
+        for column, names, tres in (
+            ("allocated", ("AllocCPUS", "NCPUS"), "AllocTRES"),
+            ("requested", ("ReqCPUS",), "ReqTRES"),
+        ):
+            name = next((name for name in names if name in cells), None)
+            if name is not None:
+                columns[column], sound = values.counts(cells[name])
+                valid &= sound & (columns[column] <= _MOST_CORES)
+            elif tres in cells:
+                columns[column] = self._tres["cpu"].column(cells[tres])
+        name = next((name for name in ("NNodes", "AllocNodes") if name in cells), None)
+        if name is not None:
+            columns["nodes"] = self._sizes.column(cells[name]).astype(np.int32)
+        if "Priority" in cells:
+            columns["priority"] = self._sizes.column(cells["Priority"])
+        self._memories(cells, columns)
+        return valid
+
+    def _memories(self, cells: Cells, columns: dict[str, npt.NDArray[Any]]) -> None:
+        """Memory in MiB: what was allocated, else what was asked for, of a node or of a core times how many."""
+        memory = np.full(len(cells), ABSENT, dtype=np.int64)
+        if "AllocTRES" in cells:
+            allocated = cells["AllocTRES"]
+            memory = self._tres["mem"].column(allocated)
+            columns["gpus"] = self._tres["gpus"].column(allocated).astype(np.int32)
+        if "ReqMem" in cells:
+            asked = self._request.column(cells["ReqMem"])
+            number, what = asked // 4, asked % 4
+            nodes, cores = columns.get("nodes"), columns.get("allocated", columns.get("requested"))
+            for code, times in ((1, nodes), (2, cores)):
+                if times is not None:
+                    number = np.where(what == code, number * np.maximum(times, 1), number)
+            known = (memory == ABSENT) & (asked != INVALID)
+            memory = np.where(known, number, memory)
+        if "AllocTRES" in cells or "ReqMem" in cells:
+            columns["memory"] = memory
+
+    def labels(self, cells: Cells) -> dict[str, npt.NDArray[Any]]:
+        """Numbers of the names of users, accounts and so on."""
+        return {
+            label: np.fromiter(
+                map(self.codes[label].__getitem__, cells[column].tolist()), dtype=np.int32, count=len(cells)
+            )
+            for label, column in NAMED.items()
+            if column in cells
+        }
+
+
+def _packed(number: int, what: bytes) -> int:
+    """Memory and what it is for in one number."""
+    return min(number, 2**50) * 4 + {b"": 0, b"n": 1, b"c": 2}[what]
+
+
+def awaited(line: bytes) -> tuple[int, ...]:
+    """Numbers of the jobs whose end a submit line waits for.
+
+    Examples
+    --------
+    >>> awaited(b"sbatch --dependency=afterok:41294:41295,afterany:7_3 job.sh"), awaited(b"sbatch -d singleton x")
+    ((41294, 41295, 7), ())
+    """
+    found = _SUBMITTED_AFTER.search(line)
+    if found is None:
+        return ()
+    return tuple(
+        int(number.partition(b"_")[0].partition(b"+")[0])
+        for match in _AFTER.finditer(found[1])
+        for number in match[1].split(b":")[1:]
+    )

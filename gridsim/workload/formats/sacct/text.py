@@ -1,0 +1,258 @@
+"""The lines of `sacct`: which columns they have, and where the texts of a column stand in a block of lines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.time import IntArray
+from gridsim.workload.formats.sacct.align import align
+from gridsim.workload.formats.sacct.fields import FREE, canonical
+
+__all__ = ["BREAKS_JOINED", "UNIT", "Cells", "Header", "Lines", "header_of", "is_ruler", "looks_headless"]
+
+BREAKS_JOINED = 20
+"""Lines that are tried as one record where a text holds line breaks."""
+
+UNIT = b"\x1f"
+"""The delimiter that stands for one of several bytes."""
+
+_RULER = re.compile(rb" *-+(?: +-+)* *")
+_FIRST_NAME = re.compile(rb"([A-Za-z]+)([^A-Za-z0-9\s]+| +|\t)?")
+_HEADLESS = re.compile(rb"\d+(?:[_+.][^\s|]*)?([^\w\s.+\[\]-]).*\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
+_WIDEST = 512
+_LONGEST_NAME = 128
+
+
+def is_ruler(line: bytes) -> bool:
+    """Whether a line is the one of dashes below the names of a table."""
+    return _RULER.fullmatch(line) is not None
+
+
+def looks_headless(line: bytes) -> bool:
+    """Whether a line is one of values of `sacct -n -P`."""
+    return _HEADLESS.match(line) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Columns of a form of `sacct`.
+
+    Attributes
+    ----------
+    names, kinds : tuple of str
+        Names as `sacct` spells them, and what stands in each column (`fields.TEXTS`).
+    delimiter : bytes
+        What stands between the columns, one byte; empty for a table of fixed widths.
+    spelt : bytes
+        The delimiter as the file has it, which may be longer.
+    spans : tuple of (int, int)
+        Begin and end of the columns of a table.
+    line : bytes
+        The header line.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    delimiter: bytes
+    spelt: bytes
+    spans: tuple[tuple[int, int], ...]
+    line: bytes
+
+    def place(self, name: str) -> int | None:
+        """Position of a column."""
+        return self.names.index(name) if name in self.names else None
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """Positions of the columns in which users write what they like, the most probable culprits first."""
+        return tuple(self.names.index(name) for name in FREE if name in self.names)
+
+    def begins_record(self, line: bytes) -> bool:
+        """Whether a line surely begins a record: its first column is the identity of a job."""
+        return self.kinds[0] == "identity" and bool(
+            _IDENTITY_FIRST.match(line[: self.spans[0][1]] if self.spans else line)
+        )
+
+    def record(self, lines: Sequence[bytes]) -> Mapping[str, bytes] | None:
+        """Texts by column of one record that stands on these lines; None where they are none."""
+        text = b"\n".join(lines)
+        texts = self._cut(text) if self.spans else self._divided(text)
+        return None if texts is None else dict(zip(self.names, texts, strict=True))
+
+    def _divided(self, text: bytes) -> list[bytes] | None:
+        tokens = text.split(self.delimiter)
+        return align(tokens, self.kinds, self.delimiter) if len(tokens) >= len(self.names) else None
+
+    def _cut(self, text: bytes) -> list[bytes] | None:
+        total, least = self.spans[-1][1], self.spans[-1][0]
+        if least < len(text) <= total + 1:
+            return [text[begin:end].strip() for begin, end in self.spans]
+        letters = text.decode("utf-8", "replace")
+        if least < len(letters) <= total + 1:
+            return [letters[begin:end].strip().encode() for begin, end in self.spans]
+        return None
+
+
+_IDENTITY_FIRST = re.compile(rb" *\d+(?:[_+.][\w\[\],%:+-]*)?(?:[^\w]|$)")
+
+
+def header_of(line: bytes, following: bytes = b"") -> Header | None:
+    """What a header line says, with the line below it; None where it is none.
+
+    Examples
+    --------
+    >>> header_of(b"JobID|State|NCPUS").names, header_of(b"JobID;State").delimiter
+    (('JobID', 'State', 'NCPUS'), b';')
+    >>> header_of(b"41200|COMPLETED|4") is None
+    True
+    """
+    line = line.rstrip(b"\r\n")
+    if is_ruler(following) and following.strip():
+        spans = [match.span() for match in re.finditer(rb"-+", following)]
+        texts = [line[begin:end].strip() for begin, end in spans]
+        return _header(texts, b"", tuple(spans), line)
+    first = _FIRST_NAME.match(line)
+    if first is None:
+        return None
+    delimiter = first[2] or b"|"
+    return _header(line.split(delimiter), delimiter, (), line)
+
+
+def _header(texts: Sequence[bytes], delimiter: bytes, spans: tuple[tuple[int, int], ...], line: bytes) -> Header | None:
+    names, kinds, known = [], [], 0
+    for place, text in enumerate(texts):
+        name, _, _ = text.decode("latin-1").strip().partition("%")
+        found = canonical(name)
+        last_empty = not name and place == len(texts) - 1
+        known += found is not None
+        name, kind = found or (name, "word" if last_empty else "free")
+        if name in names or not name:
+            name = f"{name}#{place}"
+        names.append(name)
+        kinds.append(kind)
+    if not known or known * 2 <= len(names) - 1 or (known < 2 and names[0] not in ("JobID", "JobIDRaw")):
+        return None
+    return Header(tuple(names), tuple(kinds), delimiter if len(delimiter) < 2 else UNIT, delimiter, spans, line)
+
+
+def _gather(data: npt.NDArray[np.uint8], begins: IntArray, ends: IntArray, most: int) -> npt.NDArray[Any]:
+    """Texts between two places each, as a column of bytes; no longer than *most*."""
+    lengths = np.clip(ends - begins, 0, most)
+    width = max(int(lengths.max(initial=0)), 1)
+    places = np.arange(width, dtype=np.int32)
+    text = data[np.minimum(begins.astype(np.int32)[:, None] + places, len(data) - 1)]
+    text[places >= lengths[:, None]] = 0
+    return np.ascontiguousarray(text).view(f"S{width}").reshape(-1)
+
+
+class Cells:
+    """Texts of the columns of some lines; a column is made when it is asked for."""
+
+    def __init__(self, header: Header, texts: Any, count: int) -> None:
+        self.names = header.names
+        self._texts, self._count = texts, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.names
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        column: npt.NDArray[Any] = self._texts(name)
+        return column
+
+    @classmethod
+    def of_records(cls, header: Header, records: Sequence[Mapping[str, bytes]]) -> Cells:
+        """Texts of records that were taken apart one by one."""
+
+        def texts(name: str) -> npt.NDArray[Any]:
+            most = _LONGEST_NAME if name == "JobName" else 4 * _WIDEST
+            return np.array([record[name][:most] for record in records], dtype=bytes).reshape(len(records))
+
+        return cls(header, texts, len(records))
+
+
+class Lines:
+    """A block of lines, and where their columns stand."""
+
+    def __init__(self, header: Header, block: bytes) -> None:
+        self.header, self.block = header, block
+        self.data = np.frombuffer(block, dtype=np.uint8)
+        ends = np.flatnonzero(self.data == ord("\n"))
+        if len(block) and not block.endswith(b"\n"):
+            ends = np.append(ends, len(block))
+        self.ends = ends
+        self.begins = np.concatenate(([0], ends[:-1] + 1)) if len(ends) else ends
+        if header.delimiter:
+            self._delimiters = np.flatnonzero(self.data == header.delimiter[0])
+            first = np.searchsorted(self._delimiters, self.begins)
+            self._first = first
+            self.extra = np.searchsorted(self._delimiters, ends) - first - (len(header.names) - 1)
+        else:
+            length = ends - self.begins
+            fits = (length > header.spans[-1][0]) & (length <= header.spans[-1][1] + 1)
+            self.extra = np.where(fits, 0, -1)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def line(self, row: int) -> bytes:
+        """One line, without its end."""
+        return self.block[int(self.begins[row]) : int(self.ends[row])]
+
+    def cells(self, rows: IntArray, shared: bool = False) -> Cells:
+        """Texts of lines that have fields enough.
+
+        Parameters
+        ----------
+        rows : array of int
+            Positions of the lines.
+        shared : bool
+            Whether what is too much is shared evenly by two columns of free text, or goes to the first one alone.
+        """
+        header = self.header
+
+        def texts(name: str) -> npt.NDArray[Any]:
+            begins, ends = self.span(rows, name, shared=shared)
+            column = _gather(self.data, begins, ends, _LONGEST_NAME if name == "JobName" else _WIDEST)
+            return column if header.delimiter else np.char.strip(column)
+
+        return Cells(header, texts, len(rows))
+
+    def span(self, rows: IntArray, name: str, *, shared: bool = False) -> tuple[IntArray, IntArray]:
+        """Begin and end of a column in lines that have fields enough, as positions in the block."""
+        place = self.header.names.index(name)
+        if not self.header.delimiter:
+            begin, end = self.header.spans[place]
+            return self.begins[rows] + begin, np.minimum(self.begins[rows] + end, self.ends[rows])
+        before, own = self._shifts(rows, place, shared)
+        first, count = self._first[rows], len(self.header.names)
+        delimiters = self._delimiters
+        if not len(delimiters):
+            return self.begins[rows], self.ends[rows]
+        most = len(delimiters) - 1
+        begins = self.begins[rows]
+        if place:
+            begins = delimiters[np.minimum(first + place - 1 + before, most)] + 1
+        ends = self.ends[rows]
+        if place < count - 1:
+            ends = delimiters[np.minimum(first + place + before + own, most)]
+        return begins, ends
+
+    def _shifts(self, rows: IntArray, place: int, shared: bool) -> tuple[IntArray, IntArray]:
+        """Fields too many before a column and in it."""
+        extra, free = self.extra[rows], self.header.free
+        none = np.zeros(len(rows), dtype=np.int64)
+        if shared and len(free) > 1:
+            parts = dict.fromkeys(free, extra // 2)
+        else:
+            parts = {free[0]: extra} if free else {}
+        before = sum((part for at, part in parts.items() if at < place), none)
+        return before, parts.get(place, none)

@@ -1,0 +1,361 @@
+"""``gridsim sweep``, end to end."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridsim.campaign.store import Store
+from gridsim.cli import main, progress
+
+LOG = """; MaxProcs: 4
+1 0 -1 10 3 -1 -1 3 10 -1 1 3 1 -1 -1 -1 -1 -1
+2 1 -1 10 2 -1 -1 2 10 -1 1 3 1 -1 -1 -1 -1 -1
+3 2 -1 5 1 -1 -1 1 5 -1 1 4 1 -1 -1 -1 -1 -1
+"""
+
+RECIPE = """
+[workload]
+model = "lublin?jobs=20"
+
+[factors]
+policy = ["fcfs", "easy"]
+seed = {first = 1, last = 3}
+"""
+
+PICKY = '''"""First come, first served, not for all."""
+from dataclasses import dataclass
+
+
+@dataclass
+class Picky:
+    """Refuses one number."""
+
+    number: int = 0
+
+    def rank(self, queue, now):
+        if self.number == 1:
+            raise RuntimeError("not number 1")
+        return queue.submit
+'''
+
+WAITING = '''"""First come, first served, when it may."""
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Waiting:
+    """Waits for a file beside it."""
+
+    number: int = 0
+
+    def rank(self, queue, now):
+        until = time.monotonic() + 300
+        while self.number == 1 and not Path("go").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        return queue.submit
+'''
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def sweep(*words: str, text: str | None = RECIPE) -> int:
+    if text is not None:
+        Path("campaign.toml").write_text(text)
+    return main(["sweep", "campaign.toml", "--workers", "1", *words])
+
+
+def numbered(plugin: str, name: str) -> str:
+    """A recipe with three policies of a plain file."""
+    Path("mine.py").write_text(plugin)
+    return f"""
+policy = "easy?ordering=mine.py:{name}(number={{number}})"
+[workload]
+model = "lublin?jobs=20"
+[factors]
+number = [0, 1, 2]
+"""
+
+
+def table(store: str = "campaign-results") -> list[dict[str, str]]:
+    with (Path(store) / "runs.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_sweep_writes_a_row_a_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep() == 0
+    told = capsys.readouterr()
+    assert "6 of 6 runs finished, 0 failed, 0 to do\n" in told.out
+    assert told.out.endswith("Written: campaign-results/\n")
+    assert [(row["policy"], row["seed"], row["status"]) for row in table()] == [
+        (policy, seed, "finished") for seed in "123" for policy in ("fcfs", "easy")
+    ]
+    assert all(float(row["completed"]) == 20 for row in table())
+
+
+def test_a_finished_sweep_is_not_touched(capsys: pytest.CaptureFixture[str]) -> None:
+    def times() -> dict[Path, int]:
+        files = [path for path in Path("campaign-results").rglob("*") if path.is_file() and path.name != "lock"]
+        return {path: path.stat().st_mtime_ns for path in files}
+
+    sweep()
+    before = times()
+    assert sweep() == 0
+    assert times() == before
+    assert sweep("--status") == 0
+    assert times() == before
+    assert "6 of 6 runs finished" in capsys.readouterr().out
+
+
+def test_tables_that_were_deleted_are_written_again() -> None:
+    sweep()
+    before = table()
+    (Path("campaign-results") / "runs.csv").unlink()
+    assert sweep() == 0
+    assert table() == before
+
+
+def test_a_sweep_that_grew_keeps_its_finished_runs() -> None:
+    sweep()
+    before = {path: path.stat().st_mtime_ns for path in Path("campaign-results/runs").rglob("*.json")}
+    grown = RECIPE.replace('"easy"]', '"easy", "conservative"]').replace("last = 3", "last = 4")
+    assert sweep(text='exclude = [{policy = "fcfs", seed = 4}]\n' + grown) == 0
+    assert len(table()) == 11
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert sweep(text=RECIPE) == 0
+    assert len(table()) == 6
+
+
+# Progress
+
+
+def test_plain_lines_tell_how_far_it_is_and_how_long_it_will_take(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    assert sweep(text=numbered(PICKY, "Picky")) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "1 of 3 runs"  # nobody knows yet
+    assert lines[1].startswith("failed: number 1: PolicyError: ")
+    assert lines[1].endswith("mine.py: RuntimeError: not number 1")
+    assert lines[2].startswith("2 of 3 runs, 1 failed, about ")
+    assert lines[2].endswith(" left")
+    assert lines[3] == "3 of 3 runs, 1 failed"
+
+
+def test_many_failures_are_only_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    text = numbered(PICKY.replace("== 1", ">= 0"), "Picky").replace("[factors]", "[factors]\nseed = [1, 2, 3, 4, 5]")
+    assert sweep(text=text) == 1
+    told = capsys.readouterr()
+    assert told.err.count("failed: seed") == 10
+    assert "further failures are only counted" in told.err
+    assert told.err.splitlines()[-1] == "15 of 15 runs, 15 failed"
+    assert told.out.count("failed: seed") == 10
+    assert "… and 5 more in campaign-results/failed" in told.out
+    assert {row["status"] for row in table()} == {"failed"}
+
+
+def test_status_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep("--status") == 0
+    assert capsys.readouterr().out.startswith("0 of 6 runs finished, 0 failed, 6 to do\n")
+    assert not Path("campaign-results").exists()
+    assert sweep("--shard", "1/2") == 0
+    capsys.readouterr()
+    assert sweep("--status", "--json") == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["finished"], told["failed"], told["left"], told["total"]) == (4, 0, 2, 6)
+    assert told["driver"] is None
+    assert told["cpu"] > 0
+
+
+def test_status_while_another_process_works(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("campaign.toml").write_text(numbered(WAITING, "Waiting"))
+    words = [sys.executable, "-m", "gridsim", "sweep", "campaign.toml", "--workers", "1"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as driver:
+        try:
+            until = time.monotonic() + 300
+            while not list(Path().glob("campaign-results/runs/*/*.json")):
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            assert sweep("--status", text=None) == 0
+            told = capsys.readouterr().out
+            assert told.startswith("1 of 3 runs finished, 0 failed, 2 to do\n")
+            assert f"worked on by process {driver.pid} on " in told
+            assert sweep(text=None) == 2
+            assert f"is worked on by process {driver.pid} on " in capsys.readouterr().err
+        finally:
+            Path("go").touch()
+        assert driver.wait(300) == 0
+
+
+def test_json_alone_is_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep("--json", text=numbered(PICKY, "Picky")) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["finished"], told["failed"], told["left"]) == (2, 1, 0)
+    (failure,) = told["failures"]
+    assert failure["unit"] == "number 1"
+    assert failure["error"].endswith("RuntimeError: not number 1")
+    assert "mine.py" in failure["traceback"]
+
+
+# What fails
+
+
+def test_a_run_that_fails_is_told_and_run_again_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    text = numbered(PICKY, "Picky")
+    for words, told in [
+        ((), "failed: number"),
+        ((), "gridsim sweep --retry-failed"),
+        (("--retry-failed",), "1 failed"),
+    ]:
+        assert sweep(*words, text=text) == 1
+        assert told in capsys.readouterr().out
+    journal = [json.loads(line) for line in Path("campaign-results/journal.jsonl").read_text().splitlines()]
+    assert len(journal) == 4
+    assert sum("error" in entry for entry in journal) == 2
+
+
+def test_a_policy_that_was_mended_is_run_anew_and_the_old_failure_is_forgotten(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    sweep(text=numbered(PICKY, "Picky"))
+    capsys.readouterr()
+    assert sweep(text=numbered(PICKY.replace("self.number == 1", "False"), "Picky")) == 0
+    told = capsys.readouterr()
+    assert "mine.py has changed: all runs with it are made anew" in told.err
+    assert "3 of 3 runs finished, 0 failed, 0 to do\n" in told.out
+    assert "failed:" not in told.out
+    assert [row["status"] for row in table()] == ["finished"] * 3
+
+
+def test_a_torn_result_is_named_and_can_be_made_again(capsys: pytest.CaptureFixture[str]) -> None:
+    sweep()
+    before = table()
+    torn = sorted(Path("campaign-results/runs").rglob("*.json"))[3]
+    torn.write_text(torn.read_text()[:40])
+    (Path("campaign-results") / "runs.csv").unlink()
+    assert sweep() == 2
+    assert f"{torn}: is no result of a run; delete it and sweep again" in capsys.readouterr().err
+    torn.unlink()
+    assert sweep() == 0
+    assert table() == before
+
+
+# What does not fit
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str, text: str | None = RECIPE) -> str:
+    runs = sorted(Path("campaign-results").rglob("*"))
+    capsys.readouterr()
+    assert sweep(*words, text=text) == 2
+    told = capsys.readouterr().err
+    assert told.startswith("gridsim: error: ")
+    assert sorted(Path("campaign-results").rglob("*")) == runs
+    return told
+
+
+@pytest.mark.parametrize("words", [(), ("--status",)])
+def test_a_log_that_changed_is_noticed(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    Path("log.swf").write_text(LOG)
+    text = '[workload]\nfile = "log.swf"\n[factors]\npolicy = ["fcfs"]\n'
+    assert sweep(text=text) == 0
+    Path("log.swf").write_text(LOG.replace("10", "11"))
+    told = refused(capsys, *words, text=text)
+    assert "log.swf: has changed since results were made from it (SHA-256 " in told
+    Path("log.swf").write_text(LOG)
+    assert sweep(text=text) == 0
+
+
+def test_results_of_something_else_are_refused(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep()
+    assert "campaign-results: holds results of another sweep" in refused(
+        capsys, text=RECIPE.replace("jobs=20", "jobs=30")
+    )
+    note = Path("campaign-results/campaign.json")
+    text = note.read_text()
+    note.write_text(text.replace('"version": "', '"version": "9.'))
+    assert "campaign.json, field 'version': the results there are of \"9." in refused(capsys)
+    note.write_text(text[:50])
+    assert "campaign.json: is no JSON" in refused(capsys)
+    note.unlink()
+    Store("campaign-results").claim({"version": json.loads(text)["version"], "loads": [0.5, 1.0]})  # of a paper
+    assert "campaign.json, field 'loads': the results there are of [0.5, 1.0], not null" in refused(capsys)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--workers", "0"), "0 workers; expected at least 1"),
+        (("--dask", "tcp://127.0.0.1:9"), "leave out one of them"),
+        (("--shard", "4/3"), "'4/3' is no part"),
+        (("--out", "campaign.toml"), "campaign.toml/campaign.json: Not a directory"),
+    ],
+)
+def test_bad_words_are_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str) -> None:
+    assert told in refused(capsys, *words)
+
+
+def test_one_campaign_at_a_time_is_taken(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["sweep", "campaign.toml", "more.toml"]) == 2
+    assert "'more.toml' is too much; one campaign at a time" in capsys.readouterr().err
+
+
+# Parts
+
+
+def test_parts_are_merged(capsys: pytest.CaptureFixture[str]) -> None:
+    for number in (1, 2):
+        assert sweep("--shard", f"{number}/2", "--out", f"part-{number}") == 0
+        assert not Path(f"part-{number}/runs.csv").exists()
+    assert main(["sweep", "merge", "part-2", "--out", "whole"]) == 1
+    assert "2 of 6 runs finished, 0 failed, 4 to do" in capsys.readouterr().out
+    for _ in range(2):  # the second time there is nothing to take over
+        assert main(["sweep", "merge", "part-1", "part-2", "--out", "whole"]) == 0
+    told = capsys.readouterr()
+    assert "part-1: 4 results taken over" in told.err
+    assert "part-1: 0 results taken over" in told.err
+    sweep()
+    assert table("whole") == table()
+
+
+def test_what_cannot_be_merged_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    sweep("--out", "one")
+    sweep("--out", "other", text=RECIPE.replace("last = 3", "last = 4"))
+    capsys.readouterr()
+    for words, told in [
+        (["one"], "expected gridsim sweep merge STORE [STORE ...] --out DIR"),
+        (["--out", "whole"], "expected gridsim sweep merge"),
+        (["none", "--out", "whole"], "none: holds no results of a sweep"),
+        (["one", "other", "--out", "whole"], "field 'sweep': the results there are of"),
+    ]:
+        assert main(["sweep", "merge", *words]) == 2
+        assert told in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, os.strerror(28))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", full)
+        assert sweep() == 2
+    told = capsys.readouterr().err
+    assert "gridsim: error: campaign-results/runs/" in told
+    assert told.endswith(".json: No space left on device\n")
+    assert sweep() == 0

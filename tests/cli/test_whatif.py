@@ -1,0 +1,50 @@
+"""``gridsim whatif`` as a user types it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from gridsim.cli import main
+
+SMALL = ["whatif", "--jobs", "150", "--machine", "32", "--load", "0.9"]
+
+
+def told(words: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, float]]:
+    assert main([*SMALL, *words, "--json"]) == 0
+    return {one["change"]: one for one in json.loads(capsys.readouterr().out)["changes"]}
+
+
+def test_sizes_are_parts_differences_or_cores(capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(["--cores", "+25%,+16", "--cores", "64"], capsys)
+    assert [one["cores"] for one in found.values()] == [32, 40, 48, 64]
+    assert list(found) == ["as it is", "40 cores (+25 %)", "48 cores (+50 %)", "64 cores (+100 %)"]
+
+
+def test_halving_says_how_many_cores(capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(["--halve", "--node", "4"], capsys)
+    now, more = found.values()
+    assert more["metrics"]["wait_mean"] <= now["metrics"]["wait_mean"] / 2  # type: ignore[index]
+    assert (more["cores"] - 32) % 4 == 0
+
+
+def test_the_usual_questions_are_answered_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(SMALL) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "As it is, jobs wait" in text
+    assert "With estimates 2 times better they would wait" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--cores", "many"], "'many' is no size; expected such as +25%, +64 or 512"),
+        (["--load-times", "x"], "'x' is no number"),
+        (["--halve", "utilisation"], "unknown metric to halve 'utilisation'"),
+        (["--policy", "easi"], "did you mean 'easy'"),
+    ],
+)
+def test_bad_questions_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, *words]) == 2
+    assert message in capsys.readouterr().err

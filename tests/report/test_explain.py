@@ -1,0 +1,125 @@
+"""What a schedule shows of the wait of one job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gridsim as gs
+from gridsim.errors import InputError
+from gridsim.model.platform import Platform
+from gridsim.report.explain import Schedule, Waiting, explain, read_schedules, sentences, waits
+from gridsim.scenario import Scenario
+
+
+def schedule(*rows: tuple[int, float, float, float], machine: int = 4) -> Schedule:
+    """Rows of cores, submit, start, end; jobs are numbered from 1."""
+    cores, *times = zip(*rows, strict=True)
+    submit, start, end = (np.array(column, dtype=float) for column in times)
+    status = np.where(np.isnan(start), "unadmitted", "completed")
+    users = np.array([f"u{number}" for number in range(1, len(rows) + 1)])
+    return Schedule(
+        np.arange(1, len(rows) + 1), np.array(cores), submit, start, end, end - start, status, users, machine
+    )
+
+
+NAN = float("nan")
+
+
+def test_time_without_room_and_time_kept_for_others_are_told_apart() -> None:
+    # Job 2 wants all cores and starts at 10; job 3 could run beside job 1 from the start, and comes after job 2.
+    found = explain(schedule((2, 0, 0, 10), (4, 1, 10, 15), (2, 2, 15, 16)), 3)
+    assert (found.short, found.enough, found.free) == (5.0, 8.0, 2)
+    assert [(one.job, one.share) for one in found.first] == [(2, 1.0)]
+    assert (found.ahead, found.ahead_work) == (1, 20.0)
+    assert [one.job for one in found.freeing] == [2]
+
+
+def test_those_who_came_later_and_started_earlier_are_counted() -> None:
+    found = explain(schedule((3, 0, 0, 10), (4, 1, 12, 15), (1, 2, 2, 12), (1, 3, 13, 14)), 2)
+    assert (found.passed, found.passed_work) == (1, 10.0)
+    assert [one.job for one in found.passing] == [3]
+    assert [one.job for one in found.holders] == [1, 3]
+    assert sum(one.share for one in found.holders) == pytest.approx(1.0)
+
+
+def test_a_job_that_started_at_once_has_nothing_to_explain() -> None:
+    found = explain(schedule((1, 0, 0, 10), (1, 1, 1, 2)), 2)
+    assert (found.wait, found.short, found.enough, found.holders, found.freeing) == (0.0, 0.0, 0.0, (), ())
+    assert sentences(found, "easy") == [
+        "Job 2 of user u2 asked for 1 core of 4 for 1 s, and started at once under easy: 3 cores were free."
+    ]
+
+
+def test_a_job_that_did_not_run_says_so() -> None:
+    (told,) = sentences(explain(schedule((1, 0, 0, 10), (4, 1, NAN, NAN)), 2), "qops")
+    assert "did not run under qops (unadmitted)" in told
+
+
+def test_who_stood_first_changes_when_they_start() -> None:
+    # Two wide jobs wait one after the other while job 4 could run: 2 stands first until 10, then 3 until 20.
+    found = explain(schedule((2, 0, 0, 10), (3, 1, 10, 20), (3, 2, 20, 30), (1, 3, 30, 31)), 4)
+    assert [(one.job, round(one.share * found.enough)) for one in found.first] == [(3, 10), (2, 7)]
+    assert found.enough == 27.0
+
+
+def test_an_unknown_job_is_refused_with_the_numbers_there_are() -> None:
+    with pytest.raises(InputError, match="there is no job 9; numbers go from 1 to 1"):
+        explain(schedule((1, 0, 0, 10)), 9)
+
+
+@given(st.integers(0, 10_000), st.sampled_from(["fcfs", "easy", "conservative"]))
+def test_the_parts_of_a_wait_add_up(seed: int, policy: str) -> None:
+    rng = np.random.default_rng(seed)
+    log = gs.Workload.from_columns(
+        submit=np.sort(rng.integers(0, 30, 12)), runtime=rng.integers(1, 20, 12), cores=rng.integers(1, 5, 12)
+    )
+    record = gs.simulate(log, platform=Platform.single(4), policy=policy).record
+    one = schedule(*zip(log.cores.tolist(), record.submit, record.start, record.end, strict=True))
+    for row, job in enumerate(one.job.tolist()):
+        found = explain(one, job)
+        assert found.short + found.enough == pytest.approx(found.wait)
+        assert found.free == _free(one, row)
+        assert found.enough == pytest.approx(_enough(one, row))
+        if policy == "fcfs":
+            assert found.passed == 0
+
+
+def _free(one: Schedule, row: int) -> int:
+    others = np.arange(len(one.job)) != row
+    runs = others & (one.start <= one.submit[row]) & (one.end > one.submit[row])
+    return int(one.machine - one.cores[runs].sum())
+
+
+def _enough(one: Schedule, row: int) -> float:
+    """Second by second: all times are whole."""
+    seconds = 0
+    for at in range(int(one.submit[row]), int(one.start[row])):
+        held = one.cores[(one.start <= at) & (one.end > at)].sum()
+        seconds += one.machine - held >= one.cores[row]
+    return float(seconds)
+
+
+@pytest.mark.parametrize("table", ["csv", "parquet"])
+def test_result_directories_are_read_back(tmp_path: Path, table: str) -> None:
+    if table == "parquet":
+        pytest.importorskip("duckdb")
+    result = Scenario(model="lublin?jobs=40&cores=16&load=1&users=3", cores=16, policy="easy").run()
+    result.write(tmp_path, table=table)
+    (one,) = read_schedules(tmp_path).values()
+    np.testing.assert_array_equal(one.start, result.record.start)
+    np.testing.assert_array_equal(one.cores, result.workload.cores)
+    assert one.machine == 16
+    found = explain(one, one.longest())
+    assert isinstance(found, Waiting)
+    assert found.wait == pytest.approx(np.nanmax(result.record.wait))
+    assert waits({"easy": one}, found.job) == {"easy": (found.start, found.wait)}
+
+
+def test_a_folder_that_is_no_result_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no run\.json"):
+        read_schedules(tmp_path)

@@ -1,0 +1,79 @@
+"""What more cores, more load and better estimates would do."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gridsim as gs
+from gridsim.errors import InputError
+from gridsim.metrics.summary import metrics
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.report.whatif import NOW, changes_of, cores_for, sentences, whatif
+from gridsim.simulation import run
+from gridsim.workload.synthetic.lublin import default_workload
+
+HERE = Platform.single(64)
+
+
+@pytest.fixture(scope="module")
+def log() -> Workload:
+    return default_workload(jobs=400, load=0.9, cores=64, seed=3)
+
+
+def test_each_change_is_what_a_run_of_its_own_gives(log: Workload) -> None:
+    found = whatif(log, changes_of(log, HERE, cores=[0.5], loads=[1.5], estimates=[4.0]), platform=HERE)
+    assert [one.label for one in found.outcomes] == [
+        NOW,
+        "96 cores (+50 %)",
+        "load times 1.5",
+        "estimates 4 times better",
+    ]
+    larger = metrics(run(log, Platform.single(96), "easy"))
+    assert found["96 cores (+50 %)"].numbers["wait_mean"] == larger["wait_mean"]
+    wait = found["96 cores (+50 %)"].wait
+    assert wait is not None
+    assert wait.mean == pytest.approx(larger["wait_mean"] - found[NOW].numbers["wait_mean"])
+    assert found["load times 1.5"].numbers["wait_mean"] > found[NOW].numbers["wait_mean"]
+    assert found["load times 1.5"].numbers["offered_load"] > found[NOW].numbers["offered_load"]
+
+
+def test_the_usual_changes_are_asked_where_none_is_given(log: Workload) -> None:
+    assert len(whatif(log, platform=HERE).outcomes) == 6
+
+
+def test_a_higher_load_comes_with_a_warning(log: Workload) -> None:
+    told = sentences(whatif(log, changes_of(log, HERE, loads=[1.5]), platform=HERE))
+    assert any("people who wait longer submit less" in line for line in told)
+    told = sentences(whatif(log, changes_of(log, HERE, cores=[0.5]), platform=HERE))
+    assert not any("submit less" in line for line in told)
+
+
+@pytest.mark.parametrize("node", [1, 4, 16])
+def test_the_machine_found_halves_the_wait_and_the_next_smaller_does_not(log: Workload, node: int) -> None:
+    found = cores_for(log, HERE, node=node).platform.cores
+    assert (found - 64) % node == 0
+    half = metrics(run(log, HERE, "easy"))["wait_mean"] / 2
+    assert metrics(run(log, Platform.single(found), "easy"))["wait_mean"] <= half
+    assert metrics(run(log, Platform.single(found - node), "easy"))["wait_mean"] > half
+
+
+def test_nothing_is_left_to_halve_where_nobody_waits() -> None:
+    idle = gs.Workload.from_columns(submit=[0, 100], runtime=[1, 1], cores=[1, 1])
+    with pytest.raises(InputError, match="wait_mean is 0 on the machine as it is"):
+        cores_for(idle, Platform.single(4))
+
+
+def test_better_estimates_are_nearer_and_never_below_the_runtime(log: Workload) -> None:
+    (change,) = changes_of(log, HERE, estimates=[3])
+    before, after = log.estimate - log.runtime, change.workload.estimate - log.runtime
+    above = before > 0
+    np.testing.assert_allclose(after[above], before[above] / 3, atol=0.5)
+    np.testing.assert_array_equal(after[~above], before[~above])
+
+
+@pytest.mark.parametrize("sizes", [{"cores": [-1.0]}, {"loads": [0.0]}, {"estimates": [0.5]}])
+def test_changes_that_make_no_sense_are_refused(log: Workload, sizes: dict[str, list[float]]) -> None:
+    with pytest.raises(InputError):
+        changes_of(log, HERE, **sizes)

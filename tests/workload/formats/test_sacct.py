@@ -1,0 +1,760 @@
+"""Reading what `sacct` prints: each pitfall in a made log of a few lines, and damage of every kind."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridsim.errors import InputError
+from gridsim.model.time import NEVER
+from gridsim.workload.formats.sacct import COMMAND, looks_like_sacct, read_sacct
+from gridsim.workload.formats.sacct.intake import Intake
+from gridsim.workload.problems import Problems
+from gridsim.workload.read import read_workload
+
+COLUMNS = (
+    "JobID JobIDRaw JobName User Account Partition QOS Submit Eligible Start End ElapsedRaw TimelimitRaw State "
+    + ("NNodes ReqCPUS AllocCPUS")
+)
+NAMES = COLUMNS.split()
+
+
+def clock(seconds: int | str, day: str = "2026-01-05") -> str:
+    """Local time so many seconds after midnight; words stay."""
+    if isinstance(seconds, str):
+        return seconds
+    return f"{day}T{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def job(number: Any = 1, **more: Any) -> dict[str, str]:
+    """A job that was submitted at 100 s and ran for 10 s from 105 s on."""
+    values: dict[str, Any] = {
+        "JobID": number,
+        "JobIDRaw": number,
+        "JobName": "run",
+        "User": "ann",
+        "Account": "physics",
+        "Partition": "batch",
+        "QOS": "normal",
+        "Submit": 100,
+        "Eligible": 100,
+        "Start": 105,
+        "End": 115,
+        "ElapsedRaw": 10,
+        "TimelimitRaw": 5,
+        "State": "COMPLETED",
+        "NNodes": 1,
+        "ReqCPUS": 2,
+        "AllocCPUS": 4,
+        **more,
+    }
+    times = ("Submit", "Eligible", "Start", "End")
+    return {name: clock(value) if name in times else str(value) for name, value in values.items()}
+
+
+def text(*jobs: dict[str, str], names: list[str] | None = None, delimiter: str = "|") -> str:
+    names = names or list(dict.fromkeys(name for entry in jobs for name in entry))
+    rows = [names, *([entry.get(name, "") for name in names] for entry in jobs)]
+    return "".join(delimiter.join(row) + "\n" for row in rows)
+
+
+@pytest.fixture
+def log(tmp_path):
+    """Write jobs as lines, or a text as it is, and read them."""
+
+    def reading(*jobs: Any, names: list[str] | None = None, delimiter: str = "|", **options: Any):
+        path = tmp_path / "sacct.txt"
+        content = jobs[0] if isinstance(jobs[0], str) else text(*jobs, names=names, delimiter=delimiter)
+        path.write_text(content)
+        return read_sacct(path, **options)
+
+    return reading
+
+
+def found(workload) -> dict[str, int]:
+    return {entry["kind"]: entry["count"] for entry in workload.provenance["problems"]}
+
+
+def names_of(workload, label: str) -> list[str]:
+    return [workload.names[label][number] for number in workload.labels[label]]
+
+
+# Forms
+
+
+def test_a_job_is_what_its_line_says(log):
+    workload = log(job(7), job(8, Submit=101, Eligible=101))
+    assert workload.job.tolist() == [7, 8]
+    assert (workload.submit / 1e6).tolist() == [0, 1]
+    assert (workload.runtime / 1e6).tolist() == [10, 10]
+    assert (workload.estimate / 1e6).tolist() == [300, 300]
+    assert workload.cores.tolist() == [4, 4]
+    assert workload.logged["wait"].tolist() == [5, 4]
+    assert names_of(workload, "user") == ["ann", "ann"]
+    assert not found(workload)
+    workload.check()
+
+
+@pytest.mark.parametrize("delimiter", ["|", "\x1f", ";", "\t", "::", "^", "~"])
+def test_the_delimiter_is_found_in_the_header(log, delimiter):
+    workload = log(job(7), job(8, JobName="two words"), delimiter=delimiter)
+    assert workload.job.tolist() == [7, 8]
+    assert names_of(workload, "executable") == ["run", "two words"]
+
+
+def test_columns_may_stand_in_any_order_with_others_between(log):
+    workload = log(job(7, Colour="red", Comment="x|y"), names=["Colour", *NAMES[::-1], "Comment"])
+    assert workload.job.tolist() == [7]
+    assert workload.cores.tolist() == [4]
+
+
+def test_a_delimiter_at_the_end_of_each_line_is_none(log):
+    assert log(text(job(7)).replace("\n", "|\n")).job.tolist() == [7]
+
+
+def test_windows_line_ends_and_a_byte_order_mark_do_not_matter(log):
+    assert log("\ufeff" + text(job(7), job(8)).replace("\n", "\r\n")).job.tolist() == [7, 8]
+
+
+def test_two_logs_may_stand_in_one_file_each_with_its_header(log):
+    workload = log(text(job(7)) + text(job(8), names=NAMES[::-1]))
+    assert workload.job.tolist() == [7, 8]
+    assert workload.provenance["comments"] == 2
+
+
+def test_a_table_is_cut_by_its_ruler(log):
+    widths = {"JobID": 12, "JobName": 9, "User": 9, "Submit": 19, "Start": 19, "End": 19, "Timelimit": 10, "State": 10}
+    widths |= {"AllocCPUS": 10}
+    row = job("41_3", JobName="a_long_n+", Timelimit="00:05:00", State="CANCELLED+")
+    lines = [
+        " ".join(f"{name:>{width}}" for name, width in widths.items()) + " ",
+        " ".join("-" * width for width in widths.values()) + " ",
+        " ".join(f"{row[name]:>{width}}" for name, width in widths.items()) + " ",
+    ]
+    workload = log("\n".join(lines) + "\n")
+    assert (workload.runtime / 1e6).tolist() == [10]
+    assert workload.logged["status"].tolist() == [5]
+    assert "1 names in full (a table cuts them; give -P)" in workload.provenance["missing"]
+
+
+def test_a_compressed_log_is_recognised(tmp_path):
+    path = tmp_path / "log"
+    path.write_bytes(gzip.compress(text(job(7)).encode()))
+    assert read_workload(path).provenance["format"] == "sacct"
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ("JobID|JobName|State\n1|x|COMPLETED\n", "no column Submit"),
+        (text(job(7)).split("\n")[1] + "\n", "no header line"),
+        ("JOBID PARTITION NAME USER ST TIME NODES\n 7 batch x ann R 0:00 1\n", "squeue"),
+        ("JobId=7 JobName=x UserId=ann(1)\n", "scontrol"),
+        (text(job(7)).replace("2026-01-05T00:01:40", "Mon 05 Jan 2026 00:"), "no time that can be read"),
+        (text(job(7, End=120), job(8, Start=130, End=120, ElapsedRaw=0)), "sacct -T"),
+    ],
+)
+def test_a_form_that_carries_too_little_says_why_and_how(tmp_path, content, reason):
+    path = tmp_path / "log"
+    path.write_text(content)
+    with pytest.raises(InputError, match=reason) as caught:
+        read_workload(path)
+    assert COMMAND in str(caught.value)
+
+
+def test_the_command_asks_for_what_is_read(log):
+    names = COMMAND.partition("-o ")[2].partition(" ")[0].split(",")
+    workload = log(job(7, SubmitLine="sbatch x", AllocTRES="cpu=4,mem=8G"), names=names, delimiter="\x1f")
+    assert workload.provenance["missing"] == ["time zone (local times are taken as they are; give --timezone)"]
+    assert workload.logged["memory"].tolist() == [8192]
+
+
+def test_other_formats_are_not_taken_for_it():
+    assert not looks_like_sacct(b"; Version: 2.2\n1 0 0 1 1 -1 -1 1 1 -1 1 1 1 1 1 1 -1 -1\n")
+    assert not looks_like_sacct(b"WorkflowID, JobID, SubmitTime, RunTime, NProcs\n")
+    assert not looks_like_sacct(b'{"name": "a workflow", "workflow": {"specification": {"tasks": []}}}')
+    assert not looks_like_sacct(b"")
+
+
+# Names
+
+
+@pytest.mark.parametrize("name", ["fit|lr=0.1", "a|b|c|d", "|", "new\nline", "new|li\nne|", "x\n\ny", "7|8\n9|10"])
+def test_a_name_may_hold_delimiters_and_line_breaks(log, name):
+    workload = log(job(7), job(8, JobName=name), job(9))
+    assert workload.job.tolist() == [7, 8, 9]
+    assert names_of(workload, "executable")[1] == name
+    assert found(workload) == {"delimiter-in-name": 1}
+
+
+def test_a_name_in_the_last_column_may_go_on_in_the_next_line(log):
+    names = [name for name in NAMES if name != "JobName"] + ["JobName"]
+    workload = log(job(7), job(8, JobName="new\nline"), job(9), names=names)
+    assert workload.job.tolist() == [7, 8, 9]
+    assert names_of(workload, "executable") == ["run", "new\nline", "run"]
+
+
+def test_a_name_in_the_first_column_may_begin_in_the_line_above(log):
+    names = ["JobName"] + [name for name in NAMES if name != "JobName"]
+    workload = log(job(7), job(8, JobName="new\nline"), job(9), names=names)
+    assert workload.job.tolist() == [7, 8, 9]
+    assert found(workload) == {"delimiter-in-name": 1}
+
+
+def test_a_delimiter_in_the_name_stands_in_the_submit_line_too(log):
+    jobs = [job(k, JobName=f"a|{k}", SubmitLine=f"sbatch --job-name=a|{k} x") for k in range(7, 10)]
+    workload = log(*jobs)
+    assert workload.job.tolist() == [7, 8, 9]
+    assert names_of(workload, "executable") == ["a|7", "a|8", "a|9"]
+
+
+def test_commas_between_columns_are_told_from_those_in_them(log):
+    tres = {"ReqTRES": "billing=4,cpu=4,mem=8G,node=1", "AllocTRES": "billing=4,cpu=4,mem=2G,node=1"}
+    workload = log(job(7, **tres), job("8_[1,3]", State="PENDING", Start="Unknown", **tres), delimiter=",")
+    assert workload.job.tolist() == [7]
+    assert workload.logged["memory"].tolist() == [2048]
+
+
+def test_a_record_over_the_edge_of_a_block_is_one(tmp_path):
+    path = tmp_path / "log"
+    path.write_text(text(*(job(k, JobName=f"a\nb|{k}" if k % 3 else "plain") for k in range(1, 9000))))
+    assert path.stat().st_size > 1 << 20
+    workload = read_sacct(path)
+    assert workload.job.tolist() == list(range(1, 9000))
+    assert set(names_of(workload, "executable")) == {"plain", *(f"a\nb|{k}" for k in range(1, 9000) if k % 3)}
+
+
+# Rows
+
+
+def test_steps_are_no_jobs(log):
+    step = {"User": "", "Partition": "", "QOS": "", "TimelimitRaw": "", "State": "CANCELLED"}
+    workload = log(job(7), job("7.batch", **step), job("7.0", JobName="a|b", **step), job("7.extern", **step), job(8))
+    assert workload.job.tolist() == [7, 8]
+    assert workload.provenance["steps"] == 3
+
+
+def test_tasks_of_an_array_are_jobs_with_numbers_of_their_own(log):
+    workload = log(job("40_1", JobIDRaw=41), job("40_2", JobIDRaw=42), job("40_3", JobIDRaw=40))
+    assert workload.job.tolist() == [41, 42, 40]
+    assert workload.logged["array_job"].tolist() == [40, 40, 40]
+    assert workload.logged["array_task"].tolist() == [1, 2, 3]
+
+
+def test_tasks_without_a_raw_number_get_one_above_all_others(log):
+    names = [name for name in NAMES if name != "JobIDRaw"]
+    workload = log(job("40_1"), job("40_2"), job(50), names=names)
+    assert workload.job.tolist() == [51, 52, 50]
+    assert "duplicate-job" not in found(workload)
+
+
+def test_waiting_tasks_are_one_line_and_no_jobs(log):
+    waiting = job("40_[4-12%3]", JobIDRaw=40, State="PENDING", Eligible="Unknown", Start="Unknown", End="Unknown")
+    cancelled = job("50_[2,4]", JobIDRaw=50, State="CANCELLED by 7", Start="None", ElapsedRaw=0)
+    workload = log(job(7), waiting, cancelled)
+    assert workload.job.tolist() == [7]
+    assert found(workload) == {"still-waiting": 1, "never-ran": 1}
+
+
+def requeued() -> list[dict[str, str]]:
+    last = job(7, Submit=115, Eligible=236, Start=240, End=250)
+    return [job(7, State="REQUEUED"), last]
+
+
+def test_the_last_run_of_a_requeued_job_counts(log):
+    workload = log(*requeued())
+    alone = log(requeued()[1])
+    assert workload.provenance["jobs_read"] == 1
+    assert found(workload) == {"earlier-run": 1, "late-eligible": 1}
+    assert workload.logged["wait"].tolist() == alone.logged["wait"].tolist() == [4]
+    assert workload.logged["before_eligible"].tolist() == [136]  # since the first submit
+    assert alone.logged["before_eligible"].tolist() == [121]
+
+
+def test_earlier_runs_can_be_kept_as_jobs(log):
+    workload = log(*requeued(), rules={"earlier-run": "keep"})
+    assert workload.job.tolist() == [8, 7]
+    assert (workload.runtime / 1e6).tolist() == [10, 10]
+
+
+def test_a_run_that_two_windows_show_is_one(log):
+    running = job(7, State="RUNNING", End="Unknown", ElapsedRaw=3)
+    workload = log(text(running, job(8)) + text(job(7), job(8)))
+    assert workload.job.tolist() == [7, 8]
+    assert (workload.runtime / 1e6).tolist() == [10, 10]
+    assert found(workload) == {"repeated-line": 2}
+
+
+def test_parts_of_a_heterogeneous_job_are_kept_or_made_one(log):
+    parts = [job("7+0", JobIDRaw=7), job("7+1", JobIDRaw=8, AllocCPUS=2)]
+    assert log(*parts).cores.tolist() == [4, 2]
+    assert log(*parts, rules={"part-of-job": "repair"}).cores.tolist() == [6]
+
+
+# Times and states
+
+
+def test_a_job_is_submitted_when_it_became_eligible(log):
+    late = job(8, Eligible=160, Start=165, End=175)
+    workload = log(job(7), late)
+    assert (workload.submit / 1e6).tolist() == [0, 60]
+    assert workload.logged["before_eligible"].tolist() == [0, 60]
+    assert (workload.logged_start / 1e6).tolist() == [5, 65]
+    assert (log(job(7), late, rules={"late-eligible": "keep"}).submit / 1e6).tolist() == [0, 0]
+
+
+def test_suspended_time_is_no_runtime_but_held(log):
+    workload = log(job(7, ElapsedRaw=7))
+    assert (workload.runtime / 1e6).tolist() == [7]
+    assert (workload.logged_end / 1e6).tolist() == [15]
+    assert found(workload) == {"suspended": 1}
+
+
+def test_a_running_job_ends_when_the_log_was_written(log):
+    workload = log(job(7, State="RUNNING", End="Unknown", ElapsedRaw=200), job(8))
+    assert (workload.runtime / 1e6).tolist() == [200, 10]
+    assert workload.logged["status"].tolist() == [-1, 1]
+    assert workload.logged_end.tolist()[0] == NEVER
+
+
+def test_a_runaway_job_is_left_out(log):
+    runaway = job(7, State="RUNNING", End="Unknown", ElapsedRaw=901)
+    assert log(runaway, job(8)).job.tolist() == [8]
+    repaired = log(runaway, job(8), rules={"runaway": "repair"})
+    assert (repaired.runtime / 1e6).tolist() == [300, 10]
+
+
+@pytest.mark.parametrize(
+    ("state", "status", "kinds"),
+    [
+        ("COMPLETED", 1, set()),
+        ("FAILED", 0, set()),
+        ("TIMEOUT", 0, set()),
+        ("OUT_OF_MEMORY", 0, set()),
+        ("CANCELLED by 1001", 5, set()),
+        ("NODE_FAIL", 0, {"ended-by-system"}),
+        ("PREEMPTED", 0, {"ended-by-system"}),
+        ("BOOT_FAIL", 0, {"ended-by-system"}),
+    ],
+)
+def test_states_become_status_codes(log, state, status, kinds):
+    workload = log(job(7, State=state))
+    assert workload.logged["status"].tolist() == [status]
+    assert set(found(workload)) == kinds
+
+
+def test_what_never_started_is_left_out_and_counted(log):
+    workload = log(
+        job(7),
+        job(8, State="CANCELLED by 0", Start="None", ElapsedRaw=0),
+        job(9, State="CANCELLED", Start=115, End=115, ElapsedRaw=0),
+        job(10, State="PENDING", Start="Unknown", End="Unknown", ElapsedRaw=0),
+    )
+    assert workload.job.tolist() == [7]
+    assert found(workload) == {"never-ran": 2, "still-waiting": 1}
+
+
+def test_limits_that_are_words_become_numbers(log):
+    workload = log(
+        job(7, TimelimitRaw="UNLIMITED"),
+        job(8, TimelimitRaw="Partition_Limit"),
+        job(9, TimelimitRaw=""),
+        job(10, TimelimitRaw=30),
+    )
+    assert (workload.estimate / 1e6).tolist() == [365 * 86400, 1800, 10, 1800]
+    assert found(workload) == {"unlimited": 1, "partition-limit": 1, "missing-estimate": 1}
+
+
+def test_a_job_over_its_limit_is_kept(log):
+    assert found(log(job(7, End=415, ElapsedRaw=310))) == {"over-estimate": 1}
+
+
+def test_cores_come_from_wherever_the_log_has_them(log):
+    fields = {name: value for name, value in job(7).items() if name not in ("AllocCPUS", "ReqCPUS")}
+    assert log({**fields, "NCPUS": "3"}).cores.tolist() == [3]
+    assert log({**fields, "AllocTRES": "billing=9,cpu=5,node=1"}).cores.tolist() == [5]
+    assert log({**fields, "ReqTRES": "cpu=6"}).cores.tolist() == [6]
+    assert log({**fields, "AllocCPUS": "0", "ReqCPUS": "8"}).cores.tolist() == [8]
+
+
+@pytest.mark.parametrize(
+    ("more", "memory"),
+    [
+        ({"ReqMem": "62.50G"}, 64000),
+        ({"ReqMem": "2000Mn", "NNodes": "3"}, 6000),
+        ({"ReqMem": "1Gc"}, 4096),
+        ({"ReqMem": "1G", "AllocTRES": "cpu=4,mem=3G,gres/gpu=2"}, 3072),
+    ],
+)
+def test_memory_is_that_of_the_whole_job(log, more, memory):
+    assert log(job(7, **more)).logged["memory"].tolist() == [memory]
+
+
+def test_the_machine_is_as_large_as_the_most_in_use_at_once(log):
+    workload = log(job(7), job(8, Start=110, End=120), job(9, Start=115, End=125))
+    assert workload.cores_stated == 8
+    assert workload.provenance["cores_from"] == "most cores in use at once"
+    assert log(job(7), cores=64).cores_stated == 64
+
+
+# Dependencies
+
+
+def chain() -> list[dict[str, str]]:
+    second = {"Submit": 101, "Eligible": 115, "Start": 116, "End": 126, "SubmitLine": "sbatch --dependency=afterok:7 x"}
+    return [job(7, SubmitLine="sbatch x"), job(8, **second), job(9, SubmitLine="sbatch -d singleton x")]
+
+
+def test_a_job_knows_the_one_it_waited_for(log):
+    workload = log(*chain())
+    assert dict(zip(workload.job.tolist(), workload.logged["after"].tolist(), strict=True)) == {7: -1, 9: -1, 8: 7}
+    assert found(workload) == {"late-eligible": 1, "dependent": 1}
+
+
+def test_a_chain_can_become_one_job_of_several_tasks(log):
+    workload = log(*chain(), rules={"dependent": "repair"})
+    assert workload.job.tolist() == [7, 9]
+    assert workload.tasks is not None
+    assert np.diff(workload.tasks.first).tolist() == [2, 1]
+    assert workload.tasks.names == ("7", "8", "9")
+    assert workload.tasks.successors(0).tolist() == [1]
+    workload.check()
+
+
+def test_a_job_after_an_array_waits_for_its_last_task(log):
+    after = job(50, Eligible=130, Start=131, End=141, SubmitLine="sbatch --dependency=afterany:40 x")
+    tasks = [job("40_1", JobIDRaw=41, SubmitLine=""), job("40_2", JobIDRaw=40, Start=120, End=130, SubmitLine="")]
+    assert log(*tasks, after).logged["after"].tolist() == [-1, -1, 40]
+
+
+# The clock
+
+
+def test_without_a_zone_times_are_as_they_stand_and_the_log_says_so(log):
+    workload = log(job(7))
+    assert workload.provenance["clock"]["zone"] == "local"
+    assert "UnixStartTime" not in workload.provenance["header"]
+    assert any("time zone" in entry for entry in workload.provenance["missing"])
+
+
+def test_with_a_zone_the_origin_is_an_instant(log):
+    workload = log(job(7), timezone="America/Chicago")
+    assert workload.provenance["header"]["UnixStartTime"] == [str(1767571200 + 6 * 3600 + 100)]
+
+
+def test_seconds_since_1970_need_no_zone(log):
+    epoch = {"Submit": "1795244026", "Eligible": "1795244026", "Start": "1795244027", "End": "1795244037"}
+    workload = log({**job(7), **epoch})
+    assert workload.provenance["clock"] == {"origin": 1795244026, "zone": "epoch"}
+    with pytest.raises(InputError, match="--timezone"):
+        log({**job(7), **epoch}, job(8))
+
+
+def autumn(number: int, submit: str, start: str, end: str, elapsed: int) -> dict[str, str]:
+    day = "2026-10-25T"
+    times = {"Submit": day + submit, "Eligible": day + submit, "Start": day + start, "End": day + end}
+    return {**job(number, ElapsedRaw=elapsed), **times}
+
+
+def test_the_hour_that_comes_twice_is_told_apart_by_order_and_elapsed_time(log):
+    workload = log(
+        autumn(1, "01:50:00", "01:50:00", "02:10:00", 1200),
+        autumn(2, "02:40:00", "02:45:00", "02:10:00", 1500),  # over the change
+        autumn(3, "02:05:00", "02:06:00", "02:16:00", 600),  # its second pass
+        autumn(4, "02:50:00", "03:10:00", "03:20:00", 600),
+        timezone="Europe/Berlin",
+    )
+    assert (workload.submit / 1e6).tolist() == [0, 3000, 4500, 7200]
+    assert workload.logged["wait"].tolist() == [0, 300, 60, 1200]
+    assert (workload.runtime / 1e6).tolist() == [1200, 1500, 600, 600]
+    assert not {"clock-change", "suspended"} & set(found(workload))
+
+
+def test_a_clock_change_shows_without_a_zone(log):
+    assert "clock-change" in found(log(autumn(2, "02:40:00", "02:45:00", "03:10:00", 5100)))
+
+
+def test_an_unknown_zone_is_refused(log):
+    with pytest.raises(InputError, match="no time zone"):
+        log(job(7), timezone="Mars/Olympus")
+
+
+# JSON
+
+
+def entry(number: int = 7, **more: Any) -> dict[str, Any]:
+    times = {"submission": 1795244026, "eligible": 1795244026, "start": 1795244031, "end": 1795244041, "elapsed": 10}
+    return {
+        "job_id": number,
+        "name": "a|b\n",
+        "user": "ann",
+        "account": "physics",
+        "partition": "batch",
+        "qos": "normal",
+        "time": {**times, "suspended": 0, "limit": 5},
+        "state": {"current": "COMPLETED"},
+        "required": {"CPUs": 2},
+        "array": {"job_id": 0, "task": None, "task_id": None},
+        "het": {"job_id": 0, "job_offset": None},
+        "tres": {"allocated": [{"type": "cpu", "count": 4}, {"type": "mem", "count": 100}], "requested": []},
+        **more,
+    }
+
+
+def document(*entries: Any, before: dict[str, Any] | None = None) -> str:
+    return json.dumps({**({"meta": {"slurm": {}}} if before is None else before), "jobs": list(entries)}, indent=1)
+
+
+def test_the_document_has_the_same_jobs(log):
+    workload = log(document(entry(7), entry(8)))
+    assert workload.job.tolist() == [7, 8]
+    assert workload.logged["wait"].tolist() == [5, 5]
+    assert workload.cores.tolist() == [4, 4]
+    assert names_of(workload, "executable") == ["a|b\n", "a|b\n"]
+    assert workload.logged["memory"].tolist() == [100, 100]
+
+
+def test_numbers_of_newer_versions_are_read(log):
+    def wrapped(number: int, **more: Any) -> dict[str, Any]:
+        return {"set": True, "infinite": False, "number": number, **more}
+
+    times = {**entry()["time"], "limit": {"set": False, "infinite": True, "number": 0}}
+    array = {"job_id": 40, "task": "", "task_id": wrapped(3)}
+    workload = log(document(entry(7, time=times, state={"current": ["TIMEOUT"]}, array=array), before={}))
+    assert workload.logged["array_task"].tolist() == [3]
+    assert workload.logged["status"].tolist() == [0]
+    assert found(workload) == {"unlimited": 1}
+
+
+def test_waiting_tasks_of_a_document_are_a_bit_mask(log):
+    waiting = entry(9, array={"job_id": 9, "task": "0x1554", "task_id": None}, state={"current": "CANCELLED"})
+    waiting["time"] = {**waiting["time"], "start": 0}
+    assert found(log(document(entry(7), waiting))) == {"never-ran": 1}
+
+
+def test_entries_that_are_no_jobs_are_counted(log):
+    workload = log(document(5, entry(7), None, {"time": 3}, entry(-1), [entry(8)]))
+    assert workload.job.tolist() == [7]
+    assert found(workload) == {"unreadable-line": 5}
+
+
+def test_a_document_cut_short_gives_what_came_before(log):
+    content = document(entry(7), entry(8), entry(9))
+    workload = log(content[: content.index('"job_id": 9') + 30])
+    assert workload.job.tolist() == [7, 8]
+    assert set(found(workload)) == {"unreadable-line"}
+
+
+# Damage
+
+
+def test_lines_that_fit_no_column_are_counted_with_their_numbers(log):
+    lines = text(job(7), job(8), job(9)).split("\n")
+    workload = log("\n".join([*lines[:2], "garbage", lines[2][:50], lines[3], "8|x|y", ""]))
+    assert workload.job.tolist() == [7, 9]
+    problem = next(entry for entry in workload.provenance["problems"] if entry["kind"] == "unreadable-line")
+    assert problem["count"] == 3
+    assert problem["first_lines"] == [3, 4, 6]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ElapsedRaw": "99999999999999"},
+        {"AllocCPUS": "99999999999"},
+        {"AllocCPUS": "-4"},
+        {"State": "what"},
+        {"Submit": "2026-02-30T00:00:00"},
+        {"TimelimitRaw": "1e9"},
+        {"JobID": "seven"},
+    ],
+)
+def test_a_value_that_cannot_be_leaves_the_line_out(log, wrong):
+    workload = log(job(7), {**job(8), **wrong})
+    assert workload.job.tolist() == [7]
+    assert found(workload) == {"unreadable-line": 1}
+
+
+def test_a_log_without_a_job_that_ran_says_what_there_was(log):
+    with pytest.raises(InputError, match=r"no usable job.*1 still-waiting"):
+        log(job(7, State="PENDING", Start="Unknown", End="Unknown", ElapsedRaw=0))
+
+
+def test_text_of_a_hostile_log_stays_text(log):
+    hostile = ["$(rm -rf x)", "<script>alert(1)</script>", "__import__('os')", "%s%n", "../../etc"]
+    workload = log(*(job(k, User=name, JobName=name) for k, name in enumerate(hostile, 1)))
+    assert names_of(workload, "executable") == hostile
+    assert workload.provenance["jobs_kept"] == len(hostile)
+
+
+SOUND = text(
+    *(
+        job(k, JobName=("a|b" if k % 4 == 0 else "new\nline" if k % 5 == 0 else f"n{k}"), SubmitLine="sbatch x")
+        for k in range(1, 20)
+    ),
+    job("30_[1-4]", State="PENDING", Start="Unknown", End="Unknown"),
+    job("7.batch", User=""),
+).encode()
+
+
+def accounted(content: bytes) -> None:
+    """Every line is a row, a problem, or counted as none; and nothing but `InputError` comes out of the reader."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "log")
+        path.write_bytes(content)
+        try:
+            workload = read_workload(path, format="sacct")
+        except InputError:
+            workload = None
+        if workload is not None:
+            workload.check()
+    if b"\0" in content or content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
+        return
+    problems = Problems()
+    intake = Intake("log", problems)
+    try:
+        half = content.rfind(b"\n", 0, len(content) // 2) + 1
+        for part, first in ((content[:half], 1), (content[half:], 1 + content.count(b"\n", 0, half))):
+            if part:
+                intake.take(first, part)
+        intake.finish()
+    except InputError:
+        return
+    kept = len(intake.columns["number"]) if "number" in intake.columns else 0
+    others = intake.comments + intake.blank + intake.steps + intake.joined + problems["unreadable-line"].count
+    assert kept + others == intake.lines
+
+
+@given(st.integers(0, len(SOUND)), st.integers(0, len(SOUND)))
+def test_a_log_that_was_cut_loses_no_line_uncounted(first, second):
+    accounted(SOUND[:first])
+    accounted(SOUND[: min(first, second)] + SOUND[max(first, second) :])
+
+
+@given(st.permutations(SOUND.split(b"\n")[1:]))
+def test_lines_in_any_order_are_all_counted(lines):
+    accounted(b"\n".join([SOUND.split(b"\n")[0], *lines]))
+
+
+_PIECES = st.sampled_from(
+    [
+        *(b"|", b"\n", b"\r\n", b"", b"Unknown", b"7_[1-", b"]", b"\xff\xfe", b"\xe2\x82", b"JobID|", b".", b"+", b" "),
+        *(b"999999999999999", b"JobID|Submit|Start|End|NCPUS\n", b"UNLIMITED", b"-1", b"{", b"\x1b[31m", b"0"),
+    ]
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, len(SOUND)), st.integers(0, 12), st.one_of(_PIECES, st.binary(max_size=6)))))
+def test_damage_anywhere_is_counted_or_refused(edits):
+    content = SOUND
+    for place, length, piece in edits[:8]:
+        content = content[:place] + piece + content[place + length :]
+    accounted(content)
+
+
+_KEYS = ["job_id", "time", "start", "array", "task", "set", "number", "tres", "state", "current", "submission"]
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(_KEYS), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(_VALUES, st.integers(0, 3000))
+def test_any_document_is_read_or_refused(value, cut):
+    accounted(document(entry(7), value, {**entry(8), **(value if isinstance(value, dict) else {})}).encode())
+    accounted(document(entry(7), value, entry(9)).encode()[:cut])
+
+
+# A real log
+
+
+WHOLE = (
+    *("sacct.json.gz", "sacct_ALL_X.txt", "sacct_ALL_steps.txt.gz", "sacct_P_X.txt", "sacct_P_X_duplicates.txt"),
+    *("sacct_P_X_wide.txt", "sacct_P_steps.txt", "sacct_chicago_X.txt", "sacct_comma_X.csv", "sacct_epoch_X.txt"),
+    *("sacct_jobname_last_X.txt", "sacct_noconvert.txt", "sacct_p_lower_X.txt", "sacct_units_G.txt"),
+    *("sacct_unitsep_X.txt", "sacct_minimal_X.txt", "sacct_wide_table_X.txt"),
+)
+"""Forms of the whole log that carry enough; the last two know neither eligible times nor suspensions."""
+
+POOR = {"sacct_minimal_X.txt", "sacct_wide_table_X.txt"}
+LATER = {41512, 41514, 41515, 41516}
+"""Jobs that were running when the log was written, and not when the schedule was."""
+
+
+def schedule(shared: Path) -> dict[str, dict[str, str]]:
+    """Last run of each job, by what `sacct` calls it and by its raw number."""
+    with (shared / "data/slurm/run-a/schedule.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {row["jobid_raw"]: row for row in rows} | {row["jobid"]: row for row in rows}
+
+
+def called(workload, row: int) -> str:
+    task, part = (workload.logged[name][row] for name in ("array_task", "het_part"))
+    base = workload.logged["array_job"][row]
+    return f"{base}_{task}" if task >= 0 else f"{base}+{part}" if part >= 0 else str(workload.job[row])
+
+
+@pytest.mark.parametrize("form", WHOLE)
+def test_every_form_of_a_real_log_has_the_jobs_of_its_schedule(shared, form):
+    workload = read_workload(shared / "data/slurm/run-a/logs" / form)
+    workload.check()
+    truth = schedule(shared)
+    assert workload.provenance["jobs_read"] == 314
+    assert len(workload) == 306
+    assert workload.cores_stated == 32
+    for row in range(len(workload)):
+        name = str(workload.job[row]) if form == "sacct_minimal_X.txt" else called(workload, row)
+        want = truth[name]
+        eligible = int(want["submit" if form in POOR else "eligible"]) - 1795244026
+        wait, runtime = int(want["start"]) - 1795244026 - eligible, int(want["elapsed"])
+        assert workload.submit[row] == eligible * 1_000_000, name
+        assert workload.logged["wait"][row] == wait, name
+        if int(want["jobid_raw"]) not in LATER and not (form in POOR and name == "41499"):
+            assert workload.runtime[row] == runtime * 1_000_000, name
+            held = int(want["end"]) - int(want["start"])
+            assert workload.logged_end is not None
+            assert workload.logged_end[row] - workload.submit[row] == (wait + held) * 1_000_000, name
+        assert workload.cores[row] == int(want["alloc_cpus"]), name
+        minutes = 365 * 24 * 60 if want["limit_min"] == "UNLIMITED" else int(want["limit_min"])
+        assert workload.estimate[row] == minutes * 60_000_000, name
+        for label in ("user", "account", "partition"):
+            assert workload.names[label][workload.labels[label][row]] == want[label], name
+
+
+def test_forms_that_carry_too_little_are_refused_with_the_command(shared):
+    logs = shared / "data/slurm/run-a/logs"
+    poor = "default default_X long_X noheader_X customtime_X window_truncated_X"
+    for path in [logs / f"sacct_{form}.txt" for form in poor.split()] + [logs / "squeue.txt", logs / "squeue.json.gz"]:
+        with pytest.raises(InputError) as caught:
+            read_workload(path)
+        assert COMMAND in str(caught.value), path
+
+
+def test_edges_of_a_real_log_are_read(shared):
+    workload = read_workload(shared / "data/slurm/run-a/logs/sacct_P_X_wide.txt")
+    after = dict(zip(workload.job.tolist(), workload.logged["after"].tolist(), strict=True))
+    assert after[41294] == 41293
+    assert after[41494] == 41491
+    chains = read_workload(shared / "data/slurm/run-a/logs/sacct_P_X_wide.txt", rules={"dependent": "repair"})
+    assert chains.tasks is not None
+    assert len(chains.tasks) == 306
+    chains.check()
+
+
+def test_with_a_zone_a_local_log_is_the_one_of_seconds(shared):
+    logs = shared / "data/slurm/run-a/logs"
+    local = read_workload(logs / "sacct_chicago_X.txt", timezone="America/Chicago")
+    assert local.provenance["clock"]["origin"] == 1795244026
+    seconds = read_workload(logs / "sacct_epoch_X.txt")
+    assert np.array_equal(local.submit, seconds.submit)
+    assert local.provenance["header"]["UnixStartTime"] == seconds.provenance["header"]["UnixStartTime"]

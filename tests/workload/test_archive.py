@@ -1,0 +1,215 @@
+"""Logs of the archive: which are known, and what becomes of a download, met on a server of our own."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.workload import archive
+from gridsim.workload.archive import LOGS, ArchiveLog, fetch, find
+
+CONTENT = gzip.compress(b"; MaxProcs: 8\n1 0 5 10 2 -1 -1 2 20 -1 1 1 -1 -1 1 -1 -1 -1\n", mtime=0)
+
+
+def entry(content: bytes = CONTENT) -> ArchiveLog:
+    return ArchiveLog(
+        "Ours-1", "ours", "l_ours", hashlib.sha256(content).hexdigest(), len(content), 1, 8, "a log of ours", "us"
+    )
+
+
+class Server(HTTPServer):
+    """Answers every address with the same bytes; remembers what was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.body, self.status, self.encoding, self.cut, self.pause = CONTENT, 200, "", 0, 0.0
+        self.asked: list[str] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}/copy"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        time.sleep(self.server.pause)
+        self.send_response(self.server.status)
+        self.send_header("Content-Length", str(len(self.server.body)))
+        if self.server.encoding:
+            self.send_header("Content-Encoding", self.server.encoding)
+        self.end_headers()
+        self.wfile.write(self.server.body[: len(self.server.body) - self.server.cut])
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setenv("NO_PROXY", "*")
+    monkeypatch.delenv(archive.MIRROR, raising=False)
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_every_known_log_is_the_one_of_the_developers_data(shared: Path) -> None:
+    with (shared / "data" / "MANIFEST.csv").open(newline="") as file:
+        listed = {row["file"]: row for row in csv.DictReader(file)}
+    for log in LOGS.values():
+        row = listed[f"swf/{log.file}"]
+        assert (row["sha256"], int(row["bytes"]), row["stored_as"]) == (log.sha256, log.size, "byte for byte")
+
+
+@pytest.mark.parametrize("log", LOGS.values(), ids=lambda log: log.short)
+def test_every_entry_is_complete(log: ArchiveLog) -> None:
+    assert len(log.sha256) == 64
+    assert log.url() == f"https://www.cs.huji.ac.il/labs/parallel/workload/{log.folder}/{log.name}.swf.gz"
+    for name in (log.short, log.short.upper(), log.name, log.file, log.folder):
+        assert find(name) is log
+    assert log.jobs > 10_000
+    assert log.cores >= 128
+    assert log.summary
+    assert log.thanks
+
+
+def test_an_unknown_name_answers_with_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'nasa'"):
+        find("nassa")
+
+
+def test_a_log_is_fetched_whole_and_readable_by_others(server: Server, tmp_path: Path) -> None:
+    path, fresh = fetch(entry(), tmp_path / "new" / "folder", mirror=server.url)
+    assert fresh
+    assert path.read_bytes() == CONTENT
+    assert path.stat().st_mode & 0o444
+    assert server.asked == ["/copy/l_ours/Ours-1.swf.gz"]
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_environment_names_a_mirror(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(archive.MIRROR, server.url + "/")
+    assert fetch(entry(), tmp_path)[1]
+    assert server.asked == ["/copy/l_ours/Ours-1.swf.gz"]
+
+
+def test_what_is_there_is_not_fetched_again(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "Ours-1.swf.gz").write_bytes(CONTENT)
+    assert fetch(entry(), tmp_path, mirror=server.url) == (tmp_path / "Ours-1.swf.gz", False)
+    assert server.asked == []
+
+
+def test_another_file_of_the_name_is_replaced_only_by_force(server: Server, tmp_path: Path) -> None:
+    path = tmp_path / "Ours-1.swf.gz"
+    path.write_bytes(b"mine")
+    with pytest.raises(InputError, match=r"is not the file of the archive.*--force"):
+        fetch(entry(), tmp_path, mirror=server.url)
+    assert (path.read_bytes(), server.asked) == (b"mine", [])
+    assert fetch(entry(), tmp_path, mirror=server.url, force=True)[1]
+    assert path.read_bytes() == CONTENT
+
+
+def test_a_folder_of_the_name_is_never_replaced(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "Ours-1.swf.gz").mkdir()
+    with pytest.raises(InputError, match="is there and is not the file"):
+        fetch(entry(), tmp_path, mirror=server.url, force=True)
+
+
+def test_wrong_bytes_are_refused_and_nothing_is_kept(server: Server, tmp_path: Path) -> None:
+    server.body = b"an error page with status 200"
+    with pytest.raises(InputError, match=r"gave 29 bytes with sha256 .*nothing was kept"):
+        fetch(entry(), tmp_path, mirror=server.url)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_bytes_replace_nothing_even_by_force(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "Ours-1.swf.gz").write_bytes(b"mine")
+    server.body = b"other"
+    with pytest.raises(InputError, match="nothing was kept"):
+        fetch(entry(), tmp_path, mirror=server.url, force=True)
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"mine"]
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip"])
+def test_a_server_that_calls_the_file_an_encoding_gives_it_all_the_same(
+    server: Server, tmp_path: Path, encoding: str
+) -> None:
+    server.encoding = encoding
+    assert fetch(entry(), tmp_path, mirror=server.url)[0].read_bytes() == CONTENT
+
+
+def test_a_missing_file_is_told_with_its_address_and_place(server: Server, tmp_path: Path) -> None:
+    server.status = 404
+    with pytest.raises(InputError, match=r"/copy/l_ours/Ours-1.swf.gz cannot be fetched \(the server answers 404") as e:
+        fetch(entry(), tmp_path, mirror=server.url)
+    assert e.value.path == tmp_path / "Ours-1.swf.gz"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_connection_that_breaks_off_leaves_nothing(server: Server, tmp_path: Path) -> None:
+    server.cut = 10
+    with pytest.raises(InputError, match=r"cannot be fetched|nothing was kept"):
+        fetch(entry(), tmp_path, mirror=server.url)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_silent_server_is_given_up(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "_READ", 0.1)
+    server.pause = 0.5
+    with pytest.raises(InputError, match="no answer in time"):
+        fetch(entry(), tmp_path, mirror=server.url)
+
+
+def test_offline_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_PROXY", "*")
+    with Server() as closed:
+        url = closed.url
+    began = time.monotonic()
+    with pytest.raises(InputError, match=r"offline, or it is down.*put it here.*--mirror"):
+        fetch(entry(), tmp_path, mirror=url)
+    assert time.monotonic() - began < archive._CONNECT + 1
+
+
+def test_a_mirror_that_is_no_address_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"somewhere/l_ours/Ours-1.swf.gz cannot be fetched"):
+        fetch(entry(), tmp_path, mirror="somewhere")
+
+
+def test_a_folder_that_cannot_be_made_is_told(server: Server, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        fetch(entry(), tmp_path / "file" / "below", mirror=server.url)
+
+
+def test_progress_ends_at_the_size_of_the_file(server: Server, tmp_path: Path) -> None:
+    class Told:
+        total = done = 0
+        closed = False
+
+        def update(self, size: int) -> None:
+            self.done += size
+
+        def reset(self) -> None:
+            self.done = 0
+
+        def close(self) -> None:
+            self.closed = True
+
+    told = Told()
+    fetch(entry(), tmp_path, mirror=server.url, progress=told)
+    assert (told.total, told.done, told.closed) == (len(CONTENT), len(CONTENT), True)
