@@ -126,18 +126,18 @@ def _tell(comparison: Comparison) -> None:
 
 def _write(args: argparse.Namespace, comparison: Comparison, results: dict[str, Result]) -> str:
     """Write the result directory; returns where the answer is."""
-    from gridsim.cli.folder import COMPARISON, Earlier
+    from gridsim.cli.folder import Earlier
     from gridsim.files import write_json
 
     folder = Path(args.out)
     earlier = Earlier.of(folder)
-    comparison.write(folder)
+    numbers = comparison.write(folder)
     folders = {label: _folder(label, number) for number, label in enumerate(results, start=1)}
     for label, result in results.items():
         place = folder / folders[label]
         result.write(place, table=args.table, bound=args.bound, warmup=args.warmup, cooldown=args.cooldown)
     page = None if args.no_page else comparison.page(folder / "report.html")
-    earlier.remove(kept={*folders.values(), *(COMPARISON if page else COMPARISON - {"report.html"})})
+    earlier.remove(kept={*folders.values(), *numbers, *(() if page is None else (page.name,))})
     write_json(folder / "run.json", {**comparison.info, "folders": folders})
     return f"Written: {folder}/" if page is None else f"Page: {page}   (numbers beside it in {folder}/)"
 

@@ -17,7 +17,10 @@ TABLES = frozenset({"jobs.csv", "jobs.parquet", "tasks.csv", "tasks.parquet", "k
 RESULT = TABLES | {"metrics.json", "run.json"}
 """What the folder of one policy holds."""
 
-COMPARISON = frozenset({"metrics.csv", "differences.csv", "groups.csv", "report.html"})
+COMPARISON = frozenset(
+    {"metrics.csv", "differences.csv", "groups.csv", "report.html"}
+    | {"distributions.csv", "over_time.csv", "fairness.csv", "deadlines.csv"}
+)
 """What only `gridsim compare` writes beside the folders of its policies."""
 
 

@@ -16,6 +16,7 @@ from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy
 from gridsim.report.comparison import Comparison
+from gridsim.report.trust import Trust
 from gridsim.result import Result, versions
 from gridsim.scenario import simulate_all
 from gridsim.simulation import Run
@@ -107,8 +108,9 @@ def comparison_of(
     warmup: float = 0.0,
     cooldown: float = 0.0,
     command: str = "",
+    trust: Trust | None = None,
 ) -> Comparison:
-    """Comparison of results that are there, with what the page tells of their making."""
+    """Comparison of results that are there, with what the page tells of their making and of how far to trust it."""
     first = next(iter(results.values()))
     provenance = first.workload.provenance
     info = {
@@ -138,6 +140,7 @@ def comparison_of(
         platform=first.platform,
         tick=whole(options.tick_of(first.workload)),
         reference=next((label for label, result in results.items() if result.policy == easy), None),
+        trust=trust,
     )
 
 

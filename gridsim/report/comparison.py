@@ -15,8 +15,9 @@ from typing import Any
 from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
-from gridsim.report import robustness, sentences, tables
+from gridsim.report import curves, robustness, sentences, tables
 from gridsim.report.evidence import Evidence, GroupRow
+from gridsim.report.trust import trust
 
 __all__ = ["Comparison"]
 
@@ -40,15 +41,23 @@ class Comparison(Evidence):
         return [*sentences.answer(self), *sentences.caveats(self)]
 
     def page(self, path: str | Path) -> Path:
-        """Write the self-contained HTML page, atomically; returns its path."""
+        """Write the self-contained HTML page, atomically; returns its path.
+
+        Below a picture it names the file with its numbers, and links to it if `write` put it in the same folder before.
+        """
         from gridsim.report.page import render  # matplotlib and Jinja2: only where a page is made
 
-        write_text(path, render(self))
+        write_text(path, render(self, beside={file.name for file in Path(path).parent.glob("*.csv")}))
         return Path(path)
 
-    def write(self, folder: str | Path) -> None:
-        """Write ``metrics.csv``, ``differences.csv``, ``groups.csv`` (tidy, one value a cell) and ``metrics.json``."""
+    def write(self, folder: str | Path) -> set[str]:
+        """Write ``metrics.json`` and the numbers as tidy CSV files, one value a cell; returns their names.
+
+        ``metrics.csv``, ``differences.csv``, ``groups.csv``, and those of `gridsim.report.curves.FILES` that there are
+        numbers for.
+        """
         folder = Path(folder)
+        written = {"metrics.json", "metrics.csv", "differences.csv", "groups.csv"}
         values = [
             (label, name, value, _KNOWN[name].unit)
             for label, numbers in self.metrics.items()
@@ -60,7 +69,11 @@ class Comparison(Evidence):
             ("groups", GroupRow, [astuple(row) for row in self.groups]),
         ):
             write_text(folder / f"{name}.csv", _csv([field.name for field in fields(kind)], rows))
+        for file, columns, numbers in curves.tables(self):
+            write_text(folder / file, _csv(columns, numbers))
+            written.add(file)
         write_json(folder / "metrics.json", self.metrics)
+        return written
 
     def to_dict(self) -> dict[str, Any]:
         """Everything in JSON's types, as ``--json`` prints it; numbers that there are not are None."""
@@ -71,6 +84,7 @@ class Comparison(Evidence):
                 "metrics": self.metrics,
                 "differences": [asdict(row) for row in self.differences],
                 "groups": [asdict(row) for row in self.groups],
+                "trust": None if (known := trust(self)) is None else asdict(known),
                 "bound": self.bound,
                 "warmup": self.warmup,
                 "cooldown": self.cooldown,

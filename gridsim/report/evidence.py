@@ -14,12 +14,14 @@ from gridsim.errors import InputError
 from gridsim.metrics.charges import category_slowdowns
 from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_losers
 from gridsim.metrics.deadlines import concerns_deadlines
-from gridsim.metrics.groups import Groups, length_classes, size_classes, users, weight_classes
+from gridsim.metrics.groups import LABELLED, Groups, by_label, length_classes, size_classes, weight_classes
 from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.metrics.summary import cut, metrics
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND
+from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record
+from gridsim.report.trust import Trust
 
 __all__ = ["COMPARED", "COMPARED_DAGS", "COMPARED_MOLDABLE", "MEANS", "Evidence", "GroupRow", "best", "turned"]
 
@@ -50,7 +52,8 @@ class GroupRow:
     Attributes
     ----------
     kind, group : str
-        ``size``, ``length``, ``user``, of moldable jobs ``weight`` and of DAG jobs ``work``, and the name of the group.
+        ``size``, ``length``, a label (``user``, ``account``, ``partition``, ``qos``), of moldable jobs ``weight``
+        and of DAG jobs ``work``; and the name of the group.
     policy_mean, baseline_mean : float
         Mean waits over the same jobs, s; mean responses of moldable jobs, mean SLRs of DAG jobs.
     ratio, ratio_low, ratio_high : float
@@ -89,7 +92,7 @@ class Evidence:
     differences : list of Difference
         Wait and bounded slowdown of every pair; response and wait of moldable jobs, SLR and wait of DAG jobs.
     groups : list of GroupRow
-        Waits by size, length and user: every policy against the baseline, and the best against every other. Of DAG
+        Waits by size, length and label: every policy against the baseline, and the best against every other. Of DAG
         jobs, SLRs by decile of work; of moldable jobs, responses, by weight too.
     bound, warmup, cooldown : float
         As `gridsim.metrics.summary.metrics` takes them, s.
@@ -97,6 +100,8 @@ class Evidence:
         The machine, where known: clusters and delays of the chart of DAG jobs.
     tick : int
         To whole multiples of which delays are rounded up, microseconds.
+    trust : Trust or None
+        How far a replay under the site's own policy is from the log, where known.
     """
 
     records: Mapping[str, Record]
@@ -109,6 +114,7 @@ class Evidence:
     cooldown: float = 0.0
     platform: Platform | None = None
     tick: int = MICROSECOND
+    trust: Trust | None = None
 
     @classmethod
     def of(
@@ -122,6 +128,7 @@ class Evidence:
         platform: Platform | None = None,
         tick: int = MICROSECOND,
         reference: str | None = None,
+        trust: Trust | None = None,
     ) -> Self:
         """Compare *records*; a single one is described without differences.
 
@@ -159,7 +166,9 @@ class Evidence:
         rows: Any = slice(None) if kept.all() else kept
         differences: list[Difference] = []
         groups: list[GroupRow] = []
-        found = cls(dict(records), dict(info), numbers, differences, groups, bound, warmup, cooldown, platform, tick)
+        found = cls(
+            dict(records), dict(info), numbers, differences, groups, bound, warmup, cooldown, platform, tick, trust
+        )
         if len(records) > 1:
             for metric in found.compared:
                 differences += paired(records, metric=metric, bound=bound, rows=rows)
@@ -296,8 +305,10 @@ def _classes(record: Record) -> Iterator[Groups]:
         yield length_classes(record)
     elif len(record) >= DECILES:
         yield _work_deciles(record)
-    if "user" in record.workload.labels:
-        yield users(record)
+    for label in LABELLED:
+        column = record.workload.labels.get(label)
+        if column is not None and (label == "user" or len(np.unique(column[column != UNKNOWN])) > 1):
+            yield by_label(record, label)
 
 
 def _work_deciles(record: Record) -> Groups:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridsim.metrics.compare import Difference
+from gridsim.metrics.fairness import FairnessOverTime
 from gridsim.metrics.responsiveness import measure
-from gridsim.metrics.utilisation import Steps, busy_cores, queue_length
+from gridsim.metrics.utilisation import Steps
 from gridsim.model.time import FloatArray
 from gridsim.record import Record
+from gridsim.report.curves import busy_share, distribution, waiting
 from gridsim.report.words import duration, percent
 
 if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs it
@@ -29,11 +32,12 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs
     from gridsim.report.evidence import GroupRow
 
 __all__ = [
-    "BINS",
     "PALETTE",
     "deadlines",
     "groups",
+    "inequality",
     "job_by_job",
+    "largest_share",
     "queue",
     "responses",
     "schedule_lengths",
@@ -51,10 +55,7 @@ _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.
 _INK, _RULE = "#010203", "#040506"
 _BETTER, _SAME, _WORSE = "#0a0b0c", "#0d0e0f", "#101112"
 _SIZE = (5.4, 3.3)
-_POINTS = 400
 _LONGEST = 24
-BINS = 120
-"""Equal bins of time of the figures over time."""
 
 _RC: dict[Any, Any] = {
     "svg.fonttype": "none",
@@ -104,7 +105,8 @@ def svg(figure: Figure, name: str) -> str:
     import matplotlib
 
     buffer = io.StringIO()
-    with matplotlib.rc_context({**_RC, "svg.hashsalt": f"gridsim {name}"}):
+    with matplotlib.rc_context({**_RC, "svg.hashsalt": f"gridsim {name}"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's fonts are used, not these
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :].rstrip()
@@ -182,16 +184,11 @@ def _distribution(
     with _figure() as (figure, axes):
         lowest, largest = 1.0, 1.0
         for index, (label, record) in enumerate(records.items()):
-            column = values(record)
-            known = np.sort(column[np.isfinite(column)])
-            if not len(known):
+            x, share = distribution(values(record))
+            if not len(x):
                 continue
-            chosen = np.unique(np.linspace(0, len(known) - 1, min(_POINTS, len(known))).astype(int))
-            x = np.unique(known[chosen])
-            share = np.searchsorted(known, x, side="right") / len(known)
-
             axes.step([x[0], *x], [0, *share], where="post", label=label, **_line(index))
-            lowest, largest = min(lowest, float(x[0])), max(largest, float(known[-1]))
+            lowest, largest = min(lowest, float(x[0])), max(largest, float(x[-1]))
         if linear_to is None:
             axes.set_xscale("log")
             axes.set_xlim(1.0, max(10.0, largest))
@@ -207,9 +204,8 @@ def _distribution(
 
 def utilisation(records: Mapping[str, Record]) -> Figure:
     """Busy share of the machine over time, means of equal bins."""
-    cores = next(iter(records.values())).cores
     with _figure() as (figure, axes):
-        _over_time(axes, records, lambda record: busy_cores(record), scale=1 / cores)
+        _over_time(axes, list(records), busy_share(records))
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("busy share of the cores")
         _share_ticks(axes)
@@ -219,23 +215,53 @@ def utilisation(records: Mapping[str, Record]) -> Figure:
 def queue(records: Mapping[str, Record]) -> Figure:
     """Waiting jobs (ready tasks) over time, means of equal bins."""
     with _figure() as (figure, axes):
-        _over_time(axes, records, lambda record: queue_length(record), scale=1.0)
+        _over_time(axes, list(records), waiting(records))
         _count_axis(axes)
         of_dags = next(iter(records.values())).tasks is not None
         axes.set_ylabel("waiting tasks" if of_dags else "waiting jobs")
         return figure
 
 
-def _over_time(axes: Axes, records: Mapping[str, Record], steps: Callable[[Record], Steps], *, scale: float) -> None:
-    first = float(next(iter(records.values())).submit[0])
-    last = max((float(np.nanmax(record.end)) for record in records.values() if record.ran.any()), default=first + 1)
+def inequality(found: Mapping[str, FairnessOverTime], labels: Sequence[str]) -> Figure:
+    """Gini coefficient of users' slowdowns over time, a step a period.
+
+    Parameters
+    ----------
+    found : mapping of str to FairnessOverTime
+        By policy.
+    labels : sequence of str
+        Policies in the order of their colours.
+    """
+    with _figure() as (figure, axes):
+        _over_time(axes, labels, {label: _steps(it.edges_s, it.gini) for label, it in found.items()})
+        axes.set_ylim(0, 1.01)
+        axes.set_ylabel("inequality between users (Gini)")
+        return figure
+
+
+def largest_share(found: Mapping[str, FairnessOverTime], labels: Sequence[str]) -> Figure:
+    """Share of the machine that the largest users held over time; parameters as of `inequality`."""
+    with _figure() as (figure, axes):
+        _over_time(axes, labels, {label: _steps(it.edges_s, it.share) for label, it in found.items()})
+        axes.set_ylim(0, 1.01)
+        axes.set_ylabel("share of the cores")
+        _share_ticks(axes)
+        return figure
+
+
+def _steps(edges_s: FloatArray, values: FloatArray) -> Steps:
+    return Steps(edges_s, np.append(values, values[-1]))
+
+
+def _over_time(axes: Axes, labels: Sequence[str], courses: Mapping[str, Steps]) -> None:
+    first = min((float(steps.times_s[0]) for steps in courses.values()), default=0.0)
+    last = max((float(steps.times_s[-1]) for steps in courses.values()), default=1.0)
     unit, name = _time_unit(last - first)
-    for index, (label, record) in enumerate(records.items()):
-        binned = steps(record).resample(BINS, first, last)
-        if len(binned.times_s):
-            values = np.append(binned.values[:-1], binned.values[-2]) * scale
-            style: dict[str, Any] = {"color": PALETTE[index % len(PALETTE)], "linewidth": 1.4, "alpha": 0.85}
-            axes.step((binned.times_s - first) / unit, values, where="post", label=label, **style)
+    for label, steps in courses.items():
+        values = np.append(steps.values[:-1], steps.values[-2])
+        index = labels.index(label)
+        style: dict[str, Any] = {"color": PALETTE[index % len(PALETTE)], "linewidth": 1.4, "alpha": 0.85}
+        axes.step((steps.times_s - first) / unit, values, where="post", label=label, **style)
     axes.set_xlim(0, (last - first) / unit)
     axes.set_xlabel(f"{name} since the first submission")
     _legend(axes)
@@ -274,7 +300,7 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
         axes.axvline(1.0, color=_INK, linewidth=1)
         axes.set_xscale("log")
         _ratio_ticks(axes, rows)
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(range(len(names)), [_short(_printable(name)) for name in names])
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_ylabel(unit)
         axes.grid(visible=False, axis="y")
@@ -397,6 +423,11 @@ def _short(label: str) -> str:
     """A label without its middle where it is long."""
     half = _LONGEST // 2
     return label if len(label) <= _LONGEST else f"{label[:half]}…{label[1 - half :]}"
+
+
+def _printable(name: str) -> str:
+    """A name that came out of a log, on one line."""
+    return "".join(letter if letter.isprintable() else "�" for letter in name)
 
 
 def _count_axis(axes: Axes) -> None:

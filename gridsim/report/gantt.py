@@ -24,10 +24,10 @@ from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
-from gridsim.model.workload import Workload
+from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.ranks import unavoidable_delays
 from gridsim.profile.placement import Placement, place
-from gridsim.record import Record
+from gridsim.record import Record, Status
 from gridsim.report.words import duration, number
 
 __all__ = [
@@ -49,7 +49,11 @@ MOST_ROWS = 450_000
 """Jobs times policies that a page holds at most."""
 
 _PLAIN_BYTES = 200_000
-"""Up to here columns are embedded as they are; beyond they are deflated and the browser inflates them."""
+"""Up to here columns are embedded as they are; beyond they are deflated and the browser inflates them.
+
+Before that the bytes of a column are put in order of their place in a number, all lowest bytes first: those of high
+places are much alike, and a fifth is saved.
+"""
 
 _TICKS = 2**31 - 1
 
@@ -124,7 +128,13 @@ def pack(
     }
     if "user" in workload.labels:
         columns["user"] = _column(workload.labels["user"])
-    policies = [_policy(label, each, placement(each), shown, clock, submit, runtime) for label, each in records.items()]
+    estimate = np.rint(workload.estimate / clock.tick).astype(np.int64)
+    if (estimate != runtime).any():
+        columns["estimate"] = _column(estimate)
+    policies = [
+        _policy(label, each, placement(each), shown, clock, submit, runtime) | _explaining(each, shown, clock)
+        for label, each in records.items()
+    ]
     return {
         "deflated": _encoded(columns, *policies),
         "jobs": len(workload),
@@ -135,9 +145,34 @@ def pack(
         "shown": 0 if first is None else list(records).index(first),
         "note": note,
         "sizes": _size_classes(record.cores),
+        "users": _user_names(workload),
+        "statuses": [status.name for status in Status],
         "columns": columns,
         "policies": policies,
     }
+
+
+def _user_names(workload: Workload) -> dict[str, str]:
+    """Names of the users that have jobs, by number, where the workload has names."""
+    names = workload.names.get("user", ())
+    users = np.unique(workload.labels["user"]).tolist() if names and "user" in workload.labels else []
+    return {str(user): names[user] for user in users if UNKNOWN < user < len(names) and names[user]}
+
+
+def _explaining(record: Record, shown: slice, clock: _Clock) -> dict[str, Any]:
+    """What it takes to explain waits beside what is drawn.
+
+    ``complete`` is from when to when (ticks, None for no limit) no job outside the chart held cores or waited, and
+    ``unran`` the status of each shown job that did not run.
+    """
+    before, after = record.select(slice(0, shown.start)), record.select(slice(shown.stop, None))
+    ended = int(clock.ticks(before.end_us[before.ran].max())) + 1 if before.ran.any() else None
+    began = int(clock.ticks(after.start_us[after.ran].min())) if after.ran.any() else None
+    packed: dict[str, Any] = {"complete": [ended, began]}
+    part = record.select(shown)
+    if not part.ran.all():
+        packed["unran"] = _column(part.status[~part.ran].astype(np.int64))
+    return packed
 
 
 def _encoded(*groups: Mapping[str, Any]) -> bool:
@@ -400,7 +435,7 @@ def _size_classes(cores: int) -> list[int]:
 
 def _column(values: npt.NDArray[Any]) -> dict[str, Any]:
     """Narrowest type that holds the values; text comes later, when the size of all is known."""
-    if values.dtype.kind == "f":
+    if values.dtype.kind == "f" or (len(values) and values.max() > _TICKS):
         exact = values.astype("<f8")
         return {"type": "f8", "length": len(exact), "bytes": exact.nbytes, "data": exact}
     low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
@@ -414,6 +449,10 @@ def _columns(group: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _encode(column: dict[str, Any], deflate: bool) -> None:
-    raw = column.pop("data").tobytes()
+    values = column.pop("data")
     del column["bytes"]
-    column["data"] = base64.b64encode(zlib.compress(raw, 7) if deflate else raw).decode("ascii")
+    if deflate:
+        planes = values.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
+        column["data"] = base64.b64encode(zlib.compress(planes, 7)).decode("ascii")
+    else:
+        column["data"] = base64.b64encode(values.tobytes()).decode("ascii")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,8 +14,11 @@ from markupsafe import Markup, escape
 
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.deadlines import outcomes
-from gridsim.report import admission, figures, gantt, robustness, sentences, tables
-from gridsim.report.words import duration, number, percent
+from gridsim.metrics.fairness import large_users
+from gridsim.metrics.groups import LABELLED
+from gridsim.report import admission, curves, explain, figures, gantt, robustness, sentences, tables
+from gridsim.report.trust import trust
+from gridsim.report.words import duration, listed, number, percent
 from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
@@ -36,11 +39,12 @@ METHOD = (
 
 
 class Picture(NamedTuple):
-    """A figure on the page, and what it shows in words."""
+    """A figure on the page, what it shows in words, and the file with its numbers."""
 
     title: str
     text: str
     svg: Markup
+    file: str
 
 
 class Found(NamedTuple):
@@ -54,8 +58,14 @@ class Found(NamedTuple):
     option: str
 
 
-def render(comparison: Evidence) -> str:
-    """Text of the page."""
+def render(comparison: Evidence, *, beside: Collection[str] = ()) -> str:
+    """Text of the page.
+
+    Parameters
+    ----------
+    beside : collection of str
+        Files of numbers that will be in the folder of the page, to link to; others are only named.
+    """
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -74,7 +84,7 @@ def render(comparison: Evidence) -> str:
         "ratio": _ratio,
         "changed": tables.changed,
     }
-    script = (TEMPLATES / "gantt.js").read_text(encoding="utf-8")
+    script = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in ("explain.js", "gantt.js"))
     kept = comparison.kept
     rows = slice(None) if kept.all() else kept
     return environment.get_template("page.html.j2").render(
@@ -89,7 +99,11 @@ def render(comparison: Evidence) -> str:
         same_jobs=comparison.comparable,
         kills=sum(int(record.kills.sum()) for record in comparison.records.values()),
         pictures=list(_pictures(comparison, rows)),
+        over_users=list(_over_users(comparison)),
         winners=list(_winners(comparison)),
+        trust=trust(comparison),
+        example=_example(comparison),
+        beside=beside,
         clear_groups=_clear_groups(comparison),
         facts=list(_facts(comparison.info)),
         problems=list(_problems(comparison.info.get("workload", {}))),
@@ -136,29 +150,73 @@ def _pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left edge "
         "is the share that did not wait at all.",
         _inline(figures.waits(records, rows), "waits"),
+        "distributions.csv",
     )
     if comparison.of_moldable:
         yield Picture(
             "How long jobs take from submission to end",
             f"Share of the jobs whose response was at most so long, under {names}. Higher is better.",
             _inline(figures.responses(records, rows), "responses"),
+            "distributions.csv",
         )
     else:
         yield Picture(
             "How much longer than its runtime a job takes",
             f"Share of the jobs whose bounded slowdown was at most so large, under {names}. Higher is better.",
             _inline(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
+            "distributions.csv",
         )
     yield Picture(
         "How busy the machine is",
-        f"Busy share of the cores over time, means of {figures.BINS} equal bins, under {names}.",
+        f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
         _inline(figures.utilisation(records), "utilisation"),
+        "over_time.csv",
     )
     yield Picture(
         "How many jobs wait",
-        f"Waiting jobs over time, means of {figures.BINS} equal bins, under {names}.",
+        f"Waiting jobs over time, means of {curves.BINS} equal bins, under {names}.",
         _inline(figures.queue(records), "queue"),
+        "over_time.csv",
     )
+
+
+def _over_users(comparison: Evidence) -> Iterator[Picture]:
+    """How users fare against each other over time, where the log names them."""
+    found = curves.fairness(comparison)
+    if not found:
+        return
+    labels = comparison.labels
+    yield Picture(
+        "How unequally users are slowed down",
+        "Gini coefficient of the mean bounded slowdowns of users, by when their jobs were submitted: 0 where all users "
+        f"are slowed down alike, towards 1 where one of them bears it all. {sentences.inequality(found)}",
+        _inline(figures.inequality(found, labels), "inequality"),
+        "fairness.csv",
+    )
+    users = len(large_users(comparison.records[comparison.baseline]))
+    yield Picture(
+        "How much of the machine the largest users hold",
+        sentences.large_users_held(found, users),
+        _inline(figures.largest_share(found, labels), "largest-share"),
+        "fairness.csv",
+    )
+
+
+def _example(comparison: Evidence) -> list[str]:
+    """Why the job that waited longest under the best policy did; nothing of DAG jobs or where no job waited."""
+    record = comparison.records[comparison.best]
+    if comparison.of_dags or not (record.wait > 0).any():
+        return []
+    schedules = {label: explain.Schedule.of(each) for label, each in comparison.records.items()}
+    longest = schedules[comparison.best].longest()
+    told = explain.sentences(explain.explain(schedules[comparison.best], longest), comparison.best)
+    under = explain.waits(schedules, longest)
+    others = [
+        f"{'did not run' if wait != wait else f'waited {duration(wait)}' if wait else 'started at once'} under {label}"
+        for label, (_, wait) in under.items()
+        if label != comparison.best
+    ]
+    return [*told, f"It {listed(others)}."] if others else told
 
 
 def _picture_of_deadlines(comparison: Evidence, rows: Any) -> Picture:
@@ -171,6 +229,7 @@ def _picture_of_deadlines(comparison: Evidence, rows: Any) -> Picture:
         "What becomes of the deadlines asked for",
         f"Jobs that ask for a deadline. {told}.",
         _inline(figures.deadlines(found), "deadlines"),
+        "deadlines.csv",
     )
 
 
@@ -181,22 +240,26 @@ def _pictures_of_dags(comparison: Evidence, rows: Any, names: str) -> Iterator[P
             "How many critical paths a job takes",
             f"Share of the jobs whose SLR was at most so large, under {names}. Higher is better.",
             _inline(figures.schedule_lengths(records, rows), "slr"),
+            "distributions.csv",
         )
         yield Picture(
             "How long jobs wait for their first task",
             f"Share of the jobs whose first task started at most so long after they arrived, under {names}. Higher is "
             "better; the height at the left edge is the share that did not wait at all.",
             _inline(figures.waits(records, rows), "waits"),
+            "distributions.csv",
         )
     yield Picture(
         "How busy the grid is",
-        f"Busy share of the cores over time, means of {figures.BINS} equal bins, under {names}.",
+        f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
         _inline(figures.utilisation(records), "utilisation"),
+        "over_time.csv",
     )
     yield Picture(
         "How many tasks wait",
-        f"Tasks that are ready and wait for cores, means of {figures.BINS} equal bins, under {names}.",
+        f"Tasks that are ready and wait for cores, means of {curves.BINS} equal bins, under {names}.",
         _inline(figures.queue(records), "queue"),
+        "over_time.csv",
     )
 
 
@@ -210,14 +273,19 @@ def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
             "the picture, and none is drawn where there are too few jobs to tell."
         )
         yield Picture(
-            "By work", text, _inline(figures.groups(rows, comparison.labels, unit="work", what="mean SLR"), "by-work")
+            "By work",
+            text,
+            _inline(figures.groups(rows, comparison.labels, unit="work", what="mean SLR"), "by-work"),
+            "groups.csv",
         )
     if len(comparison.records[base]) < _FEWEST:
         return
     shares = [comparison.difference(metric, *pair) for pair in _pairs_shown(comparison)]
     text = "How many single jobs finish sooner, at the same time and later; " + _shares_told(shares)
     words = ("finish sooner", "at the same time", "finish later")
-    yield Picture("Job by job", f"{text}.", _inline(figures.job_by_job(shares, words=words), "job-by-job"))
+    yield Picture(
+        "Job by job", f"{text}.", _inline(figures.job_by_job(shares, words=words), "job-by-job"), "differences.csv"
+    )
 
 
 _FEWEST = 10
@@ -250,8 +318,8 @@ def _winners(comparison: Evidence) -> Iterator[Picture]:
     for kind, title, unit in (
         ("weight", "By weight", "core-seconds"),
         ("size", "By size", "cores"),
-        ("user", "By user", ""),
         ("length", "By length", "runtime"),
+        *((label, f"By {one}", "") for label, (one, _) in LABELLED.items()),
     ):
         rows = [
             row for row in comparison.groups if row.kind == kind and row.baseline == base and row.ratio == row.ratio
@@ -260,11 +328,11 @@ def _winners(comparison: Evidence) -> Iterator[Picture]:
             text = (
                 f"{what} of each group as a multiple of that under {base}, with 95 % intervals: left of 1 the group "
                 f"{less} than under {base}, right of 1 {'later' if responses else 'longer'}. "
-                f"{'The users with the most core-seconds. ' if kind == 'user' else ''}"
+                f"{f'The {LABELLED[kind][1]} with the most core-seconds. ' if kind in LABELLED else ''}"
                 "An interval to the edge is wider than the picture: too few independent jobs to tell."
             )
             picture = figures.groups(rows, comparison.labels, unit=unit, what=what.lower())
-            yield Picture(title, text, _inline(picture, f"by-{kind}"))
+            yield Picture(title, text, _inline(picture, f"by-{kind}"), "groups.csv")
     shares = [comparison.difference(comparison.headline, *pair) for pair in _pairs_shown(comparison)]
     if responses:
         text = "How many single jobs end sooner, at the same time and later; " + _shares_told(shares)
@@ -272,7 +340,7 @@ def _winners(comparison: Evidence) -> Iterator[Picture]:
     else:
         text = "How many single jobs wait less, equally long and longer; " + _shares_told(shares)
         bars = figures.job_by_job(shares)
-    yield Picture("Job by job", f"{text}.", _inline(bars, "job-by-job"))
+    yield Picture("Job by job", f"{text}.", _inline(bars, "job-by-job"), "differences.csv")
 
 
 def _clear_groups(comparison: Evidence) -> list[Any]:

@@ -6,7 +6,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference
+from gridsim.metrics.groups import LABELLED
 from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.utilisation import arrival_window, queue_length
 from gridsim.report import admission, robustness
@@ -14,10 +17,11 @@ from gridsim.report.evidence import Evidence, best, turned
 from gridsim.report.words import duration, listed, number, percent, times
 
 if TYPE_CHECKING:
+    from gridsim.metrics.fairness import FairnessOverTime
     from gridsim.record import Record
     from gridsim.report.evidence import GroupRow
 
-__all__ = ["answer", "caveats", "group_name"]
+__all__ = ["answer", "caveats", "group_name", "inequality", "large_users_held"]
 
 CONFIDENCE = 0.95
 
@@ -221,7 +225,7 @@ def _slowdown(comparison: Evidence, winner: str) -> list[str]:
 def _losing(comparison: Evidence, winner: str) -> list[GroupRow]:
     """Groups that are clearly worse off under the winner than under another policy, the worst two."""
     losing = [row for row in comparison.groups if row.policy == winner and row.verdict == "worse"]
-    losing = [row for row in losing if row.kind != "user"] or losing
+    losing = [row for row in losing if row.kind not in LABELLED] or losing
     losing.sort(key=lambda row: -row.ratio)
     chosen: list[GroupRow] = []
     for row in losing:
@@ -263,7 +267,54 @@ def group_name(kind: str, group: str) -> str:
         return f"jobs of {group} core-seconds"
     if kind == "size":
         return f"jobs of {group} core{'' if group == '1' else 's'}"
+    if group == "unknown" and kind in LABELLED:
+        return f"jobs of no known {LABELLED[kind][0]}"
     return f"jobs {group}" if group.startswith("under") else f"jobs of {group}"
+
+
+# ---- over time ----------------------------------------------------------------------------------------------------
+
+
+def inequality(found: Mapping[str, FairnessOverTime]) -> str:
+    """What Gini coefficients over time say: how unequal under each policy, and who is more even how often."""
+    first = next(iter(found.values()))
+    known = np.isfinite(first.gini)
+    for it in found.values():
+        known &= np.isfinite(it.gini)
+    length = _period(first)
+    if not known.any():
+        return f"No {length} has enough users under every policy to tell how unequal they fare."
+    middle = {label: float(np.median(it.gini[known])) for label, it in found.items()}
+    parts = [f"{label} {value:.2f}" for label, value in middle.items()]
+    told = f"Median of {number(known.sum())} {_many(length)} with enough users: {listed(parts)}."
+    baseline, *others = found
+    if not others:
+        return told
+    evener = {label: (found[label].gini[known] < found[baseline].gini[known]).sum() for label in others}
+    parts = [f"{label} in {number(count)}" for label, count in evener.items()]
+    return f"{told} More even than {baseline}: {listed(parts)} of them."
+
+
+def large_users_held(found: Mapping[str, FairnessOverTime], users: int) -> str:
+    """How much of the machine the largest users held under each policy, mean over time and most in a period."""
+    parts = [
+        f"{label} {percent(float(it.share.mean()))} on average and {percent(float(it.share.max()))} at most"
+        for label, it in found.items()
+    ]
+    who = "The user" if users == 1 else f"The {users} users"
+    lengths = _many(_period(next(iter(found.values()))))
+    return f"{who} with the most core-seconds held of all cores, in means of {lengths}: {'; '.join(parts)}."
+
+
+def _many(length: str) -> str:
+    return length.replace("stretch", "stretches") if length.startswith("stretch") else f"{length}s"
+
+
+def _period(found: FairnessOverTime) -> str:
+    """Length of the periods as a noun."""
+    length = float(found.edges_s[1] - found.edges_s[0])
+    named = {7 * 86_400: "week", 86_400: "day", 3_600: "hour", 60: "minute", 1: "second"}
+    return named.get(round(length), f"stretch of {duration(length)}")
 
 
 # ---- DAG jobs -----------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -215,7 +216,33 @@ def test_a_run_and_a_compare_in_the_same_folder_do_not_mix(tmp_path: Path) -> No
     assert main(["run", str(tmp_path / "recipe.toml"), "--out", str(out)]) == 0
     assert names(out) == {"jobs.csv", "metrics.json", "run.json"}
     assert compare(*SMALL, "--policy", "easy", out=out) == 0
-    assert names(out) == {"easy", "metrics.csv", "metrics.json", "differences.csv", "groups.csv", "run.json"}
+    tables = {"metrics.csv", "differences.csv", "groups.csv", "distributions.csv", "over_time.csv", "fairness.csv"}
+    assert names(out) == {"easy", "metrics.json", "run.json", *tables}
+
+
+def test_files_of_numbers_that_a_later_compare_has_not_go(log: Path, tmp_path: Path) -> None:
+    words = [*SMALL, "--transform", "deadlines?stringency=0.3"]
+    assert compare(*words, "--policy", "easy", "--policy", "fcfs", out=tmp_path / "out") == 0
+    assert {"fairness.csv", "deadlines.csv"} <= names(tmp_path / "out")
+    assert compare(str(log), "--no-page", "--policy", "easy", "--policy", "fcfs", out=tmp_path / "out") == 0
+    assert not {"fairness.csv", "deadlines.csv"} & names(tmp_path / "out")
+
+
+def test_the_page_links_to_the_numbers_of_its_pictures(tmp_path: Path) -> None:
+    assert compare("--jobs", "300", "--policy", "easy", "--policy", "fcfs", out=tmp_path) == 0
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    linked = set(re.findall(r'<a href="([^"]*)"', text))
+    assert {"distributions.csv", "over_time.csv", "groups.csv"} <= linked <= names(tmp_path)
+    assert text.count("Numbers: <a") == text.count("<figcaption>")
+
+
+def test_a_real_log_is_told_how_far_it_is_from_what_happened(tmp_path: Path) -> None:
+    logged = re.sub(r"(?m)^(\d+ \d+) -1", r"\1 7", LOG)
+    (tmp_path / "log.swf").write_text(logged)
+    assert compare(str(tmp_path / "log.swf"), "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0
+    text = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "no policy of the site is known" in text
+    assert text.index("The answer</h2>") < text.index("no policy of the site is known") < text.index("The numbers</h2>")
 
 
 def test_the_folders_of_a_file_are_not_part_of_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -266,7 +293,7 @@ def test_two_processes_write_the_same_numbers(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         written.append({str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*.*")})
     assert written[0] == written[1]
-    assert len(written[0]) == 11
+    assert len(written[0]) == 14
 
 
 GRID = """[platform]

@@ -70,9 +70,12 @@ def test_the_files_are_tidy_and_say_the_same(comparison: Comparison, tmp_path: P
     comparison.write(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "differences.csv",
+        "distributions.csv",
+        "fairness.csv",
         "groups.csv",
         "metrics.csv",
         "metrics.json",
+        "over_time.csv",
     ]
     with (tmp_path / "metrics.csv").open(encoding="utf-8") as file:
         values = {(row["policy"], row["metric"]): row for row in csv.DictReader(file)}

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,3 +60,15 @@ def test_figures_of_tiny_records_can_be_drawn(comparing: Callable[..., Compariso
     for record in (one, none):
         for name in ("waits", "slowdowns", "utilisation", "queue"):
             figures.svg(DRAW[name](comparing({"a": record, "b": record})), name)
+
+
+def test_names_of_groups_are_one_short_line_and_never_formulas(comparison: Comparison) -> None:
+    names = ("user </svg><script>x()</script>", "user a\nb", f"user {'x' * 90}", "user $\\frac{1}{2}$", "user \x01日本")
+    rows = [row for row in comparison.groups if row.kind == "size" and row.policy == comparison.best][: len(names)]
+    hostile = [replace(row, kind="user", group=name) for row, name in zip(rows, names, strict=True)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        text = figures.svg(figures.groups(hostile, comparison.labels, unit=""), "by-user")
+    assert "<script" not in text
+    shown = [it.text or "" for it in ET.fromstring(text).iter() if it.tag.endswith("text")]
+    assert {"user a�b", "user $\\frac{1}{2}$", "user �日本", "user xxxxxxx…xxxxxxxxxxx"} <= set(shown)

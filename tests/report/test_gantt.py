@@ -17,8 +17,11 @@ from gridsim.report import gantt
 
 
 def unpacked(column: dict[str, Any], deflated: bool) -> npt.NDArray[Any]:
-    raw = base64.b64decode(column["data"])
-    values = np.frombuffer(zlib.decompress(raw) if deflated else raw, dtype=f"<{column['type']}")
+    raw, kind = base64.b64decode(column["data"]), np.dtype(f"<{column['type']}")
+    if deflated:
+        planes = np.frombuffer(zlib.decompress(raw), dtype=np.uint8)
+        raw = planes.reshape(kind.itemsize, column["length"]).T.tobytes()
+    values = np.frombuffer(raw, dtype=kind)
     assert len(values) == column["length"]
     return values
 

@@ -19,13 +19,23 @@
 
   const ARRAYS = { u1: Uint8Array, u2: Uint16Array, i4: Int32Array, f8: Float64Array };
 
+  // Numbers from their lowest bytes, then their second ones, and so on.
+  function together(planes, length) {
+    const width = planes.length / length || 1;
+    if (width === 1) return planes;
+    const bytes = new Uint8Array(planes.length);
+    for (let place = 0; place < width; place++)
+      for (let i = 0, from = place * length; i < length; i++) bytes[i * width + place] = planes[from + i];
+    return bytes;
+  }
+
   async function unpack(column, deflated) {
     const text = atob(column.data);
     let bytes = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
     if (deflated) {
       const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-      bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+      bytes = together(new Uint8Array(await new Response(stream).arrayBuffer()), column.length);
     }
     return new ARRAYS[column.type](bytes.buffer, 0, column.length);
   }
@@ -45,13 +55,18 @@
       cores: pack.cores,
       tick: pack.tick,
       since: pack.since,
+      whole: !pack.note,
       sizes: pack.sizes,
       shown: pack.shown,
+      origin: pack.origin,
+      names: pack.users || {},
+      statuses: pack.statuses,
       job: summed(await get(pack.columns.job)),
       submit: summed(await get(pack.columns.submit)),
       runtime: await get(pack.columns.runtime),
       width: await get(pack.columns.cores),
       user: await get(pack.columns.user),
+      estimate: await get(pack.columns.estimate),
       policies: [],
     };
     if (pack.clusters) data.dag = await dag(pack, get, data);
@@ -81,12 +96,12 @@
 
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran"]) columns[name] = await get(packed[name]);
     return columns;
   }
 
   // Pieces of a policy in order of start, with the latest end of each block of them: the index of every search.
-  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster, cores }) {
+  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster, cores, unran }) {
     const n = data.jobs;
     const held = runtime || data.runtime;
     const width = cores || data.width; // cores that each job got, where it is not always what it asked for
@@ -107,6 +122,8 @@
     const m = low.length;
     const out = {
       label: packed.label, wait, start, held, width, queued, cluster, count: m, bins: {}, last: 1,
+      complete: packed.complete,
+      status: (row) => (wait[row] < 0 ? data.statuses[unran[wait.subarray(0, row).reduce((count, one) => count + (one < 0), 0)]] : ""),
       place: data.dag ? new Int32Array(n).fill(-1) : null, pieces,
       from: new Int32Array(m), to: new Int32Array(m), low: new Int32Array(m), size: new Int32Array(m), row: new Int32Array(m),
       latest: new Int32Array(Math.ceil(m / BLOCK)),
@@ -219,7 +236,7 @@
   function legend(data, mode) {
     if (NAMES[mode]) return NAMES[mode].map((name, k) => [name, palette[mode][k]]);
     if (mode === "user") {
-      const rows = data.topUsers.map((user, k) => [`user ${user}`, palette.user[k]]);
+      const rows = data.topUsers.map((user, k) => [`user ${data.names[user] || user}`, palette.user[k]]);
       return [...rows, ["all others", palette.user[data.topUsers.length]]];
     }
     return data.sizes.map((bound, k) => {
@@ -278,7 +295,9 @@
     const chosen = root.querySelector("[name=policy]");
     const colouring = root.querySelector("[name=colour]");
     const finder = root.querySelector("[name=job]");
-    const detail = root.querySelector(".pinned");
+    const why = document.getElementById("why"); // of DAG jobs there is none
+    const detail = (why || root).querySelector(".pinned");
+    const ask = why && why.querySelector("form"), under = ask && ask.elements.under;
     const critical = root.querySelector("[name=critical]");
     const api = { data, lastArrows: 0, lastCrossing: 0, lastCritical: 0, lastDrawMs: 0, lastVisited: 0, lastRectangles: 0, ready: true };
     const margin = { left: 44, right: 8 };
@@ -289,6 +308,11 @@
     data.policies.forEach((one, k) => chosen.add(new Option(one.label, String(k))));
     if (data.policies.length > 1) chosen.add(new Option("all, one below the other", "all"));
     chosen.value = String(data.shown);
+    if (why) {
+      data.policies.forEach((one, k) => under.add(new Option(one.label, String(k))));
+      under.value = String(data.shown);
+      for (const hidden of why.querySelectorAll(".asking")) hidden.hidden = false;
+    }
     if (data.policies.length > 1 && data.policies.length < 5 && root.clientWidth > 600) chosen.value = "all";
     if (!data.user) colouring.querySelector("[value=user]").remove();
     if (data.molded) colouring.add(new Option("cores got", "given"));
@@ -564,6 +588,7 @@
     function scrolled(table) {
       const scroll = node("div", "");
       scroll.className = "scroll";
+      scroll.tabIndex = 0;
       scroll.append(table);
       return scroll;
     }
@@ -613,18 +638,7 @@
       return `day ${day}, ${step < 60 ? `${clock}:${step < 1 ? (rest % 60).toFixed(3).padStart(6, "0") : two(Math.floor(rest % 60))}` : clock}`;
     }
 
-    function duration(ticks) {
-      const time = ticks * data.tick;
-      if (time < 60) return `${Number(time.toPrecision(3))} s`;
-      for (const [size, name, small, smallName] of [[86400, "d", 3600, "h"], [3600, "h", 60, "min"], [60, "min", 1, "s"]]) {
-        const whole = Math.round(time / small) * small;
-        if (whole >= size) {
-          const rest = Math.round((whole % size) / small);
-          return `${Math.floor(whole / size)} ${name}${rest ? ` ${rest} ${smallName}` : ""}`;
-        }
-      }
-      return `${time} s`;
-    }
+    const duration = (ticks) => gridsimWhy.words.duration(ticks * data.tick);
 
     // ---- asking ---------------------------------------------------------------------------------------------------
 
@@ -683,7 +697,7 @@
         if (one) rows.push(["Started", when(one.start[row])], ["Waited when ready", duration(one.queued[row])]);
         return [...rows, ["Ran", duration((one || data.policies[0]).held[row])]];
       }
-      if (data.user && data.user[row] >= 0) rows.push(["User", String(data.user[row])]);
+      if (data.user && data.user[row] >= 0) rows.push(["User", gridsimWhy.userOf(data, row)]);
       rows.push(coresOf(row, one), ["Submitted", when(data.submit[row])]);
       if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(one.wait[row])]);
       if (one || !data.molded) rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
@@ -707,29 +721,73 @@
       return made;
     }
 
-    function pin(row) {
+    // Under which policy a job that is clicked is explained: the one that was clicked.
+    function pin(row, one) {
       pinned = row;
-      detail.hidden = row < 0;
       later();
-      if (row < 0) return;
       if (data.dag) {
-        pinTask(row);
+        detail.hidden = row < 0;
+        if (row >= 0) pinTask(row);
         return;
       }
+      if (one) under.value = String(data.policies.indexOf(one));
+      detail.hidden = row < 0;
+      why.querySelector(".example").hidden = row >= 0;
+      if (row < 0) return say([]);
+      ask.elements.asked.value = finder.value = data.job[row];
+      tell(row, data.policies[Number(under.value)]);
+    }
+
+    // For those who listen to the page too: only this is read out.
+    function say(lines) {
+      const together = (line) => line.replace(/(\d) (?=(%|d|h|min|s|cores?|jobs?)(?![a-z]))/g, "$1\u00a0");
+      why.querySelector(".said").replaceChildren(...lines.map((line) => node("p", together(line))));
+    }
+
+    const INSTEAD = "gridsim explain, with the folder of this page and the number of the job, tells it.";
+
+    function explained(row, one) {
+      if (gridsimWhy.complete(data, one, row)) return gridsimWhy.sentences(gridsimWhy.explain(data, one, row), one.label);
+      return [`Jobs that this page does not hold held cores or waited while job ${data.job[row]} waited under ${one.label}. ${INSTEAD}`];
+    }
+
+    function tell(row, one) {
+      say(explained(row, one));
       const head = facts(row, null).map(([name, value]) => `${name.toLowerCase()} ${value}`).join(", ");
       const table = document.createElement("table");
       const body = table.createTBody();
       const top = table.createTHead().insertRow();
-      for (const name of ["policy", "start", "wait", ...(data.molded ? ["cores", "ran"] : [])]) top.append(Object.assign(node("th", name), { scope: "col" }));
+      const columns = ["policy", "start", "wait", "too little room", "kept for others", "passed by", ...(data.molded ? ["cores", "ran"] : [])];
+      for (const name of columns) top.append(Object.assign(node("th", name), { scope: "col" }));
       for (const one of data.policies) {
         const line = body.insertRow();
         line.append(Object.assign(node("th", one.label), { scope: "row" }));
         const ran = one.start[row] >= 0;
         line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(one.wait[row]) : ""));
+        line.append(...reasons(one, row));
         if (data.molded) line.append(...sizedCells(one, row));
       }
       detail.replaceChildren(node("p", head[0].toUpperCase() + head.slice(1) + "."), scrolled(table));
     }
+
+    // How long there was no room for it and how long there was, and how many passed it; empty where that is not known.
+    function reasons(one, row) {
+      if (one.start[row] < 0 || !gridsimWhy.complete(data, one, row)) return ["", "", ""].map((text) => node("td", text));
+      const found = gridsimWhy.explain(data, one, row), { duration: told, number } = gridsimWhy.words;
+      return [told(found.short), told(found.enough), number(found.passed)].map((text) => node("td", text));
+    }
+
+    // The job of the search box below the chart.
+    function question() {
+      const number = Number(ask.elements.asked.value), row = data.job.indexOf(number);
+      if (ask.elements.asked.value !== "" && row >= 0) return find(number);
+      pin(-1);
+      const held = data.whole ? "" : ` among those that this page holds. ${INSTEAD}`;
+      return say([`There is no job ${ask.elements.asked.value}${held || `; numbers go from ${least(data.job)} to ${most(data.job)}.`}`]);
+    }
+
+    const least = (values) => values.reduce((one, other) => Math.min(one, other), Infinity);
+    const most = (values) => values.reduce((one, other) => Math.max(one, other), -Infinity);
 
     function find(number) {
       const row = data.job.indexOf(number);
@@ -803,7 +861,7 @@
     for (const name of ["pointerup", "pointercancel"])
       canvas.addEventListener(name, (event) => {
         if (name === "pointerup" && pressed && !pressed.moved) {
-          pin(jobAt(...inside(event))[0]);
+          pin(...jobAt(...inside(event)));
           hover(...inside(event));
         }
         pointers.delete(event.pointerId);
@@ -838,6 +896,13 @@
       find(Number(finder.value));
     });
     finder.addEventListener("input", () => finder.setCustomValidity(""));
+    if (ask) {
+      ask.addEventListener("submit", (event) => {
+        event.preventDefault();
+        question();
+      });
+      under.addEventListener("change", () => pinned >= 0 && tell(pinned, data.policies[Number(under.value)]));
+    }
 
     function recolour() {
       colours(data, data.policies[0], colouring.value);
@@ -859,7 +924,7 @@
     new ResizeObserver(later).observe(root);
     theme();
     draw();
-    return Object.assign(api, { draw, zoom, look, pin, find, jobAt, pinned: () => pinned, view: () => ({ ...view }) });
+    return Object.assign(api, { draw, zoom, look, pin, find, jobAt, explained, pinned: () => pinned, view: () => ({ ...view }) });
   }
 
   async function main() {

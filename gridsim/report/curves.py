@@ -1,0 +1,191 @@
+"""Numbers of the figures over jobs and over time: what `figures` draws, and the same as rows of tidy CSV files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import astuple, dataclass, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gridsim.metrics.deadlines import outcomes
+from gridsim.metrics.fairness import FairnessOverTime, fairness_over_time
+from gridsim.metrics.responsiveness import measure
+from gridsim.metrics.utilisation import Steps, busy_cores, queue_length
+from gridsim.model.time import FloatArray
+from gridsim.record import Record
+from gridsim.report import admission
+
+if TYPE_CHECKING:
+    from gridsim.report.evidence import Evidence
+
+__all__ = [
+    "BINS",
+    "FILES",
+    "DeadlineRow",
+    "Distribution",
+    "DistributionRow",
+    "FairnessRow",
+    "OverTimeRow",
+    "busy_share",
+    "distribution",
+    "fairness",
+    "tables",
+    "waiting",
+]
+
+BINS = 120
+"""Equal bins of time of the figures over time."""
+
+_POINTS = 400
+
+
+class Distribution(NamedTuple):
+    """Share of jobs with at most so large a value."""
+
+    value: FloatArray
+    share: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionRow:
+    """A point of a distribution; the columns of ``distributions.csv``."""
+
+    metric: str
+    policy: str
+    value: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class OverTimeRow:
+    """A bin of time, s; the columns of ``over_time.csv``."""
+
+    quantity: str
+    policy: str
+    start: float
+    end: float
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class FairnessRow:
+    """A period, s; the columns of ``fairness.csv``, as `FairnessOverTime` has them."""
+
+    policy: str
+    start: float
+    end: float
+    users: int
+    jobs: int
+    slowdown: float
+    gini: float
+    largest_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineRow:
+    """What became of how many deadlines; the columns of ``deadlines.csv``."""
+
+    policy: str
+    outcome: str
+    jobs: int
+
+
+FILES: Mapping[str, type] = {
+    "distributions.csv": DistributionRow,
+    "over_time.csv": OverTimeRow,
+    "fairness.csv": FairnessRow,
+    "deadlines.csv": DeadlineRow,
+}
+"""Files that there may be beside a page, with their rows."""
+
+
+def distribution(values: FloatArray) -> Distribution:
+    """Points of the distribution of the values that are finite, at most some hundred; none where there is no value."""
+    known = np.sort(values[np.isfinite(values)])
+    if not len(known):
+        return Distribution(known, known)
+    chosen = np.unique(np.linspace(0, len(known) - 1, min(_POINTS, len(known))).astype(int))
+    x = np.unique(known[chosen])
+    return Distribution(x, np.searchsorted(known, x, side="right") / len(known))
+
+
+def busy_share(records: Mapping[str, Record]) -> dict[str, Steps]:
+    """Busy share of the cores by policy, means of equal bins from the first submission to the last end."""
+    return _over_time(records, lambda record: _scaled(busy_cores(record), 1 / record.cores))
+
+
+def waiting(records: Mapping[str, Record]) -> dict[str, Steps]:
+    """Waiting jobs (ready tasks of DAG jobs) by policy, in the same bins."""
+    return _over_time(records, queue_length)
+
+
+def _scaled(steps: Steps, factor: float) -> Steps:
+    return Steps(steps.times_s, np.asarray(steps.values * factor, dtype=np.float64))
+
+
+def _over_time(records: Mapping[str, Record], steps: Callable[[Record], Steps]) -> dict[str, Steps]:
+    """Bins by policy, without those under which nothing happened."""
+    first = float(next(iter(records.values())).submit[0])
+    last = max((float(np.nanmax(record.end)) for record in records.values() if record.ran.any()), default=first + 1)
+    binned = {label: steps(record).resample(BINS, first, last) for label, record in records.items()}
+    return {label: found for label, found in binned.items() if len(found.times_s)}
+
+
+def fairness(comparison: Evidence) -> dict[str, FairnessOverTime]:
+    """Inequality between users over time by policy; empty where the log does not name enough of them, or DAG jobs."""
+    if comparison.of_dags:
+        return {}
+    rows = None if comparison.kept.all() else comparison.kept
+    found = {
+        label: fairness_over_time(record, bound=comparison.bound, rows=rows)
+        for label, record in comparison.records.items()
+    }
+    return {label: it for label, it in found.items() if it is not None and np.isfinite(it.gini).any()}
+
+
+def tables(comparison: Evidence) -> Iterator[tuple[str, list[str], list[tuple[Any, ...]]]]:
+    """Files of `FILES` that there are numbers for: name, columns and rows."""
+    found: dict[str, Iterator[Any]] = {
+        "distributions.csv": _distributions(comparison),
+        "over_time.csv": _courses(comparison),
+        "fairness.csv": _periods(comparison),
+        "deadlines.csv": _deadlines(comparison),
+    }
+    for name, rows in found.items():
+        written = [astuple(row) for row in rows]
+        if written:
+            yield name, [field.name for field in fields(FILES[name])], written
+
+
+def _distributions(comparison: Evidence) -> Iterator[DistributionRow]:
+    rows: Any = slice(None) if comparison.kept.all() else comparison.kept
+    for metric in dict.fromkeys((*comparison.compared, "wait")):
+        for label, record in comparison.records.items():
+            points = distribution(measure(record, metric, comparison.bound)[rows])
+            for value, share in zip(points.value.tolist(), points.share.tolist(), strict=True):
+                yield DistributionRow(metric, label, value, share)
+
+
+def _courses(comparison: Evidence) -> Iterator[OverTimeRow]:
+    for quantity, courses in (("busy_share", busy_share), ("waiting", waiting)):
+        for label, steps in courses(comparison.records).items():
+            edges = steps.times_s.tolist()
+            for start, end, value in zip(edges[:-1], edges[1:], steps.values[:-1].tolist(), strict=True):
+                yield OverTimeRow(quantity, label, start, end, value)
+
+
+def _periods(comparison: Evidence) -> Iterator[FairnessRow]:
+    for label, it in fairness(comparison).items():
+        columns = (it.edges_s[:-1], it.edges_s[1:], it.users, it.jobs, it.slowdown, it.gini, it.share)
+        for row in zip(*(column.tolist() for column in columns), strict=True):
+            yield FairnessRow(label, *row)
+
+
+def _deadlines(comparison: Evidence) -> Iterator[DeadlineRow]:
+    if not admission.of_deadlines(comparison):
+        return
+    rows: Any = slice(None) if comparison.kept.all() else comparison.kept
+    for label, record in comparison.records.items():
+        for outcome, jobs in outcomes(record, rows).items():
+            yield DeadlineRow(label, outcome, int(jobs))
