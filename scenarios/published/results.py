@@ -27,7 +27,7 @@ def page_of(told: dict[str, Any], verdicts: str, facts: str) -> str:
     """The page of one paper."""
     name = told["name"]
     variant = f", variant {told['variant']}" if told["variant"] else ""
-    counts = Counter(claim["verdict"] for claim in told["claims"])
+    counts = Counter({claim["id"]: claim["overall"] for claim in told["claims"]}.values())
     tally = ", ".join(f"{counts[answer]} {answer}" for answer in ANSWERS if counts[answer])
     versions = ", ".join(f"{package} {version}" for package, version in told["versions"].items())
     notes = NOTES / f"{name}.md"
