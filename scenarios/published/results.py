@@ -20,6 +20,13 @@ from gridsim.files import write_atomically, write_text
 
 NOTES = Path(__file__).with_name("notes")
 COLOURS = 48
+HEADINGS = {
+    "grid": "P-SLR on a grid (FGCS 2013)",
+    "qops-report": "QoPS, the technical report (2003)",
+    "qops": "QoPS (JSSPP 2003)",
+    "service": "Service guarantees (CLUSTER 2004)",
+    "moldable": "Moldable jobs (CLUSTER 2003)",
+}
 ANSWERS = ("holds", "holds partly", "does not hold", "not testable here")
 
 
@@ -32,7 +39,7 @@ def page_of(told: dict[str, Any], verdicts: str, facts: str) -> str:
     versions = ", ".join(f"{package} {version}" for package, version in told["versions"].items())
     notes = NOTES / f"{name}.md"
     parts = [
-        f"# {told['title']}{variant}",
+        f"# {HEADINGS[told['paper']]}{variant}",
         f"{told['authors']}: *{told['title']}*, {told['where']}.",
         f"**{tally}.** Scale {told['scale']}; {facts} Versions: {versions}."
         + (" **Synthetic jobs stand in for logs.**" if told["synthetic"] else ""),
