@@ -1,7 +1,7 @@
 """Write the pages on results of the documentation, from a folder that `gridsim reproduce` filled.
 
 A page a paper: what was run and when, the verdict on each claim, the figures. What was found out about claims that do
-not hold is written by hand, in ``notes/NAME.md`` beside this file, and comes first. Records and rows stay where they are.
+not hold is written by hand, in ``notes/NAME.md`` beside this file, and comes first. Rows stay where they are.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def page_of(told: dict[str, Any], verdicts: str, facts: str) -> str:
         + (" **Synthetic jobs stand in for logs.**" if told["synthetic"] else ""),
         notes.read_text(encoding="utf-8").strip() if notes.exists() else "",
         "## Verdicts",
-        "*Effect*: of the part of the claim with the least support. *p*: after Holm's correction. *n*: pairs, schedules "
-        "or rows. When a claim holds, holds partly or does not is decided by rules that are the same for all "
+        "*Effect*: of the part of the claim with the least support. *p*: after Holm's correction. *n*: pairs, "
+        "schedules or rows. When a claim holds, holds partly or does not is decided by rules that are the same for all "
         "(`gridsim.report.verdicts`, `gridsim.report.decisions`).",
         verdicts.strip(),
         "## Figures",
