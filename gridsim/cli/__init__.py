@@ -21,6 +21,7 @@ VERBS = {
     "reproduce": "a published study done again: figures, tables, a verdict on each claim",
     "explain": "why did this job wait, and when would it have started under each policy",
     "whatif": "more nodes, more load, better estimates: what each would do to the waits",
+    "calibrate": "how near a replay of a log comes to what the machine did",
     "quote": "what could be promised to one more job at a moment of a log, and at what price",
     "workload": "describe, check, convert, slice or generate workloads",
     "list": "policies, orderings, rules … with their parameters",

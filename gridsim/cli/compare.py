@@ -77,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, tell, write."""
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
     from gridsim.policy.presets import policy
+    from gridsim.report.calibration import trust_of
     from gridsim.report.compare import DEFAULT_POLICIES, comparison_of, labelled
     from gridsim.result import require_table
     from gridsim.scenario import simulate_all
@@ -98,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
         warmup=args.warmup,
         cooldown=args.cooldown,
         command=shlex.join(["gridsim", *sys.argv[1:]]),
+        trust=trust_of(results),
     )
     written = _write(args, comparison, results)
     if args.json:
@@ -122,6 +124,8 @@ def _tell(comparison: Comparison) -> None:
         console.print(changes(found))
     for sentence in comparison.sentences():
         console.print(sentence, markup=False)
+    if comparison.trust is not None:
+        console.print(comparison.trust.sentences[0], markup=False)
 
 
 def _write(args: argparse.Namespace, comparison: Comparison, results: dict[str, Result]) -> str:

@@ -103,6 +103,7 @@ class Cluster:
         self._promises = False  # some request was promised a deadline
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
         self._closing = False
+        self._withdraws = hasattr(scheduler, "leaving")  # some policies know of users who cancel what still waits
         self._quoted: tuple[int, int, Quote | None] | None = None  # the last one that was asked for to be compared
         self._wake_at = NEVER
         self._wanted = Event(env)
@@ -315,6 +316,9 @@ class Cluster:
         self.dirty = False
         if self._unsettled:
             self._settle(now)
+        if self._withdraws:
+            for request in self.scheduler.leaving(now):  # type: ignore[attr-defined]
+                self._withdraw(request)
         for request in self.scheduler.dispatch(now):
             self._begin(request, now)
         wake = self.scheduler.wake(now)
@@ -323,6 +327,13 @@ class Cluster:
                 raise PolicyError(f"{told(self.scheduler)} wants to be woken at {wake / 1e6} s, which is not after now")
             self._wake_at = wake
             At(self._env, wake - now, self._decide_priority, self._woken)
+
+    def _withdraw(self, request: int) -> None:
+        """A waiting request that its user cancels leaves."""
+        if self._state[request] != WAITING:
+            raise PolicyError(f"{told(self.scheduler)} withdraws request {request}, which does not wait")
+        self._turn_away(request)
+        self._status[request] = Status.cancelled
 
     def _woken(self, event: Event) -> None:
         now: int = self._env.now  # type: ignore[assignment]

@@ -33,8 +33,8 @@ class Requests:
         Cores asked for.
     estimate, submit, deadline : (n,) int64
         Whole microseconds; `submit` is that of the job; `NEVER` for no deadline.
-    job : (n,) int64
-        Row of the job.
+    job, number : (n,) int64
+        Row of the job, and its number in the source.
     ready : (n,) int64
         Instant from which the request may run, whole microseconds; `NEVER` until it is known.
     rank, critical_path : (n,) int64
@@ -75,6 +75,7 @@ class Requests:
             self.minimum, self.maximum = _writable(self.moldable.minimum), _writable(self.moldable.maximum)
         self.needed = self.minimum
         self.job: IntArray = np.arange(len(self.cores)) if tasks is None else rows
+        self.number: IntArray = workload.job[rows]
         self.labels: Mapping[str, IntArray] = {name: column[rows] for name, column in workload.labels.items()}
         self.names = workload.names
         self.restartable = None if workload.restartable is None else workload.restartable[rows]

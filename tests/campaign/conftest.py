@@ -90,6 +90,11 @@ def alive(pid: int) -> bool:
         return False
 
 
+def _heeding_interrupts() -> None:
+    """In the new process: a shell makes what it starts in the background deaf to Ctrl-C, and its children with it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Driver:
     """``gridsim`` in a process (and group) of its own."""
 
@@ -101,6 +106,7 @@ class Driver:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            preexec_fn=_heeding_interrupts,
             env={**os.environ, "GATE": str(cwd)},
         )
 

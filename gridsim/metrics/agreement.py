@@ -1,0 +1,265 @@
+"""How near does a simulation come to what a machine really did? Starts and waits against logged ones, job by job.
+
+The error of a job is its simulated start minus its logged one. Jobs that wait together err together, so the interval
+of the median is that of blocks of consecutive jobs (`gridsim.metrics.compare`): blocks are drawn again and again with
+replacement, and the median of their jobs is taken each time.
+
+References
+----------
+Künsch, "The jackknife and the bootstrap for general stationary observations", Annals of Statistics 17(3), 1989.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.metrics.compare import BLOCKS, JOBS_A_BLOCK
+from gridsim.metrics.groups import Groups, length_classes, rows_by_group, size_classes
+from gridsim.model.streams import stream
+from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
+from gridsim.model.workload import UNKNOWN
+from gridsim.record import Record
+
+__all__ = ["Agreement", "Disagreement", "agreement", "agreement_by_group", "label_groups", "largest_disagreements"]
+
+RESAMPLES = 1000
+"""Bootstrap samples."""
+
+NEAR = (5.0, 60.0, 300.0)
+"""Errors of a start that are counted as near, s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far simulated starts are from logged ones, over the jobs that started in both; seconds.
+
+    Attributes
+    ----------
+    jobs, only_logged, only_simulated : int
+        Jobs that started in both, and in one of them only.
+    median, mean, percentile_90 : float
+        Of the absolute error of a start.
+    median_low, median_high : float
+        Interval of the median.
+    bias : float
+        Mean of the error: above 0 where the simulation is late.
+    within_5, within_60, within_300 : float
+        Share of the jobs whose start errs by at most so many seconds.
+    spearman : float
+        Rank correlation of simulated and logged waits; NaN where all waits are equal.
+    wait, logged_wait : float
+        Mean waits.
+    """
+
+    jobs: int
+    only_logged: int
+    only_simulated: int
+    median: float
+    median_low: float
+    median_high: float
+    mean: float
+    percentile_90: float
+    bias: float
+    within_5: float
+    within_60: float
+    within_300: float
+    spearman: float
+    wait: float
+    logged_wait: float
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """One job whose start was simulated wrongly: its number and row; submit, both starts and the error, s."""
+
+    job: int
+    row: int
+    submit: float
+    start: float
+    logged_start: float
+    error: float
+
+
+def agreement(
+    record: Record,
+    logged_start: IntArray | None = None,
+    *,
+    rows: Any = None,
+    confidence: float = 0.95,
+    seed: int = 1,
+) -> Agreement:
+    """Agreement of a record with logged starts.
+
+    Parameters
+    ----------
+    logged_start : (n,) int64, optional
+        Whole microseconds, `NEVER` where a job did not start; those of the workload where left out.
+    rows : mask, slice or indices, optional
+        Jobs to compare.
+    confidence : float
+        Of the interval of the median.
+    seed : int
+        Of the bootstrap.
+
+    Raises
+    ------
+    InputError
+        When no starts are known.
+
+    Examples
+    --------
+    >>> record = Record.from_rows([dict(submit=t, start=t + 4, end=t + 9) for t in range(100)])
+    >>> found = agreement(record, record.start_us - 2_000_000)
+    >>> found.median, found.bias, found.within_5
+    (2.0, 2.0, 1.0)
+    """
+    if not 0 < confidence < 1:
+        raise InputError(f"{confidence} is no confidence; expected a fraction between 0 and 1", field="confidence")
+    logged = _logged(record, logged_start)
+    chosen = np.zeros(len(record), dtype=bool)
+    chosen[slice(None) if rows is None else rows] = True
+    started, known = record.start_us < NEVER, logged < NEVER
+    both = np.flatnonzero(chosen & started & known)
+    error = seconds(record.start_us[both] - logged[both])
+    size = np.abs(error)
+    low, high = _median_interval(size, confidence, seed)
+    wait = seconds(record.start_us[both] - record.workload.submit[both])
+    logged_wait = seconds(logged[both] - record.workload.submit[both])
+    return Agreement(
+        jobs=len(both),
+        only_logged=int((chosen & known & ~started).sum()),
+        only_simulated=int((chosen & started & ~known).sum()),
+        median=_of(np.median, size),
+        median_low=low,
+        median_high=high,
+        mean=_of(np.mean, size),
+        percentile_90=_of(lambda values: np.percentile(values, 90), size),
+        bias=_of(np.mean, error),
+        within_5=_of(np.mean, size <= NEAR[0]),
+        within_60=_of(np.mean, size <= NEAR[1]),
+        within_300=_of(np.mean, size <= NEAR[2]),
+        spearman=_spearman(wait, logged_wait),
+        wait=_of(np.mean, wait),
+        logged_wait=_of(np.mean, logged_wait),
+    )
+
+
+def agreement_by_group(
+    record: Record,
+    logged_start: IntArray | None = None,
+    *,
+    groups: Sequence[Groups] | None = None,
+    confidence: float = 0.95,
+    seed: int = 1,
+) -> dict[str, dict[str, Agreement]]:
+    """Agreement for each group, by what the groups tell apart.
+
+    Parameters
+    ----------
+    groups : sequence of Groups, optional
+        By size, length, and those of the labels user, account, partition and qos that the workload has where left out.
+    """
+    if groups is None:
+        labelled = [label_groups(record, name) for name in ("user", "account", "partition", "qos")]
+        groups = [size_classes(record), length_classes(record), *(each for each in labelled if len(each) > 1)]
+    return {
+        each.kind: {
+            name: agreement(record, logged_start, rows=rows, confidence=confidence, seed=seed)
+            for name, rows in rows_by_group(each).items()
+        }
+        for each in groups
+    }
+
+
+def label_groups(record: Record, label: str, top: int = 10) -> Groups:
+    """Groups by a label: the *top* values with most jobs, by name, then all others, then jobs without one."""
+    column = record.workload.labels.get(label)
+    if column is None:
+        return Groups(label, ("unknown",), np.zeros(len(record), dtype=np.int64))
+    names = record.workload.names.get(label)
+    known, position, count = np.unique(column, return_inverse=True, return_counts=True)
+    count = np.where(known == UNKNOWN, -1, count)
+    largest = [row for row in np.argsort(-count, kind="stable")[:top].tolist() if known[row] != UNKNOWN]
+    group = np.full(len(known), len(largest), dtype=np.int64)
+    group[largest] = np.arange(len(largest))
+    group[known == UNKNOWN] = len(largest) + 1
+    told = [names[known[row]] if names is not None else f"{label} {known[row]}" for row in largest]
+    return Groups(label, (*told, "others", "unknown"), group[position])
+
+
+def largest_disagreements(
+    record: Record, logged_start: IntArray | None = None, *, count: int = 10
+) -> list[Disagreement]:
+    """The jobs with the largest errors, largest first; equal ones in job order."""
+    logged = _logged(record, logged_start)
+    both = np.flatnonzero((record.start_us < NEVER) & (logged < NEVER))
+    error = record.start_us[both] - logged[both]
+    order = np.argsort(-np.abs(error), kind="stable")[:count]
+    return [
+        Disagreement(
+            job=int(record.workload.job[row]),
+            row=int(row),
+            submit=float(record.submit[row]),
+            start=float(record.start[row]),
+            logged_start=float(seconds(int(logged[row]))),
+            error=float(seconds(int(difference))),
+        )
+        for row, difference in zip(both[order], error[order], strict=True)
+    ]
+
+
+def summary_of(found: Agreement) -> Mapping[str, float]:
+    """Agreement as a row of a table."""
+    return {name: float(getattr(found, name)) for name in Agreement.__dataclass_fields__}
+
+
+def _logged(record: Record, logged_start: IntArray | None) -> IntArray:
+    logged = record.workload.logged_start if logged_start is None else np.asarray(logged_start, dtype=np.int64)
+    if logged is None:
+        raise InputError("knows no starts; expected a log with waits or starts, or starts of your own", field="wait")
+    if logged.shape != record.start_us.shape:
+        raise InputError(f"{len(logged)} starts for {len(record)} jobs; expected one each", field="logged_start")
+    return logged
+
+
+def _of(summary: Any, values: Any) -> float:
+    return float(summary(values)) if len(values) else float("nan")
+
+
+def _spearman(one: FloatArray, other: FloatArray) -> float:
+    """Rank correlation, equal values at the mean of their ranks."""
+    if len(one) < 2:
+        return float("nan")
+    ranks = [_ranks(column) for column in (one, other)]
+    spreads = [float(rank.std()) for rank in ranks]
+    if not spreads[0] or not spreads[1]:
+        return float("nan")
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    _, position, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return np.asarray((last - (count - 1) / 2)[position.reshape(-1)], dtype=np.float64)
+
+
+def _median_interval(size: FloatArray, confidence: float, seed: int) -> tuple[float, float]:
+    """Interval of a median by drawing blocks of consecutive jobs; NaN where there are fewer than two blocks."""
+    n = len(size)
+    blocks = BLOCKS
+    while blocks > 1 and blocks * JOBS_A_BLOCK > n:
+        blocks //= 2
+    if blocks < 2:
+        return float("nan"), float("nan")
+    edges = np.arange(blocks + 1) * n // blocks
+    parts = np.split(size, edges[1:-1])
+    draws = stream(seed, "agreement").integers(0, blocks, size=(RESAMPLES, blocks))
+    medians = [float(np.median(np.concatenate([parts[block] for block in draw]))) for draw in draws]
+    tail = 50.0 * (1.0 - confidence)
+    low, high = np.percentile(medians, [tail, 100.0 - tail])
+    return float(low), float(high)

@@ -1,0 +1,109 @@
+"""Where requests stand: decayed usage, the factors that follow from it, and priorities, period by period."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridsim.model.site import Site
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.queue import Requests
+from gridsim.policy.slurm.limits import Owner
+from gridsim.policy.slurm.needs import SECOND, fixed_factors, shares_of, use_factors
+from gridsim.policy.slurm.nodes import Asks
+from gridsim.policy.slurm.priority import Factors, age_factor, priorities
+
+__all__ = ["Standing"]
+
+
+class Standing:
+    """Priorities of the requests of a run; usage is brought up to date once in a ``PriorityCalcPeriod``.
+
+    Parameters
+    ----------
+    requests : Requests
+        The requests.
+    site : Site
+        Shares, weights, factors.
+    owners : sequence of Owner
+        Whose each request is.
+    asks : Asks
+        What they ask for.
+    boot : int
+        Instant from which periods are counted, whole microseconds.
+
+    Attributes
+    ----------
+    priority, tier : (n,) int64
+        Priorities as last made, and tiers of the partitions.
+    since : (n,) int64
+        Instants from which requests grow older, whole microseconds.
+    """
+
+    def __init__(self, requests: Requests, site: Site, owners: Sequence[Owner], asks: Asks, boot: int) -> None:
+        self._site, self._boot = site, boot
+        self.shares, self.leaf = shares_of(site, owners)
+        self._fixed, self.tier = fixed_factors(requests, site, owners, asks)
+        self._use = use_factors(site, owners)
+        self.priority: IntArray = np.zeros(len(requests), dtype=np.int64)
+        self.since: IntArray = requests.submit.copy()
+        self._factors = self.shares.factors()
+        self._calculated = self._last_boundary(0)
+        self._began: IntArray = np.full(len(requests), NEVER, dtype=np.int64)
+        self._cores = np.zeros(len(requests))
+        self._running: dict[int, None] = {}
+
+    def _last_boundary(self, now: int) -> int:
+        period = max(self._site.priority.period, 1)
+        return self._boot + (now - self._boot) // period * period
+
+    def eligible(self, request: int, now: int) -> None:
+        """A request can run from *now* on; it grows older from here unless ``ACCRUE_ALWAYS`` is set."""
+        if not self._site.priority.always_accrue:
+            self.since[request] = now
+
+    def began(self, request: int, cores: int, now: int) -> None:
+        """A request holds cores from *now* on."""
+        self._began[request], self._cores[request] = now, cores * self._use[request]
+        self._running[request] = None
+
+    def ended(self, request: int, now: int) -> None:
+        """A request gave its cores back; what it used counts."""
+        self.calculate(now)
+        self._charge(np.array([request]), now)
+        del self._running[request]
+
+    def _charge(self, rows: IntArray, until: int) -> None:
+        """Count use since the last calculation, in the weight of usage at that time."""
+        base = self._calculated
+        begin = np.maximum(self._began[rows], base)
+        self.shares.charge(self.leaf[rows], self._cores[rows], (begin - base) / SECOND, (until - base) / SECOND)
+
+    def calculate(self, now: int) -> int | None:
+        """Bring usage and factors up to the last period; the instant that they are of, None where nothing is due."""
+        boundary = self._last_boundary(now)
+        if boundary <= self._calculated:
+            return None
+        self._charge(np.fromiter(self._running, dtype=np.int64, count=len(self._running)), boundary)
+        self.shares.decay((boundary - self._calculated) / SECOND)
+        self._calculated = boundary
+        self._factors = self.shares.factors()
+        return boundary
+
+    def factors(self, rows: IntArray, now: int) -> Factors:
+        """Factors of requests as they are at an instant."""
+        fixed = self._fixed
+        age = age_factor(np.maximum(now - self.since[rows], 0), self._site.priority)
+        share = self._factors[self.leaf[rows]]
+        return Factors(age, share, fixed.size[rows], fixed.partition[rows], fixed.qos[rows], fixed.nice[rows])
+
+    def rank(self, rows: IntArray, now: int) -> None:
+        """Make the priorities of some requests anew."""
+        if self._site.priority.kind == "multifactor":
+            self.priority[rows] = priorities(self.factors(rows, now), self._site.priority)
+
+    def order(self, rows: IntArray) -> IntArray:
+        """Requests by tier, priority, and submission."""
+        ordered: IntArray = rows[np.lexsort((rows, -self.priority[rows], -self.tier[rows]))]
+        return ordered

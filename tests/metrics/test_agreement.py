@@ -1,0 +1,68 @@
+"""How far simulated starts are from logged ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from gridsim.errors import InputError
+from gridsim.metrics.agreement import agreement, agreement_by_group, largest_disagreements
+from gridsim.model.time import NEVER
+from gridsim.record import Record
+
+
+def record(starts: list[float | None]) -> Record:
+    ends = [None if start is None else start + 5 for start in starts]
+    rows = [
+        {"submit": row, "start": start, "end": end} for row, (start, end) in enumerate(zip(starts, ends, strict=True))
+    ]
+    return Record.from_rows([row | {"runtime": 5, "cores": 1 + row["submit"] % 3} for row in rows])
+
+
+def test_errors_are_simulated_minus_logged_starts_over_the_jobs_that_started_in_both() -> None:
+    simulated = record([0.0, 11.0, None, 103.0])
+    logged = np.array([0, 1, 2, NEVER // 1_000_000]) * 1_000_000
+    logged[3] = NEVER
+    found = agreement(simulated, logged)
+    assert (found.jobs, found.only_logged, found.only_simulated) == (2, 1, 1)
+    assert (found.median, found.mean, found.bias) == (5.0, 5.0, 5.0)
+    assert (found.within_5, found.within_60) == (0.5, 1.0)
+    assert np.isnan(found.median_low)
+
+
+def test_rank_correlation_of_waits_is_that_of_scipy() -> None:
+    rng = np.random.default_rng(3)
+    starts = (np.arange(200) + rng.integers(0, 20, 200)).astype(float)
+    logged = starts + rng.integers(-9, 10, 200)
+    simulated = record(starts.tolist())
+    found = agreement(simulated, (logged * 1e6).astype(np.int64))
+    assert found.spearman == pytest.approx(spearmanr(starts - np.arange(200), logged - np.arange(200))[0])
+    assert found.median_low <= found.median <= found.median_high
+
+
+def test_an_interval_by_blocks_covers_the_median_of_correlated_errors() -> None:
+    rng = np.random.default_rng(5)
+    covered = 0
+    for _ in range(40):
+        noise = np.repeat(rng.exponential(10.0, 200), 5)  # jobs err five at a time
+        simulated = record(list(range(1000)))
+        found = agreement(simulated, simulated.start_us - (noise * 1e6).astype(np.int64))
+        covered += found.median_low <= 10.0 * np.log(2.0) <= found.median_high
+    assert covered >= 34
+
+
+def test_groups_and_the_largest_disagreements_name_their_jobs() -> None:
+    simulated = record([0.0, 21.0, 2.0, 3.0])
+    logged = np.arange(4) * 1_000_000
+    by_size = agreement_by_group(simulated, logged)["size"]
+    assert {name: found.mean for name, found in by_size.items()} == {"1": 0.0, "2-3": 10.0}
+    worst = largest_disagreements(simulated, logged, count=1)[0]
+    assert (worst.job, worst.error, worst.start, worst.logged_start) == (2, 20.0, 21.0, 1.0)
+
+
+def test_a_record_without_logged_starts_is_refused() -> None:
+    with pytest.raises(InputError, match="knows no starts"):
+        agreement(record([0.0]))
+    with pytest.raises(InputError, match="2 starts for 1 jobs"):
+        agreement(record([0.0]), np.zeros(2, dtype=np.int64))

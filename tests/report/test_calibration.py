@@ -1,0 +1,72 @@
+"""How far a replay is from what the log says the machine did."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import gridsim as gs
+from gridsim.errors import InputError
+from gridsim.metrics.agreement import agreement
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.report.calibration import calibrate, sentences, trust_of
+from gridsim.scenario import simulate_all
+from gridsim.workload.synthetic.lublin import default_workload
+
+HERE = Platform.single(32)
+
+
+@pytest.fixture(scope="module")
+def log() -> Workload:
+    """A log of a machine that runs EASY."""
+    jobs = default_workload(jobs=300, load=0.9, cores=32, seed=2)
+    record = gs.simulate(jobs, platform=HERE, policy="easy").record
+    return replace(jobs, logged={"wait": record.wait})
+
+
+def test_the_policy_that_the_machine_ran_is_found_and_has_no_error(log: Workload) -> None:
+    found = calibrate(log, ["fcfs", "easy", "conservative"], platform=HERE)
+    assert found.best == "easy"
+    assert (found.overall["easy"].median, found.overall["easy"].within_5) == (0.0, 1.0)
+    assert found.overall["fcfs"].mean > 60
+    assert sum(one.jobs for one in found.by_class["size"].values()) == len(log)
+    assert "Replayed under easy, half of the 300 jobs start within 0 s" in sentences(found)[0]
+
+
+def test_the_largest_disagreements_come_with_what_the_replay_shows(log: Workload) -> None:
+    found = calibrate(log, ["fcfs"], platform=HERE)
+    errors = [abs(one.error) for one, _ in found.apart]
+    assert errors == sorted(errors, reverse=True)
+    for one, told in found.apart:
+        assert told[0].startswith(f"Job {one.job} of user")
+    assert found.to_dict()["disagreements"][0]["job"] == found.apart[0][0].job
+
+
+def test_a_comparison_says_which_policy_comes_nearest(log: Workload) -> None:
+    results = simulate_all(log, {"fcfs": "fcfs", "conservative": "conservative"}, platform=HERE)
+    trust = trust_of(results)
+    assert trust is not None
+    nearest = agreement(results["conservative"].record)
+    assert nearest.median <= agreement(results["fcfs"].record).median
+    assert trust.numbers["start_error_median"] == nearest.median
+    assert "conservative comes nearest" in trust.sentences[0]
+
+
+def test_jobs_that_were_changed_or_have_no_starts_are_not_vouched_for(log: Workload) -> None:
+    unknown = replace(log, logged={})
+    assert trust_of(simulate_all(unknown, {"fcfs": "fcfs"}, platform=HERE)) is None
+    changed = log.with_provenance(transforms=[{"transform": "slice"}])
+    assert trust_of(simulate_all(changed, {"fcfs": "fcfs"}, platform=HERE)) is None
+    with pytest.raises(InputError, match="knows no starts"):
+        calibrate(unknown, ["fcfs"], platform=HERE)
+
+
+def test_jobs_without_a_logged_start_are_counted(log: Workload) -> None:
+    waits = log.logged["wait"].copy()
+    waits[:7] = np.nan
+    found = calibrate(replace(log, logged={"wait": waits}), ["easy"], platform=HERE)
+    assert found.overall["easy"].jobs == len(log) - 7
+    assert any("7 jobs started in only one of the two" in line for line in sentences(found))
