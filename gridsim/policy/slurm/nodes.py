@@ -79,18 +79,15 @@ class Asks(NamedTuple):
 
 
 @compiled
-def room_of(node, request, asks, total, free, memory, jobs):  # type: ignore[no-untyped-def]
-    """Cores of a node that a request could have."""
-    if memory[node] < asks.memory[request]:
+def room_of(cores, free, memory, jobs, least_memory, exclusive, each):  # type: ignore[no-untyped-def]
+    """Cores of a node that a request could have; plain numbers, since columns are slow to hand over for each node."""
+    if memory < least_memory:
         return 0
-    room = free[node]
-    if asks.exclusive[request]:
-        room = total[node] if jobs[node] == 0 else 0
-    nodes = asks.nodes[request]
-    if nodes > 0:
-        each = -(-asks.cores[request] // nodes)
-        return each if room >= each else 0
-    return room
+    if exclusive:
+        free = cores if jobs == 0 else 0
+    if each > 0:
+        return each if free >= each else 0
+    return free
 
 
 @compiled
@@ -102,14 +99,17 @@ def select(request, mask, asks, machine, free, memory, jobs, room, chosen, given
     """
     count = len(mask)
     need, nodes = asks.cores[request], asks.nodes[request]
+    least_memory, exclusive = asks.memory[request], asks.exclusive[request] > 0
+    each = -(-need // nodes) if nodes > 0 else 0
+    cores, weight = machine.cores, machine.weight
     total, heaviest = 0, 0
     for node in range(count):
         room[node] = 0
         if mask[node]:
-            room[node] = room_of(node, request, asks, machine.cores, free, memory, jobs)
+            room[node] = room_of(cores[node], free[node], memory[node], jobs[node], least_memory, exclusive, each)
             if room[node] > 0:
                 total += 1 if nodes > 0 else room[node]
-                heaviest = max(heaviest, machine.weight[node])
+                heaviest = max(heaviest, weight[node])
     wanted = nodes if nodes > 0 else need
     if total < wanted:
         return 0
@@ -117,7 +117,7 @@ def select(request, mask, asks, machine, free, memory, jobs, room, chosen, given
     while level < heaviest:  # the least weight that suffices
         total = 0
         for node in range(count):
-            if machine.weight[node] <= level and room[node] > 0:
+            if weight[node] <= level and room[node] > 0:
                 total += 1 if nodes > 0 else room[node]
         if total >= wanted:
             break
@@ -127,11 +127,11 @@ def select(request, mask, asks, machine, free, memory, jobs, room, chosen, given
         begin, end, found = -1, -1, 0
         node = 0
         while node < count:  # sets of consecutive nodes
-            if room[node] <= 0 or machine.weight[node] > level:
+            if room[node] <= 0 or weight[node] > level:
                 node += 1
                 continue
             first, size = node, 0
-            while node < count and room[node] > 0 and machine.weight[node] <= level:
+            while node < count and room[node] > 0 and weight[node] <= level:
                 size += 1 if nodes > 0 else room[node]
                 node += 1
             if found < wanted:
@@ -161,7 +161,7 @@ def select(request, mask, asks, machine, free, memory, jobs, room, chosen, given
             used += 1
     if asks.exclusive[request]:
         for place in range(used):
-            given[place] = machine.cores[chosen[place]]
+            given[place] = cores[chosen[place]]
     return used
 
 

@@ -115,8 +115,9 @@ def release(request, asks, machine, limits, held):  # type: ignore[no-untyped-de
 @compiled
 def _mask(start, end, partition, machine, closed, mask):  # type: ignore[no-untyped-def]
     """Nodes of a partition that no reservation of the site closes in an interval."""
+    member = machine.member[partition]
     for node in range(len(mask)):
-        mask[node] = machine.member[partition, node]
+        mask[node] = member[node]
     for row in range(closed.shape[0]):
         if closed[row, 1] < end and closed[row, 2] > start:
             mask[closed[row, 0]] = 0
@@ -337,11 +338,15 @@ def _rooms(request, state, cover, asks, machine, free, memory, jobs, rooms):  # 
 
     Cores, or nodes where the request names a number of them.
     """
-    total, partition, nodes = 0, asks.partition[request], asks.nodes[request]
+    total, nodes = 0, asks.nodes[request]
+    least_memory, exclusive = asks.memory[request], asks.exclusive[request] > 0
+    each = -(-asks.cores[request] // nodes) if nodes > 0 else 0
+    cores, member = machine.cores, machine.member[asks.partition[request]]
+    left, left_memory, running = free[state], memory[state], jobs[state]
     for node in range(len(cover)):
         rooms[node] = 0
-        if machine.member[partition, node]:
-            found = room_of(node, request, asks, machine.cores, free[state], memory[state], jobs[state])
+        if member[node]:
+            found = room_of(cores[node], left[node], left_memory[node], running[node], least_memory, exclusive, each)
             rooms[node] = min(found, 1) if nodes > 0 else found
             if cover[node] == 0:
                 total += rooms[node]
@@ -367,11 +372,12 @@ def _could_start(now, request, fits, asks, machine, limits, promised):  # type: 
     """Whether enough is free now on nodes that are not reserved within the limit of a request; if not, it cannot."""
     if fits[asks.size[request]] <= 0 or not _allowed(request, asks.cores[request], limits):
         return False
-    until, partition, need = now + asks.limit[request], asks.partition[request], asks.cores[request]
+    until, need = now + asks.limit[request], asks.cores[request]
+    member, free = machine.member[asks.partition[request]], machine.free
     total = 0
     for node in range(len(promised)):
-        if promised[node] >= until and machine.member[partition, node]:
-            total += machine.free[node]
+        if promised[node] >= until and member[node]:
+            total += free[node]
             if total >= need:
                 return True
     return False
