@@ -44,7 +44,6 @@ from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, stdtr, stdtrit  # scipy.stats costs a second: only where Wilcoxon's test is made
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.compare import holm
@@ -214,6 +213,8 @@ def t_test(differences: FloatArray, *, scale: float = 1.0, confidence: float = 0
     >>> round(test.mean, 3), round(test.t, 3), round(test.p, 3), round(test.d_z, 3)
     (2.0, 3.464, 0.074, 2.0)
     """
+    from scipy.special import stdtr, stdtrit  # a fifth of a second: only where something is tested
+
     n = len(differences)
     if n < 2:
         return PairedTest(float(differences[0]) if n else NAN, NAN, NAN, NAN, NAN, NAN, n)
@@ -258,6 +259,8 @@ def equivalence(logs: FloatArray, margin: float = MARGIN) -> float:
     >>> equivalence(np.log([1.01, 0.99, 1.0, 1.02])) < 0.05, equivalence(np.log([1.3, 0.8, 1.0, 1.1])) < 0.05
     (True, False)
     """
+    from scipy.special import stdtr  # a fifth of a second: only where something is tested
+
     if margin <= 0:
         raise InputError(f"a margin of {margin} leaves no room; expected a part above 0", field="margin")
     n, limit = len(logs), math.log1p(margin)
@@ -308,6 +311,8 @@ def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, fl
     >>> round(low, 4), high
     (0.9757, 1.0)
     """
+    from scipy.special import betaincinv  # a fifth of a second: only where something is tested
+
     tail = (1 - confidence) / 2
     low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
     high = float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0

@@ -55,7 +55,6 @@ from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import stdtr, stdtrit  # Student's t without scipy.stats, which costs a second to import
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.groups import Groups, rows_by_group
@@ -292,6 +291,8 @@ class _Estimate(NamedTuple):
     enough: bool
 
     def half_width(self, confidence: float) -> float:
+        from scipy.special import stdtrit  # a fifth of a second: only where something is compared
+
         return float(stdtrit(self.freedom, (1 + confidence) / 2)) * self.error if self.error else 0.0
 
     @property
@@ -299,6 +300,8 @@ class _Estimate(NamedTuple):
         """Two-sided, for a mean of 0."""
         if not self.error:
             return 0.0 if self.mean else 1.0
+        from scipy.special import stdtr  # Student's t without scipy.stats, which costs a second
+
         return float(2.0 * stdtr(self.freedom, -abs(self.mean) / self.error))
 
     @property
