@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 import time
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
 if TYPE_CHECKING:
@@ -23,7 +23,33 @@ _PAUSE = 10.0  # seconds between two plain lines
 _SHOWN = 10  # failures that are told one by one
 
 
-class Progress:
+class _Told:
+    """What both have: bars on a terminal, not where colours are forced into a pipe, and nothing of them left behind."""
+
+    def __init__(self, *columns: ProgressColumn) -> None:
+        self._console = Console(file=sys.stderr)
+        self._terminal = sys.stderr.isatty()
+        self._bars = Bars(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            *columns,
+            console=self._console,
+            transient=True,
+            disable=not self._terminal,
+        )
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+
+class Progress(_Told):
     """Tells on standard error how many jobs of each policy have been released.
 
     Parameters
@@ -33,35 +59,17 @@ class Progress:
     """
 
     def __init__(self, total: int | None = None) -> None:
+        super().__init__(TimeRemainingColumn())
         self._total = total
-        self._console = Console(file=sys.stderr)
-        self._tasks: dict[str, object] = {}
+        self._tasks: dict[str, TaskID] = {}
         self._next = time.monotonic() + _PAUSE
-        self._bars = Bars(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
-
-    def __enter__(self) -> Progress:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
 
     def told(self, policy: str, jobs: int) -> None:
         """Show that *jobs* jobs of *policy* have been released."""
         if policy not in self._tasks:
             self._tasks[policy] = self._bars.add_task(policy, total=self._total)
-        if self._console.is_terminal:
-            self._bars.update(self._tasks[policy], completed=jobs)  # type: ignore[arg-type]
+        if self._terminal:
+            self._bars.update(self._tasks[policy], completed=jobs)
         elif time.monotonic() > self._next:
             self._next = time.monotonic() + _PAUSE
             print(
@@ -69,33 +77,14 @@ class Progress:
             )
 
 
-class RunsProgress:
+class RunsProgress(_Told):
     """Tells on standard error how far a campaign is, how many of its units failed, and what is left of its time."""
 
     def __init__(self) -> None:
-        self._console = Console(file=sys.stderr)
+        super().__init__(TextColumn("{task.fields[failed]}"), TimeRemainingColumn(elapsed_when_finished=True))
         self._task: TaskID | None = None
         self._begun = self._next = time.monotonic()
         self._done = self._failures = 0
-        self._bars = Bars(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[failed]}"),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            console=self._console,
-            transient=True,
-            disable=not self._console.is_terminal,
-        )
-
-    def __enter__(self) -> RunsProgress:
-        self._bars.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._bars.stop()
 
     def told(self, done: Finished, at: Standing) -> None:
         """Show that a unit came back."""
@@ -103,7 +92,7 @@ class RunsProgress:
         failed = f"{at.failed:,} failed" if at.failed else ""
         if done.failure is not None:
             self._say_why(done.failure)
-        if self._console.is_terminal:
+        if self._terminal:
             if self._task is None:
                 self._task = self._bars.add_task("runs", total=at.total, completed=at.total - at.left - 1, failed="")
             self._bars.update(self._task, completed=at.total - at.left, failed=failed)
