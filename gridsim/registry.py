@@ -319,8 +319,8 @@ def _value(text: str) -> Any:
 
 
 def located(text: str, folder: Path) -> str | Spec:
-    """A spec whose files (plain ones with classes, its own and those of its parts, and parameters ``file``) are looked
-    for in *folder*; without one as it is.
+    """A spec whose files (plain ones with classes, its own and those of its parts, and parameters that name files) are
+    looked for in *folder*; without one as it is.
 
     Examples
     --------
@@ -335,12 +335,14 @@ def located(text: str, folder: Path) -> str | Spec:
 
 
 def files_named(text: str) -> list[str]:
-    """Files that a spec names: plain ones with classes, and parameters ``file``.
+    """Files that a spec names: plain ones with classes, and parameters that name files.
 
     Examples
     --------
     >>> files_named("easy?ordering=mine.py:Mine(tie=2)"), files_named("ranges?file=ranges.csv"), files_named("easy")
     (['mine.py'], ['ranges.csv'], [])
+    >>> files_named("slurm?conf=etc/slurm.conf&assoc=assoc.cfg&boot=0")
+    ['etc/slurm.conf', 'assoc.cfg']
     """
     found: list[str] = []
 
@@ -352,6 +354,10 @@ def files_named(text: str) -> list[str]:
     return found
 
 
+_FILES = ("file", "conf", "assoc", "qos", "usage")
+"""Parameters that name files."""
+
+
 def _placed(spec: Spec, place: Callable[[str], str]) -> Spec:
     """The spec with what *place* makes of each name of a file."""
     name = place(spec.name) if _names_file(spec.name) else spec.name
@@ -359,7 +365,7 @@ def _placed(spec: Spec, place: Callable[[str], str]) -> Spec:
     for key, value in spec.parameters.items():
         if isinstance(value, str) and kind_of(key) is not None and _names_file(value):
             value = Spec(value, {})
-        if key == "file" and isinstance(value, str):
+        if key in _FILES and isinstance(value, str) and value != "none":
             value = place(value)
         values[key] = _placed(value, place) if isinstance(value, Spec) else value
     return Spec(name, values)
