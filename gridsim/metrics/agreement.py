@@ -11,7 +11,7 @@ Künsch, "The jackknife and the bootstrap for general stationary observations", 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -211,11 +211,6 @@ def largest_disagreements(
         )
         for row, difference in zip(both[order], error[order], strict=True)
     ]
-
-
-def summary_of(found: Agreement) -> Mapping[str, float]:
-    """Agreement as a row of a table."""
-    return {name: float(getattr(found, name)) for name in Agreement.__dataclass_fields__}
 
 
 def _logged(record: Record, logged_start: IntArray | None) -> IntArray:

@@ -8,7 +8,7 @@ from typing import Any
 
 from gridsim.campaign.comparisons import KNOWN, Compared, Comparisons
 from gridsim.metrics.campaign import Comparison
-from gridsim.report.page import _p, _ratio
+from gridsim.report.markup import p_shown, ratio_shown
 from gridsim.report.tables import SHOWN, SHOWN_DAGS
 from gridsim.report.words import listed, number, percent, times
 
@@ -144,7 +144,7 @@ def _by(test: Comparison) -> str:
 def _sure(it: Compared, confidence: float) -> str:
     test = it.test
     if test.ratio >= 2:
-        low, high = (_ratio(value) for value in (test.ratio_low, test.ratio_high))
+        low, high = (ratio_shown(value) for value in (test.ratio_low, test.ratio_high))
     else:
         ends = (
             (1 - test.ratio_high, 1 - test.ratio_low) if test.ratio < 1 else (test.ratio_low - 1, test.ratio_high - 1)
@@ -154,7 +154,7 @@ def _sure(it: Compared, confidence: float) -> str:
 
 
 def _probability(p: float) -> str:
-    return f"p {_p(p)}" if p < 0.001 else f"p = {_p(p)}"
+    return f"p {p_shown(p)}" if p < 0.001 else f"p = {p_shown(p)}"
 
 
 def _unconfirmed(it: Compared, found: Comparisons) -> str:

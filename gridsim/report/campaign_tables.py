@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
 
 from gridsim.campaign.comparisons import KNOWN, Compared, Comparisons, Mean
 from gridsim.files import write_atomically, write_text
 from gridsim.metrics.campaign import Comparison
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
 from gridsim.report.campaign_sentences import condition_name, counted, label, sentences, title
-from gridsim.report.page import TEMPLATES, _breakable, _p, _prose, _ratio
+from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
 from gridsim.report.tables import broken, shown
 from gridsim.report.words import number, percent
 
@@ -74,7 +73,7 @@ def _fixed(ratio: float) -> str:
     >>> _fixed(1.0), _fixed(0.9966), _fixed(125.0), _fixed(math.inf), _fixed(math.nan)
     ('1.00', '0.997', '125', '∞', '-')
     """
-    return f"{ratio:#.3g}".rstrip(".") if 1e-3 <= ratio < 999.5 else _ratio(ratio)
+    return f"{ratio:#.3g}".rstrip(".") if 1e-3 <= ratio < 999.5 else ratio_shown(ratio)
 
 
 def _interval(low: float, high: float) -> str:
@@ -112,7 +111,7 @@ def terminal(found: Comparisons, *, width: int = _WIDTH) -> Table:
                 Text("\n".join(f"  {line}" for line in broken(label(found, it.value), max(12, width - 52)))),
                 Text(f"{_fixed(it.test.ratio)} {mark}", style="bold" if mark in "*!" else ""),
                 _interval(it.test.ratio_low, it.test.ratio_high),
-                _p(it.test.p_log_holm),
+                p_shown(it.test.p_log_holm),
                 _paired(it),
             )
     return grid
@@ -272,7 +271,7 @@ def latex(found: Comparisons, *, name: str = "campaign", by_condition: bool = Fa
 
     The document loads ``booktabs``, and ``longtable`` for the second.
     """
-    environment = Environment(
+    templates = Environment(
         loader=FileSystemLoader(TEMPLATES),
         block_start_string="<%",
         block_end_string="%>",
@@ -287,9 +286,9 @@ def latex(found: Comparisons, *, name: str = "campaign", by_condition: bool = Fa
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters |= {"breakable": _tex_breakable, "p": _p, "ratio": _fixed}
-    environment.globals |= {"tex": _Tex, "short": lambda verdict: _SHORT.get(verdict, verdict)}
-    return environment.get_template("campaign.tex.j2").render(
+    templates.filters |= {"breakable": _tex_breakable, "p": p_shown, "ratio": _fixed}
+    templates.globals |= {"tex": _Tex, "short": lambda verdict: _SHORT.get(verdict, verdict)}
+    return templates.get_template("campaign.tex.j2").render(
         **_about(found, name), long=by_condition, mark=_Tex(re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-"))
     )
 
@@ -299,21 +298,14 @@ def latex(found: Comparisons, *, name: str = "campaign", by_condition: bool = Fa
 
 def page(found: Comparisons, *, name: str = "campaign") -> str:
     """The self-contained HTML page: what was found in words, the table, means and comparisons by condition."""
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"prose": _prose, "breakable": _breakable, "p": _p, "ratio": _fixed}
-    return environment.get_template("campaign.html.j2").render(
+    templates = environment(prose=prose, breakable=breakable, p=p_shown, ratio=_fixed)
+    return templates.get_template("campaign.html.j2").render(
         **_about(found, name),
         lead=list(_lead(found)),
         answer=sentences(found),
         facts=list(_facts(found)),
         notes=_NOTES,
-        style=Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),  # our own file
+        style=style("page.css"),
     )
 
 

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import large_users
 from gridsim.metrics.groups import LABELLED
 from gridsim.report import admission, curves, explain, figures, gantt, robustness, sentences, tables
+from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
 from gridsim.report.trust import trust
 from gridsim.report.words import duration, listed, number, percent
 from gridsim.workload.problems import KINDS, Problem, option
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
     from gridsim.report.evidence import Evidence
 
 __all__ = ["render"]
-
-TEMPLATES = Path(__file__).parent / "templates"
 
 METHOD = (
     "Every job is compared with itself under the other policy, and the verdict is on the ratio of the two means.",
@@ -66,28 +62,21 @@ def render(comparison: Evidence, *, beside: Collection[str] = ()) -> str:
     beside : collection of str
         Files of numbers that will be in the folder of the page, to link to; others are only named.
     """
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+    templates = environment(
+        duration=duration,
+        number=number,
+        percent=percent,
+        signed=_signed,
+        p=p_shown,
+        prose=prose,
+        breakable=breakable,
+        ratio=ratio_shown,
+        changed=tables.changed,
     )
-    environment.filters |= {
-        "duration": duration,
-        "number": number,
-        "percent": percent,
-        "signed": _signed,
-        "p": _p,
-        "prose": _prose,
-        "breakable": _breakable,
-        "ratio": _ratio,
-        "changed": tables.changed,
-    }
     script = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in ("explain.js", "gantt.js"))
     kept = comparison.kept
     rows = slice(None) if kept.all() else kept
-    return environment.get_template("page.html.j2").render(
+    return templates.get_template("page.html.j2").render(
         comparison=comparison,
         title=str(comparison.info.get("title") or "comparison"),
         lead=list(_lead(comparison)),
@@ -110,7 +99,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = ()) -> str:
         method=METHOD,
         group_name=sentences.group_name,
         pack=gantt.pack(comparison.records, first=comparison.best, platform=comparison.platform, tick=comparison.tick),
-        style=Markup((TEMPLATES / "page.css").read_text(encoding="utf-8")),  # our own file
+        style=style("page.css"),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
     )
@@ -440,29 +429,9 @@ def _problems(workload: Mapping[str, Any]) -> Iterator[Found]:
         )
 
 
-def _prose(text: str) -> Markup:
-    """A sentence, escaped, with numbers kept beside their units and what is in brackets made quieter."""
-    together = re.sub(r"(\d) (?=(%|d|h|min|s|cores?|jobs?)(?![a-z]))", "\\1\u00a0", text)
-    return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(together))))
-
-
-def _breakable(label: str) -> Markup:
-    """A label, escaped, that may break after its punctuation."""
-    return Markup("<wbr>").join(re.split(r"(?<=[?&=,:(])", label))
-
-
 def _signed(value: float, metric: str) -> str:
     """A difference with its sign, in the unit of the metric."""
     if value != value:
         return "-"
     text = duration(value) if metric in ("wait", "response") else f"{value:.3g}" if abs(value) < 1000 else number(value)
     return f"+{text}" if value > 0 else text
-
-
-def _ratio(value: float) -> str:
-    """A ratio with as many digits as tell something; infinities are as good as unknown."""
-    return "-" if value != value else f"{value:.3g}" if 1e-3 <= value < 1e3 else "0" if value < 1e-3 else "∞"
-
-
-def _p(value: float) -> str:
-    return "-" if value != value else "< 0.001" if value < 0.001 else f"{value:.2g}"

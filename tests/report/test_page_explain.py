@@ -14,7 +14,7 @@ import pytest
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER
 from gridsim.record import Record, Status
-from gridsim.report import gantt, page
+from gridsim.report import gantt, markup, page
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain import Schedule, explain, sentences
 from gridsim.report.words import duration, number, percent
@@ -280,5 +280,5 @@ def test_what_explains_takes_a_tenth_of_the_page_at_most(
     workload = replace(workload, estimate=-(-asked // 300_000_000) * 300_000_000)  # people ask in whole minutes
     records = {label: replace(record, workload=workload) for label, record in records.items()}
     text = page.render(comparing(records))
-    script = (Path(page.TEMPLATES) / "explain.js").stat().st_size
+    script = (Path(markup.TEMPLATES) / "explain.js").stat().st_size
     assert len(gantt.pack(records)["columns"]["estimate"]["data"]) + script < 0.1 * len(text)

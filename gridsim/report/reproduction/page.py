@@ -11,10 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup
-
-from gridsim.report.page import TEMPLATES
+from gridsim.report.markup import environment, style
 from gridsim.report.verdict_table import numbers, p_text
 from gridsim.report.verdicts import RANKS, Verdict
 from gridsim.report.words import duration
@@ -80,22 +77,18 @@ def render(papers: Sequence[Mapping[str, Any]]) -> str:
     papers : sequence of mapping
         What `gridsim.report.reproduction.reproduce.reproduce` tells of each.
     """
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     sections = [_section(told) for told in papers]
-    style = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "reproduction.css"))
-    return environment.get_template("reproduction.html.j2").render(
-        sections=sections,
-        marks=ANSWERS,
-        plurals=_SEVERAL,
-        total=sum((Counter(one.counts) for one in sections), Counter()),
-        version=next((one.told["versions"].get("gridsim", "") for one in sections), ""),
-        style=Markup(style),  # our own files
+    return (
+        environment()
+        .get_template("reproduction.html.j2")
+        .render(
+            sections=sections,
+            marks=ANSWERS,
+            plurals=_SEVERAL,
+            total=sum((Counter(one.counts) for one in sections), Counter()),
+            version=next((one.told["versions"].get("gridsim", "") for one in sections), ""),
+            style=style("page.css", "reproduction.css"),
+        )
     )
 
 

@@ -1,0 +1,54 @@
+"""What the HTML pages share: how templates are read, the style, and how sentences, labels and numbers stand in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+__all__ = ["TEMPLATES", "breakable", "environment", "p_shown", "prose", "ratio_shown", "style"]
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def environment(**filters: Callable[..., Any]) -> Environment:
+    """Templates of pages: whatever is put in is escaped, and what is missing is an error."""
+    made = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= filters
+    return made
+
+
+def style(*names: str) -> Markup:
+    """Style sheets of our own, one after the other."""
+    return Markup("".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names))
+
+
+def prose(text: str) -> Markup:
+    """A sentence, escaped, with numbers kept beside their units and what is in brackets made quieter."""
+    together = re.sub(r"(\d) (?=(%|d|h|min|s|cores?|jobs?)(?![a-z]))", "\\1\u00a0", text)
+    return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(together))))
+
+
+def breakable(label: str) -> Markup:
+    """A label, escaped, that may break after its punctuation."""
+    return Markup("<wbr>").join(re.split(r"(?<=[?&=,:(])", label))
+
+
+def ratio_shown(value: float) -> str:
+    """A ratio with as many digits as tell something; infinities are as good as unknown."""
+    return "-" if value != value else f"{value:.3g}" if 1e-3 <= value < 1e3 else "0" if value < 1e-3 else "∞"
+
+
+def p_shown(value: float) -> str:
+    """A p value."""
+    return "-" if value != value else "< 0.001" if value < 0.001 else f"{value:.2g}"
