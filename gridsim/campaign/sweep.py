@@ -30,9 +30,7 @@ import hashlib
 import itertools
 import json
 import math
-import re
 import tempfile
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -40,8 +38,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from gridsim import registry
 from gridsim.campaign.comparisons import Comparing, Comparisons, compare_runs
+from gridsim.campaign.factors import check_exclude, files_in, filled, label_of, used, values_of, with_places
 from gridsim.campaign.run import Made
 from gridsim.campaign.store import RUNS, Store
 from gridsim.errors import InputError, UnknownNameError
@@ -52,16 +50,6 @@ from gridsim.result import Result
 from gridsim.scenario import Scenario
 
 __all__ = ["Combination", "Sweep", "write_runs"]
-
-_PLACE = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
-
-_USUAL = {
-    "policy": ("policy",),
-    "log": ("workload", "file"),
-    "cores": ("workload", "cores"),
-    "seed": ("options", "seed"),
-}
-"""Where the value of a factor goes that the recipe has no place for."""
 
 _OWN = ("name", "factors", "exclude", "compare", "metrics", "records")
 """Keys beside those of a recipe of one scenario."""
@@ -161,13 +149,13 @@ class Sweep:
         factors = told.get("factors", {})
         if not isinstance(factors, Mapping) or not factors:
             raise InputError("has no table of factors with a list of values each", path=path, field="factors")
-        values = {name: _values(name, given, path) for name, given in factors.items()}
-        for name in _used(recipe):
+        values = {name: values_of(name, given, path) for name, given in factors.items()}
+        for name in used(recipe):
             if name not in values:
                 raise UnknownNameError(f"factor in a place of {path.name},", name, values)
-        recipe = _with_places(recipe, values, path)
+        recipe = with_places(recipe, values, path)
         exclude = told.get("exclude", [])
-        _check_exclude(exclude, values, path)
+        check_exclude(exclude, values, path)
         metrics = told.get("metrics", {})
         for name, value in metrics.items():
             if name not in _CUTS:
@@ -252,7 +240,7 @@ class Sweep:
     @cached_property
     def _order(self) -> tuple[Sequence[str], Sequence[str]]:
         """Factors that workloads depend on, and those that policies alone do."""
-        rest = set(_used({name: value for name, value in self.recipe.items() if name != "policy"}))
+        rest = set(used({name: value for name, value in self.recipe.items() if name != "policy"}))
         outer = [name for name in self.factors if name in rest]
         return outer, [name for name in self.factors if name not in rest]
 
@@ -270,7 +258,7 @@ class Sweep:
                 chosen = dict(zip((*outer, *inner), (*first, *second), strict=True))
                 if not self._left_out(chosen):
                     with _named(self.path):
-                        group.append((chosen, _filled(self.recipe, chosen)))
+                        group.append((chosen, filled(self.recipe, chosen)))
             if group:
                 yield group
 
@@ -280,17 +268,18 @@ class Sweep:
 
     def _left_out(self, chosen: Mapping[str, Any]) -> bool:
         return any(
-            all(_label(chosen[name]) == wanted for name, wanted in combination.items()) for combination in self.exclude
+            all(label_of(chosen[name]) == wanted for name, wanted in combination.items())
+            for combination in self.exclude
         )
 
     def _scenario(self, chosen: Mapping[str, Any], recipe: Mapping[str, Any]) -> Combination:
-        inputs = {name: self.inputs[name] for name in _files(recipe) if name in self.inputs}
+        inputs = {name: self.inputs[name] for name in files_in(recipe) if name in self.inputs}
         told: dict[str, Any] = {"recipe": recipe, "inputs": inputs, "metrics": {**_CUTS, **self.metrics}}
         if self.records:
             told["records"] = True
         text = json.dumps(told, sort_keys=True, ensure_ascii=False)
         key = hashlib.sha256(text.encode()).hexdigest()[:16]
-        return Combination(key, {name: _label(chosen[name]) for name in self.factors}, recipe, inputs)
+        return Combination(key, {name: label_of(chosen[name]) for name in self.factors}, recipe, inputs)
 
     def check(self) -> None:
         """Look at each policy and each workload once: what is wrong is told before anything runs.
@@ -316,7 +305,7 @@ class Sweep:
         """Of every file that a scenario reads."""
         found: dict[str, str] = {}
         for _, recipe in itertools.chain.from_iterable(self._filled()):
-            for name in _files(recipe):
+            for name in files_in(recipe):
                 if name not in found:
                     try:
                         found[name] = checksum(self.path.parent / name)
@@ -368,7 +357,7 @@ class Sweep:
         comparing = self.comparing
         if comparing is None:
             return None
-        labels = {name: [_label(value) for value in values] for name, values in self.factors.items()}
+        labels = {name: [label_of(value) for value in values] for name, values in self.factors.items()}
         return compare_runs(self.rows(store), labels, comparing)
 
     def metrics_there(self, store: Store) -> list[str]:
@@ -423,54 +412,6 @@ def _checksum(place: Path, changed: int, size: int) -> str:
     return checksum(place)
 
 
-def _values(name: str, given: Any, path: Path) -> Sequence[Any]:
-    """Values of a factor: a list, or whole numbers from ``first`` to ``last``."""
-    if isinstance(given, Mapping):
-        whole = all(type(part) is int for part in given.values())
-        if set(given) - {"step"} != {"first", "last"} or not whole or given.get("step", 1) < 1:
-            raise InputError(
-                f"is {given!r}; a list, or whole numbers {{first = 1, last = 30}} were expected",
-                path=path,
-                field=f"factors.{name}",
-            )
-        given = list(range(given["first"], given["last"] + 1, given.get("step", 1)))
-    if not isinstance(given, list | tuple) or not given:
-        raise InputError(f"is {given!r}; a list of values was expected", path=path, field=f"factors.{name}")
-    for number, value in enumerate(given):
-        label = value.get("name") if isinstance(value, Mapping) else value
-        if not isinstance(label, str | int | float) or label in (math.inf, -math.inf) or label != label:
-            raise InputError(
-                f"is {value!r}; text, a number, or a table with a name was expected",
-                path=path,
-                field=f"factors.{name}[{number}]",
-            )
-    for label, times in Counter(map(_label, given)).items():
-        if times > 1:
-            raise InputError(f"has {label!r} twice", path=path, field=f"factors.{name}")
-    return tuple(given)
-
-
-def _check_exclude(exclude: Any, factors: Mapping[str, Sequence[Any]], path: Path) -> None:
-    """Look whether combinations to leave out are ones of factors and their values."""
-    if not isinstance(exclude, list | tuple):
-        raise InputError(f"is {exclude!r}; a list of tables was expected", path=path, field="exclude")
-    for number, combination in enumerate(exclude):
-        place = f"exclude[{number}]"
-        if not isinstance(combination, Mapping) or not combination:
-            told = f"is {combination!r}; a table was expected, such as {{policy = 'easy', load = 1.2}}"
-            raise InputError(told, path=path, field=place)
-        for name, value in combination.items():
-            if name not in factors:
-                raise UnknownNameError(f"factor in {place} of {path.name}", name, factors)
-            if value not in [_label(known) for known in factors[name]]:
-                told = f"is {value!r}, which is no value of the factor"
-                raise InputError(told, path=path, field=f"{place}.{name}")
-
-
-def _label(value: Any) -> Any:
-    return value["name"] if isinstance(value, Mapping) else value
-
-
 def _comparing(compare: Any, factors: Mapping[str, Sequence[Any]], path: Path) -> Comparing | None:
     """What the table ``compare`` says; policies are compared where there are several and nothing else is said."""
     if not isinstance(compare, Mapping):
@@ -489,49 +430,12 @@ def _comparing(compare: Any, factors: Mapping[str, Sequence[Any]], path: Path) -
         comparing.replicates_of(factors)
     except InputError as error:
         raise InputError(error.message, path=path, field=f"compare.{error.field or 'factor'}") from error
-    labels = [str(_label(value)) for value in factors[comparing.factor]]
+    labels = [str(label_of(value)) for value in factors[comparing.factor]]
     if comparing.baseline is not None and str(comparing.baseline) not in labels:
         raise UnknownNameError(
             f"value of '{comparing.factor}', compare.baseline in {path.name},", str(comparing.baseline), labels
         )
     return comparing
-
-
-def _used(recipe: Any) -> Iterator[str]:
-    """Names of the factors that a recipe has places for."""
-    if isinstance(recipe, Mapping):
-        for value in recipe.values():
-            yield from _used(value)
-    elif isinstance(recipe, list | tuple):
-        for value in recipe:
-            yield from _used(value)
-    elif isinstance(recipe, str):
-        yield from (match[1] for match in _PLACE.finditer(recipe))
-
-
-def _with_places(recipe: Mapping[str, Any], factors: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """The recipe with a place for each factor; the usual ones need none of their own."""
-    found = {name: dict(value) if isinstance(value, Mapping) else value for name, value in recipe.items()}
-    used = set(_used(recipe))
-    for name in factors:
-        if name in used:
-            continue
-        if name not in _USUAL:
-            raise InputError(
-                f"is used nowhere; write {{{name}}} where its value goes", path=path, field=f"factors.{name}"
-            )
-        *tables, last = _USUAL[name]
-        table = found
-        for inner in tables:
-            table = table.setdefault(inner, {})
-        if last in table:
-            raise InputError(
-                f"has a value in the recipe too ({'.'.join(_USUAL[name])}); leave out one of them",
-                path=path,
-                field=f"factors.{name}",
-            )
-        table[last] = f"{{{name}}}"
-    return found
 
 
 @contextmanager
@@ -541,44 +445,3 @@ def _named(path: Path) -> Iterator[None]:
         yield
     except InputError as error:
         raise InputError(error.message, path=path, field=error.field) from error
-
-
-def _filled(recipe: Any, chosen: Mapping[str, Any]) -> Any:
-    """The recipe with values in the places."""
-    if isinstance(recipe, Mapping):
-        return {name: _filled(value, chosen) for name, value in recipe.items()}
-    if isinstance(recipe, list | tuple):
-        return [_filled(value, chosen) for value in recipe]
-    if not isinstance(recipe, str) or "{" not in recipe:
-        return recipe
-    alone = _PLACE.fullmatch(recipe)
-    if alone:
-        return _value(alone, chosen)
-    return _PLACE.sub(lambda match: str(_value(match, chosen)), recipe)
-
-
-def _value(match: re.Match[str], chosen: Mapping[str, Any]) -> Any:
-    value = chosen[match[1]]
-    if match[2] is None:
-        return _label(value)
-    if not isinstance(value, Mapping) or match[2] not in value:
-        raise InputError(f"the value {value!r} of factor '{match[1]}' has no '{match[2]}'", field=f"factors.{match[1]}")
-    return value[match[2]]
-
-
-def _files(recipe: Mapping[str, Any]) -> Iterator[str]:
-    """Names of the files that a filled recipe reads."""
-    workload, platform = recipe.get("workload", {}), recipe.get("platform", {})
-    if "file" in workload:
-        yield workload["file"]
-    if isinstance(platform, Mapping) and "file" in platform:
-        yield platform["file"]
-    balancer = recipe.get("options", {}).get("balancer")
-    for spec in (recipe.get("policy"), workload.get("model"), balancer, *workload.get("transforms", ())):
-        if isinstance(spec, str):
-            yield from _files_of(spec)
-
-
-@lru_cache(maxsize=4096)
-def _files_of(spec: str) -> tuple[str, ...]:
-    return tuple(registry.files_named(spec))

@@ -1,0 +1,170 @@
+"""Factors of a sweep: their values, the places that a recipe has for them, and the recipe filled with values."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from gridsim import registry
+from gridsim.errors import InputError, UnknownNameError
+
+__all__ = ["check_exclude", "files_in", "filled", "label_of", "used", "values_of", "with_places"]
+
+_PLACE = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
+
+_USUAL = {
+    "policy": ("policy",),
+    "log": ("workload", "file"),
+    "cores": ("workload", "cores"),
+    "seed": ("options", "seed"),
+}
+"""Where the value of a factor goes that the recipe has no place for."""
+
+
+def values_of(name: str, given: Any, path: Path) -> Sequence[Any]:
+    """Values of a factor: a list, or whole numbers from ``first`` to ``last``.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key and what was expected.
+    """
+    if isinstance(given, Mapping):
+        whole = all(type(part) is int for part in given.values())
+        if set(given) - {"step"} != {"first", "last"} or not whole or given.get("step", 1) < 1:
+            raise InputError(
+                f"is {given!r}; a list, or whole numbers {{first = 1, last = 30}} were expected",
+                path=path,
+                field=f"factors.{name}",
+            )
+        given = list(range(given["first"], given["last"] + 1, given.get("step", 1)))
+    if not isinstance(given, list | tuple) or not given:
+        raise InputError(f"is {given!r}; a list of values was expected", path=path, field=f"factors.{name}")
+    for number, value in enumerate(given):
+        label = value.get("name") if isinstance(value, Mapping) else value
+        if not isinstance(label, str | int | float) or label in (math.inf, -math.inf) or label != label:
+            raise InputError(
+                f"is {value!r}; text, a number, or a table with a name was expected",
+                path=path,
+                field=f"factors.{name}[{number}]",
+            )
+    for label, times in Counter(map(label_of, given)).items():
+        if times > 1:
+            raise InputError(f"has {label!r} twice", path=path, field=f"factors.{name}")
+    return tuple(given)
+
+
+def check_exclude(exclude: Any, factors: Mapping[str, Sequence[Any]], path: Path) -> None:
+    """Look whether combinations to leave out are ones of factors and their values.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key and what was expected.
+    """
+    if not isinstance(exclude, list | tuple):
+        raise InputError(f"is {exclude!r}; a list of tables was expected", path=path, field="exclude")
+    for number, combination in enumerate(exclude):
+        place = f"exclude[{number}]"
+        if not isinstance(combination, Mapping) or not combination:
+            told = f"is {combination!r}; a table was expected, such as {{policy = 'easy', load = 1.2}}"
+            raise InputError(told, path=path, field=place)
+        for name, value in combination.items():
+            if name not in factors:
+                raise UnknownNameError(f"factor in {place} of {path.name}", name, factors)
+            if value not in [label_of(known) for known in factors[name]]:
+                told = f"is {value!r}, which is no value of the factor"
+                raise InputError(told, path=path, field=f"{place}.{name}")
+
+
+def label_of(value: Any) -> Any:
+    return value["name"] if isinstance(value, Mapping) else value
+
+
+def used(recipe: Any) -> Iterator[str]:
+    """Names of the factors that a recipe has places for."""
+    if isinstance(recipe, Mapping):
+        for value in recipe.values():
+            yield from used(value)
+    elif isinstance(recipe, list | tuple):
+        for value in recipe:
+            yield from used(value)
+    elif isinstance(recipe, str):
+        yield from (match[1] for match in _PLACE.finditer(recipe))
+
+
+def with_places(recipe: Mapping[str, Any], factors: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """The recipe with a place for each factor; the usual ones need none of their own.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key and what was expected.
+    """
+    found = {name: dict(value) if isinstance(value, Mapping) else value for name, value in recipe.items()}
+    placed = set(used(recipe))
+    for name in factors:
+        if name in placed:
+            continue
+        if name not in _USUAL:
+            raise InputError(
+                f"is used nowhere; write {{{name}}} where its value goes", path=path, field=f"factors.{name}"
+            )
+        *tables, last = _USUAL[name]
+        table = found
+        for inner in tables:
+            table = table.setdefault(inner, {})
+        if last in table:
+            raise InputError(
+                f"has a value in the recipe too ({'.'.join(_USUAL[name])}); leave out one of them",
+                path=path,
+                field=f"factors.{name}",
+            )
+        table[last] = f"{{{name}}}"
+    return found
+
+
+def filled(recipe: Any, chosen: Mapping[str, Any]) -> Any:
+    """The recipe with values in the places."""
+    if isinstance(recipe, Mapping):
+        return {name: filled(value, chosen) for name, value in recipe.items()}
+    if isinstance(recipe, list | tuple):
+        return [filled(value, chosen) for value in recipe]
+    if not isinstance(recipe, str) or "{" not in recipe:
+        return recipe
+    alone = _PLACE.fullmatch(recipe)
+    if alone:
+        return _value(alone, chosen)
+    return _PLACE.sub(lambda match: str(_value(match, chosen)), recipe)
+
+
+def _value(match: re.Match[str], chosen: Mapping[str, Any]) -> Any:
+    value = chosen[match[1]]
+    if match[2] is None:
+        return label_of(value)
+    if not isinstance(value, Mapping) or match[2] not in value:
+        raise InputError(f"the value {value!r} of factor '{match[1]}' has no '{match[2]}'", field=f"factors.{match[1]}")
+    return value[match[2]]
+
+
+def files_in(recipe: Mapping[str, Any]) -> Iterator[str]:
+    """Names of the files that a filled recipe reads."""
+    workload, platform = recipe.get("workload", {}), recipe.get("platform", {})
+    if "file" in workload:
+        yield workload["file"]
+    if isinstance(platform, Mapping) and "file" in platform:
+        yield platform["file"]
+    balancer = recipe.get("options", {}).get("balancer")
+    for spec in (recipe.get("policy"), workload.get("model"), balancer, *workload.get("transforms", ())):
+        if isinstance(spec, str):
+            yield from _files_of(spec)
+
+
+@lru_cache(maxsize=4096)
+def _files_of(spec: str) -> tuple[str, ...]:
+    return tuple(registry.files_named(spec))
