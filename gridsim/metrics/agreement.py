@@ -19,13 +19,12 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.metrics.compare import BLOCKS, JOBS_A_BLOCK
-from gridsim.metrics.groups import Groups, length_classes, rows_by_group, size_classes
+from gridsim.metrics.groups import Groups, by_label, length_classes, rows_by_group, size_classes
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
-from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record
 
-__all__ = ["Agreement", "Disagreement", "agreement", "agreement_by_group", "label_groups", "largest_disagreements"]
+__all__ = ["Agreement", "Disagreement", "agreement", "agreement_by_group", "largest_disagreements"]
 
 RESAMPLES = 1000
 """Bootstrap samples."""
@@ -165,7 +164,7 @@ def agreement_by_group(
         By size, length, and those of the labels user, account, partition and qos that the workload has where left out.
     """
     if groups is None:
-        labelled = [label_groups(record, name) for name in ("user", "account", "partition", "qos")]
+        labelled = [by_label(record, name) for name in ("user", "account", "partition", "qos")]
         groups = [size_classes(record), length_classes(record), *(each for each in labelled if len(each) > 1)]
     return {
         each.kind: {
@@ -174,22 +173,6 @@ def agreement_by_group(
         }
         for each in groups
     }
-
-
-def label_groups(record: Record, label: str, top: int = 10) -> Groups:
-    """Groups by a label: the *top* values with most jobs, by name, then all others, then jobs without one."""
-    column = record.workload.labels.get(label)
-    if column is None:
-        return Groups(label, ("unknown",), np.zeros(len(record), dtype=np.int64))
-    names = record.workload.names.get(label)
-    known, position, count = np.unique(column, return_inverse=True, return_counts=True)
-    count = np.where(known == UNKNOWN, -1, count)
-    largest = [row for row in np.argsort(-count, kind="stable")[:top].tolist() if known[row] != UNKNOWN]
-    group = np.full(len(known), len(largest), dtype=np.int64)
-    group[largest] = np.arange(len(largest))
-    group[known == UNKNOWN] = len(largest) + 1
-    told = [names[known[row]] if names is not None else f"{label} {known[row]}" for row in largest]
-    return Groups(label, (*told, "others", "unknown"), group[position])
 
 
 def largest_disagreements(
