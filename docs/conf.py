@@ -13,7 +13,7 @@ author = "the gridsim authors"
 release = importlib.metadata.version("gridsim")
 language = "en-GB"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated", "gantt", "dag"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "generated", "gantt", "dag", "curves"]
 exclude_patterns = ["_build", "examples"]
 default_role = "literal"
 

@@ -1,12 +1,13 @@
 """What the documentation says is what the program does: pages build, examples run, links lead somewhere.
 
-Shell examples are the ``$ gridsim`` lines of ``console`` blocks; those of a page run in order in one folder that holds
-``docs/examples`` and ``scenarios/examples``. What a block shows below a command is compared with what it prints; a
-line ``...`` stands for any lines. A comment before a block changes what is expected of it: ``<!-- not run: why -->``,
-``<!-- exits with 2 -->``, ``<!-- output not shown -->``. Python examples are the ``pycon`` blocks.
+Shell examples are the ``$ gridsim`` and ``$ cd`` lines of ``console`` blocks; those of a page run in order, in a folder
+that holds ``docs/examples`` and ``scenarios/examples``. What a block shows below a command is compared with what it
+prints; a line ``...`` stands for any lines. A comment before a block changes what is expected of it:
+``<!-- not run: why -->``, ``<!-- exits with 2 -->``, ``<!-- output not shown -->``. Python examples are the ``pycon``
+blocks; ``python`` blocks are scripts. Commands of ``bash`` blocks, which are for other machines, are only parsed.
 
-After a change of output: ``python tests/test_docs.py`` writes the blocks anew, except where ``...`` stands for
-anything but the lines above the first empty one; read the difference before you commit it.
+After a change of output: ``python tests/test_docs.py [PAGE ...]`` writes the blocks anew, except where ``...`` stands
+for anything but the lines above the first empty one, or the end; read the difference before you commit it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import contextlib
 import doctest
 import importlib
 import io
-import json
 import os
 import re
 import shlex
@@ -25,7 +25,7 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -39,10 +39,7 @@ from gridsim.campaign.run import run_campaign, standing
 from gridsim.campaign.store import Store
 from gridsim.campaign.sweep import Sweep
 from gridsim.cli.list import KINDS as LISTED
-from gridsim.metrics.compare import Difference
-from gridsim.model.platform import ClusterSpec
 from gridsim.policy.presets import PRESETS
-from gridsim.report.evidence import GroupRow
 from gridsim.scenario import Scenario
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -56,6 +53,7 @@ _FENCE = re.compile(
     r"(?P<before>(?:<!--[^\n]*-->\n)*)```(?P<language>\w+)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 _OUTPUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_RUN = ("gridsim ", "cd ")
 _CHANGING = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 
 
@@ -115,6 +113,11 @@ def blocks(text: str, language: str) -> list[Block]:
     ]
 
 
+def having(language: str) -> list[Path]:
+    """Pages with a block of a language."""
+    return [page for page in PAGES if blocks(page.read_text(encoding="utf-8"), language)]
+
+
 @contextlib.contextmanager
 def workshop() -> Iterator[Path]:
     """A folder with the files of the examples, where the commands run."""
@@ -130,6 +133,9 @@ def workshop() -> Iterator[Path]:
 def carry_out(command: str) -> tuple[int, str]:
     """Exit code and everything that a ``gridsim`` line prints."""
     words = shlex.split(command, comments=True)
+    if words[0] == "cd":
+        os.chdir(words[1])
+        return 0, ""
     printed = io.StringIO()
     with (
         mock.patch.object(sys, "argv", words),
@@ -146,7 +152,7 @@ def carry_out(command: str) -> tuple[int, str]:
 def gridsim_steps(text: str) -> Iterator[tuple[Block, Step]]:
     for block in blocks(text, "console"):
         if block.run:
-            yield from ((block, step) for step in block.steps() if step.command.startswith("gridsim "))
+            yield from ((block, step) for step in block.steps() if step.command.startswith(_RUN))
 
 
 # -- examples ----------------------------------------------------------------------------------------------------------
@@ -175,6 +181,40 @@ def test_python_examples_answer_what_the_page_shows(page: Path) -> None:
     assert not runner.failures, "".join(told)
 
 
+@pytest.mark.parametrize("page", having("python"), ids=names(having("python")))
+def test_scripts_of_a_page_run(page: Path) -> None:
+    for block in blocks(page.read_text(encoding="utf-8"), "python"):
+        code = compile(block.body, f"{page.name} line {block.line}", "exec")
+        if block.run:
+            with workshop():
+                exec(code, {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("page", having("bash"), ids=names(having("bash")))
+def test_commands_for_other_machines_are_understood(page: Path) -> None:
+    for block in blocks(page.read_text(encoding="utf-8"), "bash"):
+        for line in block.body.splitlines():
+            if line.startswith("gridsim "):
+                words = shlex.split(line, comments=True)[1:]
+                cli._parser(words[0]).parse_args(words)
+
+
+@pytest.mark.parametrize("page", having("toml"), ids=names(having("toml")))
+def test_toml_of_a_page_is_toml(page: Path) -> None:
+    for block in blocks(page.read_text(encoding="utf-8"), "toml"):
+        assert tomllib.loads(block.body)
+
+
+def test_what_is_not_run_is_little_and_says_why() -> None:
+    reasons = [
+        found[1].strip()
+        for page in PAGES
+        for found in re.finditer(r"<!-- not run:(.*?)-->", page.read_text(encoding="utf-8"))
+    ]
+    assert len(reasons) <= 14
+    assert all(len(reason) > 5 for reason in reasons)
+
+
 @pytest.mark.parametrize("recipe", RECIPES, ids=names(RECIPES))
 def test_a_recipe_asks_a_question_and_runs(recipe: Path) -> None:
     assert re.match(r"# .*\?", recipe.read_text(encoding="utf-8")), "begin with a comment that asks the question"
@@ -197,70 +237,6 @@ def test_a_campaign_asks_a_question_and_runs(campaign: Path, tmp_path: Path) -> 
 def test_the_plug_ins_of_the_pages_are_short(name: str) -> None:
     lines = (DOCS / "examples" / name).read_text(encoding="utf-8").splitlines()
     assert len(lines) <= (15 if name == "widest.py" else 22)
-
-
-# -- completeness ------------------------------------------------------------------------------------------------------
-
-
-def test_every_verb_has_a_section() -> None:
-    text = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
-    for verb in cli.VERBS:
-        assert f"\n## {verb}\n" in text
-        assert f"{{generated}} verb {verb}\n" in text
-
-
-@pytest.mark.parametrize(
-    ("kind", "page", "rows"),
-    [
-        ("jobs.csv", "files.md", "jobs"),
-        ("killed_runs.csv", "files.md", "killed"),
-        ("differences.csv", "files.md", "differences"),
-        ("groups.csv", "files.md", "groups"),
-    ],
-)
-def test_every_column_of_a_file_is_described(kind: str, page: str, rows: str) -> None:
-    text = (DOCS / "reference" / page).read_text(encoding="utf-8")
-    section = text.split(f"## Columns of `{kind}`")[1].split("\n## ")[0]
-    if rows == "jobs":
-        transforms = ("deadlines", "moldable?range_factor=1")
-        result = Scenario(model="lublin?jobs=5&users=2", transforms=transforms, policy="fqops").run()
-        columns = list(result.jobs)
-        assert {"granted", "cores_used"} <= set(columns)
-    elif rows == "killed":
-        columns = list(Scenario(model="lublin?jobs=5", transforms=("deadlines",), policy="qops").run().killed_runs)
-    else:
-        columns = [field.name for field in fields(Difference if rows == "differences" else GroupRow)]
-    described = set(re.findall(r"`(\w+)`", section))
-    assert not set(columns) - described
-
-
-def test_every_key_of_a_cluster_is_described() -> None:
-    section = (DOCS / "reference" / "files.md").read_text(encoding="utf-8").split("## A platform")[1]
-    keys = {"cluster" if field.name == "name" else field.name for field in fields(ClusterSpec)}
-    assert keys <= set(re.findall(r"`children\[\]\.(\w+)`", section))
-
-
-def test_every_key_of_run_json_is_described(tmp_path: Path) -> None:
-    Scenario(model="lublin?jobs=5").run().write(tmp_path)
-    section = (DOCS / "reference" / "files.md").read_text(encoding="utf-8").split("## `run.json`")[1]
-    assert set(json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))) <= set(re.findall(r"`(\w+)`", section))
-
-
-def test_recipe_keys_of_the_page_are_those_of_recipes() -> None:
-    text = (DOCS / "howto" / "recipes.md").read_text(encoding="utf-8")
-    keys = re.findall(r"^\| `(?:workload|options)\.(\w+)`", text, re.MULTILINE)
-    assert {"file", "model", "cores", "on", "transforms"} < set(keys)
-    for recipe in RECIPES:
-        content = tomllib.loads(recipe.read_text(encoding="utf-8"))
-        assert {*content.get("workload", {}), *content.get("options", {})} <= set(keys)
-
-
-def test_lublin_parameters_of_the_page_are_those_of_the_model() -> None:
-    text = (DOCS / "background" / "lublin.md").read_text(encoding="utf-8")
-    table = text.split("## Parameters of the model")[1]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == list(
-        registry.parameters(registry.find("model", "lublin"))
-    )
 
 
 # -- the built pages ---------------------------------------------------------------------------------------------------
@@ -366,20 +342,27 @@ def rewritten(text: str) -> str:
             parts = []
             for step in block.steps():
                 shown = step.shown
-                if step.command.startswith("gridsim "):
+                if step.command.startswith(_RUN):
                     _, printed = carry_out(step.command)
                     printed = re.sub(r"\n{3,}", "\n\n", printed)
-                    if shown.startswith("...\n"):  # for what stands above the first empty line
-                        printed = "...\n" + printed[printed.find("\n\n") + 1 :]
-                    if shown.startswith("...\n") or "...\n" not in shown:
-                        shown = printed
+                    shown = _shortened(printed, shown)
                 parts.append(f"$ {step.command}\n{shown}")
             if block.compared:  # others are run all the same: later blocks may need what they write
                 text = text.replace(f"```console\n{block.body}```", f"```console\n{''.join(parts)}```", 1)
     return text
 
 
+def _shortened(printed: str, shown: str) -> str:
+    """What is printed, with ``...`` where the page has it: for the top, for the end, else the page stays as it is."""
+    top, end = shown.startswith("...\n"), shown.endswith("\n...\n")
+    if shown == "...\n" or shown.count("...\n") > top + end:
+        return shown
+    if top:
+        printed = "...\n" + printed[printed.find("\n\n") + 1 :]
+    return "".join([*printed.splitlines(keepends=True)[: shown.count("\n") - 1], "...\n"]) if end else printed
+
+
 if __name__ == "__main__":
-    for each in PAGES:
+    for each in [Path(name).resolve() for name in sys.argv[1:]] or PAGES:
         before = each.read_text(encoding="utf-8")
         each.write_text(rewritten(before), encoding="utf-8")

@@ -18,11 +18,12 @@ from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, RouterSpec
 from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import ANY_KIND, Tasks
+from gridsim.model.time import MICROSECOND
 from gridsim.profile.placement import place
 from gridsim.report.figures import PALETTE
 from gridsim.result import Result
 
-_WIDTH, _ROW, _LEFT, _NAME, _BOTTOM = 640, 24, 8, 20, 24
+_WIDTH, _ROW, _LEFT, _NAME, _BOTTOM = 640, 24, 8, 26, 24
 _TOLD = 4
 
 
@@ -76,10 +77,21 @@ def workload_of(jobs: list[_Job]) -> gs.Workload:
     )
 
 
+def rigid_of(jobs: list[_Job]) -> gs.Workload:
+    """The same jobs, of one task each, as jobs without tasks: what quotes are made for."""
+    runtime, cores = zip(*(next(iter(job.tasks.values()))[:2] for job in jobs), strict=True)
+    return gs.Workload.from_columns(submit=[job.submit for job in jobs], runtime=runtime, cores=cores)
+
+
 def _clusters(text: str) -> RouterSpec:
-    """One router over ``NAME CORES [KIND], ...``."""
-    specs = [part.split() for part in text.split(",")]
-    return RouterSpec("root", tuple(ClusterSpec(name, int(cores), *kind) for name, cores, *kind in specs))
+    """One router over ``NAME CORES [KIND] [rate=PRICE], ...``."""
+    return RouterSpec("root", tuple(_cluster(part.split()) for part in text.split(",")))
+
+
+def _cluster(words: list[str]) -> ClusterSpec:
+    name, cores, *kind = (word for word in words if "=" not in word)
+    rate = [float(word.removeprefix("rate=")) for word in words if word.startswith("rate=")]
+    return ClusterSpec(name, int(cores), *kind, rate=rate[0] if rate else 1.0)
 
 
 def svg(result: Result, until: float, title: str) -> str:
@@ -87,10 +99,8 @@ def svg(result: Result, until: float, title: str) -> str:
     clusters = list(result.platform.clusters())
     named = len(clusters) > 1
     scale = (_WIDTH - 2 * _LEFT) / until
-    times, tasks = result.record.tasks, result.workload.tasks
-    assert times is not None
-    assert tasks is not None
-    owners, columns = tasks.job_rows(), result.tasks
+    columns = _columns(result)
+    names, cluster_of = columns["name"], columns["cluster"]
     middle: dict[int, tuple[float, float, float]] = {}
     parts: list[str] = []
     top = 0.0
@@ -98,13 +108,13 @@ def svg(result: Result, until: float, title: str) -> str:
         name = _NAME if named else gantt._TOP
         height = cluster.cores * _ROW
         if named:
-            parts.append(f'<text class="time" x="{_LEFT}" y="{top + 14}">{html.escape(_called(cluster))}</text>')
+            parts.append(f'<text class="time" x="{_LEFT}" y="{top + 20}">{html.escape(_called(cluster))}</text>')
         parts += _band(until, scale, top + name, height)
-        rows = np.flatnonzero(times.cluster == index)
-        found = place(times.start_us[rows], times.end_us[rows], tasks.cores[rows], cluster.cores)
+        rows = np.flatnonzero(cluster_of == index)
+        found = place(columns["start_us"][rows], columns["end_us"][rows], columns["cores"][rows], cluster.cores)
         for number, row in enumerate(rows.tolist()):
-            start, end = float(columns["start"][row]), float(columns["end"][row])
-            colour = PALETTE[int(owners[row]) % len(PALETTE)]
+            start, end = columns["start_us"][row] / MICROSECOND, columns["end_us"][row] / MICROSECOND
+            colour = PALETTE[int(columns["owner"][row]) % len(PALETTE)]
             for piece in range(int(found.offset[number]), int(found.offset[number + 1])):
                 low, size = int(found.low[piece]), int(found.size[piece])
                 x, y, width = _LEFT + start * scale, top + name + height - (low + size) * _ROW, (end - start) * scale
@@ -112,14 +122,14 @@ def svg(result: Result, until: float, title: str) -> str:
                 parts.append(
                     f'<rect x="{x + 1:.1f}" y="{y + 1}" width="{width - 2:.1f}" height="{size * _ROW - 2}" rx="3" '
                     f'style="fill:{colour};stroke:{colour}"/><text class="job" x="{x + width / 2:.1f}" '
-                    f'y="{y + size * _ROW / 2 + 5:.1f}">{html.escape(str(columns["task"][row]))}</text>'
+                    f'y="{y + size * _ROW / 2 + 5:.1f}">{html.escape(str(names[row]))}</text>'
                 )
         top += name + height
     parts += _transfers(result, middle, scale)
     parts += _times(until, scale, top)
     starts = ", ".join(
-        f"task {task} at {start:g} s on {cluster}"
-        for task, start, cluster in zip(columns["task"], columns["start"], columns["cluster"], strict=True)
+        f"{'task' if result.workload.tasks else 'job'} {name} at {start / MICROSECOND:g} s on {clusters[index].name}"
+        for name, start, index in zip(names, columns["start_us"], cluster_of, strict=True)
     )
     label = f"{html.escape(title)}: starts {html.escape(starts)}"
     return "".join(
@@ -129,6 +139,19 @@ def svg(result: Result, until: float, title: str) -> str:
             "</svg>",
         ]
     )
+
+
+def _columns(result: Result) -> dict[str, Any]:
+    """What is drawn of each task, or of each job where jobs have no tasks."""
+    record, tasks = result.record, result.workload.tasks
+    times = record.tasks
+    if tasks is None or times is None:
+        owner = np.arange(len(record))
+        names, cores, times = result.jobs["job"], record.given, record
+    else:
+        owner, names, cores = tasks.job_rows(), result.tasks["task"], tasks.cores
+    whole = {"cluster": times.cluster, "start_us": times.start_us, "end_us": times.end_us}
+    return {**whole, "owner": owner, "name": names, "cores": cores}
 
 
 def _called(cluster: ClusterSpec) -> str:
@@ -158,14 +181,14 @@ def _times(until: float, scale: float, top: float) -> Iterator[str]:
 def _transfers(result: Result, middle: dict[int, tuple[float, float, float]], scale: float) -> Iterator[str]:
     """A dashed line for every datum that goes to another cluster, from its task's end to when the next is ready."""
     tasks, times = result.workload.tasks, result.record.tasks
-    assert tasks is not None
-    assert times is not None
+    if tasks is None or times is None:
+        return
     for row in range(len(tasks)):
         for successor in tasks.successors(row).tolist():
             if times.cluster[row] == times.cluster[successor]:
                 continue
             _, end, one = middle[row]
-            other, ready = middle[successor][2], _LEFT + float(times.ready_us[successor]) / 1e6 * scale
+            other, ready = middle[successor][2], _LEFT + float(times.ready_us[successor]) / MICROSECOND * scale
             yield f'<line class="transfer" x1="{end:.1f}" y1="{one:.1f}" x2="{ready:.1f}" y2="{other:.1f}"/>'
 
 
@@ -181,10 +204,13 @@ class Dag(Directive):
         "network": directives.unchanged,
         "shares": directives.unchanged,
         "split": directives.unchanged,
+        "rigid": directives.flag,
+        "small": directives.flag,
     }
 
     def run(self) -> list[nodes.Node]:
-        workload = workload_of(_jobs([line for line in self.content if line.strip()]))
+        jobs = _jobs([line for line in self.content if line.strip()])
+        workload = rigid_of(jobs) if "rigid" in self.options else workload_of(jobs)
         words: dict[str, Any] = {"ccr": self.options.get("ccr", "0"), "kind": self.options.get("network", "ccr")}
         shares = dict(word.split("=") for word in self.options.get("shares", "").split())
         platform = gs.Platform(
@@ -201,21 +227,20 @@ class Dag(Directive):
                 workload, platform=platform, policy=policy, split=self.options.get("split"), **named
             )
         until = max(float(result.record.end.max()) for result in results.values())
-        return [
-            nodes.raw(
-                "",
-                f'<figure class="gantt">{svg(result, until, title)}'
-                f"<figcaption>{html.escape(title)}{_numbers(result)}</figcaption></figure>",
-                format="html",
-            )
+        drawn = [
+            f'<figure class="gantt">{svg(result, until, title)}'
+            f"<figcaption>{html.escape(title)}{_numbers(result)}</figcaption></figure>"
             for title, result in results.items()
         ]
+        if "small" in self.options:
+            drawn = [f'<div class="gallery">{"".join(drawn)}</div>']
+        return [nodes.raw("", figure, format="html") for figure in drawn]
 
 
 def _numbers(result: Result) -> str:
     """End and SLR of every job, in words; nothing where there are many."""
     jobs = result.jobs
-    if len(result.record) > _TOLD:
+    if len(result.record) > _TOLD or result.workload.tasks is None:
         return ""
     return ": " + "; ".join(
         f"job {job} ends at {end:g} s, SLR {round(slr, 3):g}"

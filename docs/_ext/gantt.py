@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import html
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +15,7 @@ from docutils.parsers.rst import Directive, directives
 from sphinx.application import Sphinx
 
 import gridsim as gs
-from gridsim.model.time import NEVER, seconds
+from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.profile.placement import place
 from gridsim.record import Record
 from gridsim.report.figures import PALETTE
@@ -21,6 +24,9 @@ from gridsim.workload.transform.moldable import MoldableJobs
 _WIDTH, _ROW, _LOW_ROW, _LEFT, _TOP, _BOTTOM = 640, 24, 16, 8, 6, 24
 _TALL = 8
 """A machine of more cores has lower rows."""
+
+_EXAMPLES = Path(__file__).parents[1] / "examples"
+"""Where policies find the files that they name."""
 
 
 class Held(NamedTuple):
@@ -36,18 +42,34 @@ class Held(NamedTuple):
 def _job(line: str) -> dict[str, float]:
     words = line.split()
     submit, cores, runtime, *estimate = (float(word) for word in words if "=" not in word)
-    due = [float(word.removeprefix("by=")) for word in words if word.startswith("by=")]
     return {
         "submit": submit,
         "cores": cores,
         "runtime": runtime,
         "estimate": estimate[0] if estimate else runtime,
-        "deadline": due[0] if due else float("inf"),
+        "deadline": float(_options(words).get("by", "inf")),
+        "tolerance": float(_options(words).get("accepts", 1)),
     }
 
 
+def _workload(lines: list[str]) -> gs.Workload:
+    """Jobs of the lines; words ``name=value`` are labels (a user, an account), but for ``by`` and ``accepts``."""
+    jobs = [_job(line) for line in lines]
+    columns: dict[str, Any] = {name: [job[name] for job in jobs] for name in jobs[0]}
+    said = [_options(line.split()) for line in lines]
+    labels, names = {}, {}
+    for label in sorted({name for words in said for name in words} - {"by", "accepts"}):
+        texts = [words.get(label, "0") for words in said]
+        if all(text.isdecimal() for text in texts):
+            labels[label] = np.array([int(text) for text in texts])
+        else:
+            names[label] = tuple(dict.fromkeys(texts))
+            labels[label] = np.array([names[label].index(text) for text in texts])
+    return replace(gs.Workload.from_columns(**columns, labels=labels), names=names)
+
+
 def _options(words: list[str]) -> dict[str, Any]:
-    return dict(word.split("=", 1) for word in words)
+    return dict(word.split("=", 1) for word in words if "=" in word)
 
 
 def _holds(record: Record) -> Iterator[Held]:
@@ -67,8 +89,9 @@ def _holds(record: Record) -> Iterator[Held]:
             yield Held(row, *times, index >= len(record), pieces)
 
 
-def svg(record: Record, until: float, title: str) -> str:
-    """Schedule as SVG: time to the right in seconds, cores upwards."""
+def svg(record: Record, until: float, title: str, colour: str | None = None) -> str:
+    """Schedule as SVG: time to the right in seconds, cores upwards; a colour a job, or of the label *colour*."""
+    hues = record.workload.labels[colour] if colour else np.arange(len(record))
     low = _ROW if record.cores <= _TALL else _LOW_ROW
     height = record.cores * low
     scale = (_WIDTH - 2 * _LEFT) / until
@@ -78,7 +101,7 @@ def svg(record: Record, until: float, title: str) -> str:
         f'<svg class="gantt" role="img" viewBox="0 0 {_WIDTH} {_TOP + height + _BOTTOM}" '
         f'aria-label="{html.escape(title)}: starts {starts}">',
         *_axis(until, scale, height),
-        *_boxes(record, scale, height, low),
+        *_boxes(record, hues, scale, height, low),
         *_deadlines(record, until, scale, height),
         "</svg>",
     ]
@@ -96,9 +119,9 @@ def _axis(until: float, scale: float, height: int) -> Iterator[str]:
         yield f'<text class="time" x="{x:.1f}" y="{_TOP + height + 18}" text-anchor="{anchor}">{label}</text>'
 
 
-def _boxes(record: Record, scale: float, height: int, low: int) -> Iterator[str]:
+def _boxes(record: Record, hues: IntArray, scale: float, height: int, low: int) -> Iterator[str]:
     for held in _holds(record):
-        colour = PALETTE[held.row % len(PALETTE)]
+        colour = PALETTE[int(hues[held.row]) % len(PALETTE)]
         kind = ' class="cut"' if held.cut else ""
         for first, size in held.pieces:
             x, y = _LEFT + held.start * scale, _TOP + height - (first + size) * low
@@ -128,9 +151,14 @@ def _caption(title: str, record: Record) -> str:
 
 
 class Gantt(Directive):
-    """``{gantt} fcfs | easy``: body lines ``submit cores runtime [estimate] [by=DEADLINE]``.
+    """``{gantt} fcfs | easy``: body lines ``submit cores runtime [estimate] [by=DEADLINE] [accepts=TOLERANCE]``.
+
+    Other words are labels: ``user=ann``.
 
     Options ``:cores:``, ``:until:``, and ``:moldable:`` with the linear speedup of all jobs, by its range factor.
+    ``:first:`` takes so many of the jobs only: where runtimes are the estimates, that is the plan before the next one
+    comes. ``:caption:`` puts words for the names of the policies, ``:colour:`` a colour for each value of a label, and
+    ``:small:`` the drawings side by side. Files that policies name are those of ``docs/examples``.
     """
 
     required_arguments = 1
@@ -140,28 +168,43 @@ class Gantt(Directive):
         "cores": directives.positive_int,
         "until": directives.positive_int,
         "moldable": float,
+        "first": directives.positive_int,
+        "caption": directives.unchanged_required,
+        "colour": directives.unchanged_required,
+        "small": directives.flag,
     }
 
     def run(self) -> list[nodes.Node]:
-        jobs = [_job(line) for line in self.content if line.strip()]
-        columns: dict[str, Any] = {name: [job[name] for job in jobs] for name in jobs[0]}
-        cores = self.options["cores"]
-        workload = gs.Workload.from_columns(**columns)
+        lines = [line for line in self.content if line.strip()][: self.options.get("first")]
+        workload = _workload(lines)
         if "moldable" in self.options:
-            workload = MoldableJobs(range_factor=self.options["moldable"], sigma=0, cores=cores).apply(workload)
-        runs = {}
-        for text in self.arguments[0].split("|"):
-            policy, *options = text.split()
-            title = " ".join([policy, *(word.replace("=", " = ") for word in options)])
-            platform = gs.Platform.single(cores)
-            runs[title] = gs.simulate(workload, platform=platform, policy=policy, **_options(options)).record
+            form = MoldableJobs(range_factor=self.options["moldable"], sigma=0, cores=self.options["cores"])
+            workload = form.apply(workload)
+        runs = self._runs(workload)
         until = self.options.get("until") or max(float(np.nanmax(record.end)) for record in runs.values())
-        found: list[nodes.Node] = []
-        for title, record in runs.items():
-            caption = f"<figcaption>{html.escape(_caption(title, record))}</figcaption>"
-            figure = f'<figure class="gantt">{svg(record, until, title)}{caption}</figure>'
-            found.append(nodes.raw("", figure, format="html"))
-        return found
+        drawn = [
+            f'<figure class="gantt">{svg(record, until, title, self.options.get("colour"))}'
+            f"<figcaption>{html.escape(_caption(title, record))}</figcaption></figure>"
+            for title, record in runs.items()
+        ]
+        if "small" in self.options:
+            drawn = [f'<div class="gallery">{"".join(drawn)}</div>']
+        return [nodes.raw("", figure, format="html") for figure in drawn]
+
+    def _runs(self, workload: gs.Workload) -> dict[str, Record]:
+        """Record of each policy by its title."""
+        platform = gs.Platform.single(self.options["cores"])
+        texts = self.arguments[0].split("|")
+        titles = [title.strip() for title in self.options.get("caption", "").split("|")]
+        runs = {}
+        with contextlib.chdir(_EXAMPLES):
+            for number, text in enumerate(texts):
+                policy, *options = text.split()
+                title = " ".join([policy, *(word.replace("=", " = ") for word in options)])
+                if number < len(titles) and titles[number]:
+                    title = titles[number]
+                runs[title] = gs.simulate(workload, platform=platform, policy=policy, **_options(options)).record
+        return runs
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -70,7 +70,7 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], widths: Sequence
     group = nodes.tgroup("", *(nodes.colspec(colwidth=width) for width in widths), cols=len(widths))
     group += nodes.thead("", _row(header))
     group += nodes.tbody("", *(_row(row) for row in rows))
-    return nodes.table("", group)
+    return nodes.table("", group, classes=["generated"])
 
 
 def _row(cells: Sequence[str]) -> nodes.row:
