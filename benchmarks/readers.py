@@ -1,9 +1,10 @@
 """How fast logs of batch systems are read, and how much memory that takes: a made `sacct` log of many lines.
 
-    python benchmarks/readers.py --lines 1000000 [--form P|steps|names|wide|table|json]
+    python benchmarks/readers.py --lines 1000000 [--form P|steps|names|wide|comma|table|json]
 
 Forms: `P` is allocations with a delimiter; `steps` has two more lines a job; `names` has the delimiter in every seventh
-name; `wide` has submit lines, where it stands a second time; `table` is of fixed widths.
+name; `wide` has submit lines, where it stands a second time; `comma` has commas between columns, and in those that list
+resources; `table` is of fixed widths.
 """
 
 from __future__ import annotations
@@ -109,6 +110,12 @@ def _wide(jobs: int) -> Iterator[str]:
         )
 
 
+def _comma(jobs: int) -> Iterator[str]:
+    yield ",".join(COLUMNS) + "\n"
+    for record in records(jobs):
+        yield ",".join(record.values()) + "\n"
+
+
 def _table(jobs: int) -> Iterator[str]:
     names = [name for name in COLUMNS if name not in ("ReqTRES", "AllocTRES", "JobName")]
     yield " ".join(f"{name:>20}" for name in names) + " \n"
@@ -145,6 +152,7 @@ FORMS: dict[str, Callable[[int], Iterator[str]]] = {
     "steps": _steps,
     "names": lambda jobs: _plain(jobs, 7),
     "wide": _wide,
+    "comma": _comma,
     "table": _table,
     "json": _document,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Any
 
@@ -67,6 +67,8 @@ class Promises:
     killed, killed_start_us, killed_end_us : (k,) int64
         Runs cut short to make room for another job, in order of time: row of the job, and when it held its cores. The
         job began anew later.
+    guarantees : bool
+        Whether the policy promises deadlines at all; one that does not may still cut runs short (preemption).
     """
 
     granted_us: IntArray
@@ -76,6 +78,7 @@ class Promises:
     killed: IntArray
     killed_start_us: IntArray
     killed_end_us: IntArray
+    guarantees: bool = True
 
     def select(self, rows: Any) -> Promises:
         """Those of some jobs (mask, slice or indices)."""
@@ -85,7 +88,8 @@ class Promises:
         runs = place[self.killed] >= 0
         columns = (self.granted_us, self.offer_us, self.doublings, self.broken)
         cut = (place[self.killed], self.killed_start_us, self.killed_end_us)
-        return Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
+        found = Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
+        return replace(found, guarantees=self.guarantees)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,6 +118,9 @@ class Record:
         Of policies that guarantee deadlines.
     cores_used : (n,) int64 or None
         Cores that each job got, of moldable jobs of one task; None: as asked for. Those asked for where it did not run.
+    logged_submit_us : (n,) int64 or None
+        Where users reacted: submit times of the workload that was given, whole microseconds, in whose order the rows
+        stay. Those of `workload` are then the ones of this run, and not in order. None: they are the same.
     """
 
     workload: Workload
@@ -127,6 +134,7 @@ class Record:
     rank: IntArray | None = None
     promises: Promises | None = None
     cores_used: IntArray | None = None
+    logged_submit_us: IntArray | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
@@ -285,6 +293,8 @@ class Record:
             parts["promises"] = self.promises.select(rows)
         if self.cores_used is not None:
             parts["cores_used"] = self.cores_used[rows]
+        if self.logged_submit_us is not None:
+            parts["logged_submit_us"] = self.logged_submit_us[rows]
         if self.critical_path is not None:
             parts["critical_path"] = self.critical_path[rows]
         if self.workload.tasks is not None and self.tasks is not None:

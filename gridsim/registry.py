@@ -87,6 +87,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.workload.transform.ranges",
         "gridsim.workload.transform.profiles",
         "gridsim.workload.transform.cirne",
+        "gridsim.workload.transform.react",
     ),
 }
 """Kinds of pluggable things, and the modules of gridsim that hold them. Installed packages add modules through
@@ -355,7 +356,7 @@ def files_named(text: str) -> list[str]:
     return found
 
 
-_FILES = ("file", "conf", "assoc", "qos", "usage")
+_FILES = ("file", "conf", "assoc", "qos", "usage", "reservations")
 """Parameters that name files."""
 
 

@@ -26,7 +26,7 @@ from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 
-__all__ = ["Result", "read_table", "require_table", "versions"]
+__all__ = ["NAMES", "Result", "read_names", "read_table", "require_table", "versions"]
 
 
 def versions() -> dict[str, str]:
@@ -79,9 +79,10 @@ class Result:
         clusters = np.array([cluster.name for cluster in self.platform.clusters()])
         columns: dict[str, npt.NDArray[Any]] = {
             "job": workload.job,
-            **{name: workload.labels[name] for name in ("user", "group") if name in workload.labels},
+            **{name: workload.labels[name] for name in _named_labels(workload)},
             "cores": workload.cores,
             "submit": record.submit,
+            **({} if record.logged_submit_us is None else {"logged_submit": seconds(record.logged_submit_us)}),
             "start": record.start,
             "end": record.end,
             "wait": record.wait,
@@ -100,10 +101,12 @@ class Result:
             columns["deadline"] = deadline
         if record.promises is not None:
             promises = record.promises
-            columns["granted"], columns["offer"] = seconds(promises.granted_us), seconds(promises.offer_us)
+            if promises.guarantees:
+                columns["granted"], columns["offer"] = seconds(promises.granted_us), seconds(promises.offer_us)
             columns["kills"], columns["lost_core_seconds"] = record.kills, record.lost
-            columns["artificial_doublings"] = promises.doublings
-            columns["guarantee_broken"] = promises.broken.astype(np.int64)
+            if promises.guarantees:
+                columns["artificial_doublings"] = promises.doublings
+                columns["guarantee_broken"] = promises.broken.astype(np.int64)
         if record.tasks is not None and record.critical_path is not None:
             columns["cluster"] = np.array(_clusters_of_jobs(record, clusters.tolist()))
             columns["critical_path"] = seconds(record.critical_path)
@@ -205,6 +208,8 @@ class Result:
         For DAG jobs also ``tasks.csv``; where jobs were killed to make room, ``killed_runs.csv``. Each is written
         atomically.
 
+        Where the log has names of users, accounts and so on, ``names.csv`` says which numbers stand for them.
+
         Parameters
         ----------
         table : {"csv", "parquet"}
@@ -228,12 +233,52 @@ class Result:
                     (folder / f"{name}.{other}").unlink(missing_ok=True)  # of an earlier run: not of this one
             if columns:
                 write_atomically(folder / f"{name}.{table}", functools.partial(_write, write, columns))
+        (folder / NAMES).unlink(missing_ok=True)
+        if len((names := _names(self.workload))["name"]):
+            write_atomically(folder / NAMES, functools.partial(_write, _write_csv, names))
         write_json(folder / "metrics.json", numbers)
         write_json(folder / "run.json", {**self.provenance(), "metrics": cuts})
 
 
 TABLES = ("csv", "parquet")
 """Formats of the per-job table."""
+
+NAMES = "names.csv"
+"""File of the names that numbers of users, accounts and so on stand for."""
+
+
+def _named_labels(workload: Workload) -> list[str]:
+    """Labels that are columns of the table: users and groups, and what else has names."""
+    known = ("user", "group", "account", "partition", "qos")
+    return [
+        name for name in known if name in workload.labels and (name in ("user", "group") or workload.names.get(name))
+    ]
+
+
+def _names(workload: Workload) -> dict[str, npt.NDArray[Any]]:
+    """Label, number and name of each user, account and so on that has jobs, where the workload has names."""
+    rows = [
+        (label, value, workload.names[label][value])
+        for label in _named_labels(workload)
+        for value in np.unique(workload.labels[label]).tolist()
+        if 0 <= value < len(workload.names.get(label, ())) and workload.names[label][value]
+    ]
+    labels, numbers, names = zip(*rows, strict=True) if rows else ((), (), ())
+    return {"label": np.array(labels), "number": np.array(numbers), "name": np.array(names)}
+
+
+def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
+    """Names of a result directory by label, then by number; empty where it has none."""
+    if not (Path(folder) / NAMES).is_file():
+        return {}
+    with (Path(folder) / NAMES).open(encoding="utf-8", newline="") as file:
+        found: dict[str, dict[int, str]] = {}
+        rows = csv.reader(file)
+        for row in list(rows)[1:]:
+            if len(row) != 3 or not row[1].isdecimal():
+                raise InputError(f"has {row!r}; expected label, number and name", path=Path(folder) / NAMES)
+            found.setdefault(row[0], {})[int(row[1])] = row[2]
+    return found
 
 
 def require_table(table: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import read_toml
-from gridsim.model.machine import machine
+from gridsim.model.machine import machine, machine_of
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
 from gridsim.model.streams import stream
@@ -25,7 +25,11 @@ from gridsim.simulation import Run, run, simulate
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import default_workload
 
-__all__ = ["Scenario", "simulate_all", "transformed"]
+__all__ = ["Scenario", "rules_for", "simulate_all", "transformed", "with_users"]
+
+
+FIXED = "fixed"
+"""Users whose jobs come at the times of the log, whatever happens to them."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,9 @@ class Scenario:
         Rules for kinds of damaged or impossible lines (``{"zero-runtime": "repair"}``).
     timezone : str or None
         Of the local times of a log that has no other, such as ``Europe/Berlin``.
+    users : str, Spec or None
+        Users who react (``react?think=1200``): what they wait for is found before the transforms. None or ``fixed``:
+        jobs come at the times of the workload.
     transforms : sequence of str or Spec
         Applied in this order (``slice?first=0&jobs=5000``).
     policy : str or Spec
@@ -69,6 +76,7 @@ class Scenario:
     options: Run = field(default_factory=Run)
     platform: Platform | None = None
     timezone: str | None = None
+    users: str | Spec | None = None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -109,6 +117,12 @@ class Scenario:
             with _named(path, "workload.model"):
                 model = registry.located(model, folder)
                 registry.make("model", model)
+        users = workload.get("users")
+        if users is not None:
+            with _named(path, "workload.users"):
+                users = registry.located(users, folder)
+                for transform in with_users(users, ()):
+                    _transform(transform)
         transforms: list[str | Spec] = []
         for number, transform in enumerate(workload.get("transforms", ())):
             _typed(f"workload.transforms[{number}]", transform, str, path)
@@ -132,20 +146,25 @@ class Scenario:
             options=run,
             platform=platform,
             timezone=workload.get("timezone"),
+            users=users,
         )
 
     def load(self) -> Workload:
         """The workload, transformed; a reference policy that a transform asks for is simulated for it."""
         seed = self.options.seed
         if self.file is not None:
-            widest = self.cores if self.platform is None else self.platform.widest
-            workload = read_workload(self.file, cores=widest, rules=self.rules, timezone=self.timezone)
+            policies = [make_policy(self.policy)]
+            platform = self.platform or (machine_of(policies) if self.cores is None else None)
+            widest = self.cores if platform is None else platform.widest
+            rules = {**rules_for(policies), **self.rules}
+            workload = read_workload(self.file, cores=widest, rules=rules, timezone=self.timezone)
         elif self.model is None:
             workload = default_workload(seed=seed, cores=self._cores)
         else:
             model = self._model(self.model)
             workload = _with_plugins(model.generate(seed), model)
-        return transformed(workload, self.transforms, platform=self.platform, cores=self.cores, options=self.options)
+        transforms = with_users(self.users, self.transforms)
+        return transformed(workload, transforms, platform=self.platform, cores=self.cores, options=self.options)
 
     @property
     def _cores(self) -> int | None:
@@ -161,7 +180,7 @@ class Scenario:
         """Simulate the scenario; *workload* is what `load` gave before, where it is at hand."""
         if workload is None:
             workload = self.load()
-        platform = self.platform or machine(workload, self.cores)
+        platform = self.platform or machine(workload, self.cores, [make_policy(self.policy)])
         return simulate(workload, platform=platform, policy=self.policy, options=self.options, progress=progress)
 
 
@@ -187,6 +206,7 @@ _TYPES: dict[str, type] = {
     "on": Mapping,
     "transforms": list,
     "timezone": str,
+    "users": str,
 }
 _WORDS = {str: "text", int: "whole number", Mapping: "table", list: "list of texts"}
 
@@ -218,6 +238,17 @@ def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path
     for key in table:
         if key not in keys:
             raise UnknownNameError(f"key of {where} in {path or 'the recipe'}", key, keys)
+
+
+def with_users(users: str | Spec | None, transforms: Sequence[str | Spec]) -> list[str | Spec]:
+    """The transforms, behind the one that finds what users wait for unless they are ``fixed``.
+
+    Examples
+    --------
+    >>> with_users("react", ["expand?load=1.5"]), with_users("fixed", ["expand?load=1.5"])
+    (['react', 'expand?load=1.5'], ['expand?load=1.5'])
+    """
+    return [*([] if users is None or str(users) == FIXED else [users]), *transforms]
 
 
 def transformed(
@@ -317,6 +348,15 @@ def _with_plugins(workload: Workload, *makers: Any) -> Workload:
     known = list(workload.provenance.get("plugins", ()))
     found = [origin for origin in registry.plugins(*makers) if origin not in known]
     return workload.with_provenance(plugins=[*known, *found]) if found else workload
+
+
+def rules_for(policies: Iterable[Any]) -> dict[str, str]:
+    """Rules for reading a log for these policies, where they are other than the usual ones.
+
+    Jobs that were cancelled while they waited are kept for a policy that knows of such users (it has ``leaving``); they
+    stand in the queue, and may be ahead of others. Policies that do not know of them leave them out all the same.
+    """
+    return {"never-ran": "keep"} if any(hasattr(policy, "leaving") for policy in policies) else {}
 
 
 def simulate_all(

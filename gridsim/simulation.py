@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
@@ -15,13 +16,13 @@ from gridsim.entities.instant import Mode, modes
 from gridsim.entities.link import links_of
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root, Split
-from gridsim.entities.source import Source
+from gridsim.entities.source import Reacting, Source
 from gridsim.entities.tree import admission, clusters_of
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import ANY_KIND
-from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.time import MICROSECOND, NEVER, IntArray, whole
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.presets import policy as make_policy
@@ -108,7 +109,12 @@ def run(
     tick = whole(options.tick_of(workload))
     world = _world(workload, platform, policy, options, tick)
     root = Root(world.env, world.clusters, world.admit)
-    Source(world.env, workload.submit, root, modes[options.instant], progress)
+    if workload.reactions is None:
+        Source(world.env, workload.submit, root, modes[options.instant], progress)
+    else:
+        users = Reacting(world.env, world.requests, workload.reactions, root, modes[options.instant], progress)
+        for cluster in world.clusters:
+            cluster.users = users
     world.env.run()
     requests, outcome = world.requests, world.outcome
     path = None if workload.tasks is None else _critical_path(workload, platform, requests.rank, options, tick)
@@ -130,6 +136,8 @@ class _World(NamedTuple):
 
 def _world(workload: Workload, platform: Platform, policy: Any, options: Run, tick: int) -> _World:
     instant, tasks = modes[options.instant], workload.tasks
+    if workload.reactions is not None and tasks is not None:
+        raise InputError("the jobs have several tasks; users react to jobs of one task", field="users")
     asked = workload.cores if tasks is None else tasks.cores
     _check_runnable(workload, platform, asked if workload.moldable is None else workload.moldable.minimum)
     requests = Requests(workload, rank=None if tasks is None else upward_ranks(tasks, platform, tick))
@@ -137,6 +145,7 @@ def _world(workload: Workload, platform: Platform, policy: Any, options: Run, ti
     outcome = Outcome(requests, runtime, workload.tolerance if tasks is None else None)
     env = Environment()
     try:
+        policy = _told_when(make_policy(policy), workload)
         clusters = clusters_of(env, platform, policy, requests, outcome, instant, options, tick)
     except InputError as error:  # jobs without what the policy asks for, such as a share
         source = error.path or workload.provenance.get("source")
@@ -146,6 +155,20 @@ def _world(workload: Workload, platform: Platform, policy: Any, options: Run, ti
     links = None if tasks is None else links_of(env, tasks, platform, instant, tick)
     admit = admission(env, platform, clusters, requests, links, instant, options)
     return _World(env, clusters, admit, requests, outcome)
+
+
+def _told_when(policy: Any, workload: Workload) -> Any:
+    """The policy; one that wants to know when second 0 was (its ``epoch`` is None) is told what the workload says.
+
+    In a log of whole seconds, what happened in a second happened half a second after its beginning, on average: the
+    passes of a scheduler's clock fall between its events, not on them.
+    """
+    epoch = workload.epoch
+    if getattr(policy, "epoch", 0.0) is not None or epoch is None:
+        return policy
+    told = copy.copy(policy)
+    told.epoch = epoch if (workload.submit % MICROSECOND).any() else epoch + 0.5
+    return told
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +256,8 @@ def state_at(
         raise InputError(f"the platform has {count} clusters; expected one", field="platform")
     if workload.tasks is not None:
         raise InputError("the workload has jobs of several tasks; expected rigid jobs", field="workload")
-    come = _and_one_more(workload.select(workload.submit <= at), at, cores, estimate)
+    # What the log says has happened is what is asked about: its users do not react to this run.
+    come = _and_one_more(replace(workload.select(workload.submit <= at), reactions=None), at, cores, estimate)
     tick, last = whole(options.tick_of(workload)), len(come) - 1
     world = _world(come, platform, policy, options, tick)
     reached = world.env.event()
@@ -330,7 +354,12 @@ def _record(
     if workload.tasks is None:
         columns = (outcome.start, outcome.end, outcome.status, outcome.cluster)
         used = None if workload.moldable is None else outcome.cores
-        return Record(workload, *columns, platform.cores, promises=_promises(outcome, schedulers), cores_used=used)
+        logged = None
+        if requests.moves:  # waits in the log are counted from other submits
+            logged = workload.submit
+            workload = replace(workload, submit=requests.submit, deadline=requests.deadline, logged={})
+        promises = _promises(outcome, schedulers)
+        return Record(workload, *columns, platform.cores, promises=promises, cores_used=used, logged_submit_us=logged)
     begins = workload.tasks.first[:-1]
     used = None if workload.moldable is None else outcome.cores
     tasks = TaskRecord(requests.ready, outcome.start, outcome.end, outcome.status, outcome.cluster, used)
@@ -348,13 +377,15 @@ def _record(
 
 
 def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
-    """What was promised; None where the policy promises nothing."""
-    if not any(getattr(scheduler, "guarantees", False) for scheduler in schedulers):
+    """What was promised, and which runs were cut short; None where the policy promises nothing and cut none."""
+    guarantees = any(getattr(scheduler, "guarantees", False) for scheduler in schedulers)
+    if not guarantees and not outcome.cut:
         return None
     for scheduler in schedulers:
         outcome.broken |= getattr(scheduler, "broken", False)
     cut: IntArray = np.array(outcome.cut, dtype=np.int64).reshape(-1, 3)
-    return Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, *cut.T)
+    found = Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, *cut.T)
+    return replace(found, guarantees=guarantees)
 
 
 def _check_complete(record: Record, outcome: Outcome, scheduler: Any) -> None:
@@ -389,7 +420,8 @@ def simulate(
     workload : Workload
         Jobs, as `gridsim.read_workload` returns them or `Workload.from_columns` makes them.
     platform : Platform, optional
-        The machine; one cluster of the size that the workload's source states where left out.
+        The machine; where left out, that of the site that the policy knows, else one cluster of the size that the
+        workload's source states.
     policy : str or object
         A preset such as ``easy``, a composition such as ``backfilling?ordering=sjf&reserve=easy``, a bare ordering,
         ``file.py:Class``, or a policy object.
@@ -411,11 +443,11 @@ def simulate(
     >>> simulate(jobs, platform=Platform.single(4)).record.start
     array([ 0., 10.,  2.])
     """
-    platform = platform or machine(workload)
+    scheduler = make_policy(policy)
+    platform = platform or machine(workload, policies=[scheduler])
     given: dict[str, Any] = {"overrun": overrun, "instant": instant, "seed": seed, "tick": tick}
     given |= {"balancer": balancer, "split": split}
     options = replace(options or Run(), **{name: value for name, value in given.items() if value is not None})
-    scheduler = make_policy(policy)
     record = run(workload, platform, scheduler, options, progress=progress)
     written = {**asdict(options), "tick": options.tick_of(workload)}
     if not isinstance(options.balancer, str):

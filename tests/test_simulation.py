@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -193,3 +193,38 @@ def test_the_tick_is_that_of_the_workload_unless_one_is_given() -> None:
     assert simulate(jobs, platform=platform, tick=2.0).options["tick"] == 2.0
     plain = Workload.from_columns(submit=[0.0], runtime=[1.5], cores=1)
     assert simulate(plain, platform=platform).options["tick"] == 1.0
+
+
+def test_who_cancels_while_waiting_never_came_to_a_policy_that_knows_nothing_of_it() -> None:
+    jobs = Workload.from_columns(
+        submit=[0, 1, 2], runtime=[10, 1, 10], cores=[4, 4, 4], labels={"withdrawn": [-1, 5, -1]}, cores_stated=4
+    )
+    for policy in ("fcfs", "easy", "conservative"):
+        for instant in ("batched", "per-event"):
+            record = simulate(jobs, policy=policy, instant=instant).record
+            assert record.status.tolist() == [Status.completed, Status.cancelled, Status.completed]
+            assert record.start[[0, 2]].tolist() == [0, 10]
+            assert np.isnan(record.start[1])
+
+
+class Curious(Backfilling):
+    """Wants to know when second 0 was."""
+
+    epoch: float | None = None
+    heard: ClassVar[list[float | None]] = []
+
+    def setup(self, *args: Any) -> None:
+        self.heard.append(self.epoch)
+        super().setup(*args)
+
+
+def test_a_policy_that_wants_to_know_when_the_log_began_is_told() -> None:
+    jobs = Workload.from_columns(submit=[0], runtime=[1], cores=[1], cores_stated=4)
+    dated = jobs.with_provenance(header={"UnixStartTime": ["1000"]}, transforms=[{"shift": 7}])
+    asked, given = Curious(), Curious()
+    given.epoch = 5.0
+    exact = Workload.from_columns(submit=[0.25], runtime=[1], cores=[1], cores_stated=4, provenance=dated.provenance)
+    for workload, policy in ((exact, asked), (dated, asked), (jobs, asked), (dated, given)):
+        simulate(workload, policy=policy)
+    assert Curious.heard == [1007.0, 1007.5, None, 5.0]  # in whole seconds, half a second later on average
+    assert asked.epoch is None  # as it was

@@ -160,7 +160,8 @@ def files_in(recipe: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(platform, Mapping) and "file" in platform:
         yield platform["file"]
     balancer = recipe.get("options", {}).get("balancer")
-    for spec in (recipe.get("policy"), workload.get("model"), balancer, *workload.get("transforms", ())):
+    specs = (recipe.get("policy"), workload.get("model"), workload.get("users"), balancer)
+    for spec in (*specs, *workload.get("transforms", ())):
         if isinstance(spec, str):
             yield from _files_of(spec)
 

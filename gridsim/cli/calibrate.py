@@ -28,7 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="POLICY",
         help="the site's own, or those that it may have; several times (default: fcfs, easy, conservative)",
     )
-    parser.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
+    parser.add_argument(
+        "--overrun",
+        choices=("kill", "extend"),
+        default="extend",
+        help="at the walltime (default: extend, jobs run as long as they did)",
+    )
     parser.add_argument(
         "--instant",
         choices=("batched", "per-event"),
@@ -51,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
     options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
-    workload, platform = source.load(args, options)
+    workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout
     print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
     with Progress(len(workload)) as progress:
@@ -68,7 +73,7 @@ def _tell(found: Calibration) -> None:
     from rich.table import Table
 
     from gridsim.cli.terminal import Terminal
-    from gridsim.report.calibration import sentences
+    from gridsim.report.calibration import alone, sentences
     from gridsim.report.words import duration, number, percent
 
     console = Terminal()
@@ -89,7 +94,7 @@ def _tell(found: Calibration) -> None:
     table("policy", dict(found.overall))
     for kind, classes in found.by_class.items():
         console.print(f"Under {found.best}, by {kind}:", markup=False)
-        table("", {name: one for name, one in classes.items() if one.jobs})
+        table("", {alone(name, kind): one for name, one in classes.items() if one.jobs})
     for sentence in sentences(found):
         console.print(sentence, markup=False)
     if found.apart:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -78,12 +78,25 @@ def began(provenance: Mapping[str, Any]) -> datetime | None:
     >>> str(began({"header": {"UnixStartTime": ["835466398"]}}))
     '1996-06-22 17:59:58+00:00'
     """
-    header = provenance.get("header", {})
-    told = str(header.get("UnixStartTime", ["-1"])[0]).split()
-    if not told or not told[0].isdecimal() or int(told[0]) == 0:
+    from gridsim.model.workload import epoch_of  # numpy: not needed for --help
+
+    epoch = epoch_of(provenance)
+    if epoch is None:
         return None
-    shift = sum(entry.get("shift", 0) for entry in provenance.get("transforms", ()))
-    return datetime.fromtimestamp(int(told[0]), _zone(header)) + timedelta(seconds=shift)
+    clock = provenance.get("clock", {})
+    dated = isinstance(clock.get("origin"), int | float)  # a log with dates
+    zone = _zone_of(str(clock.get("zone", ""))) if dated else _zone(provenance.get("header", {}))
+    return datetime.fromtimestamp(epoch, zone)
+
+
+def _zone_of(name: str) -> tzinfo:
+    """A zone by its name; local times of a zone that nobody knows stay as they are, and no zone is told."""
+    if name in ("", "local"):
+        return timezone(timedelta(0), " ")
+    try:
+        return ZoneInfo(name)
+    except (ValueError, OSError, KeyError):
+        return UTC
 
 
 def _zone(header: Mapping[str, Any]) -> tzinfo:

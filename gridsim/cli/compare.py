@@ -23,6 +23,7 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     source.add_arguments(parser)
+    source.add_users(parser)
     parser.add_argument(
         "--policy",
         action="append",
@@ -45,6 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--split", choices=("task", "kind-group"), default="task", help="of jobs that no child can hold whole"
     )
     told = parser.add_argument_group("what is told")
+    told.add_argument(
+        "--what-if",
+        action="store_true",
+        help="ask too what 10 and 20 %% more cores, 20 %% more load and estimates twice as good would do, under the "
+        "first and the best policy: up to eight runs more",
+    )
     told.add_argument("--bound", type=_bound, default=10.0, metavar="S", help="of bounded slowdown, s (default: 10)")
     told.add_argument("--warmup", type=_duration, default=0.0, metavar="T", help="leave out jobs of the first T")
     told.add_argument("--cooldown", type=_duration, default=0.0, metavar="T", help="and of the last (90, 12h, 2d)")
@@ -76,9 +83,10 @@ def _bound(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, tell, write."""
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
+    from gridsim.model.machine import machine_of
     from gridsim.policy.presets import policy
     from gridsim.report.calibration import trust_of
-    from gridsim.report.compare import DEFAULT_POLICIES, comparison_of, labelled
+    from gridsim.report.compare import DEFAULT_POLICIES, comparison_of, labelled, with_changes
     from gridsim.result import require_table
     from gridsim.scenario import simulate_all
     from gridsim.simulation import Run
@@ -86,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
     require_table(args.table)
     options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, balancer=args.balancer, split=args.split)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
-    workload, platform = source.load(args, options)
+    workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout
     used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"
     print("\n".join([*source.summary_lines(workload, platform), used]), file=told, flush=True)
@@ -99,8 +107,11 @@ def run(args: argparse.Namespace) -> int:
         warmup=args.warmup,
         cooldown=args.cooldown,
         command=shlex.join(["gridsim", *sys.argv[1:]]),
-        trust=trust_of(results),
+        trust=trust_of(results, own=[label for label, made in policies.items() if machine_of([made])]),
     )
+    if args.what_if:
+        with Progress(len(workload)) as progress:
+            comparison = with_changes(comparison, policies, platform=platform, options=options, progress=progress.told)
     written = _write(args, comparison, results)
     if args.json:
         print(json.dumps(comparison.to_dict(), indent=1))
@@ -112,6 +123,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(comparison: Comparison) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
+    from gridsim.report import whatif_text
     from gridsim.report.tables import changes, terminal
 
     console = Terminal()
@@ -126,6 +138,11 @@ def _tell(comparison: Comparison) -> None:
         console.print(sentence, markup=False)
     if comparison.trust is not None:
         console.print(comparison.trust.sentences[0], markup=False)
+    if comparison.whatifs:
+        console.print()
+        console.print(whatif_text.table(comparison.whatifs))
+        for sentence in whatif_text.lead(comparison.whatifs):
+            console.print(sentence, markup=False)
 
 
 def _write(args: argparse.Namespace, comparison: Comparison, results: dict[str, Result]) -> str:

@@ -14,12 +14,12 @@ from typing import Any
 __all__ = ["TABLES", "Earlier"]
 
 TABLES = frozenset({"jobs.csv", "jobs.parquet", "tasks.csv", "tasks.parquet", "killed_runs.csv"})
-RESULT = TABLES | {"metrics.json", "run.json"}
+RESULT = TABLES | {"metrics.json", "run.json", "names.csv"}
 """What the folder of one policy holds."""
 
 COMPARISON = frozenset(
     {"metrics.csv", "differences.csv", "groups.csv", "report.html"}
-    | {"distributions.csv", "over_time.csv", "fairness.csv", "deadlines.csv"}
+    | {"distributions.csv", "over_time.csv", "fairness.csv", "deadlines.csv", "whatif.csv"}
 )
 """What only `gridsim compare` writes beside the folders of its policies."""
 
@@ -51,7 +51,7 @@ class Earlier:
         if not isinstance(told, dict) or "versions" not in told:
             return cls(folder)
         if "folders" not in told:
-            return cls(folder, TABLES)
+            return cls(folder, TABLES | {"names.csv"})
         names = told["folders"].values() if isinstance(told["folders"], dict) else ()
         inside = {name for name in names if isinstance(name, str) and name == Path(name).name}
         return cls(folder, COMPARISON, frozenset(inside))

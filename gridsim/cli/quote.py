@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--at",
         metavar="T",
         help="when it comes, on the log's clock: 183600 (seconds), 51h, 2d3h, or a date such as 1996-07-01T12:00 where "
-        "the log says when it began (default: the arrival that meets the longest queue under easy)",
+        "the log says when it began, or now: when the log was written (default: the arrival that meets the longest "
+        "queue under easy)",
     )
     job.add_argument(
         "--deadline", metavar="T", help="ask about this deadline too: as --at, or +3h for so much after the moment"
@@ -56,16 +57,21 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
     from gridsim.policy.presets import policy
     from gridsim.report.compare import labelled
+    from gridsim.report.forecast import as_of_now
     from gridsim.report.quote import DEFAULT_POLICIES, busiest_moment, quote
     from gridsim.simulation import Run
 
     options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     walltime = duration(args.walltime, "walltime")
-    workload, platform = source.load(args, options)
+    workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout
     print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
-    at, deadline = None if args.at is None else instant(args.at, "at", workload.provenance), None
+    at, deadline = None, None
+    if args.at == "now":
+        workload, at = as_of_now(workload)
+    elif args.at is not None:
+        at = instant(args.at, "at", workload.provenance)
     if args.deadline is not None and args.deadline.startswith("+"):
         at = busiest_moment(workload, platform, options) if at is None else at
         deadline = at + duration(args.deadline[1:], "deadline")
@@ -92,13 +98,27 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(found: Quotation, workload: Workload) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report.quotation_text import answers_table, prices_table, sentences, state_lines
+    from gridsim.report.quotation_text import (
+        alternatives_table,
+        answers_table,
+        forecasts_table,
+        prices_table,
+        sentences,
+        state_lines,
+    )
 
     console = Terminal()
     for line in state_lines(found, began(workload.provenance)):
         console.print(line, markup=False)
     console.print()
-    console.print(answers_table(found, width=console.width))
+    if any(it.promise != "none" for it in found.answers) or not found.forecasts:
+        console.print(answers_table(found, width=console.width))
+    if found.forecasts:
+        console.print("When it would start", markup=False)
+        console.print(forecasts_table(found, width=console.width))
+    if found.alternatives:
+        console.print("If it asked for less", markup=False)
+        console.print(alternatives_table(found))
     if len(found.prices) > 1:
         console.print(f"What a tighter deadline would cost under {found.priced_by}", markup=False)
         console.print(prices_table(found))

@@ -9,7 +9,7 @@ from gridsim.errors import InputError
 from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
@@ -20,6 +20,7 @@ __all__ = [
     "add_generator_options",
     "add_log_options",
     "add_transform",
+    "add_users",
     "load",
     "read",
     "summary_lines",
@@ -50,6 +51,17 @@ def add_transform(parser: ArgumentParser) -> None:
         metavar="SPEC",
         help="change the workload (duplicate?load=1.4, deadlines?stringency=0.2 …; see gridsim list transforms); give "
         "it several times, they are applied in this order",
+    )
+
+
+def add_users(parser: ArgumentParser) -> None:
+    """Add the option that lets users react."""
+    parser.add_argument(
+        "--users",
+        default="fixed",
+        metavar="SPEC",
+        help="fixed: jobs come at the times of the log; react: a think time after what their user waited for has ended "
+        "(react?think=1200&gap=3600), as found before any --transform (default: fixed)",
     )
 
 
@@ -96,11 +108,12 @@ def rules(args: Namespace) -> dict[str, str]:
     return {name: rule for name, rule in chosen.items() if rule is not None}
 
 
-def read(path: str, args: Namespace) -> Workload:
-    """Workload of a log, with the options of `add_log_options`."""
+def read(path: str, args: Namespace, usual: Mapping[str, str] | None = None) -> Workload:
+    """Workload of a log, with the options of `add_log_options`; *usual* are rules where none was asked for."""
     from gridsim.workload.read import read_workload  # numpy: not needed for --help
 
-    return read_workload(path, cores=args.cores, rules=rules(args), format=args.format, timezone=args.timezone)
+    asked = {**(usual or {}), **rules(args)}
+    return read_workload(path, cores=args.cores, rules=asked, format=args.format, timezone=args.timezone)
 
 
 def generate(args: Namespace) -> Workload:
@@ -110,13 +123,16 @@ def generate(args: Namespace) -> Workload:
     return default_workload(jobs=args.jobs, load=args.load, seed=args.seed, cores=args.cores)
 
 
-def load(args: Namespace, options: Run | None = None) -> tuple[Workload, Platform]:
+def load(args: Namespace, options: Run | None = None, policies: Iterable[Any] = ()) -> tuple[Workload, Platform]:
     """Workload, transformed, and machine that the options of `add_arguments` ask for.
 
     Parameters
     ----------
     options : Run, optional
         Of reference policies that transforms ask for; with no more than the seed of *args* where left out.
+    policies : iterable of object
+        Who is to run on it. One that knows its site gives the machine where nobody else does; for one that knows of
+        users who cancel what waits, jobs are kept that were cancelled before they started.
 
     Raises
     ------
@@ -124,17 +140,20 @@ def load(args: Namespace, options: Run | None = None) -> tuple[Workload, Platfor
         When the log cannot be read, when the size of the machine is known from nowhere, for options of the built-in
         workload beside a log, and for what a transform refuses.
     """
-    from gridsim.model.machine import machine  # numpy: not needed for --help
+    from gridsim.model.machine import machine, machine_of  # numpy: not needed for --help
     from gridsim.model.platform_file import read_platform
-    from gridsim.scenario import transformed
+    from gridsim.scenario import rules_for, transformed, with_users
     from gridsim.simulation import Run
 
     platform = read_platform(args.platform) if args.platform is not None else None
+    if platform is not None and args.cores is not None:
+        raise InputError(
+            f"{args.machine_option} and --platform {args.platform} both give the machine; leave out one of them"
+        )
+    policies = list(policies)
+    if platform is None and args.cores is None:
+        platform = machine_of(policies)
     if platform is not None:
-        if args.cores is not None:
-            raise InputError(
-                f"{args.machine_option} and --platform {args.platform} both give the machine; leave out one of them"
-            )
         args.cores = platform.cores if args.log is None else platform.widest
     if args.log is None:
         workload = generate(args)
@@ -142,10 +161,11 @@ def load(args: Namespace, options: Run | None = None) -> tuple[Workload, Platfor
         given = [f"--{name}" for name in _GENERATOR if getattr(args, name) is not None]
         if given:
             raise InputError(f"{', '.join(given)} shape the built-in workload; leave out either them or {args.log}")
-        workload = read(args.log, args)
+        workload = read(args.log, args, rules_for(policies))
     options = options or Run(seed=args.seed)
     try:
-        workload = transformed(workload, args.transform or (), platform=platform, cores=args.cores, options=options)
+        transforms = with_users(getattr(args, "users", None), args.transform or ())
+        workload = transformed(workload, transforms, platform=platform, cores=args.cores, options=options)
         return workload, platform or machine(workload, args.cores)
     except InputError as error:
         message = error.message.replace("give --cores", f"give {args.machine_option}")

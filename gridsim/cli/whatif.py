@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridsim.cli import source
@@ -18,6 +20,7 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     source.add_arguments(parser, machine="--machine")
+    source.add_users(parser)
     parser.set_defaults(cores=None)
     ask = parser.add_argument_group(
         "what is changed, one thing at a time", "Each several times or with commas; a usual set where none is given."
@@ -39,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ask.add_argument("--node", type=int, metavar="N", help="cores that are added at a time to find it")
     parser.add_argument("--policy", default="easy", metavar="POLICY", help="under which all run (default: easy)")
     parser.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
+    parser.add_argument("--out", metavar="DIR", help="write a page and its numbers (whatif.html, .csv, .json) there")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
@@ -51,14 +55,14 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.report.whatif import changes_of, cores_for, whatif
     from gridsim.simulation import Run
 
-    policy(args.policy)
+    scheduler = policy(args.policy)
     if args.halve is not None and (args.halve not in METRICS or METRICS[args.halve].better != "lower"):
         raise UnknownNameError(
             "metric to halve", args.halve, [name for name in METRICS if METRICS[name].better == "lower"]
         )
     options = Run(overrun=args.overrun, seed=args.seed)
     loads, estimates = _numbers(args.loads, "load-times"), _numbers(args.estimates, "estimates")
-    workload, platform = source.load(args, options)
+    workload, platform = source.load(args, options, [scheduler])
     told = sys.stderr if args.json else sys.stdout
     print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
     sizes = [_part(text, platform.cores) for text in _texts(args.more)]
@@ -75,35 +79,33 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(found.to_dict(), indent=1))
     else:
         _tell(found)
+    if args.out is not None:
+        print(f"\n{_write(args, found, Path(str(workload.provenance.get('source', 'workload'))).name)}", file=told)
     return 0
 
 
 def _tell(found: WhatIf) -> None:
-    from rich import box  # only where a table is printed
-    from rich.table import Table
+    from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
+    from gridsim.report.whatif_text import sentences, table
 
-    from gridsim.cli.terminal import Terminal
-    from gridsim.report.whatif import sentences
-    from gridsim.report.words import duration, percent
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("")
-    for name in ("mean wait", "95th percentile", "bounded slowdown", "utilisation"):
-        table.add_column(name, justify="right")
-    for one in found.outcomes:
-        numbers = one.numbers
-        table.add_row(
-            one.label,
-            duration(numbers["wait_mean"]),
-            duration(numbers["wait_p95"]),
-            f"{numbers['bounded_slowdown_mean']:,.3g}",
-            percent(numbers["utilisation"]),
-        )
     console = Terminal()
     console.print()
-    console.print(table)
+    console.print(table([found]))
     for sentence in sentences(found):
         console.print(sentence, markup=False)
+
+
+def _write(args: argparse.Namespace, found: WhatIf, title: str) -> str:
+    """Write the page and its numbers; returns where they are."""
+    from gridsim.files import write_json, write_text
+    from gridsim.report import whatif_text
+    from gridsim.report.whatif_page import render
+
+    folder = Path(args.out)
+    write_text(folder / whatif_text.FILE, whatif_text.csv_text([found]))
+    write_json(folder / "whatif.json", found.to_dict())
+    write_text(folder / "whatif.html", render(found, title=title, command=shlex.join(["gridsim", *sys.argv[1:]])))
+    return f"Page: {folder / 'whatif.html'}   (numbers beside it in {folder}/)"
 
 
 def _texts(given: list[str] | None) -> list[str]:

@@ -30,6 +30,14 @@ class Lives(Protocol):
     of: list[Any]
 
 
+class Users(Protocol):
+    """Users who react, as far as a cluster tells them anything."""
+
+    def over(self, request: int) -> None:
+        """A request has ended, or was turned away."""
+        ...
+
+
 class Cluster:
     """A process that decides once per instant (after every event in ``per-event`` mode), after all that happened in it.
 
@@ -55,6 +63,8 @@ class Cluster:
         placed, on trees of several clusters and for DAG jobs.
     lives : Lives or None
         Of the run's DAG jobs.
+    users : Users or None
+        Who wait for the ends of requests before they submit others.
     noted : list of Cluster or None
         Where the cluster puts itself when a piece of a rigid job is placed on it.
     together : sequence of Cluster
@@ -80,6 +90,7 @@ class Cluster:
         self.free = spec.cores
         self.unfinished = self.queued = 0
         self.lives: Lives | None = None
+        self.users: Users | None = None
         self.noted: list[Cluster] | None = None
         self.together: Sequence[Cluster] = ()
         self._placed = bytearray(len(requests)) if placing else None
@@ -104,6 +115,10 @@ class Cluster:
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
         self._closing = False
         self._withdraws = hasattr(scheduler, "leaving")  # some policies know of users who cancel what still waits
+        withdrawn = requests.labels.get("withdrawn")
+        self._never_came = None if self._withdraws or withdrawn is None else (withdrawn >= 0).tolist()
+        self._stops = hasattr(scheduler, "stopped")  # some stop running requests for others
+        self._cancelled = False  # a running request was cancelled, so its end is still to come
         self._quoted: tuple[int, int, Quote | None] | None = None  # the last one that was asked for to be compared
         self._wake_at = NEVER
         self._wanted = Event(env)
@@ -142,6 +157,8 @@ class Cluster:
     def refuse(self, request: int) -> None:
         """Leave a request rejected: no cluster can hold it."""
         self._state[request] = DONE
+        if self.users is not None:
+            self.users.over(request)
 
     def remaining(self) -> int:
         """Work queued and what running requests have left, core-microseconds."""
@@ -173,7 +190,11 @@ class Cluster:
 
     def _here(self) -> list[int]:
         assert self._placed is not None
-        return np.flatnonzero(np.frombuffer(self._placed, dtype=np.uint8)).tolist()
+        rows = np.flatnonzero(np.frombuffer(self._placed, dtype=np.uint8))
+        if self._requests.moves:
+            rows = rows[self._requests.in_order(rows)]
+        found: list[int] = rows.tolist()
+        return found
 
     def _running(self) -> list[int]:
         return [request for request in self._here() if self._state[request] == RUNNING]
@@ -184,6 +205,10 @@ class Cluster:
         """Ask the scheduler for a quote and take the request in; without one, or where the user declines, it leaves."""
         if self._needed[request] > self.cores:
             self.refuse(request)
+            return
+        if self._never_came is not None and self._never_came[request]:
+            self.take(request, None)  # the policy knows of nobody who cancels
+            self._status[request] = Status.cancelled
             return
         self.take(request, self.quote(request) if self._quoted is None else self._quote_of(request))
 
@@ -241,6 +266,8 @@ class Cluster:
         if self._placed is not None and self._placed[request] and self.lives is None:
             self.queued -= self._asked[request] * self._asked_estimate[request]
             self._let_go(request)
+        if self.users is not None:
+            self.users.over(request)
 
     def _agreed(self, request: int, offer: Offer) -> bool:
         """Note what is promised, or that the user declines a later deadline than the one asked for."""
@@ -264,7 +291,7 @@ class Cluster:
         return self._outcome.accepts(request, int(self._requests.submit[request]), asked, offer.granted)
 
     def _kill(self, request: int, now: int) -> None:
-        """Stop a running request so that another can be taken in: it waits again, what it has done is lost."""
+        """Stop a running request to make room for another: it waits again, what it has done is lost."""
         began = self._start[request]
         if self._state[request] != RUNNING or began >= now:
             raise PolicyError(f"{told(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running")
@@ -319,7 +346,13 @@ class Cluster:
         if self._withdraws:
             for request in self.scheduler.leaving(now):  # type: ignore[attr-defined]
                 self._withdraw(request)
-        for request in self.scheduler.dispatch(now):
+        starting = self.scheduler.dispatch(now)
+        if self._stops:
+            for request, again in self.scheduler.stopped():  # type: ignore[attr-defined]
+                self._kill(request, now)
+                if not again:
+                    self._cancel(request, now)
+        for request in starting:
             self._begin(request, now)
         wake = self.scheduler.wake(now)
         if wake < self._wake_at:
@@ -334,6 +367,19 @@ class Cluster:
             raise PolicyError(f"{told(self.scheduler)} withdraws request {request}, which does not wait")
         self._turn_away(request)
         self._status[request] = Status.cancelled
+
+    def _cancel(self, request: int, now: int) -> None:
+        """A request that has just been stopped does not begin anew: it ends here."""
+        _, began, _ = self._outcome.cut.pop()
+        self._cancelled = True
+        self._state[request] = DONE
+        self._start[request], self._end[request] = began, now
+        self._status[request] = Status.cancelled
+        if self._placed is not None:
+            self.queued -= self._asked[request] * self._asked_estimate[request]
+            self._let_go(request)
+        if self.users is not None:
+            self.users.over(request)
 
     def _woken(self, event: Event) -> None:
         now: int = self._env.now  # type: ignore[assignment]
@@ -390,7 +436,7 @@ class Cluster:
     def _ended(self, event: Event) -> None:
         request: int = event._value
         now: int = self._env.now  # type: ignore[assignment]
-        if self._outcome.cut and not self._ends(request, now):
+        if (self._outcome.cut or self._cancelled) and not self._ends(request, now):
             return
         if self._unsettled and not self._batched:  # overruns of this instant
             self._settle(now)
@@ -405,6 +451,8 @@ class Cluster:
         self._unsettled = self.dirty = True
         if self._placed is not None:
             self._let_go(request)
+        if self.users is not None:
+            self.users.over(request)
         self.close()
 
     def _ends(self, request: int, now: int) -> bool:

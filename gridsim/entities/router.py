@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -119,13 +119,21 @@ class Root:
         if self.process is None:
             self.process = self._env.process(self._run())
 
+    def take(self, jobs: Iterable[int]) -> None:
+        """Route jobs that come now, for whoever expects no event that brings them."""
+        self.inbox.extend(jobs)
+        self._route()
+
     def _run(self) -> Generator[Event, None, None]:
-        inbox, admit, clusters = self.inbox, self._admit, self._clusters
         while self._arrival is not None:
             arrival, self._arrival = self._arrival, None
             yield arrival
-            while inbox:
-                admit(inbox.popleft())
-            for cluster in clusters:
-                if cluster.dirty:
-                    cluster.close()
+            self._route()
+
+    def _route(self) -> None:
+        inbox, admit = self.inbox, self._admit
+        while inbox:
+            admit(inbox.popleft())
+        for cluster in self._clusters:
+            if cluster.dirty:
+                cluster.close()

@@ -1,17 +1,19 @@
-"""Job arrivals: a process that releases each job at its submit time to the root router."""
+"""Job arrivals: a process that releases each job at its submit time to the root router, and users who react."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 
 import numpy as np
 from simpy import Environment, Event
 
 from gridsim.entities.instant import At, Instant
 from gridsim.entities.router import Root
+from gridsim.model.reactions import NOBODY, Reactions
 from gridsim.model.time import IntArray
+from gridsim.policy.queue import Requests
 
-__all__ = ["Source"]
+__all__ = ["Reacting", "Source"]
 
 _EVERY = 2048  # jobs between two words about progress
 
@@ -56,3 +58,114 @@ class Source:
             if self._progress is not None and end - told >= _EVERY:
                 told = end
                 self._progress(told)
+
+
+class Reacting:
+    """Releases requests when their users submit them: when what they wait for has ended, or at their own times.
+
+    Parameters
+    ----------
+    requests : Requests
+        Single tasks in order of their own submit times; their columns are told when each comes.
+    reactions : Reactions
+        What the users wait for.
+    progress : callable, optional
+        Told the number of jobs released so far, now and then.
+
+    Notes
+    -----
+    Jobs that come in one instant are routed in job order, in as few events as the order of the instant allows.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        requests: Requests,
+        reactions: Reactions,
+        router: Root,
+        instant: Instant,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self._env, self._requests, self._router, self._progress = env, requests, router, progress
+        self._priority = instant.arrival
+        self._due: dict[int, list[int]] = {}
+        self._released = self._told = 0
+        self._expect_batches(requests, reactions)
+        alone = np.flatnonzero(reactions.batch == NOBODY)
+        self._own: Iterator[tuple[int, int]] = zip(requests.submit[alone].tolist(), alone.tolist(), strict=True)
+        self._next = next(self._own, None)
+        self._until = -1  # instant up to which jobs that wait for nothing are under way
+        self._fetch()
+
+    def _expect_batches(self, requests: Requests, reactions: Reactions) -> None:
+        batches = reactions.batches(requests.labels["user"])
+        rows = batches.rows
+        answers = np.repeat(batches.answers, np.diff(batches.first))
+        self._rows: list[int] = rows.tolist()
+        # Counted from the last end that is waited for, or submits.
+        self._times: list[int] = np.where(answers, reactions.delay[rows], requests.submit[rows]).tolist()
+        self._first: list[int] = batches.first.tolist()
+        self._before: list[int] = batches.before.tolist()
+        self._answers: list[bool] = batches.answers.tolist()
+        self._follows: list[bool] = [*batches.follows.tolist(), False]
+        self._missing: list[int] = (batches.waited + batches.follows).tolist()
+        self._ended = [0] * len(self._missing)  # last end that was waited for so far
+        self._earliest = [0] * len(self._missing)  # when the user's batch before came
+        for batch in [batch for batch, missing in enumerate(self._missing) if not missing]:
+            self._come(batch)
+
+    def over(self, request: int) -> None:
+        """A request has ended or was turned away: the batch that waited for it last comes."""
+        batch = self._before[request]
+        if batch == NOBODY:
+            return
+        self._ended[batch] = int(self._env.now)
+        self._missing[batch] -= 1
+        if not self._missing[batch]:
+            self._come(batch)
+
+    def _come(self, batch: int) -> None:
+        """Expect a batch that waits for nothing more, and those behind it that only waited for it."""
+        while True:
+            begin, end, ended = self._first[batch], self._first[batch + 1], self._ended[batch]
+            first = self._times[begin]
+            came = max(ended + first if self._answers[batch] else first, ended, self._earliest[batch])
+            for place in range(begin, end):
+                self._expect(self._rows[place], came + self._times[place] - first)
+            batch += 1
+            if not self._follows[batch]:
+                return
+            self._earliest[batch] = came
+            self._missing[batch] -= 1
+            if self._missing[batch]:
+                return
+
+    def _fetch(self) -> None:
+        """Expect the jobs of the next instant at which some come that wait for nothing."""
+        if self._next is None:
+            return
+        self._until = self._next[0]
+        while self._next is not None and self._next[0] == self._until:
+            self._expect(self._next[1], self._until)
+            self._next = next(self._own, None)
+
+    def _expect(self, row: int, instant: int) -> None:
+        rows = self._due.get(instant)
+        if rows is not None:
+            rows.append(row)
+            return
+        self._due[instant] = [row]
+        At(self._env, instant - int(self._env.now), self._priority, self._release, instant)
+
+    def _release(self, event: Event) -> None:
+        instant: int = event._value
+        rows = sorted(self._due.pop(instant))
+        if instant == self._until:
+            self._fetch()
+        for row in rows:
+            self._requests.come(row, instant)
+        self._router.take(rows)
+        self._released += len(rows)
+        if self._progress is not None and self._released - self._told >= _EVERY:
+            self._told = self._released
+            self._progress(self._told)

@@ -45,7 +45,8 @@ BoolArray = npt.NDArray[np.bool_]
 
 def concerns_deadlines(record: Record) -> bool:
     """Whether any job asks for a deadline, or the policy makes promises: otherwise there is nothing to tell."""
-    return record.promises is not None or bool(asked(record).any())
+    promising = record.promises is not None and record.promises.guarantees
+    return promising or bool(asked(record).any())
 
 
 def asked(record: Record) -> BoolArray:
@@ -64,7 +65,7 @@ def refused(record: Record) -> BoolArray:
     Jobs that the machine can never run are rejected, not refused.
     """
     turned_away: BoolArray = record.status == Status.unadmitted
-    if record.promises is None:
+    if record.promises is None or not record.promises.guarantees:
         return turned_away
     considered: BoolArray = ~np.isin(record.status, (Status.rejected, Status.cancelled))
     return turned_away | (considered & ~granted(record))

@@ -200,9 +200,9 @@ def fairness_over_time(record: Record, *, bound: float = BOUND, rows: Any = None
     length = period(record)
     if not length or "user" not in record.workload.labels:
         return None
-    first = float(seconds(int(record.workload.submit[0])))
+    first = float(seconds(int(record.workload.submit.min())))
     place = ((record.submit - first) // length).astype(np.int64)
-    count = int(place[-1]) + 1
+    count = int(place.max()) + 1
     edges = first + length * np.arange(count + 1, dtype=np.float64)
     counted = _counted(record, rows)
     values = measure(record, "bounded_slowdown", bound)[counted]

@@ -181,8 +181,9 @@ def promise_waits(record: Record, k: float = 4.0) -> FloatArray:
     promised = np.where(after < len(passes), passes[np.minimum(after, len(passes) - 1)], np.iinfo(np.int64).max)
     due = (promised <= record.start_us) & record.ran
     promised = np.where(due, promised, np.iinfo(np.int64).max)
-    for job in _heads(passes.tolist(), workload.submit.tolist(), record.start_us.tolist(), promised.tolist()):
-        due[job] = False
+    oldest = np.argsort(workload.submit, kind="stable")  # they are in this order but where users reacted
+    columns = (column[oldest].tolist() for column in (workload.submit, record.start_us, promised))
+    due[oldest[_heads(passes.tolist(), *columns)]] = False
     return np.where(due, seconds(np.where(due, promised, 0) - workload.submit), np.nan)
 
 

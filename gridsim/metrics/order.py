@@ -30,11 +30,12 @@ def overtook(record: Record) -> npt.NDArray[np.bool_]:
     """
     if not len(record):
         return np.zeros(0, dtype=np.bool_)
-    latest = np.where(record.ran, record.start_us, np.iinfo(np.int64).min)
+    order = np.argsort(record.workload.submit, kind="stable")  # rows are in this order but where users reacted
+    ran, start = record.ran[order], record.start_us[order]
+    latest = np.where(ran, start, np.iinfo(np.int64).min)
     np.maximum.accumulate(latest, out=latest)
-    result = record.ran
-    result[0] = False
-    result[1:] &= latest[:-1] > record.start_us[1:]
+    result = np.zeros(len(record), dtype=np.bool_)
+    result[order[1:]] = ran[1:] & (latest[:-1] > start[1:])
     return result
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -173,6 +174,8 @@ def window(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> Interv
 def cut(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> npt.NDArray[np.bool_]:
     """Which jobs were submitted in the `window`, both ends included: those that the numbers about jobs count.
 
+    Where users reacted, by the submit times of the log, so that the same jobs count under every policy.
+
     Examples
     --------
     >>> record = Record.from_rows([dict(submit=t, start=t, end=t + 1, cores=1) for t in (0, 10, 20, 30)])
@@ -182,6 +185,9 @@ def cut(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> npt.NDArr
     submit = record.workload.submit
     if not (warmup or cooldown) or not len(submit):
         return np.ones(len(submit), dtype=np.bool_)
+    if record.logged_submit_us is not None:
+        submit = record.logged_submit_us
+        record = replace(record, workload=replace(record.workload, submit=submit))
     start, end = window(record, warmup, cooldown)
     return (submit >= whole(start)) & (submit <= whole(end))
 

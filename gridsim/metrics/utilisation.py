@@ -53,13 +53,13 @@ NOWHERE = Interval(float("nan"), float("nan"))
 def makespan_window(record: Record) -> Interval:
     """From the first submit to the last end, s."""
     ends = record.end_us[record.ran]
-    return Interval(seconds(int(record.workload.submit[0])), seconds(int(ends.max()))) if len(ends) else NOWHERE
+    return Interval(seconds(int(record.workload.submit.min())), seconds(int(ends.max()))) if len(ends) else NOWHERE
 
 
 def arrival_window(record: Record) -> Interval:
     """From the first submit to the last one, s: no draining of the queue at the end."""
     submit = record.workload.submit
-    return Interval(seconds(int(submit[0])), seconds(int(submit[-1]))) if len(record) else NOWHERE
+    return Interval(seconds(int(submit.min())), seconds(int(submit.max()))) if len(record) else NOWHERE
 
 
 def makespan(record: Record) -> float:
@@ -292,7 +292,7 @@ def offered_load(record: Record, start: float | None = None, end: float | None =
     if high <= low:
         return float("nan")
     workload = record.workload
-    inside = slice(*(np.searchsorted(workload.submit, low, "left"), np.searchsorted(workload.submit, high, "right")))
+    inside = (workload.submit >= low) & (workload.submit <= high)
     if workload.tasks is not None:
         return float(workload.area[inside].sum() / seconds(high - low) / record.cores)
     work = np.multiply(workload.cores[inside], workload.runtime[inside], dtype=np.float64).sum()

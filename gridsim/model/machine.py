@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 
-__all__ = ["check_cores", "machine", "machine_cores"]
+__all__ = ["check_cores", "machine", "machine_cores", "machine_of"]
 
 
-def machine(workload: Workload, cores: int | None = None) -> Platform:
-    """One cluster of the size that is *given*, else that the source of the workload states.
+def machine(workload: Workload, cores: int | None = None, policies: Iterable[Any] = ()) -> Platform:
+    """One cluster of the size that is *given*, else that of a site that a policy knows, else what the source states.
 
     Raises
     ------
@@ -22,8 +25,18 @@ def machine(workload: Workload, cores: int | None = None) -> Platform:
     >>> machine(Workload.from_columns(submit=[0], runtime=[1], cores=[1], cores_stated=8)).cores
     8
     """
+    known = machine_of(policies) if cores is None else None
+    if known is not None:
+        return known
     size, origin = machine_cores(workload, cores)
     return Platform.single(size, origin=origin)
+
+
+def machine_of(policies: Iterable[Any]) -> Platform | None:
+    """The machine of the first policy that knows its site (an attribute ``site``); None where none does."""
+    sites = (getattr(policy, "site", None) for policy in policies)
+    found: Platform | None = next((site.platform() for site in sites if site is not None), None)
+    return found
 
 
 def machine_cores(workload: Workload, cores: int | None = None) -> tuple[int, str]:

@@ -12,10 +12,11 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.model.job import Job, Task
 from gridsim.model.moldable import Moldable
+from gridsim.model.reactions import Reactions
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 
-__all__ = ["LABELS", "UNKNOWN", "Workload"]
+__all__ = ["LABELS", "UNKNOWN", "Workload", "epoch_of"]
 
 LABELS = ("user", "group", "executable", "queue", "partition")
 """Columns that name something: whole numbers of the source, `UNKNOWN` where it says nothing."""
@@ -78,6 +79,8 @@ class Workload:
     moldable : Moldable or None
         Ranges of cores and runtimes on each number of them, one row a job, of DAG jobs one row a task; None: every job
         runs on the cores that it asks for. ``cores``, ``runtime`` and ``estimate`` stay what the source says.
+    reactions : Reactions or None
+        What users wait for before they submit again; None: every job comes at its submit time.
     """
 
     job: IntArray
@@ -95,6 +98,7 @@ class Workload:
     tolerance: FloatArray | None = None
     restartable: npt.NDArray[np.bool_] | None = None
     moldable: Moldable | None = None
+    reactions: Reactions | None = None
 
     @classmethod
     def from_columns(
@@ -283,6 +287,7 @@ class Workload:
             tolerance=None if self.tolerance is None else self.tolerance[rows],
             restartable=None if self.restartable is None else self.restartable[rows],
             moldable=None if self.moldable is None else self.moldable.select(self._rows_asked(rows)),
+            reactions=None if self.reactions is None else self.reactions.select(rows),
         )
 
     def _rows_asked(self, rows: Any) -> Any:
@@ -311,7 +316,7 @@ class Workload:
     def __repr__(self) -> str:
         if not len(self):
             return "<Workload: no jobs>"
-        first, last = seconds(int(self.submit[0])), seconds(int(self.submit[-1]))
+        first, last = seconds(int(self.submit.min())), seconds(int(self.submit.max()))
         return f"<Workload: {len(self)} jobs, {first:g} s to {last:g} s>"
 
     @property
@@ -353,6 +358,11 @@ class Workload:
         return np.where((start >= NEVER) | (span >= NEVER), NEVER, start + span)
 
     @property
+    def epoch(self) -> float | None:
+        """Unix time of second 0, s; None where the source does not say. Local times of no known zone count as UTC."""
+        return epoch_of(self.provenance)
+
+    @property
     def area(self) -> FloatArray:
         """Cores times true runtime of each job, over its tasks if it has several, core-seconds."""
         if self.tasks is not None:
@@ -361,5 +371,23 @@ class Workload:
 
     def offered_load(self, cores: int) -> float:
         """Work over capacity between the first and the last submit; a fraction, NaN when that takes no time."""
-        span = seconds(int(self.submit[-1] - self.submit[0])) if len(self) else 0.0
+        span = seconds(int(self.submit.max() - self.submit.min())) if len(self) else 0.0
         return float(self.area.sum() / (cores * span)) if span else float("nan")
+
+
+def epoch_of(provenance: Mapping[str, Any]) -> float | None:
+    """Unix time of second 0 of a workload of this provenance, s; None where its source does not say.
+
+    Examples
+    --------
+    >>> epoch_of({"header": {"UnixStartTime": ["835466398"]}}), epoch_of({})
+    (835466398.0, None)
+    """
+    shift = sum(entry.get("shift", 0) for entry in provenance.get("transforms", ()))
+    origin = provenance.get("clock", {}).get("origin")
+    if isinstance(origin, int | float):  # of a log with dates
+        return float(origin + shift)
+    told = str(provenance.get("header", {}).get("UnixStartTime", ["-1"])[0]).split()
+    if not told or not told[0].isdecimal() or int(told[0]) == 0:
+        return None
+    return float(int(told[0]) + shift)

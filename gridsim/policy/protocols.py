@@ -29,6 +29,7 @@ __all__ = [
     "Quote",
     "ReservationRule",
     "Scheduler",
+    "Stop",
     "changes_of",
     "failed",
     "ranks_of",
@@ -159,8 +160,19 @@ class Quote(NamedTuple):
     cores: int = 0
 
 
+class Stop(NamedTuple):
+    """A running request that has to go: to wait *again*, what it did is lost; else it is cancelled."""
+
+    request: int
+    again: bool
+
+
 class Scheduler(Protocol):
     """Who starts now? Works in whole microseconds; a request is a row of `Requests`.
+
+    A scheduler may define ``stopped() -> Sequence[Stop]``, asked after each `dispatch`: running requests that make
+    room, no later than those start that take it. It has given their cores back to itself already. One may
+    define ``leaving(now) -> Sequence[int]``, asked before: waiting requests that are cancelled.
 
     The cluster calls `ended` and `overran` for what happened, `settled` once when the ends of an instant are
     complete, `quote` and `commit` for arrivals, `dispatch` for the decision, `wake` for the next instant at which a

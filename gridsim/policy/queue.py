@@ -56,6 +56,14 @@ class Requests:
         for.
     moldable : Moldable or None
         Ranges and relative runtimes.
+    moves : bool
+        Whether requests come when users submit them in this run: `submit`, `ready` and `deadline` are known of those
+        that have come, and job order is that of coming.
+    place : (n,) int64
+        What requests are ordered by before `ready` and their numbers: the row of the job, or the same for all where
+        `moves`.
+    coming : (n,) int64
+        What single tasks are ordered by before their numbers: these, or `ready` where `moves`.
     """
 
     def __init__(self, workload: Workload, *, rank: IntArray | None = None) -> None:
@@ -66,6 +74,9 @@ class Requests:
         self.estimate = _writable(source.estimate)
         self.submit = _writable(workload.submit[rows])
         self.deadline = _writable(workload.deadline[rows])
+        self.moves = workload.reactions is not None
+        if self.moves:  # the workload's own columns stay as they are
+            self.submit, self.deadline = self.submit.copy(), self.deadline.copy()
         self.moldable = workload.moldable
         self.asked, self.estimate_asked = self.cores, self.estimate
         self.minimum, self.maximum = self.cores, self.cores
@@ -75,12 +86,14 @@ class Requests:
             self.minimum, self.maximum = _writable(self.moldable.minimum), _writable(self.moldable.maximum)
         self.needed = self.minimum
         self.job: IntArray = np.arange(len(self.cores)) if tasks is None else rows
+        self.place: IntArray = np.zeros(len(self.cores), dtype=np.int64) if self.moves else self.job
         self.number: IntArray = workload.job[rows]
         self.labels: Mapping[str, IntArray] = {name: column[rows] for name, column in workload.labels.items()}
         self.names = workload.names
         self.restartable = None if workload.restartable is None else workload.restartable[rows]
         self.tasks = tasks
         self.ready: IntArray = self.submit.copy() if tasks is None else np.full(len(self.cores), NEVER, dtype=np.int64)
+        self.coming: IntArray = self.ready if self.moves else np.arange(len(self.cores))
         self.rank = self.estimate if rank is None else rank
         self.critical_path: IntArray = self.rank
         if tasks is not None:
@@ -88,6 +101,27 @@ class Requests:
 
     def __len__(self) -> int:
         return len(self.cores)
+
+    def come(self, request: int, now: int) -> None:
+        """Its user submits a request at *now*; a deadline keeps the response that it asks for."""
+        submit, ready, deadline = self._views
+        later = now - submit[request]
+        submit[request] = ready[request] = now
+        if not later:
+            return
+        self.submit_seconds[request] = now / 1e6
+        if deadline[request] < NEVER:
+            deadline[request] += later
+            self.deadline_seconds[request] = deadline[request] / 1e6
+
+    @cached_property
+    def _views(self) -> tuple[Any, Any, Any]:
+        """Columns that change as requests come; they take plain numbers in half the time that arrays need."""
+        return self.submit.data, self.ready.data, self.deadline.data
+
+    def in_order(self, rows: IntArray) -> IntArray:
+        """Indices that put requests, single tasks, into job order."""
+        return np.lexsort((rows, self.coming[rows])) if self.moves else np.argsort(rows)
 
     def estimate_on(self, request: int, cores: int) -> int:
         """Estimate of a request on so many cores, whole microseconds."""

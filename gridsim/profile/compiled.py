@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 
-__all__ = ["compiled", "folder"]
+__all__ = ["compiled", "folder", "records"]
 
 _OPTIONS: Any = numba.config
 
@@ -46,3 +47,13 @@ def compiled(function: Callable[..., Any]) -> Any:
         return numba.njit(cache=True)(function)
     finally:
         _OPTIONS.CACHE_DIR = before
+
+
+def records(**columns: Any) -> Any:
+    """Columns of whole numbers as one array: a loop takes it over as quickly as a single column.
+
+    Loops read ``records.name[row]``, all others ``records["name"][row]``.
+    """
+    found = np.rec.fromarrays(list(columns.values()), dtype=[(name, np.int64) for name in columns])
+    # Only uncompiled loops need the attributes, and looking for them is slow.
+    return found if _OPTIONS.DISABLE_JIT else found.view(np.ndarray).view(np.dtype(found.dtype.descr))

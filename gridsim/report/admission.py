@@ -37,7 +37,8 @@ def answer(comparison: Evidence) -> list[str]:
 
 def _promising(comparison: Evidence) -> list[str]:
     """Policies that make promises, the one with the most deadlines guaranteed first."""
-    labels = [label for label, record in comparison.records.items() if record.promises is not None]
+    records = comparison.records.items()
+    labels = [label for label, record in records if record.promises is not None and record.promises.guarantees]
     return sorted(labels, key=lambda label: -comparison.metrics[label]["deadline_guaranteed"])
 
 

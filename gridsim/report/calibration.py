@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from gridsim.result import Result
 from gridsim.scenario import simulate_all
 from gridsim.simulation import Run
 
-__all__ = ["DEFAULT_POLICIES", "Calibration", "calibrate", "sentences", "trust_of"]
+__all__ = ["DEFAULT_POLICIES", "Calibration", "alone", "calibrate", "sentences", "trust_of"]
 
 DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
 """Who is replayed when nobody says what the site's own policy is."""
@@ -137,15 +138,29 @@ def sentences(found: Calibration) -> list[str]:
         told.append(f"Median errors of the others: {', '.join(others)}.")
     missing = one.only_logged + one.only_simulated
     if missing:
-        told.append(f"{number(missing)} jobs started in only one of the two, and are not counted.")
+        told.append(
+            f"{number(missing)} {'job' if missing == 1 else 'jobs'} started in only one of the two, and "
+            f"{'is' if missing == 1 else 'are'} not counted."
+        )
     worst = _worst(found)
     if worst is not None:
         kind, name, agreed = worst
         told.append(
-            f"Least true by {kind}: {name}, half of whose {number(agreed.jobs)} jobs are off by more than "
+            f"Least true by {kind}: {alone(name, kind)}, half of whose {number(agreed.jobs)} jobs are off by more than "
             f"{duration(agreed.median)}."
         )
     return told
+
+
+def alone(name: str, kind: str) -> str:
+    """Name of a class where its kind is said already.
+
+    Examples
+    --------
+    >>> alone("user ann", "user"), alone("QOS low", "qos"), alone("2-4", "size")
+    ('ann', 'low', '2-4')
+    """
+    return name[len(kind) + 1 :] if name.lower().startswith(f"{kind} ".lower()) else name
 
 
 def _interval(one: Agreement) -> str:
@@ -171,10 +186,16 @@ def _median_error(record: Record) -> float:
     return float(np.median(np.abs(seconds(record.start_us[both] - logged[both])))) if both.any() else math.nan
 
 
-def trust_of(results: Mapping[str, Result]) -> Trust | None:
-    """What a comparison may say of itself: the policy among those compared that comes nearest to the log.
+def trust_of(results: Mapping[str, Result], own: Iterable[str] = ()) -> Trust | None:
+    """What a comparison may say of itself: how near the replay under the site's own policy comes to the log.
 
-    None where the log knows no starts, where jobs were changed since, and for DAG jobs.
+    Where none is that of the site, it is the policy among those compared that comes nearest. None where the log knows
+    no starts, where jobs were changed since, and for DAG jobs.
+
+    Parameters
+    ----------
+    own : iterable of str
+        Labels of policies that know the site.
     """
     records = {label: result.record for label, result in results.items()}
     workload = next(iter(records.values())).workload
@@ -184,12 +205,15 @@ def trust_of(results: Mapping[str, Result]) -> Trust | None:
     known = [label for label in errors if not math.isnan(errors[label])]
     if not known:
         return None
-    best = min(known, key=errors.__getitem__)
+    own = set(own)
+    replays = [label for label in known if label in own]
+    best = min(replays or known, key=errors.__getitem__)
     one = agreement(records[best])
+    role = "is the site's own policy" if replays else "comes nearest to what the machine did"
     told = (
-        f"How far to trust this: of the policies compared, {best} comes nearest to what the machine did. Under it half "
-        f"of the {number(one.jobs)} jobs start within {duration(one.median)} of their logged start{_interval(one)}; "
-        f"the mean wait is {duration(one.wait)}, in the log {duration(one.logged_wait)}. gridsim calibrate says more."
+        f"How far to trust this: of the policies compared, {best} {role}. Under it half of the "
+        f"{number(one.jobs)} jobs start within {duration(one.median)} of their logged start{_interval(one)}; the mean "
+        f"wait is {duration(one.wait)}, in the log {duration(one.logged_wait)}. {_more(workload, bool(replays))}"
     )
     return Trust(
         (told,),
@@ -202,4 +226,15 @@ def trust_of(results: Mapping[str, Result]) -> Trust | None:
             "wait_mean": one.wait,
             "logged_wait_mean": one.logged_wait,
         },
+    )
+
+
+def _more(workload: Workload, replayed: bool) -> str:
+    """Where to learn more: of a log of Slurm that was not replayed by Slurm's rules, how that is done."""
+    if replayed or workload.provenance.get("format") != "sacct":
+        return "gridsim calibrate says more."
+    file = Path(str(workload.provenance.get("source", "sacct.txt"))).name
+    return (
+        f"That machine runs Slurm, which none of them is: gridsim calibrate {file} --policy 'slurm?conf=slurm.conf' "
+        "replays the log by its rules."
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,12 @@ from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy
 from gridsim.report.comparison import Comparison
 from gridsim.report.trust import Trust
+from gridsim.report.whatif import WhatIf, changes_beside, whatif
 from gridsim.result import Result, versions
 from gridsim.scenario import simulate_all
 from gridsim.simulation import Run
 
-__all__ = ["DEFAULT_POLICIES", "compare", "comparison_of", "labelled"]
+__all__ = ["DEFAULT_POLICIES", "compare", "comparison_of", "labelled", "with_changes"]
 
 DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
 """What is compared when nobody says what."""
@@ -30,7 +32,7 @@ DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
 def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Policies by label: a mapping's keys, a text itself, or the ``repr`` of an object.
 
-    Plain files lose their folders in labels, where these still differ.
+    Plain files lose their folders in labels, and parameters that name files are left out, where labels still differ.
 
     Raises
     ------
@@ -46,9 +48,10 @@ def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
             if label in named:
                 raise InputError(f"'{label}' is given twice; a difference to itself says nothing", field="policy")
             named[label] = policy
-        short = [_FOLDERS.sub("", label) for label in named]
-        if len(set(short)) == len(named):
-            named = dict(zip(short, named.values(), strict=True))
+        for shorter in (functools.partial(_FOLDERS.sub, ""), _without_files):
+            short = [shorter(label) for label in named]
+            if len(set(short)) == len(named):
+                named = dict(zip(short, named.values(), strict=True))
     if not named:
         raise InputError("no policy is given", field="policy")
     return named
@@ -56,6 +59,20 @@ def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
 
 _FOLDERS = re.compile(r"[^=&?(,]*/(?=[^/=&?(,]*\.py\b)")
 """Folders before the name of a plain file, in a spec."""
+
+
+def _without_files(label: str) -> str:
+    """A spec without the parameters whose values are files, such as ``slurm?conf=slurm.conf``."""
+    name, _, text = label.partition("?")
+    parameters = [part for part in text.split("&") if part and not _is_file(part.partition("=")[2])]
+    return "?".join([name, *(["&".join(parameters)] if parameters else [])]) if text else label
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return bool(text) and Path(text).is_file()
+    except (OSError, ValueError):
+        return False
 
 
 def compare(
@@ -94,9 +111,10 @@ def compare(
     >>> compare(jobs, ["fcfs", "easy"], platform=Platform.single(4)).metrics["easy"]["wait_mean"]
     3.0
     """
-    platform = platform or machine(workload)
+    made = {label: policy(what) for label, what in labelled(policies).items()}
+    platform = platform or machine(workload, policies=made.values())
     options = options or Run()
-    results = simulate_all(workload, labelled(policies), platform=platform, options=options, progress=progress)
+    results = simulate_all(workload, made, platform=platform, options=options, progress=progress)
     return comparison_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown)
 
 
@@ -142,6 +160,55 @@ def comparison_of(
         reference=next((label for label, result in results.items() if result.policy == easy), None),
         trust=trust,
     )
+
+
+def with_changes(
+    comparison: Comparison,
+    policies: Mapping[str, Any],
+    *,
+    platform: Platform,
+    options: Run,
+    progress: Callable[[str, int], None] | None = None,
+) -> Comparison:
+    """The comparison with what a larger machine, a higher load and better estimates would do.
+
+    Asked under its first policy and under its best one.
+
+    Parameters
+    ----------
+    policies : mapping
+        Those that were compared, by label.
+    progress : callable, optional
+        Told the policy with the change, and the number of jobs released so far.
+
+    Raises
+    ------
+    InputError
+        For DAG jobs: what is changed and compared are waits of rigid jobs.
+    """
+    if comparison.of_dags:
+        raise InputError("is asked of rigid jobs, and these are jobs of several tasks", field="what-if")
+    workload = comparison.records[comparison.baseline].workload
+    changes = changes_beside(workload, platform)
+
+    def asked(label: str) -> WhatIf:
+        return whatif(
+            workload,
+            changes,
+            policy=policies[label],
+            platform=platform,
+            options=options,
+            now=comparison.records[label],
+            label=label,
+            bound=comparison.bound,
+            warmup=comparison.warmup,
+            cooldown=comparison.cooldown,
+            lenient=True,
+            progress=None if progress is None else lambda change, jobs: progress(f"{label}, {change}", jobs),
+        )
+
+    asked_of = dict.fromkeys((comparison.baseline, comparison.best))
+    return replace(comparison, whatifs=tuple(asked(label) for label in asked_of))
 
 
 def _platform(platform: Platform) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
-from gridsim.report import curves, robustness, sentences, tables
+from gridsim.report import curves, robustness, sentences, tables, whatif_text
 from gridsim.report.evidence import Evidence, GroupRow
 from gridsim.report.trust import trust
 
@@ -53,8 +53,8 @@ class Comparison(Evidence):
     def write(self, folder: str | Path) -> set[str]:
         """Write ``metrics.json`` and the numbers as tidy CSV files, one value a cell; returns their names.
 
-        ``metrics.csv``, ``differences.csv``, ``groups.csv``, and those of `gridsim.report.curves.FILES` that there are
-        numbers for.
+        ``metrics.csv``, ``differences.csv``, ``groups.csv``, those of `gridsim.report.curves.FILES` that there are
+        numbers for, and ``whatif.csv`` where changes were asked.
         """
         folder = Path(folder)
         written = {"metrics.json", "metrics.csv", "differences.csv", "groups.csv"}
@@ -72,6 +72,9 @@ class Comparison(Evidence):
         for file, columns, numbers in curves.tables(self):
             write_text(folder / file, _csv(columns, numbers))
             written.add(file)
+        if self.whatifs:
+            write_text(folder / whatif_text.FILE, whatif_text.csv_text(self.whatifs))
+            written.add(whatif_text.FILE)
         write_json(folder / "metrics.json", self.metrics)
         return written
 
@@ -85,6 +88,7 @@ class Comparison(Evidence):
                 "differences": [asdict(row) for row in self.differences],
                 "groups": [asdict(row) for row in self.groups],
                 "trust": None if (known := trust(self)) is None else asdict(known),
+                "what_if": [found.to_dict() for found in self.whatifs],
                 "bound": self.bound,
                 "warmup": self.warmup,
                 "cooldown": self.cooldown,

@@ -22,6 +22,7 @@ from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record
 from gridsim.report.trust import Trust
+from gridsim.report.whatif import WhatIf
 
 __all__ = ["COMPARED", "COMPARED_DAGS", "COMPARED_MOLDABLE", "MEANS", "Evidence", "GroupRow", "best", "turned"]
 
@@ -102,6 +103,8 @@ class Evidence:
         To whole multiples of which delays are rounded up, microseconds.
     trust : Trust or None
         How far a replay under the site's own policy is from the log, where known.
+    whatifs : sequence of WhatIf
+        What a larger machine, a higher load and better estimates would do, by policy, the best one last; where asked.
     """
 
     records: Mapping[str, Record]
@@ -115,6 +118,7 @@ class Evidence:
     platform: Platform | None = None
     tick: int = MICROSECOND
     trust: Trust | None = None
+    whatifs: Sequence[WhatIf] = ()
 
     @classmethod
     def of(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,7 +22,7 @@ from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record, Status
 from gridsim.report.words import duration, listed, number, percent
-from gridsim.result import read_table
+from gridsim.result import read_names, read_table
 
 __all__ = ["Other", "Schedule", "Waiting", "explain", "read_schedules", "sentences", "waits"]
 
@@ -29,6 +30,7 @@ SHOWN = 5
 """Other jobs that are told one by one."""
 
 _USERS = ("user", "account", "group")
+_PLACES = ("account", "partition")
 
 
 class Schedule(NamedTuple):
@@ -43,14 +45,20 @@ class Schedule(NamedTuple):
     status: npt.NDArray[np.str_]
     user: npt.NDArray[Any]
     machine: int
+    account: npt.NDArray[Any] | None = None
+    partition: npt.NDArray[Any] | None = None
 
     @classmethod
     def of(cls, record: Record) -> Schedule:
-        """Schedule of a record of jobs of one task, with the names of users where the workload has them."""
+        """Schedule of a record of jobs of one task, with the names of users and so on where there are any."""
         workload = record.workload
         users = workload.labels.get("user", np.full(len(record), UNKNOWN))
-        known, place = np.unique(users, return_inverse=True)
-        names = ["" if value == UNKNOWN else called(workload, "user", value) for value in known.tolist()]
+
+        def named(label: str) -> npt.NDArray[Any] | None:
+            if not workload.names.get(label) or label not in workload.labels:
+                return None
+            return _texts(workload.labels[label], lambda value: called(workload, label, value))
+
         return cls(
             job=workload.job,
             cores=record.given,
@@ -59,8 +67,9 @@ class Schedule(NamedTuple):
             end=record.end,
             estimate=seconds(workload.estimate),
             status=np.array([status.name for status in Status])[record.status],
-            user=np.array(names, dtype=object)[place],
+            user=_texts(users, lambda value: called(workload, "user", value)),
             machine=record.cores,
+            **{label: named(label) for label in _PLACES},
         )
 
     def row(self, job: int) -> int:
@@ -95,6 +104,13 @@ class Schedule(NamedTuple):
         return int(self.job[np.nanargmax(self.wait)])
 
 
+def _texts(values: npt.NDArray[Any], called: Callable[[int], str]) -> npt.NDArray[Any]:
+    """What each number is called; nothing of `UNKNOWN`."""
+    known, place = np.unique(values, return_inverse=True)
+    texts = ["" if value == UNKNOWN else called(value) for value in known.tolist()]
+    return np.array(texts, dtype=object)[place]
+
+
 class Other(NamedTuple):
     """Another job: its cores, when it held them, and its share of all that was held while the job waited."""
 
@@ -114,8 +130,8 @@ class Waiting:
     ----------
     job, cores : int
         Its number and what it asked for.
-    user, status : str
-        Whose it is (empty where the log does not say); what became of it.
+    user, account, partition, status : str
+        Whose it is and where it was sent (empty where the log does not say); what became of it.
     submit, start, end, estimate : float
         Seconds; NaN where it did not run.
     machine, free : int
@@ -133,10 +149,14 @@ class Waiting:
     first : tuple of Other
         Who stood first in order of arrival while there was enough room, longest first; ``share`` is the part of that
         time.
+    passers : tuple of (str, int)
+        Users whose jobs passed it, and how many of them did, most first; empty where the log does not name them.
     """
 
     job: int
     user: str
+    account: str
+    partition: str
     cores: int
     status: str
     submit: float
@@ -155,6 +175,7 @@ class Waiting:
     passing: tuple[Other, ...]
     freeing: tuple[Other, ...]
     first: tuple[Other, ...]
+    passers: tuple[tuple[str, int], ...]
 
     @property
     def wait(self) -> float:
@@ -163,7 +184,7 @@ class Waiting:
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
-        told = asdict(self) | {"wait": self.wait}
+        told = asdict(self) | {"wait": self.wait, "passers": [list(one) for one in self.passers]}
         return told | {
             name: [one._asdict() for one in getattr(self, name)] for name in ("holders", "passing", "freeing", "first")
         }
@@ -195,7 +216,13 @@ def _read(folder: Path) -> Schedule:
         if name not in columns:
             raise InputError("is not there; expected the jobs of a result directory", path=folder, field=name)
     told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    whose = next((columns[name] for name in _USERS if name in columns), np.full(len(columns["job"]), ""))
+    names = read_names(folder)
+
+    def named(label: str) -> npt.NDArray[Any]:
+        known = names.get(label, {})
+        return _texts(columns[label], lambda value: known.get(value, str(value)))
+
+    whose = next((named(name) for name in _USERS if name in columns), np.full(len(columns["job"]), ""))
     return Schedule(
         job=columns["job"],
         cores=columns.get("cores_used", columns["cores"]),
@@ -206,6 +233,7 @@ def _read(folder: Path) -> Schedule:
         status=columns["status"],
         user=whose,
         machine=int(told["platform"]["cores"]),
+        **{label: named(label) for label in _PLACES if label in columns and label in names},
     )
 
 
@@ -245,10 +273,14 @@ def explain(schedule: Schedule, job: int) -> Waiting:
     freeing = _others(schedule, np.where(before | passed, schedule.cores, 0) * (ended == until), held, total)
     room, free = _room_for(schedule, row, submit, until)
     enough = float(np.diff(room, axis=1).sum())
-    standing = _standing(schedule, np.flatnonzero(ahead), room)
+    came = np.flatnonzero(ahead)
+    came = came[np.argsort(schedule.submit[came], kind="stable")]  # rows are in this order but where users reacted
+    standing = _standing(schedule, came, room)
     return Waiting(
         job=job,
         user=_name(schedule.user[row]),
+        account="" if schedule.account is None else _name(schedule.account[row]),
+        partition="" if schedule.partition is None else _name(schedule.partition[row]),
         cores=int(schedule.cores[row]),
         status=str(schedule.status[row]),
         submit=submit,
@@ -267,7 +299,14 @@ def explain(schedule: Schedule, job: int) -> Waiting:
         passing=passing,
         freeing=freeing if until > submit else (),
         first=_others(schedule, standing, standing, enough),
+        passers=_passers(schedule, passed),
     )
+
+
+def _passers(schedule: Schedule, passed: npt.NDArray[np.bool_]) -> tuple[tuple[str, int], ...]:
+    """Users by how many of their jobs passed, most first, of equal ones who did first."""
+    users = Counter(name for name in map(_name, schedule.user[passed]) if name)
+    return tuple(users.most_common())
 
 
 def _others(schedule: Schedule, weight: npt.NDArray[Any], held: npt.NDArray[Any], total: float) -> tuple[Other, ...]:
@@ -331,8 +370,11 @@ def waits(schedules: Mapping[str, Schedule], job: int) -> dict[str, tuple[float,
 def sentences(found: Waiting, label: str) -> list[str]:
     """The same in words."""
     of = f" of user {found.user}" if found.user else ""
+    places = [f"{label} {name}" for label in _PLACES if (name := getattr(found, label))]
+    told_of = f" ({', '.join(places)})" if places else ""
     asked = (
-        f"Job {found.job}{of} asked for {_cores(found.cores)} of {number(found.machine)} for {duration(found.estimate)}"
+        f"Job {found.job}{of}{told_of} asked for {_cores(found.cores)} of {number(found.machine)} for "
+        f"{duration(found.estimate)}"
     )
     if math.isnan(found.start):
         return [f"{asked}, and did not run under {label} ({found.status})."]
@@ -380,7 +422,18 @@ def _queue(found: Waiting) -> str:
         else (f"{number(found.passed)} jobs that came later started earlier")
     )
     most = f", most of it {_short(found.passing[0])}" if found.passing else ""
-    return f"{told}; {later} ({_work(found.passed_work)}{most})."
+    told = f"{told}; {later} ({_work(found.passed_work)}{most})."
+    return f"{told} {_whose(found)}" if found.passed > 1 and found.passers else told
+
+
+def _whose(found: Waiting) -> str:
+    """Whose jobs passed, the first few users by name."""
+    shown = [
+        f"{number(count)} of {'the same user' if user == found.user else f'user {user}'}"
+        for user, count in found.passers[:SHOWN]
+    ]
+    rest = found.passed - sum(count for _, count in found.passers[:SHOWN])
+    return f"They are {listed([*shown, *([f'{number(rest)} of others'] if rest else [])])}."
 
 
 def _listed(others: Sequence[Other]) -> str:

@@ -294,7 +294,7 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
             low = np.array([row.ratio_low for row in own], dtype=float)
             high = np.array([row.ratio_high for row in own], dtype=float)
             known = np.isfinite(low) & np.isfinite(high)
-            axes.hlines(y[known], np.maximum(low[known], 1e-3), high[known], color=colour, linewidth=2.4, alpha=0.55)
+            axes.hlines(y[known], np.maximum(low[known], 1e-4), high[known], color=colour, linewidth=2.4, alpha=0.55)
             marker = "osD^vP"[labels.index(policy) % 6]
             axes.plot([row.ratio for row in own], y, marker, color=colour, markersize=5.5, label=policy)
         axes.axvline(1.0, color=_INK, linewidth=1)
@@ -460,11 +460,11 @@ def _duration_ticks(axes: Axes, ticks: Sequence[float], *, linear_to: float) -> 
 
 def _ratio_ticks(axes: Axes, rows: Sequence[GroupRow]) -> None:
     values = np.array([row.ratio for row in rows if row.ratio > 0], dtype=float)
-    low = float(np.clip(values.min(initial=0.7) / 2, 0.005, 0.5))
+    low = float(np.clip(values.min(initial=0.7) / 2, 0.0005, 0.5))
     high = float(np.clip(values.max(initial=1.4) * 2, 2.0, 200.0))
-    steps: tuple[float, ...] = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)
+    steps: tuple[float, ...] = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 200)
     if high / low > 200:
-        steps = (0.01, 0.1, 1, 10, 100)
+        steps = (0.001, 0.01, 0.1, 1, 10, 100)
     shown = [tick for tick in steps if low <= tick <= high]
     axes.set_xticks(shown, [f"{tick:g}" for tick in shown])
     axes.set_xlim(low, high)

@@ -76,7 +76,8 @@ def window(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = 
         total[1:] += np.nan_to_num(each.wait)
     total = np.cumsum(total)
     first = int(np.argmax(total[most:] - total[:-most]))
-    submit = record.submit - record.submit[0]
+    at = record.workload.submit if record.logged_submit_us is None else record.logged_submit_us
+    submit = seconds(at - at[0])
     note = (
         f"The chart shows {number(most)} of {number(len(record))} jobs, so that the page stays light: those submitted "
         f"from {duration(float(submit[first]))} to {duration(float(submit[first + most - 1]))} after the first one, "
@@ -116,9 +117,11 @@ def pack(
         )
     shown, note = window(records, jobs=jobs, rows=rows)
     workload = record.workload.select(shown)
-    origin = int(workload.submit[0]) if len(workload) else 0
-    clock = _Clock.of(origin, [record.select(shown) for record in records.values()])
-    submit = clock.ticks(workload.submit)
+    parts = [record.select(shown) for record in records.values()]
+    logged = workload.submit if parts[0].logged_submit_us is None else parts[0].logged_submit_us
+    origin = int(min(map(np.min, (logged, *(part.workload.submit for part in parts))))) if len(workload) else 0
+    clock = _Clock.of(origin, parts)
+    submit = clock.ticks(logged)
     runtime = clock.held(record.select(shown))
     columns = {
         "job": _column(np.diff(workload.job, prepend=0)),
@@ -128,6 +131,8 @@ def pack(
     }
     if "user" in workload.labels:
         columns["user"] = _column(workload.labels["user"])
+    places = {label: found for label in _PLACES if (found := _names(workload, label))}
+    columns |= {label: _column(workload.labels[label]) for label in places}
     estimate = np.rint(workload.estimate / clock.tick).astype(np.int64)
     if (estimate != runtime).any():
         columns["estimate"] = _column(estimate)
@@ -145,18 +150,23 @@ def pack(
         "shown": 0 if first is None else list(records).index(first),
         "note": note,
         "sizes": _size_classes(record.cores),
-        "users": _user_names(workload),
+        "users": _names(workload, "user"),
+        "places": places,
         "statuses": [status.name for status in Status],
         "columns": columns,
         "policies": policies,
     }
 
 
-def _user_names(workload: Workload) -> dict[str, str]:
-    """Names of the users that have jobs, by number, where the workload has names."""
-    names = workload.names.get("user", ())
-    users = np.unique(workload.labels["user"]).tolist() if names and "user" in workload.labels else []
-    return {str(user): names[user] for user in users if UNKNOWN < user < len(names) and names[user]}
+_PLACES = ("account", "partition")
+"""What else than its user is told of a job, where the workload has names."""
+
+
+def _names(workload: Workload, label: str) -> dict[str, str]:
+    """Names of the users (accounts and so on) that have jobs, by number, where the workload has names."""
+    names = workload.names.get(label, ())
+    known = np.unique(workload.labels[label]).tolist() if names and label in workload.labels else []
+    return {str(value): names[value] for value in known if UNKNOWN < value < len(names) and names[value]}
 
 
 def _explaining(record: Record, shown: slice, clock: _Clock) -> dict[str, Any]:
@@ -229,13 +239,16 @@ def _policy(
     count = np.diff(placed.offset)[shown]
     pieces = slice(int(placed.offset[shown.start]), int(placed.offset[shown.stop]))
     in_pieces = np.repeat(count, count) > 1
+    own = clock.ticks(part.workload.submit)
     packed = {
         "label": label,
-        "wait": _column(np.where(part.ran, clock.ticks(part.start_us) - submit, -1)),
+        "wait": _column(np.where(part.ran, clock.ticks(part.start_us) - own, -1)),
         "pieces": _column(count),
         "low": _column(placed.low[pieces]),
         "size": _column(placed.size[pieces][in_pieces]),
     }
+    if (own != submit).any():  # where users reacted
+        packed["later"] = _column(own - submit)
     if (part.given != part.workload.cores).any():
         packed["cores"] = _column(part.given)
     held = clock.held(part)

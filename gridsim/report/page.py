@@ -13,7 +13,18 @@ from gridsim.metrics.compare import Difference
 from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import large_users
 from gridsim.metrics.groups import LABELLED
-from gridsim.report import admission, curves, explain, figures, gantt, robustness, sentences, tables
+from gridsim.report import (
+    admission,
+    captions,
+    curves,
+    explain,
+    figures,
+    gantt,
+    robustness,
+    sentences,
+    tables,
+    whatif_text,
+)
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
 from gridsim.report.trust import trust
 from gridsim.report.words import duration, listed, number, percent
@@ -72,6 +83,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = ()) -> str:
         breakable=breakable,
         ratio=ratio_shown,
         changed=tables.changed,
+        lines=whatif_text.lines,
     )
     script = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in ("explain.js", "gantt.js"))
     kept = comparison.kept
@@ -91,6 +103,9 @@ def render(comparison: Evidence, *, beside: Collection[str] = ()) -> str:
         over_users=list(_over_users(comparison)),
         winners=list(_winners(comparison)),
         trust=trust(comparison),
+        what_if=whatif_text.lead(comparison.whatifs) if comparison.whatifs else [],
+        what_if_columns=list(whatif_text.SHOWN.values()),
+        what_if_note=whatif_text.NOTE,
         example=_example(comparison),
         beside=beside,
         clear_groups=_clear_groups(comparison),
@@ -115,7 +130,7 @@ def _lead(comparison: Evidence) -> Iterator[str]:
     yield f"{number(record.cores)} cores" + (f" in {clusters} clusters" if clusters > 1 else "")
     if len(record) == 1:
         return
-    span = float(record.submit[-1] - record.submit[0])
+    span = float(record.submit.max() - record.submit.min())
     yield f"submitted over {duration(span)}"
     load = comparison.metrics[comparison.baseline]["offered_load"]
     if load == load:
@@ -136,37 +151,47 @@ def _pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         return
     yield Picture(
         "How long jobs wait",
-        f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left edge "
-        "is the share that did not wait at all.",
+        captions.by_policy(comparison, "wait_median", "Half of the jobs wait at most {}.", duration)
+        + f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left "
+        "edge is the share that did not wait at all.",
         _inline(figures.waits(records, rows), "waits"),
         "distributions.csv",
     )
     if comparison.of_moldable:
         yield Picture(
             "How long jobs take from submission to end",
-            f"Share of the jobs whose response was at most so long, under {names}. Higher is better.",
+            captions.by_policy(comparison, "response_median", "Half of the jobs take at most {}.", duration)
+            + f"Share of the jobs whose response was at most so long, under {names}. Higher is better.",
             _inline(figures.responses(records, rows), "responses"),
             "distributions.csv",
         )
     else:
         yield Picture(
             "How much longer than its runtime a job takes",
-            f"Share of the jobs whose bounded slowdown was at most so large, under {names}. Higher is better.",
+            captions.by_policy(comparison, "bounded_slowdown_mean", "The mean bounded slowdown is {}.", _few)
+            + f"Share of the jobs whose bounded slowdown was at most so large, under {names}. Higher is better.",
             _inline(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
             "distributions.csv",
         )
     yield Picture(
         "How busy the machine is",
-        f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
+        captions.by_policy(comparison, "utilisation", "The machine is busy for {}.", percent)
+        + f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
         _inline(figures.utilisation(records), "utilisation"),
         "over_time.csv",
     )
     yield Picture(
         "How many jobs wait",
-        f"Waiting jobs over time, means of {curves.BINS} equal bins, under {names}.",
+        captions.by_policy(comparison, "queue_length_mean", "Waiting jobs on average: {}.", _few)
+        + f"Waiting jobs over time, means of {curves.BINS} equal bins, under {names}.",
         _inline(figures.queue(records), "queue"),
         "over_time.csv",
     )
+
+
+def _few(value: float) -> str:
+    """A mean with three digits."""
+    return number(value) if value >= 100 else f"{value:.3g}"
 
 
 def _over_users(comparison: Evidence) -> Iterator[Picture]:
@@ -304,6 +329,7 @@ def _winners(comparison: Evidence) -> Iterator[Picture]:
         return
     responses = comparison.of_moldable
     what, less = ("Mean response", "is done sooner") if responses else ("Mean wait", "waits less")
+    gains, loses = ("are done sooner", "are done later") if responses else ("wait less", "wait longer")
     for kind, title, unit in (
         ("weight", "By weight", "core-seconds"),
         ("size", "By size", "cores"),
@@ -315,6 +341,7 @@ def _winners(comparison: Evidence) -> Iterator[Picture]:
         ]
         if rows:
             text = (
+                f"{captions.of_groups(rows, less=gains, more=loses)} "
                 f"{what} of each group as a multiple of that under {base}, with 95 % intervals: left of 1 the group "
                 f"{less} than under {base}, right of 1 {'later' if responses else 'longer'}. "
                 f"{f'The {LABELLED[kind][1]} with the most core-seconds. ' if kind in LABELLED else ''}"

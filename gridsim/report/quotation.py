@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from gridsim.files import plain
 
-__all__ = ["Answer", "Price", "Quotation"]
+__all__ = ["Alternative", "Answer", "Forecast", "Price", "Quotation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,44 @@ class Price:
 
 
 @dataclass(frozen=True, slots=True)
+class Forecast:
+    """When the job would start under a policy without deadlines, and how such expectations turned out so far.
+
+    Attributes
+    ----------
+    policy : str
+        Its label.
+    start : float
+        If all jobs took as long as estimated and nobody else came, seconds of the log's clock; NaN where the policy
+        does not say.
+    jobs : int
+        Earlier jobs of the log that had to wait, some of them still, and were asked the same as they came.
+    alike : bool
+        Whether these are of the job's class of size and time asked for; else they are of any.
+    early, middle, late, latest : float
+        Quartiles and 90th percentile of their true waits over the expected ones; NaN where too few have started.
+    """
+
+    policy: str
+    start: float
+    jobs: int = 0
+    alike: bool = False
+    early: float = float("nan")
+    middle: float = float("nan")
+    late: float = float("nan")
+    latest: float = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """Another size of the job: cores and walltime in seconds, and its expected start by policy (s, log's clock)."""
+
+    cores: int
+    walltime: float
+    starts: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class Quotation:
     """Answers of several policies about one job at one moment, and the price of tighter deadlines.
 
@@ -111,6 +150,10 @@ class Quotation:
         From the tightest deadline that there is to the earliest one that costs no kill.
     undated : int
         Jobs that had come and asked for no deadline.
+    forecasts : tuple of Forecast
+        One a policy, where none of them keeps deadlines and none was asked for.
+    alternatives : tuple of Alternative
+        Then too: the same for a narrower and for a shorter job.
     """
 
     at: float
@@ -122,6 +165,8 @@ class Quotation:
     priced_by: str | None
     prices: tuple[Price, ...]
     undated: int
+    forecasts: tuple[Forecast, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
 
     def __getitem__(self, policy: str) -> Answer:
         """The answer of a policy.

@@ -7,14 +7,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from gridsim.report.quotation import Price, Quotation
+from gridsim.report.quotation import Forecast, Price, Quotation
 from gridsim.report.tables import broken
-from gridsim.report.words import duration, listed, number
+from gridsim.report.words import duration, listed, number, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["answers_table", "clock", "prices_table", "sentences", "state_lines"]
+__all__ = [
+    "alternatives_table",
+    "answers_table",
+    "clock",
+    "forecasts_table",
+    "prices_table",
+    "sentences",
+    "state_lines",
+]
 
 _WIDTH = 80
 
@@ -41,7 +49,7 @@ def state_lines(quotation: Quotation, began: datetime | None = None) -> Iterator
     began : datetime, optional
         When second 0 of the log's clock was.
     """
-    date = "" if began is None else f", {began + timedelta(seconds=quotation.at):%Y-%m-%d %H:%M:%S %Z}"
+    date = "" if began is None else f", {began + timedelta(seconds=quotation.at):%Y-%m-%d %H:%M:%S %Z}".rstrip()
     yield f"moment: {clock(quotation.at)} of the log ({quotation.at:,.0f} s{date})"
     asked = "" if quotation.deadline is None else f", to end by {clock(quotation.deadline)}"
     yield f"job: {_cores(quotation.cores)} for {duration(quotation.walltime)}{asked}"
@@ -99,6 +107,44 @@ def prices_table(quotation: Quotation) -> Table:
     return _grid(columns)
 
 
+def forecasts_table(quotation: Quotation, *, width: int = _WIDTH) -> Table:
+    """One row a policy: the expected start, and where it was for earlier jobs of which the same was expected."""
+    columns: dict[str, list[str]] = {}
+    for it in quotation.forecasts:
+        known = it.late == it.late
+        half = f"{_when(quotation, it, it.early)} to {_when(quotation, it, it.late)}" if known else "-"
+        cells = {
+            "expected in": _ahead(it.start - quotation.at),
+            "half start in": half,
+            "9 of 10 within": _when(quotation, it, it.latest) if it.latest == it.latest else "-",
+        }
+        for title, cell in cells.items():
+            columns.setdefault(title, []).append(cell)
+    others = sum(max(map(len, [title, *cells])) + 2 for title, cells in columns.items())
+    labels = ["\n".join(broken(it.policy, max(width - 2 - others, 12))) for it in quotation.forecasts]
+    return _grid({"policy": labels, **columns})
+
+
+def _when(quotation: Quotation, it: Forecast, part: float) -> str:
+    """So much of the expected wait."""
+    return duration((it.start - quotation.at) * part)
+
+
+def alternatives_table(quotation: Quotation) -> Table:
+    """One row a narrower or shorter job: when it would be expected to start under each policy."""
+    columns: dict[str, list[str]] = {"a job of": []}
+    asked = {it.policy: it.start for it in quotation.forecasts}
+    rows = [(quotation.cores, quotation.walltime, asked)]
+    rows += [(it.cores, it.walltime, dict(it.starts)) for it in quotation.alternatives]
+    for cores, walltime, starts in rows:
+        columns["a job of"].append(f"{_cores(cores)} for {duration(walltime)}")
+        for policy in asked:
+            columns.setdefault("\n".join(broken(f"under {policy}", 24)), []).append(
+                _ahead(starts[policy] - quotation.at)
+            )
+    return _grid(columns)
+
+
 def _grid(columns: Mapping[str, Sequence[str]]) -> Table:
     """Columns by title; the first is on the left."""
     from rich import box
@@ -139,7 +185,7 @@ def sentences(quotation: Quotation) -> list[str]:
         *_delays(quotation),
         *_kills(quotation),
         *_price(quotation),
-        *_without(quotation),
+        *(_forecasts(quotation) if quotation.forecasts else _without(quotation)),
         *_rest(quotation),
     ]
 
@@ -227,6 +273,37 @@ def _without(quotation: Quotation) -> Iterator[str]:
             f"{listed(names)} promise{'s' if len(names) == 1 else ''} nothing; the start with a question mark is where "
             "the job would come if all jobs took as long as estimated and nobody else came."
         )
+
+
+def _forecasts(quotation: Quotation) -> Iterator[str]:
+    """When the job would start, and what such expectations were worth."""
+    for it in quotation.forecasts:
+        if math.isnan(it.start):
+            yield f"{it.policy} does not say when the job would start: a limit holds it back, or it is turned away."
+        elif it.start <= quotation.at:
+            yield f"Under {it.policy} the job would start at once."
+        else:
+            yield _expected(quotation, it)
+
+
+def _expected(quotation: Quotation, it: Forecast) -> str:
+    ahead = f"in {duration(it.start - quotation.at)} if all jobs took as long as estimated and nobody else came"
+    if math.isnan(it.late):
+        return (
+            f"Under {it.policy} the job would start {ahead}. Too few jobs that had to wait have started until then to "
+            "say how far to trust that."
+        )
+    jobs = f"{number(it.jobs)} jobs {'of its size and length' if it.alike else 'of any size'}"
+    nine = (
+        ("", "")
+        if math.isnan(it.latest)
+        else (f", 9 of 10 within {_when(quotation, it, it.latest)}", f", 9 of 10 within {percent(it.latest)} of it")
+    )
+    return (
+        f"Under {it.policy} it would start {ahead}. Of {jobs} that had to wait before, half started after "
+        f"{percent(it.early)} to {percent(it.late)} of the wait that was expected when they came{nine[1]}; if this one "
+        f"does like them, in {_when(quotation, it, it.early)} to {_when(quotation, it, it.late)}{nine[0]}."
+    )
 
 
 def _rest(quotation: Quotation) -> Iterator[str]:

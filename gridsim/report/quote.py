@@ -31,6 +31,7 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
 from gridsim.record import Record
 from gridsim.report.compare import labelled
+from gridsim.report.forecast import alternatives, expected_start, forecast
 from gridsim.report.quotation import Answer, Price, Quotation
 from gridsim.simulation import Moment, Run, run, state_at
 
@@ -110,6 +111,7 @@ def quote(
         )
         answers[label] = _answer(label, moments[label], scheduler, platform, options, asked)
     come = workload.select(workload.submit <= job.at)
+    starts = asked is None and not any(it.promise == "deadline" for it in answers.values())
     priced_by, prices = _priced_by(moments), []
     if priced_by is not None:
         slowdown = _usual_slowdown(run(come, platform, "easy", options), job)
@@ -124,6 +126,16 @@ def quote(
         priced_by=priced_by,
         prices=tuple(prices),
         undated=int((come.deadline >= NEVER).sum()),
+        forecasts=tuple(
+            forecast(label, workload, moments[label], answers[label].start, platform, what, options)
+            for label, what in schedulers.items()
+            if starts
+        ),
+        alternatives=alternatives(
+            workload, list(schedulers.items()), job.at, cores, job.estimate, platform=platform, options=options
+        )
+        if starts and any(answer.start > seconds(job.at) for answer in answers.values())
+        else (),
     )
 
 
@@ -170,8 +182,9 @@ def _answer(label: str, moment: Moment, scheduler: Any, platform: Platform, opti
         waiting=len(moment.waiting),
     )
     if found.promise == "none":
-        expected = run(moment.as_estimated(), platform, scheduler, options)
-        return replace(found, start=float(expected.start[moment.job]), keeps=None if asked is None else False)
+        start = expected_start(moment, platform, scheduler, options)
+        begins = float("nan") if start >= NEVER else float(seconds(start))
+        return replace(found, start=begins, keeps=None if asked is None else False)
     mine: Any = moment.cluster.scheduler
     now = moment.now
     guarantee = earliest_guarantee(mine, moment.job, now)

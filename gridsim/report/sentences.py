@@ -12,7 +12,7 @@ from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference
 from gridsim.metrics.groups import LABELLED
 from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.utilisation import arrival_window, queue_length
-from gridsim.report import admission, robustness
+from gridsim.report import admission, robustness, users
 from gridsim.report.evidence import Evidence, best, turned
 from gridsim.report.words import duration, listed, number, percent, times
 
@@ -462,6 +462,7 @@ def caveats(comparison: Evidence) -> list[str]:
     return [
         *admission.caveats(comparison),
         *_saturated(comparison),
+        *users.caveats(comparison),
         *_cuts(comparison),
         *_statuses(comparison),
         *_problems(comparison.info.get("workload", {})),

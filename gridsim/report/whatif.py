@@ -1,12 +1,11 @@
 """What if the machine were larger, the load higher, the estimates better, and how much more would halve the waits?
 
 One policy, the same jobs, one thing changed at a time. Differences are paired by job, as between policies
-(`gridsim.metrics.compare`).
+(`gridsim.metrics.compare`). The same in words, tables and files: `gridsim.report.whatif_text`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -14,18 +13,19 @@ from typing import Any, NamedTuple
 
 from gridsim.errors import InputError
 from gridsim.metrics.compare import Difference, paired
-from gridsim.metrics.summary import metrics
+from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.summary import cut, metrics
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
 from gridsim.record import Record
-from gridsim.report.words import duration, listed, number, percent
+from gridsim.report.words import number, percent
 from gridsim.simulation import Run, run
 from gridsim.workload.transform.estimates import BetterEstimates
 from gridsim.workload.transform.load_factor import LoadFactor
 
-__all__ = ["NOW", "Change", "Outcome", "WhatIf", "changes_of", "cores_for", "sentences", "whatif"]
+__all__ = ["NOW", "Change", "Outcome", "WhatIf", "changes_beside", "changes_of", "cores_for", "whatif"]
 
 NOW = "as it is"
 """Label of what everything is compared with."""
@@ -33,6 +33,9 @@ NOW = "as it is"
 USUAL_CORES = (0.1, 0.25, 0.5)
 USUAL_LOADS = (1.2,)
 USUAL_ESTIMATES = (2.0,)
+
+CORES_BESIDE = (0.1, 0.2)
+"""By how much the machine grows in the table beside a comparison; loads and estimates are the usual ones."""
 
 _FINEST = 0.01
 """Part of the machine in whose steps its size is searched where nobody says how large a node is."""
@@ -69,10 +72,16 @@ class WhatIf:
         Under which all are.
     outcomes : tuple of Outcome
         In the order of the changes.
+    refused : tuple of (str, str)
+        Labels of changes that the policy does not take, and why.
+    reacting : bool
+        Whether users submit again when what they waited for has ended.
     """
 
     policy: str
     outcomes: tuple[Outcome, ...]
+    refused: tuple[tuple[str, str], ...] = ()
+    reacting: bool = False
 
     def __getitem__(self, label: str) -> Outcome:
         return next(one for one in self.outcomes if one.label == label)
@@ -91,6 +100,7 @@ class WhatIf:
                 }
                 for one in self.outcomes
             ],
+            "refused": [{"change": label, "why": why} for label, why in self.refused],
         }
 
 
@@ -131,6 +141,18 @@ def changes_of(
     return found
 
 
+def changes_beside(workload: Workload, platform: Platform) -> list[Change]:
+    """What is asked beside a comparison: a tenth and a fifth more cores of a single cluster, a higher load, estimates.
+
+    Sizes that are no other after rounding are left out.
+    """
+    one = len(list(platform.clusters())) == 1
+    found = changes_of(workload, platform, cores=CORES_BESIDE) if one else []
+    sized = {each.platform.cores: each for each in reversed(found) if each.platform.cores != platform.cores}
+    others = changes_of(workload, platform, loads=USUAL_LOADS, estimates=USUAL_ESTIMATES)
+    return [*reversed(sized.values()), *others]
+
+
 def _sized(workload: Workload, platform: Platform, cores: int) -> Change:
     if len(list(platform.clusters())) > 1:
         raise InputError("only a machine of one cluster can be made larger here; give another --platform")
@@ -148,6 +170,12 @@ def whatif(
     policy: Any = "easy",
     platform: Platform | None = None,
     options: Run | None = None,
+    now: Record | None = None,
+    label: str | None = None,
+    bound: float = BOUND,
+    warmup: float = 0.0,
+    cooldown: float = 0.0,
+    lenient: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> WhatIf:
     """Simulate the workload as it is and under each change.
@@ -162,6 +190,14 @@ def whatif(
         Under which all run.
     platform : Platform, optional
         The machine as it is; of the size that the workload's source states where left out.
+    now : Record, optional
+        What the policy does with the jobs as they are, where that is known already.
+    label : str, optional
+        What the policy is called.
+    bound, warmup, cooldown : float
+        As `gridsim.metrics.summary.metrics` takes them, s.
+    lenient : bool
+        Whether a change that the policy does not take is left out and told, instead of an error.
     progress : callable, optional
         Told the label and the number of jobs released so far.
 
@@ -175,29 +211,43 @@ def whatif(
     """
     platform, options = platform or machine(workload), options or Run()
     changes = changes_of(workload, platform) if changes is None else list(changes)
-    now = Change(NOW, platform, workload)
     labels = [each.label for each in changes]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise InputError(f"'{label}' is asked twice; a difference to itself says nothing")
-    records = {each.label: _record(each, policy, options, progress) for each in (now, *changes)}
-    waits = {one.policy: one for one in _against(records, "wait")}
-    slowdowns = {one.policy: one for one in _against(records, "bounded_slowdown")}
+    for each in labels:
+        if labels.count(each) > 1:
+            raise InputError(f"'{each}' is asked twice; a difference to itself says nothing")
+    as_it_is = Change(NOW, platform, workload)
+    records = {NOW: _record(as_it_is, policy, options, progress) if now is None else now}
+    refused = []
+    for change in changes:
+        try:
+            records[change.label] = _record(change, policy, options, progress)
+        except InputError as error:
+            if not lenient:
+                raise
+            refused.append((change.label, str(error)))
+    rows = cut(records[NOW], warmup, cooldown)
+    waits, slowdowns = (
+        {one.policy: one for one in _against(records, metric, bound, rows)} for metric in ("wait", "bounded_slowdown")
+    )
     outcomes = [
         Outcome(
             each.label,
             each.platform.cores,
-            metrics(records[each.label]),
+            metrics(records[each.label], bound=bound, warmup=warmup, cooldown=cooldown),
             waits.get(each.label),
             slowdowns.get(each.label),
         )
-        for each in (now, *changes)
+        for each in (as_it_is, *changes)
+        if each.label in records
     ]
-    return WhatIf(repr(make_policy(policy)) if not isinstance(policy, str) else policy, tuple(outcomes))
+    called = label or (policy if isinstance(policy, str) else repr(make_policy(policy)))
+    return WhatIf(called, tuple(outcomes), tuple(refused), workload.reactions is not None)
 
 
-def _against(records: Mapping[str, Record], metric: str) -> list[Difference]:
-    return paired(records, metric=metric, baseline=NOW, moved=True) if len(records) > 1 else []
+def _against(records: Mapping[str, Record], metric: str, bound: float, rows: Any) -> list[Difference]:
+    if len(records) < 2:
+        return []
+    return paired(records, metric=metric, baseline=NOW, bound=bound, rows=rows, moved=True)
 
 
 def _record(change: Change, policy: Any, options: Run, progress: Callable[[str, int], None] | None) -> Record:
@@ -260,34 +310,3 @@ def cores_for(
         middle = (low + more) // 2
         low, more = (middle, more) if value(platform.cores + middle * step) > wanted else (low, middle)
     return _sized(workload, platform, platform.cores + more * step)
-
-
-def sentences(found: WhatIf) -> list[str]:
-    """The answers in words: each change of the mean wait, and how sure it is."""
-    now = found[NOW]
-    told = [f"As it is, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
-    for one in found.outcomes[1:]:
-        assert one.wait is not None
-        change = _change(one.wait, len(found.outcomes) - 1)
-        told.append(f"With {one.label} they would wait {duration(one.numbers['wait_mean'])}: {change}.")
-    higher = [
-        one.label
-        for one in found.outcomes
-        if one.label.startswith("load") and one.wait is not None and one.wait.ratio > 1
-    ]
-    if higher:
-        told.append(
-            f"A log is no evidence for what users would do at another load ({listed(higher)}): people who wait longer "
-            "submit less, so take these waits as an upper bound."
-        )
-    return told
-
-
-def _change(found: Difference, among: int) -> str:
-    if math.isnan(found.ratio):
-        return f"a difference of {duration(abs(found.mean))}"
-    ratio = percent(found.ratio - 1, sign=True)
-    interval = f"95 % interval {percent(found.ratio_low - 1, sign=True)} to {percent(found.ratio_high - 1, sign=True)}"
-    unsure = f", not clear{f' among {among} changes' if among > 1 else ''}"
-    sure = {"better": "", "worse": "", "too little data": ", too little data to be sure"}
-    return f"{ratio} ({interval}{sure.get(found.verdict, unsure)})"

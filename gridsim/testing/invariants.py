@@ -19,7 +19,7 @@ from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 
-__all__ = ["KINDS", "Schedule", "Violation", "assert_valid", "violations", "violations_of"]
+__all__ = ["KINDS", "USER_KINDS", "Schedule", "Violation", "assert_valid", "violations", "violations_of"]
 
 Mask = npt.NDArray[np.bool_]
 Overrun = Literal["kill", "extend"]
@@ -53,6 +53,11 @@ TASK_KINDS: Mapping[str, str] = {
 }
 """Kinds that only records of DAG jobs can have; the others are then about tasks."""
 
+USER_KINDS: Mapping[str, str] = {
+    "wrong-reaction": "a job did not come when its user, who reacts, was to submit it",
+}
+"""Kinds that only records of users who react can have."""
+
 UNKNOWN_STATUS = -1
 UNKNOWN_CORES = -1
 
@@ -69,6 +74,8 @@ class Schedule:
         Whole microseconds; `NEVER` where the source gives none.
     submit, wait, granted : (n,) int64 or None
         Whole microseconds, `NEVER` where the source gives none; None where it has no such column at all.
+    logged_submit : (n,) int64 or None
+        Where users reacted: submits in the workload, whole microseconds; then `submit` has those of the schedule.
     cores : (n,) int64 or None
         Cores that the job got; -1 where unknown.
     status : (n,) int64 or None
@@ -88,6 +95,7 @@ class Schedule:
     start: IntArray
     end: IntArray
     submit: IntArray | None = None
+    logged_submit: IntArray | None = None
     wait: IntArray | None = None
     granted: IntArray | None = None
     cores: IntArray | None = None
@@ -122,7 +130,7 @@ class Schedule:
         )
 
 
-_MEANING = {**KINDS, **TASK_KINDS}
+_MEANING = {**KINDS, **TASK_KINDS, **USER_KINDS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +216,8 @@ def violations(
         schedule = replace(schedule, granted=whole(np.asarray(granted, dtype=float)))
     capacities = [record.cores] if platform is None else [cluster.cores for cluster in platform.clusters()]
     rows = np.arange(len(record), dtype=np.int64)
-    return _check(schedule, record.workload, rows, capacities, overrun, whole(tolerance), limit)
+    found = _check(schedule, record.workload, rows, capacities, overrun, whole(tolerance), limit)
+    return [*found, *_reactions(record, whole(tolerance), limit)]
 
 
 def violations_of(
@@ -273,7 +282,9 @@ class _Checks:
         self.ended: Mask = schedule.end < NEVER
         self.ran: Mask = self.started & self.ended
         empty = len(workload) == 0
-        self.submit = np.zeros(len(rows), dtype=np.int64) if empty else workload.submit[at]
+        self.given_submit = np.zeros(len(rows), dtype=np.int64) if empty else workload.submit[at]
+        reacted = schedule.logged_submit is not None and schedule.submit is not None
+        self.submit = schedule.submit if reacted and schedule.submit is not None else self.given_submit
         self.runtime = np.zeros(len(rows), dtype=np.int64) if empty else workload.runtime[at]
         self.estimate = np.zeros(len(rows), dtype=np.int64) if empty else workload.estimate[at]
         self.request = np.zeros(len(rows), dtype=np.int64) if empty else workload.cores[at]
@@ -370,10 +381,11 @@ class _Checks:
         early = self.known & self.started & (start < self.submit - self.tolerance)
         yield from self.found("starts-before-submit", early, start, self._early)
         submit = self.schedule.submit
-        if submit is not None:
-            wrong = self.known & (submit < NEVER) & self.differ(submit, self.submit)
+        stated = submit if self.schedule.logged_submit is None else self.schedule.logged_submit
+        if stated is not None:
+            wrong = self.known & (stated < NEVER) & self.differ(stated, self.given_submit)
             yield from self.found(
-                "wrong-submit", wrong, submit, lambda row: self._instead(submit[row], self.submit[row])
+                "wrong-submit", wrong, stated, lambda row: self._instead(stated[row], self.given_submit[row])
             )
         wait = self.schedule.wait
         if wait is not None:
@@ -526,6 +538,20 @@ def _check(
     found = [*checks.jobs(), *checks.outcomes(), *checks.times(), *checks.machine()]
     place = {kind: index for index, kind in enumerate(KINDS)}
     return sorted(found, key=lambda violation: place[violation.kind])
+
+
+def _reactions(record: Record, tolerance: int, limit: int) -> Iterator[Violation]:
+    """Jobs that did not come when their users were to react. Nobody knows when waiting jobs were cancelled."""
+    reactions, workload = record.workload.reactions, record.workload
+    if reactions is None or record.logged_submit_us is None:
+        return
+    over = np.where(record.ran, record.end_us, np.where(record.status == Status.cancelled, NEVER, workload.submit))
+    due = reactions.submits(workload.labels["user"], record.logged_submit_us, over)
+    wrong = (np.abs(workload.submit - due) > tolerance) & (due < NEVER)
+    if wrong.any():
+        first = np.flatnonzero(wrong)[:limit]
+        when = tuple(seconds(int(instant)) for instant in workload.submit[first])
+        yield Violation("wrong-reaction", int(wrong.sum()), tuple(workload.job[first].tolist()), when)
 
 
 def _of_tasks(

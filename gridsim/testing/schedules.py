@@ -32,6 +32,7 @@ __all__ = ["ALIASES", "STATUS_WORDS", "parse_columns", "read_jobs", "read_schedu
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "job": ("job", "job_id", "jobid", "id", "job_number", "number"),
     "submit": ("submit", "submit_time", "submission_time", "submitted", "arrival", "arrival_time"),
+    "logged_submit": ("logged_submit",),
     "start": ("start", "start_time", "starting_time", "started", "begin", "begin_time"),
     "end": ("end", "end_time", "ending_time", "finish", "finish_time", "finished", "completion", "completion_time"),
     "wait": ("wait", "wait_time", "waiting_time"),
@@ -58,7 +59,7 @@ STATUS_WORDS: Mapping[str, Status] = {
 """Words for outcomes, in lower case. A failed job held its cores for its runtime: for a schedule it is complete."""
 
 _EMPTY = ("", "nan", "none", "null", "na", "n/a")
-_TIMES = ("submit", "start", "end", "wait", "runtime", "granted")
+_TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted")
 _SWF_FIELDS = 18
 _DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
 
@@ -117,7 +118,7 @@ def read_jobs(folder: str | Path) -> Workload:
     return Workload.from_columns(
         job=[int(row["job"]) for row in rows],
         cores=[int(row["cores"]) for row in rows],
-        submit=[float(row["submit"]) for row in rows],
+        submit=[float(row.get("logged_submit") or row["submit"]) for row in rows],
         runtime=[float(row["runtime"]) for row in rows],
         estimate=[float(row["estimate"]) for row in rows],
         deadline=[float(row.get("deadline") or "inf") for row in rows],
@@ -359,6 +360,7 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
         start=start,
         end=end,
         submit=submit,
+        logged_submit=times("logged_submit"),
         wait=wait,
         granted=times("granted"),
         broken=np.array(values["broken"], dtype=np.bool_) if "broken" in values else None,

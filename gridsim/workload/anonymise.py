@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.model.site import LABELS
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.workload.transform.slice import Slice
@@ -30,6 +31,9 @@ SHORTEST_KEY = 16
 _DIGITS = 12
 """Hexadecimal digits of a pseudonym: 48 bits, a whole number that every reader of SWF can hold; two of 100,000 names
 meet in one with a chance of 2 in 100,000."""
+
+_NUMBERS = frozenset(LABELS) - {"user", "account", "partition", "qos", "reservation", "constraint"}
+"""Labels that are sizes, times and numbers of jobs."""
 
 _LOGGED = ("wait", "status", "allocated")
 """What was logged of a job and names nothing."""
@@ -108,6 +112,9 @@ def anonymised(workload: Workload, key: bytes, *, shift: bool = False, numbers: 
     labels: dict[str, IntArray] = {}
     names: dict[str, tuple[str, ...]] = {}
     for label, column in workload.labels.items():
+        if label in _NUMBERS:
+            labels[label] = column
+            continue
         found, places = np.unique(column[column != UNKNOWN], return_inverse=True)
         digits = _pseudonyms(key, label, found, workload.names.get(label))
         codes = np.array([int(text, 16) for text in digits], dtype=np.int64)

@@ -172,9 +172,11 @@ _KINDS = (
         "never-ran",
         "The job was cancelled before it started: status 5 and no runtime. It has a size and a requested time, so it "
         "looks like a job, but it never held a core; when its user would have given up under another schedule "
-        "is not known.",
+        "is not known. Logs of Slurm say when it was cancelled: kept, it waits until then under a policy that knows of "
+        "users who cancel what waits, such as `slurm`, and is so unless this option says otherwise. Other readers "
+        "and policies leave it out all the same.",
         "a runtime above 0 s, or a status other than 5 (cancelled)",
-        ("skip", "error"),
+        ("skip", "keep", "error"),
         "skip",
     ),
     Kind(

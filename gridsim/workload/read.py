@@ -35,18 +35,22 @@ class Reader:
         What else ``read`` takes, of the options of `read_workload`.
     many : bool
         Whether ``read`` takes several files, and folders, as one workload.
+    cancelled : bool
+        Whether ``read`` knows until when jobs waited that were cancelled, so that they can be kept; others leave them
+        out.
     """
 
     read: Callable[..., Workload]
     recognises: Callable[[bytes], bool]
     options: tuple[str, ...] = ()
     many: bool = False
+    cancelled: bool = False
 
 
 READERS: Mapping[str, Reader] = {
     "pbs": Reader(read_pbs, looks_like_pbs, many=True),
     "swf": Reader(read_swf, looks_like_swf),
-    "sacct": Reader(read_sacct, looks_like_sacct, ("timezone",)),
+    "sacct": Reader(read_sacct, looks_like_sacct, ("timezone",), cancelled=True),
     "wfformat": Reader(read_workflows, looks_like_wfformat, ("submit", "tick"), many=True),
     "gwf": Reader(read_gwf, looks_like_gwf, ("submit", "tick")),
 }
@@ -105,6 +109,8 @@ def read_workload(
     for name in options:
         if name not in reader.options:
             raise InputError(f"is no option of the format '{format}'; it has {_listed(reader.options)}", field=name)
+    if not reader.cancelled and rules is not None and rules.get("never-ran") == "keep":
+        rules = {**rules, "never-ran": "skip"}
     if not reader.many and not isinstance(path, str | os.PathLike):
         if len(path) != 1:
             raise InputError(f"{len(path)} files; expected one, a workload of the format '{format}'", field="path")

@@ -32,3 +32,66 @@ def test_a_log_without_starts_is_refused(tmp_path: Path, capsys: pytest.CaptureF
     log.write_text("; MaxProcs: 4\n1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 1 -1 -1 -1\n")
     assert main(["calibrate", str(log)]) == 2
     assert "there is nothing to compare with" in capsys.readouterr().err
+
+
+CONF = """NodeName=n[1-8] CPUs=4 RealMemory=8000
+PartitionName=batch Nodes=n[1-8] Default=YES MaxTime=00:15:00
+PartitionName=debug Nodes=n[7-8] MaxTime=00:02:00
+PartitionName=long Nodes=n1 MaxTime=UNLIMITED
+SchedulerType=sched/backfill
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> str:
+    """The site's own policy, as a user names it."""
+    (tmp_path / "slurm.conf").write_text(CONF)
+    return f"slurm?conf={tmp_path / 'slurm.conf'}"
+
+
+def test_the_site_s_own_policy_brings_its_machine_and_the_jobs_that_were_cancelled(
+    site: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["calibrate", str(LOG), "--policy", site]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "machine: 32 cores (slurm.conf)" in told
+    assert "never-ran: 2 lines (39, 40) kept as they are (--on-never-ran keep)" in told
+    assert "Replayed under slurm, half of the 48 jobs start" in told
+
+
+def test_what_is_asked_for_goes_before_what_the_site_s_policy_would_have(
+    site: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["calibrate", str(LOG), "--policy", site, "--on-never-ran", "skip"]) == 0
+    assert "(39, 40) left out (--on-never-ran skip)" in capsys.readouterr().out
+    assert main(["calibrate", str(LOG), "--policy", site, "--cores", "64"]) == 2
+    assert "has 64 cores; the nodes of the site have 32" in capsys.readouterr().err
+
+
+def test_every_verb_takes_the_site_s_own_policy(site: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    assert main(["compare", str(LOG), "--policy", "easy", "--policy", site, "--out", str(out)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "of the policies compared, slurm is the site's own policy" in told
+    assert "slurm is the site" in (out / "report.html").read_text()
+    assert main(["explain", str(out), "41229", "--policy", "slurm"]) == 0
+    assert main(["whatif", str(LOG), "--policy", site, "--load-times", "1.2"]) == 0
+    assert main(["quote", str(LOG), "--policy", site, "--cores", "4", "--walltime", "5m", "--at", "60"]) == 0
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(f'policy = "{site}"\n[workload]\nfile = "{LOG}"\n')
+    assert main(["run", str(recipe), "--out", str(tmp_path / "run"), "--json"]) == 0
+    assert "32 cores" in " ".join(capsys.readouterr().out.split())
+
+
+def test_names_of_a_hostile_log_are_text_on_the_page(tmp_path: Path) -> None:
+    evil = "<script>alert(1)</script>"
+    log = tmp_path / "sacct.txt"
+    head = "JobID|JobIDRaw|JobName|User|Account|Partition|QOS|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|State"
+    rows = [
+        f"{k}|{k}|{evil}|{evil}|{evil}|{evil}|{evil}|{1795244000 + k}|{1795244000 + k}|{1795244050 + 9 * k}"
+        f"|{1795244059 + 9 * k}|9|1|COMPLETED|4"
+        for k in range(1, 40)
+    ]
+    log.write_text("\n".join([f"{head}|AllocCPUS", *rows]) + "\n")
+    assert main(["compare", str(log), "--out", str(tmp_path / "out")]) == 0
+    assert evil not in (tmp_path / "out" / "report.html").read_text()

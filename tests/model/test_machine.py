@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.machine import machine, machine_cores
+from gridsim.model.machine import machine, machine_cores, machine_of
+from gridsim.model.site import Site
 from gridsim.model.workload import Workload
+from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.report.compare import compare
 from gridsim.simulation import simulate
 
@@ -37,3 +39,13 @@ def test_a_machine_without_cores_is_refused() -> None:
 def test_a_simulation_tells_the_source_of_its_size() -> None:
     known = JOBS.with_provenance(cores_from="MaxProcs")
     assert simulate(known).platform.origin == "MaxProcs"
+
+
+def test_a_policy_that_knows_its_site_gives_the_machine_where_nobody_else_does() -> None:
+    slurm = Slurm(site=Site.of(nodes=3, cores=4))
+    assert machine_of([object()]) is None
+    assert (machine(JOBS, policies=[object(), slurm]).cores, machine(JOBS, 6, [slurm]).cores) == (12, 6)
+    assert simulate(JOBS, policy=slurm).platform.origin == "slurm.conf"
+    assert simulate(JOBS, policy="easy").platform.cores == 4
+    both = compare(JOBS, {"slurm": slurm, "easy": "easy"})
+    assert {record.cores for record in both.records.values()} == {12}

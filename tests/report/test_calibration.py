@@ -70,3 +70,20 @@ def test_jobs_without_a_logged_start_are_counted(log: Workload) -> None:
     found = calibrate(replace(log, logged={"wait": waits}), ["easy"], platform=HERE)
     assert found.overall["easy"].jobs == len(log) - 7
     assert any("7 jobs started in only one of the two" in line for line in sentences(found))
+
+
+def test_the_replay_is_the_site_s_own_policy_even_where_another_one_comes_nearer(log: Workload) -> None:
+    results = simulate_all(log, {"fcfs": "fcfs", "easy": "easy"}, platform=HERE)
+    trust = trust_of(results, own=["fcfs"])
+    assert trust is not None
+    assert trust.numbers["start_error_median"] == agreement(results["fcfs"].record).median > 0
+    assert "fcfs is the site's own policy" in trust.sentences[0]
+
+
+def test_a_log_of_slurm_says_how_it_is_replayed_by_slurm_s_rules(log: Workload) -> None:
+    slurm = log.with_provenance(format="sacct", source="logs/sacct.txt")
+    results = simulate_all(slurm, {"easy": "easy"}, platform=HERE)
+    how = "gridsim calibrate sacct.txt --policy 'slurm?conf=slurm.conf'"
+    assert how in trust_of(results).sentences[0]  # type: ignore[union-attr]
+    assert how not in trust_of(results, own=["easy"]).sentences[0]  # type: ignore[union-attr]
+    assert "gridsim calibrate says more" in trust_of(results, own=["easy"]).sentences[0]  # type: ignore[union-attr]

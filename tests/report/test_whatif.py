@@ -10,7 +10,8 @@ from gridsim.errors import InputError
 from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
-from gridsim.report.whatif import NOW, changes_of, cores_for, sentences, whatif
+from gridsim.report.whatif import NOW, changes_of, cores_for, whatif
+from gridsim.report.whatif_text import sentences
 from gridsim.simulation import run
 from gridsim.workload.synthetic.lublin import default_workload
 

@@ -16,7 +16,17 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.simulation import run
-from gridsim.testing.invariants import KINDS, TASK_KINDS, Schedule, Violation, assert_valid, violations, violations_of
+from gridsim.testing.invariants import (
+    KINDS,
+    TASK_KINDS,
+    USER_KINDS,
+    Schedule,
+    Violation,
+    assert_valid,
+    violations,
+    violations_of,
+)
+from gridsim.workload.transform.react import React
 
 SECOND = 1_000_000
 
@@ -300,3 +310,16 @@ def test_a_job_that_takes_less_than_its_critical_path_is_found() -> None:
 
 def test_kinds_of_tasks_are_not_those_of_schedules_from_elsewhere() -> None:
     assert not set(TASK_KINDS) & set(KINDS)
+
+
+def test_a_job_that_did_not_come_when_its_user_was_to_react_is_found() -> None:
+    log = Workload.from_columns(
+        submit=[0, 15], runtime=[10, 10], cores=[1, 1], labels={"user": [7, 7]}, logged={"wait": [2, 0]}
+    )
+    record = run(React().apply(log), Platform.single(1), "easy")
+    assert violations(record) == []
+    early = replace(record, workload=replace(record.workload, submit=record.workload.submit - [0, 1]))
+    (violation,) = violations(early)
+    assert (violation.kind, violation.jobs) == ("wrong-reaction", (2,))
+    assert violation.kind in USER_KINDS
+    assert USER_KINDS[violation.kind] in str(violation)

@@ -2,8 +2,9 @@
 
 Layouts. ``waiting`` holds request rows by planned start, then job order, in ``[meta[HEAD], meta[TAIL])``, and
 ``planned`` their planned starts, place by place; ``running[:meta[RUNNING]]`` are the running rows in no order,
-``expected[row]`` is the expected end of one; ``meta[SIZE]`` is the number of blocks of the profile. Times in
-microseconds. The caller provides room for two blocks a request and four more.
+``expected[row]`` is the expected end of one; ``coming[row]`` is what job order compares before the rows;
+``meta[SIZE]`` is the number of blocks of the profile. Times in microseconds. The caller provides room for two blocks a
+request and four more.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
@@ -37,12 +38,12 @@ def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-
 
 
 @compiled
-def enter(times, free, meta, waiting, planned, row, start, cores, duration):  # type: ignore[no-untyped-def]
+def enter(times, free, meta, waiting, planned, coming, row, start, cores, duration):  # type: ignore[no-untyped-def]
     """Plan *row* at *start*: it holds its cores in the profile and its place in the order."""
     meta[SIZE] = change(times, free, meta[SIZE], start, start + duration, -cores)
     i = meta[TAIL]
     while i > meta[HEAD]:
-        if planned[i - 1] < start or (planned[i - 1] == start and waiting[i - 1] < row):
+        if planned[i - 1] < start or (planned[i - 1] == start and came_before(coming, waiting[i - 1], row)):
             break
         waiting[i], planned[i] = waiting[i - 1], planned[i - 1]
         i -= 1
@@ -64,13 +65,19 @@ def stop(times, free, meta, running, now, row, until, cores):  # type: ignore[no
 
 
 @compiled
-def sort_waiting(meta, waiting, planned):  # type: ignore[no-untyped-def]
+def came_before(coming, one, other):  # type: ignore[no-untyped-def]
+    """Whether a request stands before another in job order."""
+    return coming[one] < coming[other] or (coming[one] == coming[other] and one < other)
+
+
+@compiled
+def sort_waiting(meta, waiting, planned, coming):  # type: ignore[no-untyped-def]
     """Order the waiting requests by planned start, then job order; they are nearly sorted."""
     for i in range(meta[HEAD] + 1, meta[TAIL]):
         row, start = waiting[i], planned[i]
         k = i
         while k > meta[HEAD]:
-            if planned[k - 1] < start or (planned[k - 1] == start and waiting[k - 1] < row):
+            if planned[k - 1] < start or (planned[k - 1] == start and came_before(coming, waiting[k - 1], row)):
                 break
             waiting[k], planned[k] = waiting[k - 1], planned[k - 1]
             k -= 1
@@ -78,7 +85,7 @@ def sort_waiting(meta, waiting, planned):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def shift_left(times, free, meta, waiting, planned, cores, estimate, now, order, frontier):  # type: ignore[no-untyped-def]
+def shift_left(times, free, meta, waiting, planned, coming, cores, estimate, now, order, frontier):  # type: ignore[no-untyped-def]
     """Compress: the request at each place of *order* in turn moves to its earliest start, all others staying.
 
     No request moves later, since its own start stays open to it. *frontier* is the end of what was given back since the
@@ -99,7 +106,7 @@ def shift_left(times, free, meta, waiting, planned, cores, estimate, now, order,
             frontier = max(frontier, old + estimate[row])
             moved = True
     if moved:
-        sort_waiting(meta, waiting, planned)
+        sort_waiting(meta, waiting, planned, coming)
 
 
 @compiled
@@ -114,7 +121,7 @@ def adopt(times, free, meta, waiting, planned, rows, starts, cores, estimate, no
 
 
 @compiled
-def replan(times, free, meta, waiting, planned, cores, estimate, now, running, expected, total):  # type: ignore[no-untyped-def]
+def replan(times, free, meta, waiting, planned, coming, cores, estimate, now, running, expected, total):  # type: ignore[no-untyped-def]
     """Make the plan anew: running requests until their expected ends, then the waiting ones in planned order.
 
     What an overrun calls for: places can move later.
@@ -126,7 +133,7 @@ def replan(times, free, meta, waiting, planned, cores, estimate, now, running, e
         size = change(times, free, size, start, start + estimate[row], -cores[row])
         planned[k] = start
     meta[SIZE] = size
-    sort_waiting(meta, waiting, planned)
+    sort_waiting(meta, waiting, planned, coming)
 
 
 @compiled

@@ -42,7 +42,7 @@ class MSB:
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
-        order = np.lexsort((search.rows[:-1], plan.ranks(self.order, search, now)[:-1]))
+        order = np.lexsort((search.rows[:-1], search.coming[:-1], plan.ranks(self.order, search, now)[:-1]))
         price, starts = cheapest(
             *search.columns,
             order,

@@ -29,6 +29,8 @@ class Search(NamedTuple):
         Planned starts; `NEVER` for the new request.
     times, free, size
         Profile of the running requests alone, with room for all others.
+    coming : (n + 1,) int64
+        What job order compares before the rows.
     """
 
     rows: IntArray
@@ -40,6 +42,7 @@ class Search(NamedTuple):
     times: IntArray
     free: IntArray
     size: int
+    coming: IntArray
 
     @property
     def columns(self) -> tuple[Any, ...]:
@@ -49,7 +52,7 @@ class Search(NamedTuple):
 
     def arrangement(self, starts: IntArray) -> Arrangement:
         """The plan that these starts make."""
-        order = np.lexsort((self.rows, starts))
+        order = np.lexsort((self.rows, self.coming, starts))
         return Arrangement(self.rows[order], starts[order])
 
     def offer(self, starts: IntArray, price: float = 0.0) -> Offer:
@@ -197,6 +200,7 @@ class Plan:
             times,
             free,
             size,
+            requests.coming[rows],
         )
 
     def promised(self, search: Search) -> Promised:
@@ -217,6 +221,7 @@ class Plan:
         cores, estimate = self.requests.cores, self.requests.estimate
         kernels.enter(
             *self._arrays,
+            self.requests.coming,
             request,
             start,
             cores[request],
@@ -275,6 +280,7 @@ class Plan:
         """
         kernels.shift_left(
             *self._arrays,
+            self.requests.coming,
             self.requests.cores,
             self.requests.estimate,
             now,
@@ -289,6 +295,7 @@ class Plan:
         """
         kernels.replan(
             *self._arrays,
+            self.requests.coming,
             self.requests.cores,
             self.requests.estimate,
             now,

@@ -59,7 +59,7 @@ class QoPS:
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
-        order = np.lexsort((search.rows, plan.ranks(self.heuristic, search, now)))
+        order = np.lexsort((search.rows, search.coming, plan.ranks(self.heuristic, search, now)))
         price, starts = by_slots(
             *search.columns,
             order,

@@ -132,6 +132,7 @@ class Molded:
         lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
         self._lane = np.ascontiguousarray(lanes.lane)
         self._due: IntArray = np.full(n, NEVER) if lanes.due is None else np.array(lanes.due)
+        self._submit = requests.submit.copy() if requests.moves else requests.submit  # what `due` was made of
         self._unheld: IntArray = np.array(lanes.capacity, dtype=np.int64)  # promises that each lane may still give
         self.waiting: list[int] = []
         self._ready: IntArray = np.zeros(n, dtype=np.int64)
@@ -147,7 +148,7 @@ class Molded:
         self.waiting.append(request)
         self._ready[request] = now
         if self._due[request] < NEVER:  # a task waits from when it is ready, not from when its job came
-            self._due[request] += now - self.requests.submit[request]
+            self._due[request] += now - self._submit[request]
 
     def ended(self, request: int, now: int) -> None:
         """A request gave its cores back, maybe early."""
@@ -203,7 +204,7 @@ class Molded:
         if self._first_come:
             return rows
         if self.requests.tasks is None:
-            rows.sort()
+            rows = rows[self.requests.in_order(rows)]
         else:
             rows = rows[np.lexsort((rows, self._ready[rows], self.requests.job[rows]))]
         held = int(self.requests.cores[self.running].sum()) if self.running else 0

@@ -141,7 +141,7 @@ class Planned:
         rows = self._plan.order()
         places = np.arange(len(rows))
         if self.ordering is not None or self.compress == "arrival":
-            places = np.argsort(rows)
+            places = self._requests.in_order(rows)
         if self.ordering is not None:
             ranks = ranks_of(self.ordering, self._queue(rows[places]), now / 1e6)
             places = places[np.argsort(ranks, kind="stable")]

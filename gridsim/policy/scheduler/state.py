@@ -47,7 +47,7 @@ class State:
         self.table: IntArray = np.zeros((7, n), dtype=np.int64)
         self.table[:2] = requests.cores, requests.estimate
         self.table[3] = lanes.lane
-        self.table[5:] = requests.job, requests.ready
+        self.table[5:] = requests.place, requests.ready
         blocks = np.zeros((2, 2 * (busy + promises) + 8), dtype=np.int64)
         capacities = np.stack([lanes.capacity, lanes.capacity])
         self._arrays = (self.table, self.running, self.moves, blocks, capacities, self.meta)
@@ -99,7 +99,7 @@ class State:
         self.ended_count = 0
 
     def arrivals(self) -> IntArray:
-        """Requests that joined since the last pass."""
+        """Requests that joined since the last pass; before `take_in`."""
         return self.table[QUEUE, self.meta[TAIL] : self.tail]
 
     def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
@@ -147,10 +147,10 @@ class State:
     def rows_in_job_order(self) -> IntArray:
         """The same, sorted in place by job order, then ready time, then task index."""
         rows = self.rows()
-        if self.requests.tasks is None:
+        if self.requests.tasks is None and not self.requests.moves:
             rows.sort()
         else:
-            rows[:] = rows[np.lexsort((rows, self.table[READY, rows], self.requests.job[rows]))]
+            rows[:] = rows[np.lexsort((rows, self.table[READY, rows], self.requests.place[rows]))]
         return rows
 
     def queue(self, rows: IntArray) -> Queue:

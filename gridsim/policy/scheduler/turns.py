@@ -43,14 +43,29 @@ def _static(ordering: Any, state: State) -> Turn:
     if isinstance(ordering, FifoTask):
         state.by_ready = True
     elif first_come:
-        state.table[kernels.PLACE] = state.requests.job
+        state.table[kernels.PLACE] = state.requests.place
     else:
         state.set_places(rows, ranks_of(ordering, state.queue(rows), 0.0))
-    # In first-come order nobody passes a head that is blocked until something ends. Tasks do not come in that order.
-    waits = first_come and state.blocking and state.requests.tasks is None
+    # In first-come order nobody passes a head that is blocked until something ends. Tasks do not come in that order,
+    # and where users react not always the jobs of one instant.
+    waits = first_come and state.blocking and state.requests.tasks is None and not state.requests.moves
+    if state.requests.moves and not first_come and not state.by_ready:
+        return _ranked_on_coming(ordering, state)
 
     def turn(now: int) -> Sequence[int]:
         return () if waits and state.blocked else state.run_pass(now)
+
+    return turn
+
+
+def _ranked_on_coming(ordering: Any, state: State) -> Turn:
+    """Ranks of requests whose submits and deadlines are not known before they have come."""
+
+    def turn(now: int) -> Sequence[int]:
+        new = state.arrivals()
+        if len(new):
+            state.set_places(new, ranks_of(ordering, state.queue(new), now / 1e6))
+        return state.run_pass(now)
 
     return turn
 
@@ -63,6 +78,11 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
     ahead = keys[0] + state.requests.submit
     if len(ahead) and ahead.min() < 0:
         raise PolicyError(f"{ordering!r} has a line that is below 0 when its job comes, at {ahead.min()}")
+
+    def come() -> None:
+        if state.requests.moves and len(new := state.arrivals()):  # a line begins when its request comes
+            keys[:, new] = ordering.lines(state.queue(new), cluster.tick)
+
     if state.blocking:
         n = len(state.requests)
         blocks = n // lines.BLOCK + 1
@@ -70,9 +90,15 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
         where, spare = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         firsts, expiry = np.full(blocks, -1, dtype=np.int64), np.full(blocks, NEVER, dtype=np.int64)
         arrays = (keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64))
-        return lambda now: state.strict_linear(now, arrays)
+
+        def strict_turn(now: int) -> Sequence[int]:
+            come()
+            return state.strict_linear(now, arrays)
+
+        return strict_turn
 
     def turn(now: int) -> Sequence[int]:
+        come()
         state.take_in()
         if state.empty:
             return ()

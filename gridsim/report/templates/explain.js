@@ -56,6 +56,12 @@ const gridsimWhy = (() => {
     return user < 0 ? "" : data.names[user] || String(user);
   }
 
+  // Name of an account or partition; empty where the log does not say, or has numbers only.
+  function placeOf(data, label, row) {
+    const place = data.places[label], value = place ? place.values[row] : -1;
+    return value < 0 ? "" : place.names[value] || String(value);
+  }
+
   // Rows of the largest weights, those without any left out.
   function largest(weight) {
     const rows = [];
@@ -102,8 +108,8 @@ const gridsimWhy = (() => {
   function standing(data, one, row, submit, room) {
     const ticks = new Float64Array(data.jobs);
     let at = -Infinity, k = 0;
-    for (let i = 0; i < row; i++) {
-      const until = one.start[i];
+    for (let p = 0; p < one.placeOf(row); p++) {
+      const i = one.order ? one.order[p] : p, until = one.start[i];
       if (until <= submit || until <= at) continue;
       while (k < room.length && room[k][1] <= at) k++;
       for (let j = k; j < room.length && room[j][0] < until; j++) ticks[i] += Math.min(room[j][1], until) - Math.max(room[j][0], at);
@@ -114,25 +120,28 @@ const gridsimWhy = (() => {
 
   function explain(data, one, row) {
     const { tick } = data;
-    const submit = data.submit[row], ran = one.start[row] >= 0, until = ran ? one.start[row] : submit;
+    const submit = one.submit[row], ran = one.start[row] >= 0, until = ran ? one.start[row] : submit;
     const held = new Float64Array(data.jobs), passing = new Float64Array(data.jobs), freeing = new Float64Array(data.jobs);
     let total = 0, ahead = 0, aheadWork = 0, passed = 0, passedWork = 0, free = data.cores;
+    const users = new Map();
     for (let i = 0; i < data.jobs; i++) {
       const start = one.start[i], end = start + one.held[i];
       if (start < 0 || i === row) continue;
       const inside = Math.min(end, until) - Math.max(start, submit);
       if (inside > 0) total += held[i] = one.width[i] * inside;
       if (start <= submit && end > submit && end > start) free -= one.width[i];
-      const later = i > row && start < until;
-      if (i < row && start > submit) {
+      const sooner = one.placeOf(i) < one.placeOf(row), later = !sooner && start < until;
+      if (sooner && start > submit) {
         ahead += 1;
         aheadWork += one.width[i] * one.held[i];
       } else if (later) {
         passed += 1;
         passedWork += one.width[i] * one.held[i];
         passing[i] = held[i];
+        const user = userOf(data, i);
+        if (user) users.set(user, (users.get(user) || 0) + 1);
       }
-      if ((i < row || later) && end === until && until > submit) freeing[i] = one.width[i];
+      if ((sooner || later) && end === until && until > submit) freeing[i] = one.width[i];
     }
     const room = roomFor(data, one, row, submit, until);
     const enough = room.reduce((sum, [from, to]) => sum + to - from, 0);
@@ -143,20 +152,22 @@ const gridsimWhy = (() => {
       end: seconds(one.start[i] + one.held[i]), share: all ? share[i] / all : 0,
     }));
     return {
-      job: data.job[row], user: userOf(data, row), cores: one.width[row], status: one.status(row), machine: data.cores, free,
+      job: data.job[row], user: userOf(data, row), account: placeOf(data, "account", row), partition: placeOf(data, "partition", row),
+      cores: one.width[row], status: one.status(row), machine: data.cores, free,
       submit: seconds(submit), start: ran ? seconds(until) : NaN, end: ran ? seconds(until + one.held[row]) : NaN,
       estimate: (data.estimate || data.runtime)[row] * tick, wait: ran ? (until - submit) * tick : NaN,
       short: (until - submit - enough) * tick, enough: enough * tick,
       ahead, ahead_work: aheadWork * tick, passed, passed_work: passedWork * tick,
       holders: others(held, held, total), passing: others(passing, held, total),
       freeing: others(freeing, held, total), first: others(first, first, enough),
+      passers: [...users].sort((a, b) => b[1] - a[1]),
     };
   }
 
   // Whether no job that the chart leaves out held cores or waited while this one did.
   function complete(data, one, row) {
     const [from, to] = one.complete;
-    return (from === null || data.submit[row] >= from) && (to === null || Math.max(one.start[row], data.submit[row]) <= to);
+    return (from === null || one.submit[row] >= from) && (to === null || Math.max(one.start[row], one.submit[row]) <= to);
   }
 
   // ---- the same in words --------------------------------------------------------------------------------------------
@@ -165,7 +176,8 @@ const gridsimWhy = (() => {
 
   function sentences(found, label) {
     const of = found.user ? ` of user ${found.user}` : "";
-    const asked = `Job ${found.job}${of} asked for ${cores(found.cores)} of ${number(found.machine)} for ${duration(found.estimate)}`;
+    const places = ["account", "partition"].filter((label) => found[label]).map((label) => `${label} ${found[label]}`);
+    const asked = `Job ${found.job}${of}${places.length ? ` (${places.join(", ")})` : ""} asked for ${cores(found.cores)} of ${number(found.machine)} for ${duration(found.estimate)}`;
     if (Number.isNaN(found.start)) return [`${asked}, and did not run under ${label} (${found.status}).`];
     if (found.wait <= 0) return [`${asked}, and started at once under ${label}: ${cores(found.free)} were free.`];
     const told = [`${asked}, and waited ${duration(found.wait)} under ${label}.`, ...roomTold(found), queueTold(found)];
@@ -197,8 +209,16 @@ const gridsimWhy = (() => {
     if (!found.passed) return `${told}; nobody who came later started earlier.`;
     const later = found.passed === 1 ? "one job that came later started earlier" : `${number(found.passed)} jobs that came later started earlier`;
     const most = found.passing.length ? `, most of it ${short(found.passing[0])}` : "";
-    return `${told}; ${later} (${work(found.passed_work)}${most}).`;
+    const whose = found.passed > 1 && found.passers.length ? ` ${whoseTold(found)}` : "";
+    return `${told}; ${later} (${work(found.passed_work)}${most}).${whose}`;
   }
 
-  return { explain, complete, sentences, userOf, words: { duration, number, percent, three } };
+  function whoseTold(found) {
+    const first = found.passers.slice(0, SHOWN);
+    const shown = first.map(([user, count]) => `${number(count)} of ${user === found.user ? "the same user" : `user ${user}`}`);
+    const rest = first.reduce((left, [, count]) => left - count, found.passed);
+    return `They are ${listed(rest ? [...shown, `${number(rest)} of others`] : shown)}.`;
+  }
+
+  return { explain, complete, sentences, userOf, placeOf, words: { duration, number, percent, three } };
 })();

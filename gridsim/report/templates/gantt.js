@@ -60,6 +60,7 @@
       shown: pack.shown,
       origin: pack.origin,
       names: pack.users || {},
+      places: {},
       statuses: pack.statuses,
       job: summed(await get(pack.columns.job)),
       submit: summed(await get(pack.columns.submit)),
@@ -69,6 +70,7 @@
       estimate: await get(pack.columns.estimate),
       policies: [],
     };
+    for (const [label, names] of Object.entries(pack.places || {})) data.places[label] = { names, values: await get(pack.columns[label]) };
     if (pack.clusters) data.dag = await dag(pack, get, data);
     for (const packed of pack.policies) data.policies.push(policy(data, packed, await each(packed, get)));
     data.last = Math.max(1, ...data.policies.map((one) => one.last));
@@ -96,22 +98,26 @@
 
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later"]) columns[name] = await get(packed[name]);
     return columns;
   }
 
   // Pieces of a policy in order of start, with the latest end of each block of them: the index of every search.
-  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster, cores, unran }) {
+  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster, cores, unran, later }) {
     const n = data.jobs;
+    const submit = later ? data.submit.map((at, i) => at + later[i]) : data.submit; // where users react, its own
     const held = runtime || data.runtime;
     const width = cores || data.width; // cores that each job got, where it is not always what it asked for
     if (cores) data.molded = true;
+    const order = later ? Int32Array.from(submit.keys()).sort((a, b) => submit[a] - submit[b] || a - b) : null; // of arrival
+    const places = later ? new Int32Array(n) : null;
+    if (later) order.forEach((row, place) => { places[row] = place; });
     const start = new Int32Array(n);
     const first = new Int32Array(n + 1);
     const extra = new Int32Array(n + 1); // where the sizes of a job in several pieces begin
     let ran = 0;
     for (let i = 0; i < n; i++) {
-      start[i] = wait[i] < 0 ? -1 : data.submit[i] + wait[i];
+      start[i] = wait[i] < 0 ? -1 : submit[i] + wait[i];
       ran += wait[i] >= 0;
       first[i + 1] = first[i] + pieces[i];
       extra[i + 1] = extra[i] + (pieces[i] > 1 ? pieces[i] : 0);
@@ -121,7 +127,7 @@
     keys.sort();
     const m = low.length;
     const out = {
-      label: packed.label, wait, start, held, width, queued, cluster, count: m, bins: {}, last: 1,
+      label: packed.label, wait, submit, order, placeOf: (row) => (places ? places[row] : row), start, held, width, queued, cluster, count: m, bins: {}, last: 1,
       complete: packed.complete,
       status: (row) => (wait[row] < 0 ? data.statuses[unran[wait.subarray(0, row).reduce((count, one) => count + (one < 0), 0)]] : ""),
       place: data.dag ? new Int32Array(n).fill(-1) : null, pieces,
@@ -443,7 +449,7 @@
       if (middle === null || one.wait[pinned] === 0) return;
       context.setLineDash([4, 3]);
       context.beginPath();
-      context.moveTo(xOf(data.submit[pinned]), middle);
+      context.moveTo(xOf(one.submit[pinned]), middle);
       context.lineTo(xOf(one.start[pinned]), middle);
       context.stroke();
       context.setLineDash([]);
@@ -698,7 +704,11 @@
         return [...rows, ["Ran", duration((one || data.policies[0]).held[row])]];
       }
       if (data.user && data.user[row] >= 0) rows.push(["User", gridsimWhy.userOf(data, row)]);
-      rows.push(coresOf(row, one), ["Submitted", when(data.submit[row])]);
+      for (const [label, title] of [["account", "Account"], ["partition", "Partition"]]) {
+        const name = gridsimWhy.placeOf(data, label, row);
+        if (name) rows.push([title, name]);
+      }
+      rows.push(coresOf(row, one), ["Submitted", when((one || data.policies[0]).submit[row])]);
       if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(one.wait[row])]);
       if (one || !data.molded) rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
       return rows;
@@ -767,6 +777,8 @@
         line.append(...reasons(one, row));
         if (data.molded) line.append(...sizedCells(one, row));
       }
+      table.createCaption().textContent = `Job ${data.job[row]} under each policy`;
+      table.caption.className = "unseen";
       detail.replaceChildren(node("p", head[0].toUpperCase() + head.slice(1) + "."), scrolled(table));
     }
 
@@ -801,7 +813,7 @@
         return;
       }
       const starts = data.policies.map((one) => one.start[row]).filter((time) => time >= 0);
-      const from = data.submit[row], to = Math.max(from, ...starts) + Math.max(1, data.runtime[row]);
+      const from = Math.min(...data.policies.map((one) => one.submit[row])), to = Math.max(from, ...starts) + Math.max(1, data.runtime[row]);
       look(from - (to - from) * 0.5, to + (to - from) * 0.5);
       pin(row);
     }

@@ -38,7 +38,8 @@ class Duplicate:
     each place in it. Copies are numbered from behind the largest number on, in the order of the permutation, and have
     everything of their originals; of a deadline the response that it asks for. So a copy that arrives with its original
     has the same deadline. For copies with deadlines of their own, give the deadlines after the duplication. What the
-    source says of the schedule (``logged``) is not kept: no copy was part of it.
+    source says of the schedule (``logged``) is not kept: no copy was part of it. Where users react, a copy that arrives
+    with its original does so too, and one that arrives at random comes from nobody who waits for anything.
 
     References
     ----------
@@ -85,6 +86,9 @@ class Duplicate:
             deadline=np.where(both.deadline < NEVER, both.deadline - both.submit + submit, NEVER),
             logged={} if count else both.logged,
         )
+        if both.reactions is not None and self.arrival == "random":
+            copies = np.arange(len(both)) >= len(workload)
+            both = replace(both, reactions=both.reactions.without(copies))
         return noted(both.select(np.lexsort((both.job, both.submit))), self, copies=count, jobs=len(both))
 
     def _drawn(self, workload: Workload, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:

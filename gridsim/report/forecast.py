@@ -1,0 +1,280 @@
+"""When would one more job start, and how far has such an expectation been from the truth on this log so far?
+
+Policies without promises are asked for a start as if all jobs took as long as estimated and nobody else came: what
+``squeue --start`` says. Most jobs end before their walltime, so most start earlier; later arrivals that are put before
+them make some start later. By how much is measured: jobs of the log that came before are asked the same at their
+arrival, and a replay tells when they started. That is what happened, and no promise: where queues grow, the next wait
+is longer than those before.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.metrics.charges import core_class, time_class
+from gridsim.model.platform import Platform
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
+from gridsim.model.workload import Workload
+from gridsim.policy.admission.quoting import keeps_starts
+from gridsim.record import Record
+from gridsim.report.quotation import Alternative, Forecast
+from gridsim.simulation import Moment, Run, run, state_at
+
+__all__ = ["FEWEST", "alternatives", "as_of_now", "expected_start", "forecast", "quantiles"]
+
+FEWEST = 20
+"""Jobs that had to wait below which nothing is said of how such expectations turned out."""
+
+ASKED = 100
+"""Jobs that are asked at most, spread evenly over those that there are."""
+
+QUANTILES = (0.25, 0.5, 0.75, 0.9)
+
+
+def as_of_now(workload: Workload) -> tuple[Workload, float]:
+    """The log with the jobs that run still running, and the moment at which it was written, s of its clock.
+
+    That is known where jobs ran still; else it is the last submit. Their ends are not known: they get their estimates.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 5], runtime=[3, 1], cores=[1, 1])
+    >>> as_of_now(log)[1]
+    5.0
+    """
+    if not len(workload):
+        raise InputError("has no jobs, so there is no moment to ask about", path=workload.provenance.get("source"))
+    last = int(workload.submit.max())
+    start, end = workload.logged_start, workload.logged_end
+    if start is None or end is None:
+        return workload, float(seconds(last))
+    running = (start < NEVER) & (end >= NEVER)
+    if not running.any():
+        return workload, float(seconds(last))
+    written = max(last, int((start + workload.runtime)[running].max()))
+    runtime = np.where(running, np.maximum(workload.estimate, workload.runtime), workload.runtime)
+    return replace(workload, runtime=runtime), float(seconds(written))
+
+
+def expected_start(moment: Moment, platform: Platform, scheduler: Any, options: Run) -> int:
+    """When the job of a moment would start if all took as long as estimated and nobody else came, whole microseconds.
+
+    A scheduler that can say so itself (``expected_starts``, or a plan) is asked; `NEVER` where it turns the job away.
+    """
+    own: Any = moment.cluster.scheduler
+    asked = _asking(own)
+    if asked is not None:
+        quote = own.quote(moment.job, moment.now)
+        if quote is None:
+            return NEVER
+        own.commit(quote, moment.now)
+        found = asked(own, moment.job, moment.now)
+        if found < NEVER:
+            return max(found, moment.now)
+    expected = run(moment.as_estimated(), platform, scheduler, options)
+    return int(expected.start_us[moment.job])
+
+
+def _asking(scheduler: Any) -> Callable[[Any, int, int], int] | None:
+    """How a scheduler tells the expected start of a request that it has taken in; None where it cannot."""
+    if hasattr(scheduler, "expected_starts"):
+        return lambda own, request, now: int(own.expected_starts(now).get(request, NEVER))
+    if keeps_starts(scheduler):
+        return lambda own, request, now: int(own.plan.starts().get(request, NEVER))
+    return None
+
+
+def forecast(
+    label: str, workload: Workload, moment: Moment, start: float, platform: Platform, scheduler: Any, options: Run
+) -> Forecast:
+    """The expected start of the job of a moment, and how such expectations turned out on the log so far.
+
+    Parameters
+    ----------
+    label : str
+        What the policy is called.
+    workload : Workload
+        The log; jobs that come later play no part.
+    start : float
+        The expected start, seconds of the log's clock; NaN where the policy does not say.
+    """
+    known = Forecast(label, start)
+    if not start > seconds(moment.now):
+        return known
+    estimate, cores = moment.workload.estimate[moment.job :], moment.workload.cores[moment.job :]
+    come = workload.select(workload.submit <= moment.now)
+    if not len(come) or come.moldable is not None:
+        return known
+    record = run(come, platform, scheduler, options)
+    waited = np.flatnonzero((record.start_us > come.submit) & record.ran)
+    alike = waited[_class(come, waited, platform.cores) == _class_of(cores, estimate, platform.cores)[0]]
+    enough = len(alike) >= FEWEST
+    chosen = alike if enough else waited
+    if len(chosen) < FEWEST:
+        return replace(known, jobs=len(chosen))
+    chosen = chosen[np.unique(np.linspace(0, len(chosen) - 1, min(ASKED, len(chosen))).astype(int))]
+    expected = _asked_on_arrival(record, chosen, moment, platform, scheduler, options)
+    until = np.minimum(record.start_us[chosen], moment.now)
+    asked = (expected < NEVER) & (expected > come.submit[chosen])
+    part = (until - come.submit[chosen])[asked] / (expected - come.submit[chosen])[asked]
+    early, middle, late, latest = quantiles(part, (record.start_us[chosen] <= moment.now)[asked])
+    return replace(known, jobs=int(asked.sum()), alike=enough, early=early, middle=middle, late=late, latest=latest)
+
+
+def quantiles(values: FloatArray, ended: npt.NDArray[np.bool_]) -> list[float]:
+    """Quartiles and the 90th percentile of values some of which are known only to be larger than what they are so far.
+
+    NaN for those that nothing is known of.
+
+    Notes
+    -----
+    Who still waits has waited longer than those who started: leaving them out makes every expectation look too long. So
+    these are quantiles of Kaplan and Meier's estimate.
+
+    References
+    ----------
+    Kaplan and Meier, "Nonparametric estimation from incomplete observations", Journal of the American Statistical
+    Association 53, 1958.
+
+    Examples
+    --------
+    >>> quantiles(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, True, True, True]))
+    [1.0, 2.0, 3.0, 4.0]
+    >>> quantiles(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, False, True, False]))
+    [1.0, 3.0, nan, nan]
+    """
+    order = np.lexsort((~ended, values))
+    values, ended = values[order], ended[order]
+    over = 1 - np.cumprod(1 - ended / np.arange(len(values), 0, -1)) if len(values) else np.zeros(0)
+    found = []
+    for level in QUANTILES:
+        there = np.flatnonzero((over >= level - 1e-12) & ended)
+        found.append(float(values[there[0]]) if len(there) else float("nan"))
+    return found
+
+
+def _class(workload: Workload, rows: IntArray, machine: int) -> IntArray:
+    return _class_of(workload.cores[rows], workload.estimate[rows], machine)
+
+
+def _class_of(cores: IntArray, estimate: IntArray, machine: int) -> IntArray:
+    """Class of size and of time asked for, as one number."""
+    found: IntArray = 16 * core_class(cores, machine) + time_class(estimate)
+    return found
+
+
+def _asked_on_arrival(
+    record: Record, rows: IntArray, moment: Moment, platform: Platform, scheduler: Any, options: Run
+) -> IntArray:
+    """Expected starts of jobs as they come, whole microseconds; `NEVER` where none is known."""
+    if _asking(moment.cluster.scheduler) is not None:
+        return _asked_by_replay(record.workload, rows, platform, scheduler, options)
+    return np.array([_asked_by_state(record, int(row), platform, scheduler, options) for row in rows], dtype=np.int64)
+
+
+class _Listening:
+    """A scheduler that is asked for the expected start of some requests as they are taken in; else the same.
+
+    What it is told lands in *found*, which copies share: a run copies its scheduler.
+    """
+
+    def __init__(self, inner: Any, found: dict[int, int], rows: frozenset[int]) -> None:
+        self._inner, self._found, self._rows = inner, found, rows
+
+    def __copy__(self) -> _Listening:
+        return _Listening(copy.copy(self._inner), self._found, self._rows)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Listening:
+        return _Listening(copy.deepcopy(self._inner, memo), self._found, self._rows)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_"):
+            object.__setattr__(self, name, value)
+        else:
+            setattr(self._inner, name, value)
+
+    def commit(self, quote: Any, now: int) -> None:
+        """Pass it on, and ask."""
+        self._inner.commit(quote, now)
+        if quote.request in self._rows:
+            asked = _asking(self._inner)
+            self._found[quote.request] = NEVER if asked is None else max(asked(self._inner, quote.request, now), now)
+
+
+def _asked_by_replay(workload: Workload, rows: IntArray, platform: Platform, scheduler: Any, options: Run) -> IntArray:
+    found: dict[int, int] = {}
+    run(workload, platform, _Listening(scheduler, found, frozenset(rows.tolist())), options)
+    return np.array([found.get(row, NEVER) for row in rows.tolist()], dtype=np.int64)
+
+
+def _asked_by_state(record: Record, row: int, platform: Platform, scheduler: Any, options: Run) -> int:
+    """Expected start of a job by a run of its own, of what ran and waited when it came."""
+    workload, now = record.workload, int(record.workload.submit[row])
+    before = np.arange(row + 1)
+    start, end = record.start_us[: row + 1], record.end_us[: row + 1]
+    ran = start < NEVER
+    running, waiting = before[ran & (start < now) & (end > now)], before[ran & (start >= now)]
+    left = np.maximum(start[running] + workload.estimate[running], now + MICROSECOND)
+    return _start_of_last(workload, now, running, left, record.given[running], waiting, platform, scheduler, options)
+
+
+def _start_of_last(
+    workload: Workload, now: int, running: IntArray, ends: IntArray, held: IntArray, waiting: IntArray,
+    platform: Platform, scheduler: Any, options: Run,
+) -> int:  # fmt: skip
+    """Start of the last of those that wait, if who runs ends at *ends* and the others take as long as estimated.
+
+    A small workload gives the same decisions from the moment on: until then what runs, and one job more that holds all
+    other cores, fill the machine; so those that wait come at their true submits and none can start before. What a
+    policy remembers beyond the queue and the machine, such as past usage, is not there.
+    """
+    begin = int(workload.submit[waiting].min()) - MICROSECOND
+    free = platform.cores - int(held.sum())
+    filler = waiting[: min(free, 1)]
+    small, many = workload.select(np.concatenate([running, filler, waiting])), len(running) + len(filler)
+    times, cores, submit = small.estimate.copy(), small.cores.copy(), small.submit - begin
+    submit[:many] = 0
+    times[:many] = np.concatenate([ends - begin, np.full(len(filler), now - begin)])
+    cores[:many] = np.concatenate([held, np.full(len(filler), free)])
+    world = replace(
+        small,
+        job=np.arange(1, len(small) + 1),
+        submit=submit,
+        runtime=times,
+        estimate=times,
+        cores=cores,
+        deadline=np.full(len(small), NEVER),
+        logged={},
+    )
+    found = int(run(world, platform, scheduler, options).start_us[-1])
+    return NEVER if found >= NEVER else found + begin
+
+
+def alternatives(
+    workload: Workload, moments: Sequence[tuple[str, Any]], at: int, cores: int, estimate: int, *,
+    platform: Platform, options: Run,
+) -> tuple[Alternative, ...]:  # fmt: skip
+    """When the job would start if it asked for half the cores, for half the time, for half of both."""
+    half_cores, half_time = max(1, cores // 2), estimate // 2 // MICROSECOND * MICROSECOND
+    sizes = [(half_cores, estimate), (cores, half_time), (half_cores, half_time)]
+    found = []
+    for width, time in dict.fromkeys(sizes):
+        if (width, time) == (cores, estimate) or time < MICROSECOND:
+            continue
+        starts = {}
+        for label, scheduler in moments:
+            moment = state_at(workload, platform, scheduler, at, cores=width, estimate=time, options=options)
+            start = expected_start(moment, platform, scheduler, options)
+            starts[label] = float("nan") if start >= NEVER else float(seconds(start))
+        found.append(Alternative(width, float(seconds(time)), starts))
+    return tuple(found)

@@ -1,0 +1,143 @@
+"""Users in words: what it means that they react, and what it means on a higher load that they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gridsim.metrics.saturation import keeps_up
+from gridsim.model.time import seconds
+from gridsim.report.words import duration, listed, number, percent
+
+if TYPE_CHECKING:
+    from gridsim.record import Record
+    from gridsim.report.evidence import Evidence
+
+__all__ = ["REACTING_TO_CHANGES", "caveats"]
+
+REACTING_TO_CHANGES = (
+    "Users react: a job comes a think time after what its user waited for has ended, so a slower system gets it later. "
+    "Each job is compared with itself, submitted at another time; a log is no evidence that users would do so."
+)
+"""What is said of questions that are asked of users who react."""
+
+_MORE = 1.005
+"""Times the load from which on it counts as raised."""
+
+
+def caveats(comparison: Evidence) -> list[str]:
+    """What users who react do to the numbers; of a fixed log, what it hides, where the load is higher than it was."""
+    if comparison.of_dags:
+        return []
+    if any(record.logged_submit_us is not None for record in comparison.records.values()):
+        return list(_reacting(comparison))
+    return list(_fixed(comparison))
+
+
+# ---- users who react ----------------------------------------------------------------------------------------------
+
+
+def _reacting(comparison: Evidence) -> Iterator[str]:
+    records = comparison.records
+    reactions = records[comparison.baseline].workload.reactions
+    count = 0 if reactions is None else int(np.count_nonzero(reactions.answers))
+    jobs = len(records[comparison.baseline])
+    moves = [_moved(label, record) for label, record in records.items()]
+    yield (
+        f"Users react: {number(count)} of {number(jobs)} jobs come a think time after what their user waited for has "
+        "ended, the others at the times of the log unless it has not ended by then. "
+        f"{'; '.join(moves)}."
+    )
+    yield (
+        "So a job waits at another moment under each policy, and waits less where others come later: judge by when the "
+        f"same jobs are done. {_done(comparison)}"
+    )
+
+
+def _moved(label: str, record: Record) -> str:
+    assert record.logged_submit_us is not None
+    later = seconds(record.workload.submit - record.logged_submit_us)
+    moved = later != 0
+    if not moved.any():
+        return f"{label}: none at another time than in the log"
+    mean = float(later[moved].mean())
+    way = "later" if mean > 0 else "sooner"
+    apart = duration(float(np.median(np.abs(later[moved]))))
+    return (
+        f"{label}: {percent(float(moved.mean()))} at another time than in the log, {duration(abs(mean))} {way} on "
+        f"average ({apart} apart at the median)"
+    )
+
+
+def _done(comparison: Evidence) -> str:
+    """Responses and makespans of the policies, and how much sooner the same jobs end than under the first."""
+    parts = []
+    first = comparison.records[comparison.baseline]
+    common = comparison.common
+    for label, record in comparison.records.items():
+        numbers = comparison.metrics[label]
+        sooner = ""
+        if record is not first and common.any():
+            mean = float(seconds(record.end_us[common] - first.end_us[common]).mean())
+            way = "later" if mean > 0 else "sooner"
+            sooner = f", jobs end {duration(abs(mean))} {way} on average than under {comparison.baseline}"
+        parts.append(
+            f"{label}: mean response {duration(numbers['response_mean'])}, {numbers['throughput']:,.4g} jobs an hour, "
+            f"all done after {duration(numbers['makespan'])}{sooner}"
+        )
+    return f"{'; '.join(parts)}."
+
+
+# ---- a fixed log --------------------------------------------------------------------------------------------------
+
+
+def _fixed(comparison: Evidence) -> Iterator[str]:
+    reasons = list(_reasons(comparison))
+    if reasons:
+        record = comparison.records[comparison.baseline]
+        yield (
+            f"These jobs come at fixed times, though {listed(reasons)}: their users go on submitting as if nothing had "
+            "happened, where people who wait longer submit later, so waits here may grow with the length of the log."
+            f"{_extreme(record)}"
+        )
+
+
+def _reasons(comparison: Evidence) -> Iterator[str]:
+    """Why the jobs come faster than the machine has seen, or than it can serve them."""
+    raised = [text for entry in _transforms(comparison.info) if (text := _raised(entry))]
+    if raised:
+        yield f"the load was raised ({', '.join(raised)})"
+    record = comparison.records[comparison.baseline]
+    stated = record.workload.cores_stated
+    if stated is not None and record.cores < stated:
+        yield f"the machine was made smaller ({number(record.cores)} of {number(stated)} cores)"
+    # Who turns jobs away has a short queue, whatever comes.
+    open_to_all = [label for label, numbers in comparison.metrics.items() if not numbers["unadmitted"]]
+    behind = [label for label in open_to_all if not keeps_up(comparison.records[label])]
+    if behind:
+        yield f"{listed(behind)} {'does' if len(behind) == 1 else 'do'} not keep up with them"
+
+
+def _transforms(info: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = info.get("workload", {}).get("transforms", ())
+    return found
+
+
+def _raised(entry: Mapping[str, Any]) -> str:
+    """A transform as a user types it where it raised the load; empty where not."""
+    name = str(entry.get("transform"))
+    if name in ("duplicate", "expand"):
+        return f"{name}?load={entry['load']:g}" if entry["load"] > _MORE else ""
+    if name == "load-factor":
+        return f"{name}?percent={entry['percent']:g}" if entry["percent"] > 100 * _MORE else ""
+    if name == "offered-load":
+        return f"{name}?load={entry['load']:g}" if entry["load"] > entry["load_before"] * _MORE else ""
+    return ""
+
+
+def _extreme(record: Record) -> str:
+    """How to see users who react; nothing where the jobs name no users."""
+    user = record.workload.labels.get("user")
+    return "" if user is None or not (user >= 0).any() else " --users react shows the other extreme."

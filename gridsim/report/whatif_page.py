@@ -1,0 +1,32 @@
+"""The page of `gridsim whatif`: the answers in words and a table, one file that needs no network."""
+
+from __future__ import annotations
+
+from gridsim.report.markup import breakable, environment, prose, style
+from gridsim.report.whatif import WhatIf
+from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, sentences
+
+__all__ = ["render"]
+
+
+def render(found: WhatIf, *, title: str, command: str) -> str:
+    """Text of the page.
+
+    Parameters
+    ----------
+    title : str
+        Of which log.
+    command : str
+        What it was made by.
+    """
+    templates = environment(prose=prose, breakable=breakable, lines=lines)
+    return templates.get_template("whatif.html.j2").render(
+        title=title,
+        command=command,
+        found=found,
+        sentences=sentences(found),
+        columns=list(SHOWN.values()),
+        note=NOTE,
+        file=FILE,
+        style=style("page.css"),
+    )

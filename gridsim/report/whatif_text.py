@@ -1,0 +1,219 @@
+"""Answers to "what if" as people read them: sentences, tables for a terminal and a page, rows of a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from gridsim.metrics.compare import Difference
+from gridsim.report import users
+from gridsim.report.tables import shown
+from gridsim.report.whatif import NOW, Outcome, WhatIf
+from gridsim.report.words import duration, listed, percent
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["FILE", "NOTE", "SHOWN", "Line", "csv_text", "lead", "lines", "sentences", "table"]
+
+FILE = "whatif.csv"
+"""Name of the file with the numbers."""
+
+SHOWN = {
+    "wait_mean": "mean wait",
+    "wait_p95": "95th percentile",
+    "bounded_slowdown_mean": "bounded slowdown",
+    "utilisation": "utilisation",
+}
+"""Metrics of the table with what they are called there."""
+
+NOTE = (
+    "Every job is compared with itself as things are now, under the same policy; real is what stands out from the ups "
+    "and downs of this log (blocks of consecutive jobs, corrected by Holm for all changes of the policy)."
+)
+"""How to read the table."""
+
+_REAL = {
+    "better": "yes, shorter",
+    "worse": "yes, longer",
+    "no clear difference": "not clear",
+    "too little data": "too little data",
+}
+
+
+class Line(NamedTuple):
+    """A row of the table on a page; ``verdict`` is empty where nothing was changed."""
+
+    change: str
+    cells: tuple[str, ...]
+    against: str
+    interval: str
+    real: str
+    verdict: str
+
+
+def lines(found: WhatIf) -> list[Line]:
+    """Rows of one policy, what is now first."""
+    return [_line(one) for one in found.outcomes]
+
+
+def _line(one: Outcome) -> Line:
+    cells = tuple(shown(name, one.numbers[name]) for name in SHOWN)
+    wait = one.wait
+    if wait is None:
+        return Line(one.label, cells, "-", "-", "-", "")
+    if wait.same == 1:
+        return Line(one.label, cells, "the same", "-", "no change", "")
+    if math.isnan(wait.ratio):
+        return Line(one.label, cells, _signed(wait.mean), "", _REAL[wait.verdict], wait.verdict)
+    return Line(one.label, cells, _part(wait.ratio), _interval(wait), _REAL[wait.verdict], wait.verdict)
+
+
+def _part(ratio: float) -> str:
+    return percent(ratio - 1, sign=True)
+
+
+def _interval(wait: Difference) -> str:
+    return f"{_part(wait.ratio_low)} to {_part(wait.ratio_high)}"
+
+
+def _signed(seconds: float) -> str:
+    return f"+{duration(seconds)}" if seconds > 0 else duration(seconds)
+
+
+def table(found: Sequence[WhatIf]) -> Table:
+    """The same for a terminal; policies one below the other, their names above where there are several."""
+    from rich import box  # only where a table is printed
+    from rich.table import Table
+
+    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    grid.add_column("")
+    for name in SHOWN.values():
+        grid.add_column(name, justify="right")
+    for place, each in enumerate(found):
+        if len(found) > 1:
+            grid.add_row(f"under {each.policy}:")
+        for one in each.outcomes:
+            numbers = one.numbers
+            grid.add_row(
+                one.label,
+                duration(numbers["wait_mean"]),
+                duration(numbers["wait_p95"]),
+                shown("bounded_slowdown_mean", numbers["bounded_slowdown_mean"]),
+                percent(numbers["utilisation"]),
+                end_section=place + 1 < len(found) and one is each.outcomes[-1],
+            )
+    return grid
+
+
+def lead(found: Sequence[WhatIf]) -> list[str]:
+    """The answer of a table of several policies, the best one last: what helps most, and what another policy does."""
+    best = found[-1]
+    told = [*_most(best)]
+    if len(found) > 1:
+        told += _instead(found[0], best)
+    for each in found:
+        told += [f"Under {each.policy}, {label} cannot be asked: {why}." for label, why in each.refused]
+    return [*told, *_caution(found)]
+
+
+def _most(best: WhatIf) -> Iterator[str]:
+    """What shortens the waits most under the best policy, of what is clear."""
+    now = best[NOW].numbers["wait_mean"]
+    clear = [one for one in best.outcomes if one.wait is not None and one.wait.verdict == "better"]
+    if not clear:
+        yield f"Under {best.policy} none of these changes clearly shortens the mean wait of {duration(now)}."
+        return
+    most = min(clear, key=lambda one: one.numbers["wait_mean"])
+    assert most.wait is not None
+    before, after = most.wait.baseline_mean, most.wait.policy_mean  # of the same jobs
+    change = (
+        f"{_part(most.wait.ratio)}, 95 % interval {_interval(most.wait)}" if most.wait.ratio == most.wait.ratio else ""
+    )
+    yield (
+        f"Of these changes, {most.label} would shorten waits most under {best.policy}: the mean falls from "
+        f"{duration(before)} to {duration(after)}{f' ({change})' if change else ''}."
+    )
+
+
+def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
+    """Whether another policy does as much as the largest machine of the table."""
+    sizes = [one for one in baseline.outcomes if one.cores > baseline[NOW].cores]
+    wait = best[NOW].numbers["wait_mean"]
+    if any(each[NOW].numbers["unadmitted"] for each in (baseline, best)):
+        return  # their waits are of different jobs
+    if not sizes or not wait < baseline[NOW].numbers["wait_mean"]:
+        return
+    largest = max(sizes, key=lambda one: one.cores)
+    bought = largest.numbers["wait_mean"]
+    than = "more" if wait < bought else "less"
+    yield (
+        f"Going from {baseline.policy} to {best.policy} does {than} than {largest.label} would under "
+        f"{baseline.policy}: jobs wait {duration(wait)} on the machine as it is, {duration(bought)} on the larger one."
+    )
+
+
+def _caution(found: Sequence[WhatIf]) -> Iterator[str]:
+    if any(len({one.numbers["unadmitted"] for one in each.outcomes}) > 1 for each in found):
+        yield (
+            "Not the same jobs are taken in under every change: mean waits are of those that run, and what is against "
+            "now is of those that run both times."
+        )
+    if any(each.reacting for each in found):
+        yield users.REACTING_TO_CHANGES
+        return
+    higher = dict.fromkeys(
+        one.label
+        for each in found
+        for one in each.outcomes
+        if (one.label.startswith("load") or one.cores < each[NOW].cores) and one.wait is not None and one.wait.mean > 0
+    )
+    if higher:
+        yield (
+            f"A log is no evidence for what users would do at another load ({listed(list(higher))}): people who wait "
+            "longer submit less, so take these waits as an upper bound; --users react shows the other extreme."
+        )
+
+
+def csv_text(found: Sequence[WhatIf]) -> str:
+    """One row a policy and change: numbers of the run, and the difference of its mean wait from that now."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    compared = ("wait_difference", "ratio", "ratio_low", "ratio_high", "p_holm", "verdict")
+    writer.writerow(["policy", "change", "cores", *SHOWN, *compared])
+    for each in found:
+        for one in each.outcomes:
+            numbers = [one.numbers[name] for name in SHOWN]
+            wait = one.wait
+            difference = (
+                [""] * len(compared)
+                if wait is None
+                else [wait.mean, wait.ratio, wait.ratio_low, wait.ratio_high, wait.p_holm, wait.verdict]
+            )
+            row = [each.policy, one.label, one.cores, *numbers, *difference]
+            writer.writerow(["" if value != value else value for value in row])
+    return text.getvalue()
+
+
+def sentences(found: WhatIf) -> list[str]:
+    """The answers in words: each change of the mean wait, and how sure it is."""
+    now = found[NOW]
+    told = [f"As it is, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
+    for one in found.outcomes[1:]:
+        assert one.wait is not None
+        change = _change(one.wait, len(found.outcomes) - 1)
+        told.append(f"With {one.label} they would wait {duration(one.numbers['wait_mean'])}: {change}.")
+    return [*told, *_caution([found])]
+
+
+def _change(found: Difference, among: int) -> str:
+    if math.isnan(found.ratio):
+        return f"a difference of {duration(abs(found.mean))}"
+    ratio = percent(found.ratio - 1, sign=True)
+    interval = f"95 % interval {percent(found.ratio_low - 1, sign=True)} to {percent(found.ratio_high - 1, sign=True)}"
+    unsure = f", not clear{f' among {among} changes' if among > 1 else ''}"
+    sure = {"better": "", "worse": "", "too little data": ", too little data to be sure"}
+    return f"{ratio} ({interval}{sure.get(found.verdict, unsure)})"

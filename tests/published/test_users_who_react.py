@@ -1,0 +1,23 @@
+"""On a log of the archive: with users who react, waits do not grow with the length of the log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from gridsim.scenario import transformed
+from gridsim.simulation import simulate
+from gridsim.testing import assert_valid
+from gridsim.workload.read import read_workload
+
+
+def test_waits_at_one_and_a_half_times_the_load_stay_bounded_where_users_react(shared: Path) -> None:
+    log = read_workload(shared / "data" / "swf" / "SDSC-SP2-1998-4.2-cln.swf.gz").select(slice(0, 10_000))
+    fixed = simulate(transformed(log, ["expand?load=1.5"]), policy="easy").record
+    reacting = simulate(transformed(log, ["react", "expand?load=1.5"]), policy="easy").record
+    assert_valid(reacting)
+    halves = (slice(0, 5_000), slice(5_000, None))
+    grown = [float(np.mean(record.wait[halves[1]]) / np.mean(record.wait[halves[0]])) for record in (fixed, reacting)]
+    assert fixed.wait.mean() > 5 * reacting.wait.mean()
+    assert grown[0] > 2.2 > 2 > grown[1]

@@ -1,0 +1,140 @@
+"""When a job would start, and how such expectations turned out: the quick ways give what whole runs give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gridsim as gs
+from gridsim.model.machine import machine
+from gridsim.model.time import NEVER
+from gridsim.policy.presets import policy
+from gridsim.report.forecast import _asked_by_replay, _asked_by_state, as_of_now, expected_start, quantiles
+from gridsim.report.quotation import Forecast
+from gridsim.report.quotation_text import alternatives_table, forecasts_table, sentences
+from gridsim.simulation import Run, run, state_at
+
+SITE = Path(__file__).resolve().parents[2] / "scenarios" / "examples" / "site.swf"
+
+
+@pytest.fixture(scope="module")
+def site() -> gs.Workload:
+    return gs.read_workload(SITE)
+
+
+def by_whole_run(workload: gs.Workload, row: int, what: str) -> int:
+    """The log until a job came, then all as estimated: no shortcut."""
+    known = workload.select(slice(0, row))
+    platform, at = machine(workload), int(workload.submit[row])
+    more = {"cores": int(workload.cores[row]), "estimate": int(workload.estimate[row])}
+    moment = state_at(known, platform, policy(what), at, options=Run(), **more)
+    return int(run(moment.as_estimated(), platform, policy(what), Run()).start_us[moment.job])
+
+
+@pytest.mark.parametrize("what", ["fcfs", "easy", "easy?ordering=sjf", "easy?ordering=wfp3", "depth?k=4", "first-fit"])
+def test_a_small_workload_of_the_state_decides_as_the_whole_log(site: gs.Workload, what: str) -> None:
+    platform = machine(site)
+    record = run(site, platform, policy(what), Run())
+    rows = np.flatnonzero((record.wait > 0) & (np.diff(site.submit, append=NEVER) > 0))[5::40]
+    assert len(rows) >= 4
+    for row in rows.tolist():
+        found = _asked_by_state(record, row, platform, policy(what), Run())
+        assert found == by_whole_run(site, row, what), row
+
+
+def test_a_plan_is_asked_while_the_log_is_replayed(site: gs.Workload) -> None:
+    platform = machine(site)
+    rows = np.arange(5, len(site), 60)
+    found = _asked_by_replay(site, rows, platform, policy("conservative"), Run())
+    for row, start in zip(rows.tolist(), found.tolist(), strict=True):
+        known = site.select(slice(0, row))
+        more = {"cores": int(site.cores[row]), "estimate": int(site.estimate[row])}
+        moment = state_at(known, platform, policy("conservative"), int(site.submit[row]), options=Run(), **more)
+        assert start == expected_start(moment, platform, policy("conservative"), Run())
+    record = run(site, platform, policy("conservative"), Run())
+    assert (record.start_us[rows] <= found).all()  # conservative keeps what it promised
+
+
+def test_what_started_late_is_not_forgotten_because_it_still_waits() -> None:
+    part = np.array([0.1, 0.2, 0.3, 0.4, 2.0, 2.0, 2.0, 2.0])
+    known = quantiles(part, np.array([True] * 4 + [False] * 4))
+    assert known[:2] == [0.2, 0.4]
+    assert np.isnan(known[2:]).all()
+    assert quantiles(part[:4], np.ones(4, dtype=bool)) == [0.1, 0.2, 0.3, 0.4]
+
+
+@given(st.lists(st.tuples(st.floats(0.01, 10), st.booleans()), min_size=1, max_size=40))
+def test_quantiles_rise_and_are_values_that_ended(pairs: list[tuple[float, bool]]) -> None:
+    values, ended = np.array([value for value, _ in pairs]), np.array([over for _, over in pairs])
+    found = [value for value in quantiles(values, ended) if value == value]
+    assert found == sorted(found)
+    assert set(found) <= set(values[ended].tolist())
+
+
+def test_history_is_of_the_log_so_far_and_lies_below_the_expectation(site: gs.Workload) -> None:
+    found = gs.quote(site, at=93_600, cores=48, walltime=7200, policies=["easy"])
+    (one,) = found.forecasts
+    assert one.start == found["easy"].start > found.at
+    assert 20 <= one.jobs <= 100
+    assert 0 < one.early <= one.middle <= one.late <= one.latest < 1
+    until = site.select(site.submit <= 93_600_000_000)
+    assert gs.quote(until, at=93_600, cores=48, walltime=7200, policies=["easy"]).forecasts == found.forecasts
+
+
+def test_a_narrower_and_a_shorter_job_are_asked_as_jobs_of_their_own(site: gs.Workload) -> None:
+    found = gs.quote(site, at=93_600, cores=48, walltime=7200, policies=["easy", "conservative"])
+    assert [(it.cores, it.walltime) for it in found.alternatives] == [(24, 7200), (48, 3600), (24, 3600)]
+    alone = gs.quote(site, at=93_600, cores=24, walltime=7200, policies=["easy", "conservative"])
+    for label, start in found.alternatives[0].starts.items():
+        assert start == alone[label].start
+    assert alternatives_table(found).row_count == 4
+    assert forecasts_table(found).row_count == 2
+
+
+def test_a_job_that_starts_at_once_needs_no_history() -> None:
+    jobs = gs.Workload.from_columns(submit=[0], runtime=[10], cores=[1], cores_stated=4)
+    found = gs.quote(jobs, at=5, cores=2, walltime=10, policies=["easy", "fcfs"])
+    assert found.forecasts == (Forecast("easy", 5.0), Forecast("fcfs", 5.0))
+    assert found.alternatives == ()
+    assert "Under easy the job would start at once." in sentences(found)
+
+
+def test_too_short_a_log_says_so() -> None:
+    jobs = gs.Workload.from_columns(submit=[0, 1], runtime=[10, 10], cores=[4, 4], cores_stated=4)
+    told = " ".join(sentences(gs.quote(jobs, at=5, cores=2, walltime=10, policies=["easy"])))
+    assert "would start in 15 s if all jobs took as long as estimated" in told
+    assert "Too few jobs that had to wait" in told
+
+
+def test_who_is_asked_for_deadlines_is_asked_nothing_else(site: gs.Workload) -> None:
+    assert gs.quote(site, at=93_600, cores=48, walltime=7200, policies=["easy", "qops"]).forecasts == ()
+    assert gs.quote(site, at=93_600, cores=4, walltime=60, policies=["easy"], deadline=99_999).forecasts == ()
+
+
+def test_now_is_the_last_submit_of_a_log_that_says_no_more() -> None:
+    jobs = gs.Workload.from_columns(submit=[0, 2], runtime=[9, 4], estimate=[60, 60], cores=[1, 1])
+    assert as_of_now(jobs) == (jobs, 2.0)
+
+
+def test_a_log_of_slurm_knows_its_now(shared: Path) -> None:
+    log = gs.read_workload(shared / "data" / "slurm" / "run-a" / "logs" / "sacct_P_X.txt", cores=32)
+    found, at = as_of_now(log)
+    assert at == 2115.0  # 07:29:01, when sacct was asked; the log begins at 06:53:46
+    changed = found.runtime != log.runtime
+    assert changed.sum() == 4
+    assert (found.runtime[changed] == log.estimate[changed]).all()
+
+
+def test_a_slurm_like_scheduler_is_asked_what_it_expects(shared: Path) -> None:
+    folder = shared / "data" / "slurm" / "run-a"
+    log = gs.read_workload(folder / "logs" / "sacct_P_X.txt", cores=32)
+    spec = f"slurm?conf={folder}/config/slurm.conf&assoc={folder}/logs/sacctmgr_dump.cfg"
+    found = gs.quote(log, at=974, cores=16, walltime=300, policies={"site": spec})
+    (one,) = found.forecasts
+    assert one.start > 974
+    assert one.jobs >= 20
+    assert one.early <= one.late

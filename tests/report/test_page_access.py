@@ -1,0 +1,244 @@
+"""The page for everybody, without a browser: contrast, headings, tables, pictures, keys, numbers beside pictures."""
+
+from __future__ import annotations
+
+import csv
+import html
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridsim.record import Record
+from gridsim.report import page
+from gridsim.report.comparison import Comparison
+from gridsim.report.markup import TEMPLATES
+
+STYLE = (TEMPLATES / "page.css").read_text(encoding="utf-8")
+SCRIPTS = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in ("explain.js", "gantt.js"))
+HOSTILE = "<script>window.hacked = 1</script>"
+QUOTED = '" onmouseover="window.hacked = 1'
+
+
+class Element:
+    """A tag with its attributes, what is in it, and the text of all of that."""
+
+    def __init__(self, tag: str, attributes: dict[str, str | None], within: list[str]) -> None:
+        self.tag, self.attributes, self.within, self.text = tag, attributes, within, ""
+
+
+class Tree(HTMLParser):
+    """Elements of a page in order."""
+
+    VOID = frozenset({"meta", "input", "br", "wbr", "path", "use", "link", "img", "hr"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[Element] = []
+        self._open: list[Element] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        made = Element(tag, dict(attributes), [one.tag for one in self._open])
+        self.elements.append(made)
+        if tag not in self.VOID:
+            self._open.append(made)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.elements.append(Element(tag, dict(attributes), [one.tag for one in self._open]))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop().tag != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        for one in self._open:
+            one.text += data
+
+    def of(self, *tags: str) -> list[Element]:
+        return [one for one in self.elements if one.tag in tags]
+
+
+@pytest.fixture(scope="module")
+def written(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("page")
+    comparison.write(folder)
+    comparison.page(folder / "report.html")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def tree(written: Path) -> Tree:
+    return Tree((written / "report.html").read_text(encoding="utf-8"))
+
+
+# ---- colours ----------------------------------------------------------------------------------------------------
+
+
+def colours() -> dict[str, dict[str, str]]:
+    """Custom properties of both schemes; what the dark one does not say is that of the light one."""
+    light, dark = re.findall(r":root \{(.*?)\}", STYLE, re.DOTALL)[:2]
+    found = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", light))
+    return {"light": found, "dark": {**found, **dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", dark))}}
+
+
+def luminance(colour: str) -> float:
+    """Relative luminance (WCAG 2.2)."""
+    parts = [int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    """Contrast ratio (WCAG 2.2), 1 to 21."""
+    high, low = sorted((luminance(one), luminance(other)), reverse=True)
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_contrast_is_that_of_the_standard() -> None:
+    assert contrast("#000000", "#ffffff") == pytest.approx(21)
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("text", "ground"),
+    [
+        *((text, ground) for text in ("ink", "soft", "accent") for ground in ("paper", "ground")),
+        ("good", "good-ground"),
+        *(("ink", ground) for ground in ("better", "same", "worse")),
+    ],
+)
+def test_text_can_be_read(scheme: str, text: str, ground: str) -> None:
+    known = colours()[scheme]
+    assert contrast(known[text], known[ground]) >= 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_curves_and_the_focus_can_be_told_from_the_paper(scheme: str) -> None:
+    known = colours()[scheme]
+    for name in ("accent", *(f"policy-{number}" for number in range(8))):
+        assert contrast(known[name], known["paper"]) >= 2.8, name
+    assert contrast(known["accent"], known["paper"]) >= 3
+
+
+# ---- structure --------------------------------------------------------------------------------------------------
+
+
+def test_headings_leave_no_level_out(tree: Tree) -> None:
+    levels = [int(one.tag[1]) for one in tree.of("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_tables_have_captions_and_their_heads_say_what_they_head(tree: Tree) -> None:
+    tables = tree.of("table")
+    assert len(tables) >= 3
+    assert len(tree.of("caption")) == len(tables)
+    assert all(one.text.strip() for one in tree.of("caption"))
+    assert all(one.attributes.get("scope") in ("col", "row", "rowgroup") for one in tree.of("th"))
+
+
+def test_what_scrolls_can_be_reached_by_key_and_has_a_name_of_its_own(tree: Tree) -> None:
+    regions = [one for one in tree.of("div") if "scroll" in (one.attributes.get("class") or "").split()]
+    assert regions
+    assert all(one.attributes.get("tabindex") == "0" for one in regions)
+    names = [one.attributes["aria-label"] for one in regions]
+    assert len(set(names)) == len(names)
+
+
+def test_every_picture_is_told_in_words(tree: Tree) -> None:
+    pictures = [one for one in tree.of("div") if one.attributes.get("class") == "picture"]
+    assert len(pictures) == len(tree.of("figure")) >= 6
+    for one in pictures:
+        assert one.attributes["role"] == "img"
+        assert len(one.attributes["aria-label"] or "") > 40
+
+
+def test_pictures_answer_in_words_before_they_explain(tree: Tree, comparison: Comparison) -> None:
+    captions = {one.text.split()[0]: one.text for one in tree.of("figcaption")}
+    assert captions["Half"].startswith("Half of the jobs wait at most ")
+    assert captions["Waiting"].startswith("Waiting jobs on average: ")
+    own = [one.text for one in tree.of("figcaption") if "with 95 % intervals" in one.text]
+    assert own
+    assert all(text.startswith(f"Under {comparison.labels[1]}") for text in own)
+
+
+def test_the_answers_about_a_job_are_read_out_and_every_control_has_a_name(tree: Tree) -> None:
+    said = [one for one in tree.of("div") if one.attributes.get("class") == "said"]
+    assert [one.attributes.get("aria-live") for one in said] == ["polite"]
+    for one in tree.of("input", "select"):
+        assert "label" in one.within
+    assert all(one.text.strip() or one.attributes.get("aria-label") for one in tree.of("button"))
+    canvas = tree.of("canvas")[0]
+    assert canvas.attributes["tabindex"] == "0"
+    assert "Arrow keys move" in (canvas.attributes["aria-label"] or "")
+
+
+def test_the_first_key_leads_to_the_answer(tree: Tree) -> None:
+    first = tree.of("a", "button", "input", "select")[0]
+    assert first.attributes["href"] == "#answer"
+    assert any(one.attributes.get("id") == "answer" for one in tree.of("h2"))
+    assert ":focus-visible" in STYLE
+
+
+def test_nothing_moves_for_those_who_do_not_want_it() -> None:
+    assert "prefers-reduced-motion: reduce" in STYLE
+    assert "scrollIntoView({ behavior" not in SCRIPTS
+
+
+def test_no_references_leave_the_page_but_to_files_beside_it(tree: Tree, written: Path) -> None:
+    links = [one.attributes["href"] or "" for one in tree.of("a")]
+    assert {link for link in links if not link.startswith("#")} <= {path.name for path in written.iterdir()}
+    assert not [one for one in tree.elements if "src" in one.attributes or one.tag in ("link", "iframe", "img")]
+    assert not re.search(r"fetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(|EventSource", SCRIPTS)
+    assert "url(" not in STYLE
+
+
+def test_every_picture_names_the_file_of_its_numbers(tree: Tree, written: Path) -> None:
+    for one in tree.of("figcaption"):
+        name = re.search(r"Numbers: (\S+\.csv)\.", one.text)
+        assert name is not None, one.text
+        with (written / name[1]).open(newline="") as file:
+            rows = list(csv.reader(file))
+        assert len(rows) > 1
+        assert {len(row) for row in rows} == {len(rows[0])}
+
+
+# ---- hostile names ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def hostile(making: Callable[..., dict[str, Record]], comparing: Callable[..., Comparison]) -> str:
+    records = making(600, policies=2)
+    workload = next(iter(records.values())).workload
+    labels = {**workload.labels, **{name: np.arange(600) % 2 + 1 for name in ("user", "account", "partition", "qos")}}
+    names = dict.fromkeys(("user", "account", "partition", "qos"), ("", HOSTILE, QUOTED))
+    workload = replace(workload, labels=labels, names=names)
+    return page.render(comparing({label: replace(record, workload=workload) for label, record in records.items()}))
+
+
+def test_names_of_a_log_are_never_markup(hostile: str) -> None:
+    assert HOSTILE not in hostile
+    assert QUOTED not in hostile
+    assert hostile.count("</script>") == 2
+    tree = Tree(hostile)
+    assert not [one for one in tree.elements if any(name.startswith("on") for name in one.attributes)]
+    assert "&lt;script&gt;window" in hostile
+
+
+def test_the_data_of_the_page_hold_names_that_end_no_script(hostile: str) -> None:
+    found = re.search(r'<script type="application/json" id="gantt-data">(.*?)</script>', hostile, re.DOTALL)
+    assert found is not None
+    assert not set("<>&'") & set(found[1])
+    pack: dict[str, Any] = json.loads(found[1])
+    assert pack["places"]["account"] == {"1": HOSTILE, "2": QUOTED}
+    assert html.unescape(found[1]) == found[1]

@@ -1,0 +1,163 @@
+"""What the users of a log waited for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gridsim.errors import InputError
+from gridsim.model.reactions import NOBODY, Reactions
+from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.model.workload import Workload
+from gridsim.workload.transform.duplicate import Duplicate
+from gridsim.workload.transform.react import React
+from gridsim.workload.transform.slice import Slice
+from gridsim.workload.users import habits
+
+
+def found(*jobs: tuple[int, int, int | None], think: int = 20, gap: int = 60) -> tuple[Reactions, int]:
+    """Reactions of jobs (user, submit, end), and how many sessions there are."""
+    user, submit = (np.array([job[column] for job in jobs], dtype=np.int64) for column in (0, 1))
+    end = np.array([NEVER if job[2] is None else job[2] for job in jobs], dtype=np.int64)
+    return habits(user, submit, end, think=think, gap=gap)
+
+
+def test_a_submit_within_the_think_time_of_an_end_is_a_reaction_to_it():
+    reactions, sessions = found((7, 0, 10), (7, 30, 40), (7, 61, 70))
+    assert reactions.answers.tolist() == [False, True, False]
+    assert reactions.delay.tolist() == [0, 20, 0]
+    assert sessions == 2
+
+
+def test_a_session_waits_for_what_ended_before_it_all_the_same():
+    reactions, _ = found((7, 0, 10), (7, 99, 110))
+    assert reactions.opens.tolist() == [True, True]
+    assert reactions.before.tolist() == [reactions.batch[1], NOBODY]
+
+
+def test_a_batch_waits_for_all_that_ended_since_the_last_submit_and_counts_from_the_last_end():
+    reactions, _ = found((7, 0, 10), (7, 1, 15), (7, 2, 90), (7, 18, 40))
+    assert len(set(reactions.batch[:3].tolist())) == 1
+    assert reactions.before.tolist() == [reactions.batch[3], reactions.batch[3], NOBODY, NOBODY]
+    assert reactions.delay[3] == 3
+
+
+def test_jobs_submitted_while_nothing_ends_keep_their_distance_to_the_first_of_their_batch():
+    reactions, _ = found((7, 0, 10), (7, 12, 50), (7, 30, 50), (7, 49, 51))
+    assert reactions.batch[1] == reactions.batch[2] == reactions.batch[3]
+    assert reactions.delay.tolist() == [0, 2, 20, 39]
+
+
+def test_a_long_pause_while_nothing_ends_opens_a_session():
+    reactions, sessions = found((7, 0, 10), (7, 12, 500), (7, 73, 500), gap=60)
+    assert reactions.opens.tolist() == [True, False, True]
+    assert sessions == 2
+    assert found((7, 0, 10), (7, 12, 500), (7, 72, 500), gap=60).sessions == 1
+
+
+def test_an_end_at_the_instant_of_a_submit_came_before_it():
+    reactions, _ = found((7, 0, 10), (7, 10, 30), (7, 10, 31))
+    assert reactions.delay.tolist() == [0, 0, 0]
+    assert reactions.answers.tolist() == [False, True, True]
+    assert reactions.batch[1] == reactions.batch[2]
+
+
+def test_users_do_not_wait_for_each_other():
+    reactions, sessions = found((7, 0, 10), (8, 11, 20), (7, 12, 30), (8, 25, 30))
+    assert reactions.before[0] == reactions.batch[2]
+    assert reactions.before[1] == reactions.batch[3]
+    assert sessions == 2
+
+
+def test_jobs_of_unknown_users_and_unknown_ends_are_waited_for_by_nobody():
+    reactions, _ = found((-1, 0, 10), (-1, 12, 20), (7, 0, None), (7, 12, 20))
+    assert (reactions.before == NOBODY).all()
+    assert reactions.batch.tolist()[:2] == [NOBODY, NOBODY]
+
+
+def log(**columns: list[float]) -> Workload:
+    given = {"submit": [0, 15, 40], "runtime": [10, 20, 5], "cores": [1, 1, 1]}
+    logged = {"wait": columns.pop("wait", [2, 0, 0])}
+    return Workload.from_columns(**{**given, **columns}, labels={"user": [7, 7, 7]}, logged=logged)
+
+
+def test_react_takes_ends_from_the_log_and_says_how_many_react():
+    changed = React(think=5).apply(log())
+    assert changed.reactions is not None
+    assert (changed.reactions.delay / MICROSECOND).tolist() == [0, 3, 5]
+    entry = changed.provenance["transforms"][-1]
+    assert (entry["transform"], entry["reacting"], entry["sessions"]) == ("react", 2, 1)
+
+
+def test_react_refuses_a_log_without_ends_and_one_without_users():
+    bare = Workload.from_columns(submit=[0], runtime=[1], cores=[1], labels={"user": [1]})
+    with pytest.raises(InputError, match=r"react\?reference=easy"):
+        React().apply(bare)
+    with pytest.raises(InputError, match="names no users"):
+        React().apply(Workload.from_columns(submit=[0], runtime=[1], cores=[1], logged={"wait": [0]}))
+
+
+@pytest.mark.parametrize("option", [{"think": -1.0}, {"gap": float("inf")}, {"gap": float("nan")}])
+def test_react_refuses_times_that_are_none(option):
+    with pytest.raises(InputError, match="longest time"):
+        React(**option)
+
+
+def test_a_reaction_whose_reason_was_cut_off_comes_at_its_own_time():
+    kept = Slice(first=1, jobs=2).apply(React().apply(log()), np.random.default_rng(1))
+    assert kept.reactions is not None
+    assert kept.reactions.answers.tolist() == [False, True]
+
+
+def test_random_copies_wait_for_nothing_and_copies_beside_their_originals_do_as_these():
+    rng = np.random.default_rng(1)
+    random = Duplicate(load=2, arrival="random").apply(React().apply(log()), rng)
+    assert random.reactions is not None
+    assert (random.reactions.batch[random.job > 3] == NOBODY).all()
+    assert (random.reactions.before[random.job > 3] == NOBODY).all()
+    beside = Duplicate(load=2, arrival="same").apply(React().apply(log()), rng)
+    assert beside.reactions is not None
+    assert beside.reactions.batch[::2].tolist() == beside.reactions.batch[1::2].tolist()
+
+
+schedules = st.lists(
+    st.tuples(st.integers(-1, 3), st.integers(0, 200), st.one_of(st.none(), st.integers(1, 80))),
+    min_size=1,
+    max_size=25,
+).map(
+    lambda jobs: [
+        (user, at, None if took is None else at + took) for user, at, took in sorted(jobs, key=lambda job: job[1])
+    ]
+)
+
+
+@given(schedules, st.integers(0, 40), st.integers(0, 90))
+def test_under_the_schedule_they_were_found_in_jobs_come_when_they_did(jobs, think, gap):
+    reactions, _ = found(*jobs, think=think, gap=gap)
+    user, submit = (np.array([job[column] for job in jobs], dtype=np.int64) for column in (0, 1))
+    end = np.array([0 if job[2] is None else job[2] for job in jobs], dtype=np.int64)
+    assert reactions.submits(user, submit, end).tolist() == submit.tolist()
+
+
+@given(schedules, st.data())
+def test_nobody_comes_before_what_had_ended_before_has_ended(jobs, data):
+    reactions, _ = found(*jobs)
+    user, submit = (np.array([job[column] for job in jobs], dtype=np.int64) for column in (0, 1))
+    over = np.array([data.draw(st.integers(0, 400)) for _ in jobs], dtype=np.int64)
+    comes = reactions.submits(user, submit, over)
+    for job, (owner, at, _) in enumerate(jobs):
+        ended = [
+            one for one, (other, _, end) in enumerate(jobs) if other == owner >= 0 and end is not None and end <= at
+        ]
+        assert comes[job] >= max((over[one] for one in ended), default=0)
+
+
+@given(schedules, st.data())
+def test_whoever_is_served_sooner_comes_no_later(jobs, data):
+    reactions, _ = found(*jobs)
+    user, submit = (np.array([job[column] for job in jobs], dtype=np.int64) for column in (0, 1))
+    late = np.array([data.draw(st.integers(0, 400)) for _ in jobs], dtype=np.int64)
+    soon = np.array([data.draw(st.integers(0, int(end))) for end in late], dtype=np.int64)
+    assert (reactions.submits(user, submit, soon) <= reactions.submits(user, submit, late)).all()
