@@ -6,12 +6,18 @@ from collections.abc import Sequence
 
 from gridsim.workload.formats.sacct.fields import TEXTS
 
-__all__ = ["align"]
+__all__ = ["MOST_TOKENS", "align", "divisions"]
 
 _SPANS = 6
 """Pieces that a time, a state or a name of tasks falls into at most, where the delimiter occurs in it."""
 
-_MOST_TOKENS = 2000
+_PARTS = 24
+"""And a list of resources, whose parts stand between commas."""
+
+_COMMA = b","
+
+MOST_TOKENS = 2000
+"""Of a line that can be aligned."""
 
 
 def align(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes) -> list[bytes] | None:
@@ -27,19 +33,25 @@ def align(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes) -> li
     >>> align([b"7", b"fit", b"12 s"], ["identity", "free", "count"], b"|") is None
     True
     """
-    if len(tokens) > _MOST_TOKENS:
+    found = divisions(tokens, kinds, delimiter)
+    return None if found is None else [delimiter.join(tokens[begin:end]) for begin, end in found]
+
+
+def divisions(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes) -> list[tuple[int, int]] | None:
+    """First token of each column, and the one behind its last; as `align`."""
+    if len(tokens) > MOST_TOKENS:
         return None
     wide = _SPANS if set(delimiter) & set(b" :-+_.=,[]T") else 1
     reached = _reached(tokens, kinds, delimiter, wide)
     if not reached or not reached[-1] >> len(tokens) & 1:
         return None
-    texts: list[bytes] = []
+    places: list[tuple[int, int]] = []
     end = len(tokens)
     for column in range(len(kinds) - 1, -1, -1):
         begin = _begin(tokens, kinds[column], delimiter, wide, reached[column], end)
-        texts.append(delimiter.join(tokens[begin:end]))
+        places.append((begin, end))
         end = begin
-    return texts[::-1]
+    return places[::-1]
 
 
 def _reached(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes, wide: int) -> list[int] | None:
@@ -51,12 +63,19 @@ def _reached(tokens: Sequence[bytes], kinds: Sequence[str], delimiter: bytes, wi
             lowest = now & -now
             now = every & ~((lowest << 1) - 1)
         else:
-            span = len(tokens) if kind == "tres" and wide > 1 else wide
+            span = _span(kind, delimiter, len(tokens), wide)
             now = sum(1 << end for end in {end for p in _bits(now) for end in _ends(tokens, kind, delimiter, span, p)})
         if not now:
             return None
         reached.append(now)
     return reached
+
+
+def _span(kind: str, delimiter: bytes, tokens: int, wide: int) -> int:
+    """Pieces that a column falls into at most."""
+    if kind != "tres" or wide == 1:
+        return wide
+    return tokens if delimiter == _COMMA else _PARTS
 
 
 def _bits(mask: int) -> list[int]:
@@ -70,7 +89,7 @@ def _bits(mask: int) -> list[int]:
 
 def _ends(tokens: Sequence[bytes], kind: str, delimiter: bytes, span: int, begin: int) -> list[int]:
     """Where a column that begins at a token may end."""
-    if kind == "tres" and span > 1:
+    if kind == "tres" and delimiter == _COMMA:
         ends = []
         for end in range(begin + 1, len(tokens) + 1):
             text = tokens[end - 1]
@@ -100,14 +119,19 @@ def _begin(tokens: Sequence[bytes], kind: str, delimiter: bytes, wide: int, reac
     if kind == "free":
         below = reached & ((1 << end) - 1)
         return below.bit_length() - 1
-    span = len(tokens) if kind == "tres" and wide > 1 else wide
+    span = _span(kind, delimiter, len(tokens), wide)
     fitting = [
         begin
         for begin in range(max(0, end - span), end)
         if reached >> begin & 1 and end in _ends(tokens, kind, delimiter, span, begin)
     ]
-    if kind != "tres" or span == 1:
+    if kind != "tres" or delimiter != _COMMA:
         return fitting[-1]
     names = [token.partition(b"=")[0] for token in tokens]
     differing = [begin for begin in fitting if len(set(names[begin:end])) == end - begin]
-    return (differing or fitting[-1:])[0]
+    first = end
+    while first and b"=" in tokens[first - 1]:
+        first -= 1
+    # Lists that stand side by side begin with the same name.
+    again = [begin for begin in differing if first < begin < end and names[begin] == names[first]]
+    return (again or differing or fitting[-1:])[0]

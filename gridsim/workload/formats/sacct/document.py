@@ -41,6 +41,10 @@ COLUMNS: Mapping[str, str] = {
     "AllocCPUS": "count",
     "AllocTRES": "tres",
     "ReqTRES": "tres",
+    "Reason": "word",
+    "Constraints": "free",
+    "Reservation": "word",
+    "ArrayTaskThrottle": "count",
     "Priority": "number",
     "SubmitLine": "free",
 }
@@ -303,6 +307,10 @@ def texts(job: Mapping[str, Any]) -> Mapping[str, bytes] | None:
         "AllocCPUS": cores[1] if cores else asked,
         "AllocTRES": allocated,
         "ReqTRES": requested,
+        "Reason": _text(_part(job, "state", "reason")),
+        "Constraints": _text(job.get("constraints")),
+        "Reservation": _text(_part(job, "reservation", "name")),
+        "ArrayTaskThrottle": _count(_part(job, "array", "limits", "max", "running", "tasks")),
         "Priority": _count(job.get("priority")),
         "SubmitLine": _text(job.get("submit_line")),
     }

@@ -12,7 +12,7 @@ __all__ = ["COMMAND", "FREE", "TEXTS", "canonical", "is_free", "missing", "refus
 COMMAND = (
     "SLURM_TIME_FORMAT=%s sacct -a -X -D -P --delimiter=$'\\x1f' -S 2026-01-01 -E now -o JobID,JobIDRaw,User,Group,"
     "Account,Partition,QOS,Submit,Eligible,Start,End,ElapsedRaw,Suspended,TimelimitRaw,State,NNodes,ReqCPUS,AllocCPUS,"
-    "ReqMem,ReqTRES,AllocTRES,Priority,SubmitLine,JobName > sacct.txt"
+    "ReqMem,ReqTRES,AllocTRES,Reason,Constraints,Reservation,Priority,SubmitLine,JobName > sacct.txt"
 )
 """What prints all that is read, in a form that nothing in a job's name can break."""
 
@@ -45,7 +45,7 @@ _OF_KIND: Mapping[str, str] = {
     "AveCPU MinCPU",
     "count": "ElapsedRaw CPUTimeRAW NCPUS AllocCPUS ReqCPUS AssocID DBIndex GID UID NTasks QOSRAW ResvCPURAW "
     "PlannedCPURAW WCKeyID ReservationId Restarts ConsumedEnergyRaw MinCPUTask MaxPagesTask MaxRSSTask MaxVMSizeTask "
-    "MaxDiskReadTask MaxDiskWriteTask",
+    "MaxDiskReadTask MaxDiskWriteTask ArrayTaskThrottle",
     "minutes": "TimelimitRaw",
     "number": "NNodes AllocNodes ReqNodes ReqMem Priority AveCPUFreq AveDiskRead AveDiskWrite AvePages AveRSS "
     "AveVMSize ConsumedEnergy MaxDiskRead MaxDiskWrite MaxPages MaxRSS MaxVMSize",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -13,9 +12,20 @@ from gridsim.errors import InputError
 from gridsim.model.time import IntArray
 from gridsim.workload.formats.columns import Column
 from gridsim.workload.formats.sacct import document, values
+from gridsim.workload.formats.sacct.alike import Alike
 from gridsim.workload.formats.sacct.fields import refusal, refuse_missing
-from gridsim.workload.formats.sacct.rows import Parser, awaited
-from gridsim.workload.formats.sacct.text import BREAKS_JOINED, Cells, Header, Lines, header_of, is_ruler, looks_headless
+from gridsim.workload.formats.sacct.rows import Parser
+from gridsim.workload.formats.sacct.submitted import NUMBERS, TELLING, submitted
+from gridsim.workload.formats.sacct.text import (
+    BREAKS_JOINED,
+    Cells,
+    Division,
+    Header,
+    Lines,
+    header_of,
+    is_ruler,
+    looks_headless,
+)
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
 from gridsim.workload.formats.swf_header import decoded
 from gridsim.workload.problems import Problems
@@ -27,8 +37,9 @@ _ABOVE = 20
 
 _HELD_BACK = 1 << 16
 _IDENTITIES = {"JobID", "JobIDRaw"}
-_DEPENDENCY = re.compile(rb"--dependency|\s-d")
 _BATCH = 4096
+_MANY = 8
+"""Lines of a block from which on it is worth looking which of them look alike."""
 
 _NOTHING_ABOVE: tuple[int, int | None] = (-1, None)
 
@@ -65,6 +76,7 @@ class Intake:
         self.edges: list[tuple[int, int]] = []
         self._rest, self._rest_line = b"", 1
         self._times_seen = False
+        self._alike: Alike | None = None
 
     # Lines
 
@@ -146,7 +158,7 @@ class Intake:
     def _block(self, lines: Lines, good: BoolArray, first_line: int) -> None:
         header, numbers = lines.header, np.arange(first_line, first_line + len(lines))
         rows = np.flatnonzero(good)
-        cells = lines.cells(rows)
+        cells = lines.division().cells(rows)
         steps = self.parser.steps(cells) if len(rows) else np.zeros(0, dtype=bool)
         self.steps += int(np.count_nonzero(steps))
         if not self._times_seen:
@@ -157,15 +169,31 @@ class Intake:
         for shared in (False, True) if len(header.free) > 1 else (False,):
             if shared:
                 rows = rows[lines.extra[rows] > 0]
-            rows = self._regular(lines, rows, numbers, done, shared=shared)
+            rows = self._regular(lines, rows, numbers, done, lines.division(shared=shared))
+        rows = np.flatnonzero(good & ~done)
+        if header.delimiter and len(rows) >= _MANY:
+            self._like_others(lines, rows, numbers, done)
         if not done.all():
             self._irregular(lines, numbers, done)
 
-    def _regular(self, lines: Lines, rows: IntArray, numbers: IntArray, done: BoolArray, *, shared: bool) -> IntArray:
-        """Keep the rows whose columns are where the header says; the others."""
+    def _like_others(self, lines: Lines, rows: IntArray, numbers: IntArray, done: BoolArray) -> None:
+        """Keep the rows that look like one that could be taken apart, and count steps among them."""
+        if self._alike is None or self._alike.header is not lines.header:
+            self._alike = Alike(lines.header)
+        rows, division = self._alike.divided(lines, rows)
+        if len(rows):
+            steps = self.parser.steps(division.cells(rows))
+            self.steps += int(np.count_nonzero(steps))
+            done[rows[steps]] = True
+            self._regular(lines, rows[~steps], numbers, done, division)
+
+    def _regular(
+        self, lines: Lines, rows: IntArray, numbers: IntArray, done: BoolArray, division: Division
+    ) -> IntArray:
+        """Keep the rows whose columns are where the division says; the others."""
         if not len(rows):
             return rows
-        cells = lines.cells(rows, shared)
+        cells = division.cells(rows)
         columns, valid = self.parser.read(cells, np.ones(len(rows), dtype=bool))
         extra = lines.extra[rows] > 0
         valid &= ~self._goes_on_below(lines, rows)
@@ -177,10 +205,9 @@ class Intake:
             if self._shifted(numbers[rows[shifted]].tolist(), first) == "skip":
                 keep = valid & ~extra
         kept = rows[keep]
-        good = lines.cells(kept, shared)
+        good = division.cells(kept)
         columns = {name: column[keep] for name, column in columns.items()}
-        self._dependencies(lines, kept, shared=shared)
-        self._add(numbers[kept], columns, self.parser.labels(good))
+        self._add(numbers[kept], columns, self.parser.labels(good), self._submitted(lines, kept, division))
         return rows[~valid]
 
     def _goes_on_below(self, lines: Lines, rows: IntArray) -> BoolArray:
@@ -293,29 +320,40 @@ class Intake:
         lost = numbers[~valid].tolist()
         kept = np.flatnonzero(valid).tolist()
         good = Cells.of_records(header, [records[row][1] for row in kept])
-        if "SubmitLine" in header.names:
-            for row, place in enumerate(kept, self._kept):
-                self.edges += [(row, other) for other in awaited(records[place][1]["SubmitLine"])]
-        self._add(numbers[valid], {name: column[valid] for name, column in columns.items()}, self.parser.labels(good))
+        texts = {row: records[place][1].get("SubmitLine", b"") for row, place in enumerate(kept)}
+        said = self._said({row: text for row, text in texts.items() if TELLING.search(text)}, len(kept))
+        columns = {name: column[valid] for name, column in columns.items()}
+        self._add(numbers[valid], columns, self.parser.labels(good), said)
         return lost
 
-    def _dependencies(self, lines: Lines, rows: IntArray, *, shared: bool) -> None:
-        """Find the jobs that rows which are about to be added waited for."""
-        if "SubmitLine" not in lines.header.names or not len(rows) or not _DEPENDENCY.search(lines.block):
-            return
-        begins, ends = lines.span(rows, "SubmitLine", shared=shared)
-        places = np.array([match.start() for match in _DEPENDENCY.finditer(lines.block)])
+    def _submitted(self, lines: Lines, rows: IntArray, division: Division) -> dict[str, npt.NDArray[Any]]:
+        """What the submit lines of rows that are about to be added say."""
+        if "SubmitLine" not in lines.header.names or not len(rows):
+            return {}
+        places = np.array([match.start() for match in TELLING.finditer(lines.block)], dtype=np.int64)
+        begins, ends = division.span(rows, "SubmitLine")
         at = np.searchsorted(begins, places, side="right") - 1
-        for row in np.unique(at[(at >= 0) & (places < ends[at])]):
-            text = lines.block[int(begins[row]) : int(ends[row])]
-            self.edges += [(self._kept + int(row), other) for other in awaited(text)]
+        telling = np.unique(at[(at >= 0) & (places < ends[at])]).tolist()
+        return self._said({row: lines.block[int(begins[row]) : int(ends[row])] for row in telling}, len(rows))
+
+    def _said(self, texts: Mapping[int, bytes], count: int) -> dict[str, npt.NDArray[Any]]:
+        """Columns of submit lines, by the place of their row among so many that are about to be added."""
+        if not texts:
+            return {}
+        found = {row: submitted(text) for row, text in texts.items()}
+        self.edges += [(self._kept + row, other) for row, said in found.items() for other in said.after]
+        columns = {name: np.full(count, ABSENT, dtype=np.int32) for name in NUMBERS}
+        for row, said in found.items():
+            for name, column in columns.items():
+                column[row] = getattr(said, name)
+        return {name: column for name, column in columns.items() if (column != ABSENT).any()}
 
     def _look_at_times(self, lines: Lines, rows: IntArray) -> None:
         """Refuse a log whose times cannot be read, at the first block rather than line by line."""
         if not len(rows):
             return
         self._times_seen = True
-        submits = lines.cells(rows)["Submit"]
+        submits = lines.division().cells(rows)["Submit"]
         submits = submits[~np.char.startswith(submits, b"--")]
         _, valid, _ = values.times(submits)
         if np.count_nonzero(valid) * 2 < len(submits):
@@ -362,7 +400,10 @@ class Intake:
 
     def _add(self, numbers: IntArray, *parts: Mapping[str, npt.NDArray[Any]]) -> None:
         length = self._kept
-        new = {"number": numbers, **{name: column for part in parts for name, column in part.items()}}
+        new: dict[str, npt.NDArray[Any]] = {"number": numbers}
+        for part in parts:
+            for name, column in part.items():
+                new[name] = np.maximum(new[name], column) if name == "throttle" and name in new else column
         for name, column in new.items():
             if name not in self.columns:
                 self.columns[name] = Column(column.dtype)

@@ -18,6 +18,7 @@ from gridsim.workload.formats.sacct.clock import Zone
 from gridsim.workload.formats.sacct.dependencies import Edges, chained
 from gridsim.workload.formats.sacct.fields import refusal
 from gridsim.workload.formats.sacct.intake import Intake
+from gridsim.workload.formats.sacct.needs import needs
 from gridsim.workload.formats.sacct.rows import NAMED
 from gridsim.workload.formats.sacct.values import ABSENT, PARTITION, STATES, UNLIMITED, BoolArray
 from gridsim.workload.formats.swf_header import CANCELLED
@@ -30,6 +31,9 @@ _GRACE = 600
 
 _NO_LIMIT = 365 * 86400
 """Limit that stands for none, s: the year that Slurm's backfill plans with (``YEAR_MINUTES`` in its source)."""
+
+_MOST_TASKS = 100_000
+"""Cancelled tasks that one line may stand for are told apart up to about as many as there are lines, and so many."""
 
 _HOUR = 3600
 _ENOUGH = 20
@@ -252,8 +256,22 @@ class Jobs:
         if not len(rows):
             raise InputError(self._nothing(), path=self._intake.path, line=self._intake.lines)
         keys = (self._column("part"), self._column("task"), self._identity(), facts.submit)
-        rows = rows[np.lexsort([key[rows] for key in keys])]
+        rows = self._told_apart(rows[np.lexsort([key[rows] for key in keys])])
         return self._made(rows, facts, earlier, edges, sha256)
+
+    def _told_apart(self, rows: IntArray) -> IntArray:
+        """The rows, those of several tasks that were cancelled together once for each."""
+        tasks = np.where(self._gave_up, self._column("tasks", 1), 1)[rows]
+        if int(tasks.sum()) > 2 * self.rows + _MOST_TASKS:
+            self._missing.append("tasks that were cancelled together, one by one: there are too many")
+            return rows
+        return np.repeat(rows, tasks)
+
+    def _patience(self, rows: IntArray, facts: Facts) -> IntArray:
+        """Seconds that jobs waited until they were cancelled; 0 for those that never could start."""
+        eligible = self._column("eligible")[rows] if "eligible" in self._columns else facts.submit[rows]
+        waited = np.where(eligible == ABSENT, 0, np.maximum(facts.end[rows] - facts.submit[rows], 0))
+        return np.where(self._gave_up[rows], waited, UNKNOWN)
 
     def _facts(self, first_submit: IntArray) -> Facts:
         """What the lines say of jobs, before anything is repaired."""
@@ -288,7 +306,11 @@ class Jobs:
         screen.find("earlier-run", earlier, None, shown)
         given_up = np.isin(state, _GIVEN_UP) | (~ran & (end != ABSENT))
         screen.find("still-waiting", ~ran & ~given_up, None, self._shown)
-        screen.find("never-ran", ~ran | (given_up & (elapsed == 0) & (facts.held == 0)), None, self._shown)
+        never = ~ran | (given_up & (elapsed == 0) & (facts.held == 0))
+        screen.find("never-ran", never, None, self._shown)
+        self._gave_up = never & screen.keep
+        start[self._gave_up], elapsed[self._gave_up], facts.held[self._gave_up] = ABSENT, 1, 1
+        ran &= ~self._gave_up
         screen.find("bad-submit", facts.submit == ABSENT, None, self._shown)
         over = screen.find("runaway", runaway, None, shown)
         elapsed[over] = facts.limit[over]
@@ -411,6 +433,7 @@ class Jobs:
             job = self._column("base")[rows].astype(np.int64)
             new = (self._column("task")[rows] != ABSENT) | (self._column("part")[rows] > 0)
         new |= earlier[rows]
+        new[1:] |= rows[1:] == rows[:-1]
         again = np.ones(len(rows), dtype=bool)
         fixed = np.flatnonzero(~new)
         again[fixed[np.unique(job[fixed], return_index=True)[1]]] = False
@@ -428,9 +451,12 @@ class Jobs:
         origin = int(min(submit.min(), facts.first_submit[rows].min()))
         job = self._numbers(rows, earlier)
         logged = self._logged(rows, facts)
-        if len(edges):
-            logged["after"] = edges.last_awaited(rows, job, facts.end)
         labels, names = self._labels(rows)
+        labels |= needs(self._columns, rows, facts.start[rows], facts.end[rows])
+        if len(edges):
+            labels["after"] = logged["after"] = edges.last_awaited(rows, job, facts.end)
+        if self._gave_up.any():
+            labels["withdrawn"] = self._patience(rows, facts)
         workload = Workload(
             job=job,
             submit=(submit - origin) * MICROSECOND,
@@ -450,13 +476,13 @@ class Jobs:
         """What did happen: the schedule relative to submit times, so that it moves with them; what jobs were given."""
         running, held = facts.running[rows], facts.held[rows].astype(np.float64)
         logged: dict[str, npt.NDArray[Any]] = {
-            "wait": (facts.start[rows] - facts.submit[rows]).astype(np.float64),
+            "wait": np.where(facts.start[rows] == ABSENT, np.nan, facts.start[rows] - facts.submit[rows]),
             "status": _statuses(facts.state[rows], running),
             "allocated": np.maximum(self._column("allocated")[rows], UNKNOWN).astype(np.int64),
             "state": facts.state[rows].astype(np.int8),
             "before_eligible": (facts.submit[rows] - facts.first_submit[rows]).astype(np.float64),
         }
-        held[running] = np.nan
+        held[running | (facts.start[rows] == ABSENT)] = np.nan
         if not np.array_equal(held, facts.elapsed[rows]):
             logged["held"] = held
         for name, column, kind in _KEPT:
@@ -515,7 +541,7 @@ class Jobs:
             "lines": intake.lines,
             "comments": intake.comments,
             "steps": intake.steps,
-            "jobs_read": int(np.count_nonzero(self._one_a_job)),
+            "jobs_read": int(np.count_nonzero(self._one_a_job)) + int(np.count_nonzero(rows[1:] == rows[:-1])),
             "jobs_kept": len(rows),
             "header": header,
             "cores_from": "most cores in use at once" if self._machine is None else "given",

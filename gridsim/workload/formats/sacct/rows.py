@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct import values
+from gridsim.workload.formats.sacct.submitted import throttle
 from gridsim.workload.formats.sacct.text import Cells
 from gridsim.workload.formats.sacct.values import ABSENT, INVALID, BoolArray, Lookup
 
-__all__ = ["NAMED", "Codes", "Parser", "awaited"]
+__all__ = ["NAMED", "Codes", "Parser"]
 
 NAMED: Mapping[str, str] = {
     "user": "User",
@@ -23,14 +24,14 @@ NAMED: Mapping[str, str] = {
     "partition": "Partition",
     "qos": "QOS",
     "executable": "JobName",
+    "reservation": "Reservation",
+    "constraint": "Constraints",
 }
 """Labels and the columns that they come from."""
 
 _MOST_NAMES = 1 << 17
 _LONGEST = 9 * 10**9  # 285 years, as for every log
 _MOST_CORES = 2**31 - 1
-_SUBMITTED_AFTER = re.compile(rb"(?:^|\s)(?:--dependency[=\s]|-d\s?)(\S+)")
-_AFTER = re.compile(rb"after(?:ok|any|notok|corr)((?::\d{1,17}(?:_\d{1,17}|_\*)?(?:\+\d+)?)+)")
 
 
 class Codes(dict[bytes, int]):
@@ -76,8 +77,9 @@ class Parser:
     """Numbers of the columns that a form of the log has; keeps the names that it met.
 
     Columns are ``base, task, part, tasks`` (identity), ``raw``, the times ``submit, eligible, start, end`` and
-    ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``memory`` (MiB),
-    ``gpus``, ``priority``, and the labels of `NAMED`.
+    ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``asked_nodes``,
+    ``memory`` (MiB), of it what was asked for on a node or a core (``memory_node``, ``memory_core``), ``gpus``,
+    ``priority``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), and the labels of `NAMED`.
     """
 
     def __init__(self) -> None:
@@ -85,6 +87,8 @@ class Parser:
         self._lengths, self._limits, self._minutes = map(Lookup, (values.duration, values.limit, values.minutes))
         self._states, self._sizes = Lookup(values.state), Lookup(_size)
         self._tres = {"cpu": _of_tres(b"cpu", _size), "mem": _of_tres(b"mem", _memory), "gpus": Lookup(_gpus)}
+        self._tres["node"] = _of_tres(b"node", _size)
+        self._limited = Lookup(lambda text: int(text == b"JobArrayTaskLimit"))
         self._request = Lookup(lambda text: INVALID if (pair := values.memory(text))[0] < 0 else _packed(*pair))
 
     def steps(self, cells: Cells) -> BoolArray:
@@ -128,6 +132,7 @@ class Parser:
         base, plain = values.counts(texts)
         plain &= base != ABSENT
         task, part, tasks = np.full(n, ABSENT), np.full(n, ABSENT), np.ones(n, dtype=np.int64)
+        at_once = np.full(n, ABSENT)
         for row in np.flatnonzero(~plain):
             found = values.identity(bytes(texts[row]))
             if found is None or found[4]:
@@ -135,8 +140,13 @@ class Parser:
                 continue
             base[row], task[row], part[row], several, _ = found
             if several:
-                tasks[row] = values.task_count(several)
+                tasks[row], at_once[row] = values.task_count(several), throttle(several)
         columns |= {"base": base, "task": task, "part": part.astype(np.int32), "tasks": tasks.astype(np.int32)}
+        if "ArrayTaskThrottle" in cells:
+            said, _ = values.counts(cells["ArrayTaskThrottle"])
+            at_once = np.where((said > 0) & (said <= _MOST_CORES), said, at_once)
+        if (at_once != ABSENT).any():
+            columns["throttle"] = at_once.astype(np.int32)
         return valid
 
     def _durations(self, cells: Cells, columns: dict[str, npt.NDArray[Any]]) -> BoolArray:
@@ -172,6 +182,12 @@ class Parser:
         name = next((name for name in ("NNodes", "AllocNodes") if name in cells), None)
         if name is not None:
             columns["nodes"] = self._sizes.column(cells[name]).astype(np.int32)
+        if "ReqTRES" in cells:
+            columns["asked_nodes"] = self._tres["node"].column(cells["ReqTRES"]).astype(np.int32)
+        elif "ReqNodes" in cells:
+            columns["asked_nodes"] = self._sizes.column(cells["ReqNodes"]).astype(np.int32)
+        if "Reason" in cells:
+            columns["limited"] = self._limited.column(cells["Reason"]).astype(np.int8)
         if "Priority" in cells:
             columns["priority"] = self._sizes.column(cells["Priority"])
         self._memories(cells, columns)
@@ -193,8 +209,17 @@ class Parser:
                     number = np.where(what == code, number * np.maximum(times, 1), number)
             known = (memory == ABSENT) & (asked != INVALID)
             memory = np.where(known, number, memory)
+            self._memories_of(asked, columns)
         if "AllocTRES" in cells or "ReqMem" in cells:
             columns["memory"] = memory
+
+    def _memories_of(self, asked: IntArray, columns: dict[str, npt.NDArray[Any]]) -> None:
+        """MiB asked for on each node, or on each core; since 21.08 the number is for all nodes asked for together."""
+        number, what, known = asked // 4, asked % 4, asked != INVALID
+        nodes = columns.get("asked_nodes", columns.get("nodes"))
+        each = number if nodes is None else -(-number // np.where(what == 0, np.maximum(nodes, 1), 1))
+        columns["memory_node"] = np.where(known & (what != 2), each, ABSENT)
+        columns["memory_core"] = np.where(known & (what == 2), number, ABSENT)
 
     def labels(self, cells: Cells) -> dict[str, npt.NDArray[Any]]:
         """Numbers of the names of users, accounts and so on."""
@@ -210,21 +235,3 @@ class Parser:
 def _packed(number: int, what: bytes) -> int:
     """Memory and what it is for in one number."""
     return min(number, 2**50) * 4 + {b"": 0, b"n": 1, b"c": 2}[what]
-
-
-def awaited(line: bytes) -> tuple[int, ...]:
-    """Numbers of the jobs whose end a submit line waits for.
-
-    Examples
-    --------
-    >>> awaited(b"sbatch --dependency=afterok:41294:41295,afterany:7_3 job.sh"), awaited(b"sbatch -d singleton x")
-    ((41294, 41295, 7), ())
-    """
-    found = _SUBMITTED_AFTER.search(line)
-    if found is None:
-        return ()
-    return tuple(
-        int(number.partition(b"_")[0].partition(b"+")[0])
-        for match in _AFTER.finditer(found[1])
-        for number in match[1].split(b":")[1:]
-    )

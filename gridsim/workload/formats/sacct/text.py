@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.align import align
 from gridsim.workload.formats.sacct.fields import FREE, canonical
 
-__all__ = ["BREAKS_JOINED", "UNIT", "Cells", "Header", "Lines", "header_of", "is_ruler", "looks_headless"]
+__all__ = ["BREAKS_JOINED", "UNIT", "Cells", "Division", "Header", "Lines", "header_of", "is_ruler", "looks_headless"]
 
 BREAKS_JOINED = 20
 """Lines that are tried as one record where a text holds line breaks."""
@@ -207,27 +207,29 @@ class Lines:
         """One line, without its end."""
         return self.block[int(self.begins[row]) : int(self.ends[row])]
 
-    def cells(self, rows: IntArray, shared: bool = False) -> Cells:
-        """Texts of lines that have fields enough.
+    def division(self, *, shared: bool = False) -> Division:
+        """Columns where the header says.
 
         Parameters
         ----------
-        rows : array of int
-            Positions of the lines.
         shared : bool
             Whether what is too much is shared evenly by two columns of free text, or goes to the first one alone.
         """
-        header = self.header
+        return Division(self, lambda rows, name: self._span(rows, name, shared=shared))
 
-        def texts(name: str) -> npt.NDArray[Any]:
-            begins, ends = self.span(rows, name, shared=shared)
-            column = _gather(self.data, begins, ends, _LONGEST_NAME if name == "JobName" else _WIDEST)
-            return column if header.delimiter else np.char.strip(column)
+    def tokens(self, rows: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Begin and end of what stands between delimiters in lines that have fields enough; how many in each line."""
+        counts = self.extra[rows] + len(self.header.names)
+        last = np.cumsum(counts) - 1
+        place = np.arange(int(counts.sum())) - np.repeat(last + 1 - counts, counts)
+        at = np.minimum(np.repeat(self._first[rows], counts) + place, max(len(self._delimiters) - 1, 0))
+        ends = self._delimiters[at] if len(self._delimiters) else np.zeros(len(place), dtype=np.int64)
+        ends[last] = self.ends[rows]
+        begins = np.concatenate(([0], ends[:-1] + 1))
+        begins[last + 1 - counts] = self.begins[rows]
+        return begins, ends, counts
 
-        return Cells(header, texts, len(rows))
-
-    def span(self, rows: IntArray, name: str, *, shared: bool = False) -> tuple[IntArray, IntArray]:
-        """Begin and end of a column in lines that have fields enough, as positions in the block."""
+    def _span(self, rows: IntArray, name: str, *, shared: bool = False) -> tuple[IntArray, IntArray]:
         place = self.header.names.index(name)
         if not self.header.delimiter:
             begin, end = self.header.spans[place]
@@ -256,3 +258,21 @@ class Lines:
             parts = {free[0]: extra} if free else {}
         before = sum((part for at, part in parts.items() if at < place), none)
         return before, parts.get(place, none)
+
+
+class Division:
+    """Where the columns of some lines begin and end."""
+
+    def __init__(self, lines: Lines, span: Callable[[IntArray, str], tuple[IntArray, IntArray]]) -> None:
+        self._lines, self.span = lines, span
+
+    def cells(self, rows: IntArray) -> Cells:
+        """Texts of the columns of lines, by their positions in the block."""
+        lines = self._lines
+
+        def texts(name: str) -> npt.NDArray[Any]:
+            begins, ends = self.span(rows, name)
+            column = _gather(lines.data, begins, ends, _LONGEST_NAME if name == "JobName" else _WIDEST)
+            return column if lines.header.delimiter else np.char.strip(column)
+
+        return Cells(lines.header, texts, len(rows))

@@ -1,0 +1,128 @@
+"""What jobs asked for, as the labels that a policy may look at: nodes, memory, arrays, whom they wait for.
+
+`gridsim.model.site.LABELS` says what each label means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.time import IntArray
+from gridsim.model.workload import UNKNOWN
+from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
+
+__all__ = ["needs"]
+
+_SPREAD = 2
+"""Times as many cores as were asked for that a job may have without having whole nodes: the threads of its cores."""
+
+
+def needs(
+    columns: Mapping[str, npt.NDArray[Any]], rows: IntArray, start: IntArray, end: IntArray
+) -> dict[str, IntArray]:
+    """Labels of jobs, as far as the log says anything.
+
+    Parameters
+    ----------
+    columns : mapping of str to array
+        Columns of the log (`gridsim.workload.formats.sacct.rows.Parser`).
+    rows : (n,) int64
+        Rows of the jobs.
+    start, end : (n,) int64
+        Of the jobs, s; `ABSENT` where there is none.
+
+    Notes
+    -----
+    ``ReqTRES`` counts the least nodes: 1 where nobody asked for a number. So a job that had one node counts as one that
+    wanted one (with ``--cpus-per-task`` it could not have had more), and one that had several without asking for them
+    as one that takes what there is. Without ``ReqTRES`` several nodes count as wanted where the job had them whole.
+
+    The throttle of an array is in submit lines and in the rows of waiting tasks. Where neither is there and tasks
+    waited for it (``Reason`` is JobArrayTaskLimit), it is the most that ever ran at once.
+    """
+
+    def column(name: str) -> IntArray:
+        if name not in columns:
+            return np.full(len(rows), ABSENT, dtype=np.int64)
+        return columns[name][rows].astype(np.int64)
+
+    given, allocated, requested = column("nodes"), column("allocated"), column("requested")
+    whole = _whole(given, allocated, column("partition"))
+    found = _nodes(column("asked_nodes"), given, whole)
+    alone = (column("alone") > 0) | (
+        (allocated > requested) & (requested > 0) & (whole | (allocated > _SPREAD * requested))
+    )
+    array = np.where(column("task") != ABSENT, column("base"), UNKNOWN)
+    gpus = column("gpus")
+    found |= {
+        "exclusive": np.where(alone, 1, UNKNOWN),
+        "memory_mb": column("memory_node"),
+        "memory_core_mb": column("memory_core"),
+        "gpus": np.where((gpus > 0) & (given > 0), -(-gpus // np.maximum(given, 1)), UNKNOWN),
+        "cores_per_task": column("per_task"),
+        "tasks_per_node": column("per_node"),
+        "array": array,
+        "array_limit": _throttles(array, _said(columns), column("limited") > 0, start, end),
+    }
+    return {name: values for name, values in found.items() if (values != UNKNOWN).any()}
+
+
+def _whole(nodes: IntArray, cores: IntArray, partition: IntArray) -> BoolArray:
+    """Whether jobs had as many cores of each node as anybody had of one in that partition."""
+    each = np.where((nodes > 0) & (cores > 0), cores / np.maximum(nodes, 1), 0.0)
+    most = np.zeros(int(partition.max(initial=0)) + 2)
+    np.maximum.at(most, partition, each)
+    whole: BoolArray = (each > 0) & (each == most[partition])
+    return whole
+
+
+def _nodes(asked: IntArray, given: IntArray, whole: BoolArray) -> dict[str, IntArray]:
+    """Least and most nodes."""
+    one = given == 1
+    where_unknown = np.where(one | (whole & (given > 0)), given, UNKNOWN)
+    nodes = np.where(asked > 1, asked, np.where(asked == 1, np.where(one, 1, UNKNOWN), where_unknown))
+    return {"nodes": nodes, "nodes_most": np.where((asked > 1) & (given > asked), given, UNKNOWN)}
+
+
+def _said(columns: Mapping[str, npt.NDArray[Any]]) -> tuple[IntArray, IntArray]:
+    """Arrays of which some row says a throttle, those of tasks that still wait too, in order; and the throttles."""
+    if "throttle" not in columns or "base" not in columns:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    rows = np.flatnonzero(columns["throttle"] > 0)
+    arrays, place = np.unique(columns["base"][rows], return_inverse=True)
+    limits = np.zeros(len(arrays), dtype=np.int64)
+    np.maximum.at(limits, place.reshape(-1), columns["throttle"][rows])
+    return arrays, limits
+
+
+def _throttles(
+    array: IntArray, said: tuple[IntArray, IntArray], limited: BoolArray, start: IntArray, end: IntArray
+) -> IntArray:
+    """How many tasks of the array of each job may run at once."""
+    inside = array != UNKNOWN
+    if not inside.any() or not (limited.any() or len(said[0])):
+        return np.full(len(array), UNKNOWN, dtype=np.int64)
+    arrays, place = np.unique(array, return_inverse=True)
+    place = place.reshape(-1)
+    waited = np.zeros(len(arrays), dtype=bool)
+    np.logical_or.at(waited, place, limited)
+    ran = inside & (start != ABSENT) & (end > start)
+    most = _most_at_once(place[ran], start[ran], end[ran], len(arrays))
+    limit = np.where(waited & (most > 0), most, UNKNOWN)
+    told = np.isin(arrays, said[0])
+    limit[told] = said[1][np.searchsorted(said[0], arrays[told])]
+    return np.where(inside, limit[place], UNKNOWN)
+
+
+def _most_at_once(group: IntArray, start: IntArray, end: IntArray, groups: int) -> IntArray:
+    """Most of each group between start and end at one time; what ends in a second is gone before what starts in it."""
+    most = np.zeros(groups, dtype=np.int64)
+    both, times = np.concatenate((group, group)), np.concatenate((end, start))
+    change = np.repeat([-1, 1], len(group))
+    order = np.lexsort((change, times, both))
+    np.maximum.at(most, both[order], np.cumsum(change[order]))  # every group leaves the sum as it was
+    return most
