@@ -192,6 +192,18 @@ class Record:
         return self.start_us < NEVER
 
     @property
+    def workload_given(self) -> Workload:
+        """The workload that was simulated: where users reacted, with the submit times and deadlines that it came with.
+
+        What the source says of the schedule (``logged``) is not there where users reacted.
+        """
+        if self.logged_submit_us is None:
+            return self.workload
+        deadline, later = self.workload.deadline, self.workload.submit - self.logged_submit_us
+        deadline = np.where(deadline < NEVER, deadline - later, NEVER)
+        return replace(self.workload, submit=self.logged_submit_us, deadline=deadline)
+
+    @property
     def submit(self) -> FloatArray:
         """Submit times, s."""
         return seconds(self.workload.submit)

@@ -31,6 +31,9 @@ __all__ = ["Scenario", "rules_for", "simulate_all", "transformed", "with_users"]
 FIXED = "fixed"
 """Users whose jobs come at the times of the log, whatever happens to them."""
 
+REACT = "react"
+"""The transform that finds what users wait for."""
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -243,12 +246,26 @@ def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path
 def with_users(users: str | Spec | None, transforms: Sequence[str | Spec]) -> list[str | Spec]:
     """The transforms, behind the one that finds what users wait for unless they are ``fixed``.
 
+    Raises
+    ------
+    UnknownNameError
+        For *users* that neither are ``fixed`` nor react: any other transform but one of a file.
+
     Examples
     --------
     >>> with_users("react", ["expand?load=1.5"]), with_users("fixed", ["expand?load=1.5"])
     (['react', 'expand?load=1.5'], ['expand?load=1.5'])
     """
-    return [*([] if users is None or str(users) == FIXED else [users]), *transforms]
+    if users is None:
+        return list(transforms)
+    spec = registry.parse(users) if isinstance(users, str) else users
+    if spec.name == FIXED and not spec.parameters:
+        return list(transforms)
+    if spec.name == FIXED:
+        raise UnknownNameError(f"parameter of {FIXED}", next(iter(spec.parameters)), ())
+    if spec.name != REACT and ".py" not in spec.name:
+        raise UnknownNameError("kind of users", spec.name, (FIXED, REACT))
+    return [users, *transforms]
 
 
 def transformed(

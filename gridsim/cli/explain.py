@@ -20,7 +20,8 @@ def run(args: argparse.Namespace) -> int:
     """Read, look, tell."""
     from gridsim.errors import UnknownNameError  # numpy: not needed for --help
     from gridsim.files import plain
-    from gridsim.report.explain import explain, read_schedules, sentences, waits
+    from gridsim.report.explain import explain, read_schedules, waits
+    from gridsim.report.explain_text import sentences
 
     schedules = read_schedules(args.result)
     label = args.policy or next(iter(schedules))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gridsim.cli import source
+from gridsim.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from gridsim.report.whatif import WhatIf
@@ -26,7 +27,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what is changed, one thing at a time", "Each several times or with commas; a usual set where none is given."
     )
     ask.add_argument(
-        "--cores", dest="more", metavar="+P%|N", action="append", help="a machine larger by P %%, or of N cores"
+        "--cores",
+        dest="more",
+        metavar="+P%|N",
+        action="append",
+        help="a machine larger by P %%, or of N cores; smaller: --cores=-10%%",
     )
     ask.add_argument(
         "--load-times", dest="loads", metavar="X", action="append", help="the same jobs X times as fast: 1.2"
@@ -49,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, simulate each, tell."""
     from gridsim.cli.progress import Progress  # numpy and rich: not needed for --help
-    from gridsim.errors import UnknownNameError
+    from gridsim.files import plain
     from gridsim.metrics.summary import METRICS
     from gridsim.policy.presets import policy
     from gridsim.report.whatif import changes_of, cores_for, whatif
@@ -65,18 +70,18 @@ def run(args: argparse.Namespace) -> int:
     workload, platform = source.load(args, options, [scheduler])
     told = sys.stderr if args.json else sys.stdout
     print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
-    sizes = [_part(text, platform.cores) for text in _texts(args.more)]
-    given = bool(sizes or loads or estimates)
-    changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates)
-    if args.halve is not None and not given:
-        changes = []  # the usual ones are for those who ask for nothing
+    sizes = [_part(text, platform.cores) for text in _texts(args.more, "cores")]
+    changes = []
+    if args.halve is None or sizes or loads or estimates:  # the usual ones are for those who ask for nothing
+        changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates)
     with Progress(len(workload)) as progress:
         how = {"policy": args.policy, "options": options, "progress": progress.told}
         if args.halve is not None:
-            changes = [*changes, cores_for(workload, platform, metric=args.halve, node=args.node, **how)]
+            enough = cores_for(workload, platform, metric=args.halve, node=args.node, **how)
+            changes = [*(one for one in changes if one.label != enough.label), enough]
         found = whatif(workload, changes, platform=platform, **how)
     if args.json:
-        print(json.dumps(found.to_dict(), indent=1))
+        print(json.dumps(plain(found.to_dict()), indent=1))
     else:
         _tell(found)
     if args.out is not None:
@@ -108,15 +113,17 @@ def _write(args: argparse.Namespace, found: WhatIf, title: str) -> str:
     return f"Page: {folder / 'whatif.html'}   (numbers beside it in {folder}/)"
 
 
-def _texts(given: list[str] | None) -> list[str]:
-    return [text.strip() for entry in given or () for text in entry.split(",") if text.strip()]
+def _texts(given: list[str] | None, option: str) -> list[str]:
+    """Values between commas; an option that is given has at least one."""
+    found = [text.strip() for entry in given or () for text in entry.split(",") if text.strip()]
+    if given and not found:
+        raise InputError("is empty; expected at least one value", field=option)
+    return found
 
 
 def _numbers(given: list[str] | None, option: str) -> list[float]:
-    from gridsim.errors import InputError  # only where something is given
-
     found = []
-    for text in _texts(given):
+    for text in _texts(given, option):
         try:
             found.append(float(text))
         except ValueError:
@@ -126,8 +133,6 @@ def _numbers(given: list[str] | None, option: str) -> list[float]:
 
 def _part(text: str, cores: int) -> float:
     """Part by which the machine grows, of ``+25%``, ``-10%``, ``+64`` or ``512``."""
-    from gridsim.errors import InputError
-
     try:
         if text.endswith("%"):
             return float(text[:-1]) / 100

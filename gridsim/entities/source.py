@@ -98,14 +98,15 @@ class Reacting:
         self._fetch()
 
     def _expect_batches(self, requests: Requests, reactions: Reactions) -> None:
-        batches = reactions.batches(requests.labels["user"])
+        batches = reactions.batches(requests.labels.get("user"))
         rows = batches.rows
         answers = np.repeat(batches.answers, np.diff(batches.first))
         self._rows: list[int] = rows.tolist()
         # Counted from the last end that is waited for, or submits.
         self._times: list[int] = np.where(answers, reactions.delay[rows], requests.submit[rows]).tolist()
         self._first: list[int] = batches.first.tolist()
-        self._before: list[int] = batches.before.tolist()
+        waiting = (batches.before,) if batches.then is None else (batches.before, batches.then)
+        self._waiting: list[list[int]] = [column.tolist() for column in waiting]  # for the end of each job
         self._answers: list[bool] = batches.answers.tolist()
         self._follows: list[bool] = [*batches.follows.tolist(), False]
         self._missing: list[int] = (batches.waited + batches.follows).tolist()
@@ -115,14 +116,15 @@ class Reacting:
             self._come(batch)
 
     def over(self, request: int) -> None:
-        """A request has ended or was turned away: the batch that waited for it last comes."""
-        batch = self._before[request]
-        if batch == NOBODY:
-            return
-        self._ended[batch] = int(self._env.now)
-        self._missing[batch] -= 1
-        if not self._missing[batch]:
-            self._come(batch)
+        """A request has ended or was turned away: a batch that waited for nothing else comes."""
+        for column in self._waiting:
+            batch = column[request]
+            if batch == NOBODY:
+                continue
+            self._ended[batch] = int(self._env.now)
+            self._missing[batch] -= 1
+            if not self._missing[batch]:
+                self._come(batch)
 
     def _come(self, batch: int) -> None:
         """Expect a batch that waits for nothing more, and those behind it that only waited for it."""

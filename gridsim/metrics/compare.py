@@ -59,7 +59,7 @@ import numpy as np
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.groups import Groups, rows_by_group
 from gridsim.metrics.responsiveness import BOUND, measure
-from gridsim.model.time import FloatArray, IntArray
+from gridsim.model.time import FloatArray
 from gridsim.record import Record
 
 __all__ = ["Difference", "Verdict", "holm", "paired", "winners_and_losers"]
@@ -271,20 +271,14 @@ def _check(records: Mapping[str, Record], confidence: float, *, moved: bool = Fa
         raise InputError(f"{len(records)} policies cannot be compared; expected at least 2 of different names")
     names = iter(records.items())
     first, reference = next(names)
+    expected = reference.workload_given
     for name, record in names:
         if record.workload is reference.workload:
             continue
+        given = record.workload_given
         for column in ("job", *(() if moved else ("submit",)), "runtime", "cores"):
-            if not np.array_equal(_given(record, column), _given(reference, column)):
+            if not np.array_equal(getattr(given, column), getattr(expected, column)):
                 raise InputError(f"'{name}' and '{first}' are not records of the same jobs", field=column)
-
-
-def _given(record: Record, column: str) -> IntArray:
-    """A column of the jobs as they were given; where users reacted, their submits in the run are other ones."""
-    if column == "submit" and record.logged_submit_us is not None:
-        return record.logged_submit_us
-    found: IntArray = getattr(record.workload, column)
-    return found
 
 
 class _Estimate(NamedTuple):

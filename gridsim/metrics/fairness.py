@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -131,7 +131,7 @@ def period(record: Record) -> float:
     """Length of the periods that suit a log, s: four weeks, a week, a day, six hours, an hour … down to a second.
 
     There are 12 to 150 of them: the shortest that have 100 jobs on average, else the longest. 0 where all jobs come
-    within a few seconds.
+    within a few seconds. Where users react, the log's own submit times count, so that all policies have the same.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def period(record: Record) -> float:
     >>> period(Record.from_rows(rows)) / 86_400
     7.0
     """
-    span = arrival_window(record).length
+    span = arrival_window(replace(record, workload=record.workload_given)).length
     fitting = [length for length in _PERIODS if _FEWEST_PERIODS <= span / length < _MOST_PERIODS]
     if not fitting:
         return _PERIODS[0] if span > _PERIODS[0] * _FEWEST_PERIODS else 0.0
@@ -179,7 +179,7 @@ def fairness_over_time(record: Record, *, bound: float = BOUND, rows: Any = None
     index squares the slowdowns, so that one short job that waited a day decides it, and with n users it cannot fall
     below 1/n, so that weeks with few users look fairer. A coefficient above 0 is not unjust by itself: users who ask
     for more cores wait longer under any policy. What says something is one policy against another on the same jobs,
-    which is why jobs belong to the period in which they were submitted.
+    which is why jobs belong to the period in which they were submitted (in the log, where users react).
 
     References
     ----------
@@ -200,9 +200,10 @@ def fairness_over_time(record: Record, *, bound: float = BOUND, rows: Any = None
     length = period(record)
     if not length or "user" not in record.workload.labels:
         return None
-    first = float(seconds(int(record.workload.submit.min())))
-    place = ((record.submit - first) // length).astype(np.int64)
-    count = int(place.max()) + 1
+    submit = seconds(record.workload_given.submit)
+    first = float(submit[0])
+    place = ((submit - first) // length).astype(np.int64)
+    count = int(place[-1]) + 1
     edges = first + length * np.arange(count + 1, dtype=np.float64)
     counted = _counted(record, rows)
     values = measure(record, "bounded_slowdown", bound)[counted]

@@ -182,13 +182,11 @@ def cut(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> npt.NDArr
     >>> cut(record, warmup=5, cooldown=10).tolist()
     [False, True, True, False]
     """
-    submit = record.workload.submit
-    if not (warmup or cooldown) or not len(submit):
-        return np.ones(len(submit), dtype=np.bool_)
-    if record.logged_submit_us is not None:
-        submit = record.logged_submit_us
-        record = replace(record, workload=replace(record.workload, submit=submit))
-    start, end = window(record, warmup, cooldown)
+    if not (warmup or cooldown) or not len(record):
+        return np.ones(len(record), dtype=np.bool_)
+    given = replace(record, workload=record.workload_given)
+    submit = given.workload.submit
+    start, end = window(given, warmup, cooldown)
     return (submit >= whole(start)) & (submit <= whole(end))
 
 

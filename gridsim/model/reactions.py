@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,12 +25,12 @@ class Batches(NamedTuple):
         Rows of the jobs, batch by batch.
     first : (b + 1,) int64
         Those of batch ``i`` are ``rows[first[i]:first[i + 1]]``, in order of submit.
-    before : (n,) int64
-        Which batch waits for the end of each job; `NOBODY` for none that is there.
+    before, then : (n,) int64
+        Which batches wait for the end of each job; `NOBODY` for none that is there. *then* is None where no job has one.
     waited : (b,) int64
         For how many jobs each batch waits.
     follows : (b,) bool
-        Whether the batch before is of the same user.
+        Whether the user's batch before must have come.
     answers : (b,) bool
         Which are reactions.
     """
@@ -39,6 +38,7 @@ class Batches(NamedTuple):
     rows: IntArray
     first: IntArray
     before: IntArray
+    then: IntArray | None
     waited: IntArray
     follows: npt.NDArray[np.bool_]
     answers: npt.NDArray[np.bool_]
@@ -59,6 +59,12 @@ class Reactions:
         Time from the last end that its batch waits for to the submit of the job, whole microseconds; of reactions.
     opens : (n,) bool
         Whether the batch opens a session: it comes at its own submit times, or later when it has to wait so long.
+    then : (n,) int64 or None
+        Number of the batch which the log itself says comes after this job (SWF's preceding job); `NOBODY` for none,
+        None where the log says it of no job.
+    stated_from : int
+        Number from which on batches are such ones: reactions to one job, with nothing to do with what else their users
+        do.
 
     Notes
     -----
@@ -72,43 +78,64 @@ class Reactions:
     before: IntArray
     delay: IntArray
     opens: npt.NDArray[np.bool_]
+    then: IntArray | None = None
+    stated_from: int = NEVER
 
     def select(self, rows: Any) -> Reactions:
         """Those of some jobs (mask, slice or indices)."""
-        return Reactions(self.batch[rows], self.before[rows], self.delay[rows], self.opens[rows])
+        then = None if self.then is None else self.then[rows]
+        return replace(
+            self,
+            batch=self.batch[rows],
+            before=self.before[rows],
+            delay=self.delay[rows],
+            opens=self.opens[rows],
+            then=then,
+        )
 
     def without(self, rows: Any) -> Reactions:
         """The same, where some jobs come at their own submit times and nobody waits for them."""
         batch, before = self.batch.copy(), self.before.copy()
-        batch[rows] = before[rows] = NOBODY
-        return Reactions(batch, before, self.delay, self.opens)
+        then = None if self.then is None else self.then.copy()
+        for column in (batch, before, then):
+            if column is not None:
+                column[rows] = NOBODY
+        return replace(self, batch=batch, before=before, then=then)
 
     @property
     def answers(self) -> npt.NDArray[np.bool_]:
         """Which jobs are reactions: they come when others have ended, and these are there."""
-        found: npt.NDArray[np.bool_] = (self.batch != NOBODY) & ~self.opens & np.isin(self.batch, self.before)
-        return found
+        waits: npt.NDArray[np.bool_] = np.isin(self.batch, self.before)
+        if self.then is not None:
+            waits |= np.isin(self.batch, self.then)
+        waits &= (self.batch != NOBODY) & ~self.opens
+        return waits
 
-    def batches(self, user: IntArray) -> Batches:
-        """The batches that are there, those of a user one behind the other."""
+    def batches(self, user: IntArray | None) -> Batches:
+        """The batches that are there, those of a user one behind the other; *user* is None where no job has one."""
         rows = np.flatnonzero(self.batch != NOBODY)
         rows = rows[np.argsort(self.batch[rows], kind="stable")]
         first = np.flatnonzero(np.diff(self.batch[rows], prepend=NOBODY))
-        number, owner = self.batch[rows[first]], user[rows[first]]
-        place = np.minimum(np.searchsorted(number, self.before), max(len(number) - 1, 0))
-        before = np.where(np.isin(self.before, number), place, NOBODY)
-        waited = np.bincount(before[before != NOBODY], minlength=len(number))
+        number = self.batch[rows[first]]
+        before = _places(self.before, number)
+        then = None if self.then is None else _places(self.then, number)
+        waited = np.zeros(len(number), dtype=np.int64)
+        for column in (before, then):
+            if column is not None:
+                waited += np.bincount(column[column != NOBODY], minlength=len(number))
         follows = np.zeros(len(number), dtype=np.bool_)
-        follows[1:] = owner[1:] == owner[:-1]
-        return Batches(rows, np.append(first, len(rows)), before, waited, follows, self.answers[rows[first]])
+        if user is not None:
+            owner = user[rows[first]]
+            follows[1:] = (owner[1:] == owner[:-1]) & (number[1:] < self.stated_from)
+        return Batches(rows, np.append(first, len(rows)), before, then, waited, follows, self.answers[rows[first]])
 
-    def submits(self, user: IntArray, submit: IntArray, over: IntArray) -> IntArray:
+    def submits(self, user: IntArray | None, submit: IntArray, over: IntArray) -> IntArray:
         """When each job comes if all are over at given instants, whole microseconds.
 
         Parameters
         ----------
         user, submit : (n,) int64
-            Of the workload.
+            Of the workload; *user* is None where it names none.
         over : (n,) int64
             When each job ends or is turned away; `NEVER` where not known.
 
@@ -117,14 +144,26 @@ class Reactions:
         (n,) int64
             Submit times; `NEVER` for what waits for an end that is not known.
         """
-        found = submit.copy()
         batches = self.batches(user)
-        last: IntArray = np.zeros(len(batches.follows) + 1, dtype=np.int64)  # one more, for what nobody waits for
-        np.maximum.at(last, batches.before, over)
-        came = 0
-        for place, (begin, end) in enumerate(pairwise(batches.first.tolist())):
-            rows, ended = batches.rows[begin:end], int(last[place])
-            own = ended + self.delay[rows] if batches.answers[place] else submit[rows]
-            came = max(came if batches.follows[place] else 0, ended, int(own[0]))
-            found[rows] = NEVER if came >= NEVER else own + (came - own[0])
+        rows, first = batches.rows, batches.first[:-1]
+        ended: IntArray = np.zeros(len(first) + 1, dtype=np.int64)  # one more, for what nobody waits for
+        np.maximum.at(ended, batches.before, over)
+        if batches.then is not None:
+            np.maximum.at(ended, batches.then, over)
+        ended = ended[:-1]
+        of = np.repeat(np.arange(len(first)), np.diff(batches.first))
+        own = np.where(batches.answers[of], ended[of] + self.delay[rows], submit[rows])
+        came, latest = [], 0
+        for soonest, follows in zip(np.maximum(ended, own[first]).tolist(), batches.follows.tolist(), strict=True):
+            latest = max(latest, soonest) if follows else soonest
+            came.append(latest)
+        comes = np.array(came, dtype=np.int64)[of]
+        found = submit.copy()
+        found[rows] = np.where(comes >= NEVER, NEVER, comes + (own - own[first][of]))
         return found
+
+
+def _places(numbers: IntArray, known: IntArray) -> IntArray:
+    """Where numbers of batches stand among those that are there, ascending; `NOBODY` for others."""
+    places = np.minimum(np.searchsorted(known, numbers), max(len(known) - 1, 0))
+    return np.where(np.isin(numbers, known), places, NOBODY)

@@ -18,8 +18,10 @@ from gridsim.model.workload import UNKNOWN, Workload
 
 __all__ = [
     "LABELS",
+    "Allowed",
     "Association",
     "Node",
+    "Preemption",
     "Priority",
     "Qos",
     "Reservation",
@@ -34,9 +36,17 @@ LABELS: Mapping[str, str] = {
     "account": "account that is charged",
     "partition": "partition asked for",
     "qos": "quality of service",
-    "nodes": "number of nodes asked for; unknown or 0: as many as it takes",
-    "memory_mb": "memory asked for on each node, MiB; unknown or 0: none",
+    "reservation": "name of a reservation",
+    "constraint": "features that the nodes must have, such as intel&gpu or rack1|rack2",
+    "nodes": "number of nodes asked for, or the least; unknown or 0: as many as it takes",
+    "nodes_most": "most nodes, where a range is asked for",
+    "memory_mb": "memory asked for on each node, MiB; 0: all of the node's; unknown: the site's default",
+    "memory_core_mb": "memory asked for on each core, MiB, in place of memory_mb",
+    "gpus": "GPUs asked for on each node",
+    "cores_per_task": "cores of a task, which all lie on one node; unknown: 1",
+    "tasks_per_node": "most tasks on a node; unknown or 0: no limit",
     "exclusive": "1: whole nodes",
+    "requeue": "whether it may be requeued when it is preempted: 1 or 0; unknown: as the site says",
     "priority_nice": "nice value, taken off the priority",
     "array": "number of the job array that the job belongs to",
     "array_limit": "how many jobs of the array may run at once",
@@ -44,18 +54,34 @@ LABELS: Mapping[str, str] = {
     "begin": "seconds after its submission before which it is held",
     "withdrawn": "seconds after its submission at which it is cancelled if it still waits",
 }
-"""Labels of a workload that the Slurm policy looks at; jobs without one have `UNKNOWN` there. All but the first four
-are plain numbers."""
+"""Labels of a workload that the Slurm policy looks at; jobs without one have `UNKNOWN` there. All but the first six
+are plain numbers. Of several partitions, separated by commas, the one that starts the job first is taken."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine: cores, memory in MiB, and its weight (lighter ones are used first)."""
+    """A machine: cores, memory in MiB, weight (lighter ones are used first), features, GPUs.
+
+    Cores and memory are those that jobs may use, without what is set apart for the system.
+    """
 
     name: str
     cores: int
     memory: int = 1
     weight: int = 1
+    features: tuple[str, ...] = ()
+    gpus: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Names that may: those of `only`, where it is not empty, else all but those of `never`."""
+
+    only: tuple[str, ...] = ()
+    never: tuple[str, ...] = ()
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.only if self.only else name not in self.never
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +98,24 @@ class SitePartition:
         ``PriorityJobFactor`` and ``PriorityTier``.
     exclusive : bool
         Whether every job gets whole nodes (``OverSubscribe=EXCLUSIVE``).
-    most_nodes : int
-        ``MaxNodes``; 0 for no limit.
+    least_nodes, most_nodes : int
+        ``MinNodes`` and ``MaxNodes``; 0 for no limit.
     qos : str
         Partition QOS, whose limits hold too.
     preempt : str
         ``PreemptMode`` of its jobs, empty for that of the site.
     grace : int
         ``GraceTime``, whole microseconds.
+    state : str
+        ``State``: jobs are taken in and run where it is ``UP``.
+    accounts, levels : Allowed
+        ``AllowAccounts`` or ``DenyAccounts``, ``AllowQos`` or ``DenyQos``.
+    needs_reservation : bool
+        ``ReqResv``.
+    default_memory, default_core_memory : int or None
+        ``DefMemPerNode`` and ``DefMemPerCPU``, MiB; None for those of the site.
+    most_memory : int or None
+        ``MaxMemPerNode``, MiB; None for that of the site.
     """
 
     name: str
@@ -89,10 +125,18 @@ class SitePartition:
     job_factor: int = 1
     tier: int = 1
     exclusive: bool = False
+    least_nodes: int = 0
     most_nodes: int = 0
     qos: str = ""
     preempt: str = ""
     grace: int = 0
+    state: str = "UP"
+    accounts: Allowed = Allowed()
+    levels: Allowed = Allowed()
+    needs_reservation: bool = False
+    default_memory: int | None = None
+    default_core_memory: int | None = None
+    most_memory: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +201,12 @@ class Qos:
         QOS whose jobs it may preempt.
     mode : str
         What happens to a preempted job of this QOS: ``REQUEUE``, ``CANCEL``, or empty for that of the site.
+    grace : int
+        ``GraceTime``, whole microseconds.
+    exempt : int or None
+        ``PreemptExemptTime``, whole microseconds; None for that of the site.
+    within : bool
+        Whether its jobs may preempt one another (``PreemptMode=WITHIN``).
     usage_factor : float
         How much of the use counts for fair share.
     """
@@ -175,6 +225,9 @@ class Qos:
     longest: int = NEVER
     preempts: tuple[str, ...] = ()
     mode: str = ""
+    grace: int = 0
+    exempt: int | None = None
+    within: bool = False
     usage_factor: float = 1.0
 
 
@@ -238,6 +291,12 @@ class Scheduling:
         ``batch_sched_delay``.
     defer, stop_at_limit : bool
         ``defer`` and ``assoc_limit_stop``.
+    both_tests, array_reserves, partition_reserves : int
+        ``bf_max_job_user_part``, ``bf_max_job_array_resv`` and ``bf_job_part_count_reserve``.
+    least_age, least_priority : int
+        ``bf_min_age_reserve``, whole microseconds, and ``bf_min_prio_reserve``.
+    once : bool
+        ``bf_one_resv_per_job``.
     """
 
     backfill: bool = True
@@ -257,16 +316,91 @@ class Scheduling:
     batch_delay: int = 3_000_000
     defer: bool = False
     stop_at_limit: bool = False
+    both_tests: int = 0
+    array_reserves: int = 20
+    partition_reserves: int = 0
+    least_age: int = 0
+    least_priority: int = 0
+    once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Who may preempt whom, and how: ``PreemptType`` and what belongs to it; times in whole microseconds.
+
+    Attributes
+    ----------
+    kind : {"none", "partition", "qos"}
+        ``PreemptType``: by ``PriorityTier`` of partitions, or by ``Preempt`` of QOS.
+    mode : str
+        ``PreemptMode``: ``REQUEUE``, ``CANCEL``, or ``OFF``.
+    within : bool
+        ``PreemptMode`` with ``WITHIN``: jobs of one QOS may preempt one another.
+    exempt : int
+        ``PreemptExemptTime``: how long a job has to have run before it is preempted.
+    requeue : bool
+        ``JobRequeue``: whether jobs that do not say may be requeued.
+    reorder : int
+        ``preempt_reorder_count``.
+    strict_order, youngest_first : bool
+        ``preempt_strict_order`` and ``preempt_youngest_first``.
+    delay : int
+        How long after it was requeued a job can run again. No documentation says; on a real Slurm 22.05 it was 121 s.
+    """
+
+    kind: Literal["none", "partition", "qos"] = "none"
+    mode: str = "OFF"
+    within: bool = False
+    exempt: int = 0
+    requeue: bool = True
+    reorder: int = 1
+    strict_order: bool = False
+    youngest_first: bool = False
+    delay: int = 121_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Nodes that nobody may use for a while, instants in whole microseconds of the simulation."""
+    """Nodes that only some may use for a while; instants in whole microseconds of the simulation.
+
+    Attributes
+    ----------
+    users, accounts : Allowed or None
+        Who may use it; a job must be allowed by both where both are given. With neither, nobody may.
+    cores : tuple of (str, int)
+        Reserved cores of nodes of which not all are.
+    flags : frozenset of str
+        ``MAINT``, ``OVERLAP``, ``FLEX``, ``MAGNETIC``, ``NO_HOLD_JOBS_AFTER``: see scontrol(1).
+    period : int
+        After how long it comes again (``DAILY`` …); 0 for once.
+    idle : int or None
+        ``PURGE_COMP``: it is deleted when no job asks for it for so long.
+    known : int
+        Instant at which it was made; before, no job keeps clear of it.
+    """
 
     name: str
     nodes: tuple[str, ...]
     start: int
     end: int
+    users: Allowed | None = None
+    accounts: Allowed | None = None
+    cores: tuple[tuple[str, int], ...] = ()
+    flags: frozenset[str] = frozenset()
+    period: int = 0
+    idle: int | None = None
+    known: int = -NEVER
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether it takes nodes from other reservations."""
+        return not self.flags.isdisjoint(("MAINT", "OVERLAP"))
+
+    def admits(self, user: str, account: str) -> bool:
+        """Whether jobs of a user under an account may use it."""
+        if self.users is None and self.accounts is None:
+            return False
+        return (self.users is None or user in self.users) and (self.accounts is None or account in self.accounts)
 
 
 @dataclass(frozen=True)
@@ -285,10 +419,12 @@ class Site:
         Whether memory is a resource of its own (``CR_..._Memory``).
     whole_nodes : bool
         Whether every job gets whole nodes (``select/linear``).
-    preemption : {"none", "partition", "qos"}
-        ``PreemptType``.
-    preempt_mode : str
-        ``PreemptMode``: ``REQUEUE``, ``CANCEL``, or ``OFF``.
+    default_memory, default_core_memory : int
+        ``DefMemPerNode`` and ``DefMemPerCPU``, MiB; 0 for neither, which means all memory of a node.
+    most_memory : int
+        ``MaxMemPerNode``, MiB; 0 for no limit.
+    preemption : Preemption
+        Who may preempt whom.
     enforce : bool
         Whether limits hold (``AccountingStorageEnforce`` with ``limits``).
     ignored : mapping of str to int
@@ -311,8 +447,10 @@ class Site:
     reservations: tuple[Reservation, ...] = ()
     memory: bool = False
     whole_nodes: bool = False
-    preemption: Literal["none", "partition", "qos"] = "none"
-    preempt_mode: str = "OFF"
+    default_memory: int = 0
+    default_core_memory: int = 0
+    most_memory: int = 0
+    preemption: Preemption = field(default_factory=Preemption)
     enforce: bool = True
     ignored: Mapping[str, int] = field(default_factory=dict)
 

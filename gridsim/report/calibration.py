@@ -24,7 +24,7 @@ from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.report.compare import labelled
 from gridsim.report.explain import Schedule, explain
-from gridsim.report.explain import sentences as why
+from gridsim.report.explain_text import sentences as why
 from gridsim.report.trust import Trust
 from gridsim.report.words import duration, number, percent
 from gridsim.result import Result

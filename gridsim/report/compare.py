@@ -188,7 +188,7 @@ def with_changes(
     """
     if comparison.of_dags:
         raise InputError("is asked of rigid jobs, and these are jobs of several tasks", field="what-if")
-    workload = comparison.records[comparison.baseline].workload
+    workload = comparison.records[comparison.baseline].workload_given  # users react to each change anew
     changes = changes_beside(workload, platform)
 
     def asked(label: str) -> WhatIf:

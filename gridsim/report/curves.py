@@ -126,7 +126,7 @@ def _scaled(steps: Steps, factor: float) -> Steps:
 
 def _over_time(records: Mapping[str, Record], steps: Callable[[Record], Steps]) -> dict[str, Steps]:
     """Bins by policy, without those under which nothing happened."""
-    first = float(next(iter(records.values())).submit[0])
+    first = min(float(record.submit.min()) for record in records.values())
     last = max((float(np.nanmax(record.end)) for record in records.values() if record.ran.any()), default=first + 1)
     binned = {label: steps(record).resample(BINS, first, last) for label, record in records.items()}
     return {label: found for label, found in binned.items() if len(found.times_s)}

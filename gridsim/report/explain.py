@@ -1,6 +1,7 @@
 """Why did this job wait? What a schedule shows of one job: who held the cores, who stood before it, who passed it.
 
-Everything is read from the schedule, whoever made it: facts, and no guess at what a policy had in mind.
+Everything is read from the schedule, whoever made it: facts, and no guess at what a policy had in mind. The same in
+words: `gridsim.report.explain_text`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,16 +22,16 @@ from gridsim.metrics.groups import called
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record, Status
-from gridsim.report.words import duration, listed, number, percent
 from gridsim.result import read_names, read_table
 
-__all__ = ["Other", "Schedule", "Waiting", "explain", "read_schedules", "sentences", "waits"]
+__all__ = ["PLACES", "SHOWN", "Other", "Schedule", "Waiting", "explain", "read_schedules", "waits"]
 
 SHOWN = 5
 """Other jobs that are told one by one."""
 
 _USERS = ("user", "account", "group")
-_PLACES = ("account", "partition")
+PLACES = ("account", "partition")
+"""Labels that say where a job was sent."""
 
 
 class Schedule(NamedTuple):
@@ -69,7 +70,7 @@ class Schedule(NamedTuple):
             status=np.array([status.name for status in Status])[record.status],
             user=_texts(users, lambda value: called(workload, "user", value)),
             machine=record.cores,
-            **{label: named(label) for label in _PLACES},
+            **{label: named(label) for label in PLACES},
         )
 
     def row(self, job: int) -> int:
@@ -233,7 +234,7 @@ def _read(folder: Path) -> Schedule:
         status=columns["status"],
         user=whose,
         machine=int(told["platform"]["cores"]),
-        **{label: named(label) for label in _PLACES if label in columns and label in names},
+        **{label: named(label) for label in PLACES if label in columns and label in names},
     )
 
 
@@ -365,93 +366,3 @@ def waits(schedules: Mapping[str, Schedule], job: int) -> dict[str, tuple[float,
         label: (float(schedule.start[rows[label]]), float(schedule.wait[rows[label]]))
         for label, schedule in schedules.items()
     }
-
-
-def sentences(found: Waiting, label: str) -> list[str]:
-    """The same in words."""
-    of = f" of user {found.user}" if found.user else ""
-    places = [f"{label} {name}" for label in _PLACES if (name := getattr(found, label))]
-    told_of = f" ({', '.join(places)})" if places else ""
-    asked = (
-        f"Job {found.job}{of}{told_of} asked for {_cores(found.cores)} of {number(found.machine)} for "
-        f"{duration(found.estimate)}"
-    )
-    if math.isnan(found.start):
-        return [f"{asked}, and did not run under {label} ({found.status})."]
-    if found.wait <= 0:
-        return [f"{asked}, and started at once under {label}: {_cores(found.free)} were free."]
-    told = [f"{asked}, and waited {duration(found.wait)} under {label}."]
-    told += _room(found)
-    told.append(_queue(found))
-    if found.holders:
-        told.append(f"Most of the machine was held meanwhile by {_listed(found.holders)}.")
-    if found.freeing:
-        told.append(f"It started when {listed([_short(one) for one in found.freeing])} ended.")
-    return told
-
-
-def _room(found: Waiting) -> list[str]:
-    when = f"When it came, {_are(found.free)} free"
-    if not found.enough > 0:
-        return [f"{when}; until it started there was never room for it."]
-    kept = "there was room for it, and the policy kept that for others."
-    if found.short > 0:
-        told = [
-            f"{when}. For {duration(found.short)} there was too little room for it; for {duration(found.enough)} {kept}"
-        ]
-    else:
-        told = [f"{when}; all the time {kept}"]
-    if found.first:
-        one = found.first[0]
-        told.append(
-            f"For {percent(one.share)} of that time {_short(one)}, which asked for {_cores(one.cores)}, stood first."
-        )
-    return told
-
-
-def _queue(found: Waiting) -> str:
-    many = {0: "No job", 1: "One job"}.get(found.ahead, f"{number(found.ahead)} jobs")
-    told = f"{many} stood before it"
-    if found.ahead:
-        told += f" ({_work(found.ahead_work)})"
-    if not found.passed:
-        return f"{told}; nobody who came later started earlier."
-    later = (
-        "one job that came later started earlier"
-        if found.passed == 1
-        else (f"{number(found.passed)} jobs that came later started earlier")
-    )
-    most = f", most of it {_short(found.passing[0])}" if found.passing else ""
-    told = f"{told}; {later} ({_work(found.passed_work)}{most})."
-    return f"{told} {_whose(found)}" if found.passed > 1 and found.passers else told
-
-
-def _whose(found: Waiting) -> str:
-    """Whose jobs passed, the first few users by name."""
-    shown = [
-        f"{number(count)} of {'the same user' if user == found.user else f'user {user}'}"
-        for user, count in found.passers[:SHOWN]
-    ]
-    rest = found.passed - sum(count for _, count in found.passers[:SHOWN])
-    return f"They are {listed([*shown, *([f'{number(rest)} of others'] if rest else [])])}."
-
-
-def _listed(others: Sequence[Other]) -> str:
-    return listed([f"{_short(one)} ({_cores(one.cores)}, {percent(one.share)})" for one in others])
-
-
-def _short(one: Other) -> str:
-    return f"job {one.job}" + (f" of user {one.user}" if one.user else "")
-
-
-def _cores(count: int) -> str:
-    return "1 core" if count == 1 else f"{number(count)} cores"
-
-
-def _are(count: int) -> str:
-    return "1 core was" if count == 1 else f"{number(count)} cores were"
-
-
-def _work(core_seconds: float) -> str:
-    hours = core_seconds / 3600
-    return f"{number(hours) if hours >= 100 else f'{hours:.3g}'} core-hours"

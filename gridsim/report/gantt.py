@@ -76,8 +76,8 @@ def window(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = 
         total[1:] += np.nan_to_num(each.wait)
     total = np.cumsum(total)
     first = int(np.argmax(total[most:] - total[:-most]))
-    at = record.workload.submit if record.logged_submit_us is None else record.logged_submit_us
-    submit = seconds(at - at[0])
+    given = record.workload_given
+    submit = seconds(given.submit - given.submit[0])
     note = (
         f"The chart shows {number(most)} of {number(len(record))} jobs, so that the page stays light: those submitted "
         f"from {duration(float(submit[first]))} to {duration(float(submit[first + most - 1]))} after the first one, "
@@ -118,7 +118,7 @@ def pack(
     shown, note = window(records, jobs=jobs, rows=rows)
     workload = record.workload.select(shown)
     parts = [record.select(shown) for record in records.values()]
-    logged = workload.submit if parts[0].logged_submit_us is None else parts[0].logged_submit_us
+    logged = parts[0].workload_given.submit
     origin = int(min(map(np.min, (logged, *(part.workload.submit for part in parts))))) if len(workload) else 0
     clock = _Clock.of(origin, parts)
     submit = clock.ticks(logged)

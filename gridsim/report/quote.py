@@ -63,7 +63,7 @@ def quote(
     Parameters
     ----------
     workload : Workload
-        The log.
+        The log; its jobs come at its times, whatever their users would do.
     at : float, optional
         The moment, seconds of the log's clock; the arrival that meets the longest queue under EASY where left out.
     cores, walltime : int, float
@@ -99,6 +99,7 @@ def quote(
         raise InputError("has no jobs, so there is no moment to ask about", path=workload.provenance.get("source"))
     if at is None:
         at = busiest_moment(workload, platform, options)
+    workload = replace(workload, reactions=None)
     _check_times(at, walltime, deadline, workload)
     job = _Job(whole(float(at)), cores, whole(float(walltime)))
     asked = None if deadline is None else whole(float(deadline))
@@ -150,7 +151,7 @@ class _Job(NamedTuple):
 def _check_job(cores: int, walltime: float, platform: Platform) -> None:
     if not isinstance(cores, int | np.integer) or not 1 <= cores <= platform.cores:
         raise InputError(f"{cores!r} cores; expected 1 to {platform.cores}, those of the machine", field="cores")
-    if not 0 < whole(float(walltime)) < NEVER:
+    if not 0 < walltime < seconds(NEVER - 1) or not whole(float(walltime)):
         raise InputError(f"{walltime:g} s; expected a walltime above 0 s that ends", field="walltime")
 
 
@@ -168,7 +169,7 @@ def _check_times(at: float, walltime: float, deadline: float | None, workload: W
 def busiest_moment(workload: Workload, platform: Platform, options: Run | None = None) -> float:
     """The submit that meets the longest queue under EASY, the first of several; seconds of the log's clock."""
     submit = seconds(workload.submit)
-    waiting = queue_length(run(workload, platform, "easy", options)).at(submit)
+    waiting = queue_length(run(replace(workload, reactions=None), platform, "easy", options)).at(submit)
     return float(submit[int(np.argmax(waiting))])
 
 

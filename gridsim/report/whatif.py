@@ -40,6 +40,9 @@ CORES_BESIDE = (0.1, 0.2)
 _FINEST = 0.01
 """Part of the machine in whose steps its size is searched where nobody says how large a node is."""
 
+MOST_CORES = 2**31 - 1
+"""Cores of the largest machine that is asked about, as of the widest job that a log may have."""
+
 _LARGEST = 64
 """Times the machine up to which a size is searched."""
 
@@ -126,11 +129,11 @@ def changes_of(
     Raises
     ------
     InputError
-        For sizes that leave no machine, and for more cores of a machine of several clusters.
+        For sizes that are no machine, and for more cores of a machine of several clusters.
     """
     if not (cores or loads or estimates):
         cores, loads, estimates = USUAL_CORES, USUAL_LOADS, USUAL_ESTIMATES
-    found = [_sized(workload, platform, round(platform.cores * (1 + part))) for part in cores]
+    found = [_sized(workload, platform, platform.cores * (1 + part)) for part in cores]
     found += [
         Change(f"load times {load:g}", platform, LoadFactor(percent=100 * load).apply(workload)) for load in loads
     ]
@@ -153,11 +156,12 @@ def changes_beside(workload: Workload, platform: Platform) -> list[Change]:
     return [*reversed(sized.values()), *others]
 
 
-def _sized(workload: Workload, platform: Platform, cores: int) -> Change:
+def _sized(workload: Workload, platform: Platform, size: float) -> Change:
     if len(list(platform.clusters())) > 1:
         raise InputError("only a machine of one cluster can be made larger here; give another --platform")
-    if cores < 1:
-        raise InputError(f"{cores} cores are no machine", field="cores")
+    if not 0.5 < size < MOST_CORES:
+        raise InputError(f"{size:g} cores are no machine; expected 1 to {MOST_CORES:,}", field="cores")
+    cores = round(size)
     part = cores / platform.cores - 1
     label = f"{number(cores)} cores ({percent(part, sign=True)})"
     return Change(label, Platform.single(cores, origin=platform.origin), workload)
@@ -280,7 +284,7 @@ def cores_for(
     Raises
     ------
     InputError
-        When the number is 0 already, or no machine up to 64 times as large is enough.
+        When the number is 0 already or not known, or no machine up to 64 times as large is enough.
 
     Notes
     -----
@@ -290,6 +294,8 @@ def cores_for(
     options = options or Run()
     if not 0 < part < 1:
         raise InputError(f"a part of {part:g}; expected one above 0 and below 1", field="part")
+    if node is not None and node < 1:
+        raise InputError(f"{node} cores; expected 1 or more to add at a time", field="node")
     step = node or max(1, round(platform.cores * _FINEST))
 
     def value(cores: int) -> float:
@@ -298,7 +304,8 @@ def cores_for(
 
     wanted = value(platform.cores) * part
     if not wanted > 0:
-        raise InputError(f"{metric} is 0 on the machine as it is; nothing is left to gain", field="metric")
+        why = "is 0 on the machine as it is; nothing is left to gain" if wanted == 0 else "is not known on this machine"
+        raise InputError(f"{metric} {why}", field="metric")
     low, more = 0, 1
     while value(platform.cores + more * step) > wanted:
         low, more = more, 2 * more

@@ -546,7 +546,7 @@ def _reactions(record: Record, tolerance: int, limit: int) -> Iterator[Violation
     if reactions is None or record.logged_submit_us is None:
         return
     over = np.where(record.ran, record.end_us, np.where(record.status == Status.cancelled, NEVER, workload.submit))
-    due = reactions.submits(workload.labels["user"], record.logged_submit_us, over)
+    due = reactions.submits(workload.labels.get("user"), record.logged_submit_us, over)
     wrong = (np.abs(workload.submit - due) > tolerance) & (due < NEVER)
     if wrong.any():
         first = np.flatnonzero(wrong)[:limit]

@@ -115,13 +115,17 @@ def read_jobs(folder: str | Path) -> Workload:
         cores = int(run["platform"]["cores"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError("tells no size of the machine; expected that of a run", path=folder / "run.json") from error
+    submit = [float(row.get("logged_submit") or row["submit"]) for row in rows]
     return Workload.from_columns(
         job=[int(row["job"]) for row in rows],
         cores=[int(row["cores"]) for row in rows],
-        submit=[float(row.get("logged_submit") or row["submit"]) for row in rows],
+        submit=submit,
         runtime=[float(row["runtime"]) for row in rows],
         estimate=[float(row["estimate"]) for row in rows],
-        deadline=[float(row.get("deadline") or "inf") for row in rows],
+        deadline=[
+            float(row.get("deadline") or "inf") + given - float(row["submit"])
+            for row, given in zip(rows, submit, strict=True)
+        ],
         cores_stated=cores,
         provenance={"source": str(path), "jobs_read": len(rows), "cores_from": "run.json"},
     )

@@ -35,7 +35,7 @@ meet in one with a chance of 2 in 100,000."""
 _NUMBERS = frozenset(LABELS) - {"user", "account", "partition", "qos", "reservation", "constraint"}
 """Labels that are sizes, times and numbers of jobs."""
 
-_LOGGED = ("wait", "status", "allocated")
+_LOGGED = ("wait", "status", "allocated", "preceding", "think")
 """What was logged of a job and names nothing."""
 
 _COUNTS = ("format", "files", "lines", "comments", "jobs_read", "jobs_kept", "cores_field", "problems")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -10,9 +11,24 @@ from gridsim.model.reactions import NOBODY, Reactions
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import UNKNOWN
 
-__all__ = ["Habits", "habits"]
+__all__ = ["Habits", "Stated", "habits"]
 
 _BEFORE_ALL = -NEVER
+
+
+class Stated(NamedTuple):
+    """What a log itself says that jobs come after.
+
+    Attributes
+    ----------
+    after : (n,) int64
+        Row of the job, an earlier one, that each comes after; `NOBODY` where the log does not say.
+    pause : (n,) int64
+        Time from the end of that one to the submit of this one, whole microseconds.
+    """
+
+    after: IntArray
+    pause: IntArray
 
 
 class Habits(NamedTuple):
@@ -22,7 +38,9 @@ class Habits(NamedTuple):
     sessions: int
 
 
-def habits(user: IntArray, submit: IntArray, end: IntArray, *, think: int, gap: int) -> Habits:
+def habits(
+    user: IntArray, submit: IntArray, end: IntArray, *, think: int, gap: int, stated: Stated | None = None
+) -> Habits:
     """What each job came after, in a schedule that is known.
 
     Parameters
@@ -35,6 +53,8 @@ def habits(user: IntArray, submit: IntArray, end: IntArray, *, think: int, gap: 
         Longest time between the last end and a reaction to it, whole microseconds.
     gap : int
         Longest time between two submits of a batch.
+    stated : Stated, optional
+        What the log itself says; nothing else is looked for behind these submits.
 
     Notes
     -----
@@ -42,7 +62,7 @@ def habits(user: IntArray, submit: IntArray, end: IntArray, *, think: int, gap: 
     batch that waits for all jobs which ended since: a reaction within *think* after the last of these ends, a session
     later than that. A submit without ends since the one before belongs to its batch; after more than *gap* it opens a
     session, which waits for nothing new. So each end is waited for by one batch at most, and by those behind it through
-    their order.
+    their order. A job that ended in the instant of its submit, or before, ended right behind it.
 
     Examples
     --------
@@ -52,15 +72,17 @@ def habits(user: IntArray, submit: IntArray, end: IntArray, *, think: int, gap: 
     >>> habits(*columns, think=5, gap=60).reactions.delay.tolist()
     [0, 0, 3]
     """
-    known = np.flatnonzero(user != UNKNOWN)
-    rows = known[np.lexsort((known, submit[known], user[known]))]  # user by user, in order of submit
-    opener, last_end = _next_submits(user, submit, end, rows)
+    known = user != UNKNOWN
+    ended = np.flatnonzero(known & (end < NEVER))
+    rows = np.flatnonzero(known if stated is None else known & (stated.after == NOBODY))
+    rows = rows[np.lexsort((rows, submit[rows], user[rows]))]  # user by user, in order of submit
+    opener, last_end = _next_submits(user, submit, end, ended, rows)
     first = np.ones(len(rows), dtype=np.bool_)
     first[1:] = user[rows[1:]] != user[rows[:-1]]
     since = np.diff(submit[rows], prepend=0)
-    ended = last_end[rows] > _BEFORE_ALL
-    reacts = ended & (submit[rows] - np.where(ended, last_end[rows], 0) <= think)
-    opens_session = first | (~reacts & (ended | (since > gap)))
+    waits = last_end[rows] > _BEFORE_ALL
+    reacts = waits & (submit[rows] - np.where(waits, last_end[rows], 0) <= think)
+    opens_session = ~reacts & (first | waits | (since > gap))
     number = np.cumsum(opens_session | reacts) - 1  # of the batch, sessions' first ones included
     leader = np.flatnonzero(opens_session | reacts)
     of_reaction = reacts[leader][number]
@@ -71,17 +93,38 @@ def habits(user: IntArray, submit: IntArray, end: IntArray, *, think: int, gap: 
     waited_for = opener != NOBODY
     before = np.full(len(user), NOBODY, dtype=np.int64)
     before[waited_for] = batch[opener[waited_for]]
-    return Habits(Reactions(batch, before, delay, opens), int(opens_session.sum()))
+    reactions = Reactions(batch, before, delay, opens)
+    if stated is not None:
+        reactions = _with_stated(reactions, stated, len(leader))
+    return Habits(reactions, int(opens_session.sum()))
 
 
-def _next_submits(user: IntArray, submit: IntArray, end: IntArray, rows: IntArray) -> tuple[IntArray, IntArray]:
-    """The user's first submit at or after the end of each job, `NOBODY` for none; the last such end of each submit."""
-    ended = rows[end[rows] < NEVER]
+def _with_stated(reactions: Reactions, stated: Stated, number: int) -> Reactions:
+    """With a batch for all jobs that come after the same one, the first of them of this *number*."""
+    rows = np.flatnonzero(stated.after != NOBODY)
+    reasons, place = np.unique(stated.after[rows], return_inverse=True)
+    then = np.full(len(stated.after), NOBODY, dtype=np.int64)
+    then[reasons] = number + np.arange(len(reasons))
+    reactions.batch[rows], reactions.delay[rows] = number + place, stated.pause[rows]
+    return replace(reactions, then=then, stated_from=number)
+
+
+def _next_submits(
+    user: IntArray, submit: IntArray, end: IntArray, ended: IntArray, rows: IntArray
+) -> tuple[IntArray, IntArray]:
+    """The user's first submit, of those in *rows*, at or after the end of each job; the last such end of each submit.
+
+    `NOBODY` where there is no such submit.
+    """
+    at_once = end[ended] <= submit[ended]
+    end = np.maximum(end, submit)
     times = np.concatenate([end[ended], submit[rows]])
     whose = np.concatenate([ended, rows])
     is_submit = np.arange(len(times)) >= len(ended)
-    # Ends come before submits of the same instant; of several submits at once the first in the log answers.
-    order = np.lexsort((whose, is_submit, times, user[whose]))
+    # Ends come before submits of the same instant, but for those of jobs that end as they come: these stand behind
+    # their own submits. Of several submits at once the first in the log answers.
+    behind = np.concatenate([np.where(at_once, ended, NOBODY), rows])
+    order = np.lexsort((~is_submit, behind, times, user[whose]))
     place = np.where(is_submit[order], np.arange(len(order)), len(order))
     following = np.minimum.accumulate(place[::-1])[::-1]
     at = np.flatnonzero(~is_submit[order] & (following < len(order)))

@@ -55,6 +55,16 @@ def test_compare_lets_users_react_and_writes_what_validate_accepts(
     assert main(["validate", str(out / "easy")]) == 0
 
 
+def test_the_page_of_users_who_react_is_made_with_what_if(tmp_path: Path) -> None:
+    """Policies under which jobs come at other times have the same periods of fairness."""
+    site = Path(__file__).resolve().parents[2] / "scenarios" / "examples" / "site.swf"
+    words = ["--users", "react?reference=easy", "--policy", "fcfs", "--policy", "easy", "--what-if"]
+    assert main(["compare", str(site), *words, "--out", str(tmp_path)]) == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "How unequally users are slowed down" in page
+    assert 'id="what-if"' in page
+
+
 def test_without_the_option_jobs_come_at_the_times_of_the_log(log: Path, tmp_path: Path) -> None:
     for name, words in (("plain", []), ("fixed", ["--users", "fixed"])):
         assert main(["compare", str(log), *words, "--policy", "easy", "--no-page", "--out", str(tmp_path / name)]) == 0
@@ -70,6 +80,19 @@ def test_what_users_wait_for_is_found_before_the_load_is_raised(
     assert "gap 3600.0, sessions 2, reacting 38" in capsys.readouterr().out
     gaps = [float(job["wait"]) for job in rows(tmp_path / "out" / "easy")]
     assert max(gaps) <= 300  # at most one other job is ever ahead
+
+
+def test_a_log_that_names_what_jobs_come_after_needs_no_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bare, out = swf(tmp_path / "bare.swf", wait=-1), tmp_path / "out"
+    lines = bare.read_text().splitlines()
+    lines[3] = lines[3].removesuffix("-1 -1") + f"{lines[1].split()[0]} 900"
+    bare.write_text("\n".join(lines) + "\n")
+    assert main(["compare", str(bare), "--users", "react", "--policy", "easy", "--no-page", "--out", str(out)]) == 0
+    assert "reacting 1, stated 1" in capsys.readouterr().out
+    jobs = rows(out / "easy")
+    assert float(jobs[2]["submit"]) == float(jobs[0]["end"]) + 900
 
 
 def test_a_log_without_starts_is_refused_with_the_way_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

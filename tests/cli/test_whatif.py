@@ -29,6 +29,17 @@ def test_halving_says_how_many_cores(capsys: pytest.CaptureFixture[str]) -> None
     assert (more["cores"] - 32) % 4 == 0
 
 
+def test_a_size_that_halves_and_is_asked_for_too_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
+    enough = list(told(["--halve", "--node", "4"], capsys).values())[1]["cores"]
+    found = told(["--halve", "--node", "4", "--cores", f"{enough:g}"], capsys)
+    assert [one["cores"] for one in found.values()] == [32, enough]
+
+
+def test_numbers_that_there_are_none_of_are_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", "--jobs", "1", "--machine", "4", "--cores", "8", "--json"]) == 0
+    assert "NaN" not in capsys.readouterr().out
+
+
 def test_the_usual_questions_are_answered_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(SMALL) == 0
     text = " ".join(capsys.readouterr().out.split())
@@ -40,6 +51,15 @@ def test_the_usual_questions_are_answered_in_words(capsys: pytest.CaptureFixture
     ("words", "message"),
     [
         (["--cores", "many"], "'many' is no size; expected such as +25%, +64 or 512"),
+        (["--cores", "nan%"], "nan cores are no machine"),
+        (["--cores", "+inf"], "inf cores are no machine"),
+        (["--cores=-100%"], "0 cores are no machine"),
+        (["--cores", "1e30"], "1e+30 cores are no machine"),
+        (["--cores", ","], "expected at least one value"),
+        (["--halve", "--node", "0"], "0 cores; expected 1 or more"),
+        (["--halve", "slowdown_sum"], "unknown metric to halve"),
+        (["--users", "slice?jobs=5"], "unknown kind of users 'slice'"),
+        (["--users", "fixed?think=1"], "unknown parameter of fixed 'think'"),
         (["--load-times", "x"], "'x' is no number"),
         (["--halve", "utilisation"], "unknown metric to halve 'utilisation'"),
         (["--policy", "easi"], "did you mean 'easy'"),

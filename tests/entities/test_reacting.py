@@ -147,6 +147,33 @@ def test_who_is_not_admitted_is_answered_at_once():
     assert_valid(record)
 
 
+def test_who_the_log_names_is_waited_for_whoever_the_user_is():
+    """Job 3 comes 4 s after the end of job 1, which is of somebody else; job 4 as it did, after that of its user."""
+    workload = log((0, 10, 1, 1, 0), (0, 20, 1, 2, 0), (14, 5, 1, 2, 0), (23, 5, 1, 2, 0))
+    said = {"preceding": np.array([-1, -1, 1, -1]), "think": np.array([np.nan, np.nan, 4, np.nan])}
+    workload = replace(workload, logged={**workload.logged, **said})
+    slow = replace(workload, runtime=workload.runtime * [3, 1, 1, 1], estimate=workload.estimate * [3, 1, 1, 1])
+    record = run(replace(slow, reactions=reacting(workload).reactions), Platform.single(4), "fcfs")
+    assert submits(record) == [0, 0, 34, 23]
+    assert violations(record) == []
+
+
+def test_jobs_that_end_as_they_come_keep_nobody_waiting_for_ever():
+    workload = log((0, 10, 1, 1, 0), (12, 10, 1, 1, 0), (12, 5, 1, 1, 0))
+    workload = replace(workload, logged={**workload.logged, "held": np.array([10.0, 0.0, 5.0])})
+    assert submits(run(reacting(workload), Platform.single(4), "fcfs")) == [0, 12, 22]
+
+
+def test_the_record_knows_the_workload_that_was_given():
+    deadline = np.array([50 * MICROSECOND, NEVER, NEVER, 60 * MICROSECOND])
+    workload = reacting(replace(TWO_USERS, deadline=deadline))
+    record = run(workload, Platform.single(8), "fcfs")
+    assert record.workload.submit[3] != workload.submit[3]
+    assert record.workload_given.submit.tolist() == workload.submit.tolist()
+    assert record.workload_given.deadline.tolist() == workload.deadline.tolist()
+    assert run(TWO_USERS, Platform.single(8), "fcfs").workload_given is TWO_USERS
+
+
 def test_first_come_is_who_comes_first_in_this_run():
     """Job 3 of the log comes after job 4 here, and stands behind it."""
     workload = log((0, 10, 2, 1, 0), (1, 10, 2, 2, 0), (11, 3, 1, 1, 0), (12, 3, 2, 3, 0))

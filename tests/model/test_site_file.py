@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.site import PARENT, Site, needs_as_labels
-from gridsim.model.site_file import expanded, minutes, read_associations, read_qos, read_site, read_slurm_conf
+from gridsim.model.site import PARENT, Node, Site, needs_as_labels
+from gridsim.model.site_file import (
+    Clock,
+    expanded,
+    minutes,
+    read_associations,
+    read_qos,
+    read_reservations,
+    read_site,
+    read_slurm_conf,
+)
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 
@@ -88,7 +98,7 @@ def test_nodes_partitions_and_parameters_are_read(tmp_path: Path) -> None:
 
 def test_what_is_not_modelled_is_counted(tmp_path: Path) -> None:
     ignored = read_slurm_conf(written(tmp_path, CONF)).ignored
-    assert ignored == {"SchedulerParameters bf_made_up": 1, "topologyplugin": 1, "NodeName gres": 1}
+    assert ignored == {"SchedulerParameters bf_made_up": 1, "topologyplugin": 1}
 
 
 def test_an_included_file_is_read_too(tmp_path: Path) -> None:
@@ -209,3 +219,139 @@ def test_needs_of_a_log_become_labels_and_never_replace_them() -> None:
     labels = needs_as_labels(log).labels
     assert labels["nodes"].tolist() == [4, 4]
     assert labels["memory_mb"].tolist() == [750, -1]
+
+
+UNEQUAL = """
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PreemptExemptTime=00:01:00
+JobRequeue=0
+SchedulerParameters=preempt_reorder_count=3,preempt_youngest_first,bf_max_job_array_resv=5,bf_min_age_reserve=60
+SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=1000
+MaxMemPerNode=60000
+NodeName=thin[1-2] CPUs=16 RealMemory=64000 CoreSpecCount=2 MemSpecLimit=4000 Features=intel,ib
+NodeName=fat CPUs=32 RealMemory=512000 Weight=10 Gres=gpu:a100:2(S:0-1),gpu:t4:1,bandwidth:5 CpuSpecList=0-1,7
+PartitionName=low Nodes=ALL Default=YES GraceTime=30 PreemptMode=CANCEL AllowAccounts=bio,phys DenyQos=long State=DRAIN
+PartitionName=high Nodes=fat PriorityTier=5 PreemptMode=SUSPEND,GANG DenyAccounts=guest MinNodes=2 ReqResv=YES
+PartitionName=own Nodes=fat DefMemPerNode=9000 MaxMemPerNode=UNLIMITED
+"""
+
+
+def test_unequal_nodes_memory_and_preemption_are_read(tmp_path: Path) -> None:
+    site = read_slurm_conf(written(tmp_path, UNEQUAL))
+    thin, _, fat = site.nodes
+    assert (thin.cores, thin.memory, thin.features, thin.gpus) == (14, 60000, ("intel", "ib"), 0)
+    assert (fat.cores, fat.memory, fat.weight, fat.gpus) == (29, 512000, 10, 3)
+    assert (site.default_core_memory, site.default_memory, site.most_memory) == (1000, 0, 60000)
+    rules = site.preemption
+    assert (rules.kind, rules.mode, rules.exempt, rules.requeue) == ("partition", "REQUEUE", 60 * SECOND, False)
+    assert (rules.reorder, rules.youngest_first, rules.strict_order) == (3, True, False)
+    assert (site.scheduling.array_reserves, site.scheduling.least_age) == (5, 60 * SECOND)
+    low, high, own = site.partitions
+    assert (low.grace, low.preempt, low.state) == (30 * SECOND, "CANCEL", "DRAIN")
+    assert "bio" in low.accounts
+    assert "chem" not in low.accounts
+    assert "long" not in low.levels
+    assert (high.preempt, high.tier, high.least_nodes, high.needs_reservation) == ("OFF", 5, 2, True)
+    assert "guest" not in high.accounts
+    assert "bio" in high.accounts
+    assert (own.default_memory, own.default_core_memory, own.most_memory) == (9000, None, None)
+    assert site.ignored == {
+        "NodeName Gres bandwidth": 1,
+        "PartitionName PreemptMode=SUSPEND (not modelled: jobs are not preempted)": 1,
+    }
+
+
+def test_suspending_is_told_as_not_modelled(tmp_path: Path) -> None:
+    text = "PreemptType=preempt/qos\nPreemptMode=SUSPEND,GANG\nNodeName=n1\nPartitionName=a Nodes=n1\n"
+    site = read_slurm_conf(written(tmp_path, text))
+    assert (site.preemption.kind, site.preemption.mode) == ("qos", "OFF")
+    assert set(site.ignored) == {f"PreemptMode {mode} (not modelled: treated as OFF)" for mode in ("SUSPEND", "GANG")}
+
+
+def test_qos_say_whom_they_preempt_and_how(tmp_path: Path) -> None:
+    text = "Name|Priority|GraceTime|Preempt|PreemptExemptTime|PreemptMode\n"
+    text += "a|9|00:00:00|b,c|00:05:00|cluster\nb|5|00:00:20|||requeue,within\nc|1|00:00:00||-1|OFF\n"
+    (a, b, c), ignored = read_qos(written(tmp_path, text))
+    assert (a.preempts, a.exempt, a.mode, a.grace) == (("b", "c"), 300 * SECOND, "", 0)
+    assert (b.mode, b.within, b.grace, b.exempt) == ("REQUEUE", True, 20 * SECOND, None)
+    assert (c.mode, c.exempt) == ("", None)
+    assert not ignored
+
+
+RESERVED = """ReservationName=maint StartTime=2026-11-21T08:00:00 EndTime=2026-11-21T10:00:00 Duration=02:00:00
+   Nodes=n[1-2] NodeCnt=2 CoreCnt=16 Features=(null) PartitionName=(null) Flags=MAINT,IGNORE_JOBS,SPEC_NODES,DAILY
+   TRES=cpu=16
+   Users=root Groups=(null) Accounts=(null) Licenses=(null) State=INACTIVE BurstBuffer=(null) Watts=n/a
+   MaxStartDelay=(null)
+
+ReservationName=course StartTime=2026-11-21T09:00:00 EndTime=2026-11-21T11:00:00 Duration=02:00:00
+   Nodes=n[3-4] NodeCnt=2 CoreCnt=6 Features=(null) PartitionName=all Flags=PURGE_COMP=00:10:00,REPLACE_DOWN
+     NodeName=n3 CoreIDs=0-3
+     NodeName=n4 CoreIDs=0,2
+   TRES=cpu=6
+   Users=-bob,-eve Groups=(null) Accounts=bio Licenses=matlab:2 State=INACTIVE BurstBuffer=(null) Watts=n/a
+"""
+
+
+def _nodes() -> tuple[Node, ...]:
+    return Site.of(nodes=4, cores=8).nodes
+
+
+def test_reservations_are_read_in_lines_and_in_one_line_each(tmp_path: Path) -> None:
+    clock = Clock(epoch=1_795_237_200, timezone="Europe/Berlin")  # 06:00 in Berlin
+    found, ignored = read_reservations(written(tmp_path, RESERVED), _nodes(), clock)
+    maint, course = found
+    assert (maint.name, maint.nodes, maint.start, maint.end) == ("maint", ("n1", "n2"), 7200 * SECOND, 14400 * SECOND)
+    assert (maint.period, maint.overlaps, maint.cores) == (86_400 * SECOND, True, ())
+    assert course.cores == (("n3", 4), ("n4", 2))
+    assert course.idle == 600 * SECOND
+    assert course.admits("ann", "bio")
+    assert not course.admits("bob", "bio")
+    assert not course.admits("ann", "phys")
+    assert ignored == {"Reservation Flags REPLACE_DOWN": 1, "Reservation licenses": 1}
+    one_line = "\n\n".join(" ".join(part.split()) for part in RESERVED.split("\n\n"))
+    assert read_reservations(written(tmp_path, one_line), _nodes(), clock)[0] == found
+
+
+def test_reservations_are_read_from_the_accounting_database(tmp_path: Path) -> None:
+    text = "Name|Start|End|NodeNames|Flags|TRES\nr|1970-01-01T00:10:00|1970-01-01T00:20:00|n[2-3]|OVERLAP|cpu=16\n"
+    ((found,), _) = read_reservations(written(tmp_path, text), _nodes(), Clock(epoch=0))
+    assert (found.nodes, found.start, found.end, found.overlaps) == (("n2", "n3"), 600 * SECOND, 1200 * SECOND, True)
+    with pytest.raises(InputError, match="does not say which nodes"):
+        read_reservations(
+            written(tmp_path, "Cluster|Name|TRES|TimeStart|TimeEnd|UnusedWall\nc|r|cpu=1|0|9|0\n"), _nodes(), Clock(0)
+        )
+    for empty in ("No reservations in the system\n", "Cluster|Name|TRES|TimeStart|TimeEnd|UnusedWall\n"):
+        assert read_reservations(written(tmp_path, empty), _nodes(), Clock())[0] == ()
+
+
+def test_a_reservation_of_working_days_is_one_a_day_that_comes_every_week(tmp_path: Path) -> None:
+    text = RESERVED.partition("\n\n")[0].replace("DAILY", "WEEKDAY")  # a Saturday
+    found, _ = read_reservations(
+        written(tmp_path, text), _nodes(), Clock(epoch=1_795_244_400, timezone="Europe/Berlin")
+    )
+    assert [each.start // (86_400 * SECOND) for each in found] == [2, 3, 4, 5, 6]
+    assert {each.period for each in found} == {7 * 86_400 * SECOND}
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("n[1-2]", "n[1-9]"), "the site has no node 'n5'"),
+        (("2026-11-21T08:00:00", "soon"), "is 'soon'; expected a date"),
+        (("StartTime=2026-11-21T08:00:00 ", ""), "is not there for reservation 'maint'"),
+        (("ReservationName=maint", "reserved for ever\nReservationName=maint"), "is no Key=Value"),
+    ],
+)
+def test_reservations_that_cannot_be_are_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
+    with pytest.raises(InputError, match=re.escape(told)):
+        read_reservations(written(tmp_path, RESERVED.replace(*change, 1)), _nodes(), Clock(epoch=0))
+
+
+def test_dates_need_an_epoch_and_a_zone_that_there_is(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="give epoch, the Unix time of its 0"):
+        read_reservations(written(tmp_path, RESERVED), _nodes(), Clock())
+    with pytest.raises(InputError, match="expected a zone such as Europe/Berlin"):
+        read_reservations(written(tmp_path, RESERVED), _nodes(), Clock(0, "Atlantis"))

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
-from gridsim.report.explain import Schedule, Waiting, explain, read_schedules, sentences, waits
+from gridsim.report.explain import Schedule, Waiting, explain, read_schedules, waits
+from gridsim.report.explain_text import sentences
 from gridsim.scenario import Scenario
 
 

@@ -16,7 +16,8 @@ from gridsim.model.time import NEVER
 from gridsim.record import Record, Status
 from gridsim.report import gantt, markup, page
 from gridsim.report.comparison import Comparison
-from gridsim.report.explain import Schedule, explain, sentences
+from gridsim.report.explain import Schedule, explain
+from gridsim.report.explain_text import sentences
 from gridsim.report.words import duration, number, percent
 
 HOSTILE = "<script>window.hacked = 1</script>"

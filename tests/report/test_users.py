@@ -13,16 +13,17 @@ import pytest
 
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
-from gridsim.report.compare import compare
+from gridsim.report import curves
+from gridsim.report.compare import compare, with_changes
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain import Schedule, explain
-from gridsim.report.explain import sentences as why
+from gridsim.report.explain_text import sentences as why
 from gridsim.report.gantt import pack
 from gridsim.report.sentences import caveats
-from gridsim.report.whatif import changes_of, whatif
+from gridsim.report.whatif import changes_beside, changes_of, whatif
 from gridsim.report.whatif_text import sentences
 from gridsim.scenario import transformed
-from gridsim.simulation import run
+from gridsim.simulation import Run, run
 
 CORES = 16
 
@@ -112,6 +113,27 @@ def test_more_of_the_same_is_asked_of_users_who_react_too(log: Workload) -> None
 @pytest.fixture(scope="module")
 def reacting(log: Workload) -> Comparison:
     return compare(transformed(log, ["react", "expand?load=1.5"]), ["fcfs", "easy"], platform=Platform.single(CORES))
+
+
+def test_what_if_is_asked_of_the_jobs_that_were_given(log: Workload) -> None:
+    """Not of those that the first policy has moved."""
+    jobs, platform = transformed(log, ["react", "expand?load=1.5"]), Platform.single(CORES)
+    policies, options = {"fcfs": "fcfs", "easy": "easy"}, Run()
+    found = with_changes(
+        compare(jobs, policies, platform=platform, options=options), policies, platform=platform, options=options
+    )
+    for asked in found.whatifs:
+        alone = whatif(jobs, changes_beside(jobs, platform), policy=asked.policy, platform=platform, options=options)
+        assert asked.outcomes == alone.outcomes
+        assert asked.reacting
+
+
+def test_users_are_compared_over_the_same_periods_of_the_same_jobs(reacting: Comparison) -> None:
+    fcfs, easy = curves.fairness(reacting).values()
+    assert np.array_equal(fcfs.edges_s, easy.edges_s)
+    assert np.array_equal(fcfs.jobs, easy.jobs)
+    spans = [np.ptp(record.submit) for record in reacting.records.values()]
+    assert fcfs.edges_s[-1] - fcfs.edges_s[0] < min(spans)  # those of the log
 
 
 def test_the_chart_draws_each_policy_with_its_own_submits(reacting: Comparison) -> None:

@@ -16,14 +16,17 @@ from hypothesis import strategies as st
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.machine import machine_cores
+from gridsim.model.platform import Platform
 from gridsim.model.time import seconds
 from gridsim.model.workload import LABELS, Workload
 from gridsim.record import Record, Status
+from gridsim.simulation import run
 from gridsim.workload.formats import stream, swf
 from gridsim.workload.formats.swf import read_swf
 from gridsim.workload.formats.swf_header import FIELDS
 from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.read import read_workload
+from gridsim.workload.transform.react import React
 
 HEADER = "; Version: 2.2\n; MaxProcs: 8\n"
 
@@ -93,6 +96,15 @@ def test_an_unknown_wait_is_nan(log):
     wait = log(line(1, wait=-1), line(2, wait=0)).logged["wait"]
     assert np.isnan(wait[0])
     assert wait[1] == 0
+
+
+def test_what_a_job_comes_after_is_kept_where_the_log_says_it(log):
+    after = line(2, submit=9).removesuffix("-1 -1")
+    workload = log(line(1), after + "1 60.5", line(3, submit=9).removesuffix("-1 -1") + "0 5", line(4, submit=9))
+    assert workload.logged["preceding"].tolist() == [-1, 1, -1, -1]
+    np.testing.assert_array_equal(workload.logged["think"], [np.nan, 60.5, 5, np.nan])
+    assert not {"preceding", "think"} & set(log(line(1), line(2)).logged)
+    assert found(log(line(1), after + "1.5 3")) == {"not-a-number": 1}
 
 
 def test_blank_lines_windows_line_ends_tabs_and_late_comments_do_no_harm(log):
@@ -460,6 +472,11 @@ def workloads(draw):
         },
         cores_stated=2**31,
     )
+    if draw(st.booleans()):
+        preceding = column(st.one_of(st.just(-1), st.integers(1, 2**50)))
+        preceding[draw(st.integers(0, n - 1))] = 7
+        think = column(st.one_of(st.just(np.nan), st.integers(0, 10**12).map(lambda value: value / 1e6)))
+        workload = replace(workload, logged={**workload.logged, "preceding": preceding, "think": think})
     return replace(
         workload,
         submit=np.sort(column(microseconds)),
@@ -542,6 +559,19 @@ def test_a_record_writes_the_simulated_waits_and_what_became_of_each_job(tmp_pat
     assert requested == ("2", "1", "4")
     assert status == ("1", "0", "5")
     assert "; MaxProcs: 4\n" in (tmp_path / "out.swf").read_text()
+
+
+def test_a_record_of_users_who_react_writes_the_submits_of_the_run_in_their_order(tmp_path):
+    log = Workload.from_columns(
+        submit=[0, 1, 12, 20], runtime=[10, 30, 5, 1], cores=[4, 4, 4, 1], labels={"user": [1, 2, 1, 3]},
+        logged={"wait": [0, 0, 0, 0]},
+    )  # fmt: skip
+    record = run(React().apply(log), Platform.single(4), "fcfs")
+    write_swf(log, tmp_path / "out.swf", record=record)
+    back = read_swf(tmp_path / "out.swf")
+    assert back.logged_start is not None
+    assert back.logged_start.tolist() == record.start_us[back.job - 1].tolist()
+    assert back.submit.tolist() == record.workload.submit[back.job - 1].tolist() != log.submit.tolist()
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -123,7 +125,7 @@ def test_random_copies_wait_for_nothing_and_copies_beside_their_originals_do_as_
 
 
 schedules = st.lists(
-    st.tuples(st.integers(-1, 3), st.integers(0, 200), st.one_of(st.none(), st.integers(1, 80))),
+    st.tuples(st.integers(-1, 3), st.integers(0, 200), st.one_of(st.none(), st.integers(0, 80))),
     min_size=1,
     max_size=25,
 ).map(
@@ -161,3 +163,74 @@ def test_whoever_is_served_sooner_comes_no_later(jobs, data):
     late = np.array([data.draw(st.integers(0, 400)) for _ in jobs], dtype=np.int64)
     soon = np.array([data.draw(st.integers(0, int(end))) for end in late], dtype=np.int64)
     assert (reactions.submits(user, submit, soon) <= reactions.submits(user, submit, late)).all()
+
+
+# what the log itself says
+
+
+def stated(*preceding: int, think: list[float] | None = None, **columns: list[float]) -> Workload:
+    """Jobs 1, 2 and 3 of one user, who names the jobs that they come after (-1: none)."""
+    workload = log(**columns)
+    given = {"preceding": np.array(preceding), "think": np.array(think or [np.nan] * 3, dtype=float)}
+    return replace(workload, logged={**workload.logged, **given})
+
+
+def test_a_job_comes_its_stated_think_time_after_the_job_that_the_log_names():
+    changed = React(think=5).apply(stated(-1, -1, 1, think=[np.nan, np.nan, 7]))
+    assert changed.reactions is not None
+    assert changed.reactions.then is not None
+    assert changed.reactions.then.tolist() == [changed.reactions.batch[2], NOBODY, NOBODY]
+    assert (changed.reactions.delay / MICROSECOND).tolist() == [0, 3, 7]
+    assert changed.reactions.before.tolist() == [changed.reactions.batch[1], NOBODY, NOBODY]
+    entry = changed.provenance["transforms"][-1]
+    assert (entry["stated"], entry["reacting"], entry["sessions"]) == (1, 2, 1)
+    assert "preceding_unknown" not in entry
+
+
+def test_a_think_time_that_is_not_stated_is_that_of_the_log():
+    changed = React(think=5).apply(stated(-1, -1, 1))
+    assert changed.reactions is not None
+    assert changed.reactions.delay[2] == (40 - 12) * MICROSECOND
+
+
+def test_jobs_that_name_none_which_comes_before_are_like_any_other_and_counted():
+    plain = React(think=5).apply(log())
+    changed = React(think=5).apply(stated(2, 2, 99))  # a later one, itself, and one that is not there
+    assert changed.provenance["transforms"][-1]["preceding_unknown"] == 3
+    assert changed.reactions is not None
+    assert plain.reactions is not None
+    assert changed.reactions.then is None
+    for column in ("batch", "before", "delay", "opens"):
+        assert np.array_equal(getattr(changed.reactions, column), getattr(plain.reactions, column))
+
+
+def test_a_log_that_states_what_comes_after_what_needs_no_starts_and_no_users():
+    bare = Workload.from_columns(
+        submit=[0, 5, 9], runtime=[1, 1, 1], cores=[1, 1, 1], logged={"preceding": [-1, 1, 1], "think": [-1, 4.0, 9.0]}
+    )
+    changed = React().apply(bare).reactions
+    assert changed is not None
+    assert changed.batch[1] == changed.batch[2]
+    over = np.array([100, 0, 0]) * MICROSECOND
+    assert (changed.submits(None, bare.submit, over) / MICROSECOND).tolist() == [0, 104, 109]
+
+
+def test_a_job_whose_stated_reason_was_cut_off_comes_at_its_own_time():
+    kept = Slice(first=1).apply(React(think=5).apply(stated(-1, -1, 1)), np.random.default_rng(1))
+    assert kept.reactions is not None
+    assert not kept.reactions.answers.any()
+    assert kept.reactions.submits(kept.labels["user"], kept.submit, kept.submit).tolist() == kept.submit.tolist()
+
+
+def test_random_copies_do_not_come_after_what_the_log_states():
+    copied = Duplicate(load=2).apply(React(think=5).apply(stated(-1, -1, 1)), np.random.default_rng(1)).reactions
+    assert copied is not None
+    assert copied.then is not None
+    assert np.count_nonzero(copied.then != NOBODY) == 1
+
+
+def test_a_job_that_ends_as_it_comes_is_waited_for_by_the_next_and_not_by_itself():
+    reactions, _ = found((7, 0, 10), (7, 12, 12), (7, 12, 30))
+    assert reactions.before.tolist() == [reactions.batch[1], reactions.batch[2], NOBODY]
+    assert reactions.batch[1] != reactions.batch[2]
+    assert reactions.delay.tolist() == [0, 2, 0]

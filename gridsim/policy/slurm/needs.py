@@ -1,30 +1,28 @@
-"""What requests ask for, and whose they are: from labels and a site to the columns that the passes work on."""
+"""What entries of the queue ask for: from labels and a site to the columns that the passes work on."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gridsim.errors import InputError
-from gridsim.model.site import Association, Site
+from gridsim.model.site import Association, Site, SitePartition
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
+from gridsim.policy.slurm.entries import Entries, entries_of, label_of, names_of
 from gridsim.policy.slurm.fair_tree import FairShares
 from gridsim.policy.slurm.limits import Owner
-from gridsim.policy.slurm.nodes import Asks, Machine
+from gridsim.policy.slurm.nodes import ALL, Asks, Bytes, Machine
 from gridsim.policy.slurm.priority import Factors, size_factor
+from gridsim.profile.compiled import records
 
 __all__ = [
     "asks_of",
-    "closed_of",
     "fixed_factors",
-    "label_of",
     "machine_of",
-    "owners_of",
+    "meets",
     "rows_of_numbers",
     "shares_of",
     "use_factors",
@@ -33,76 +31,9 @@ __all__ = [
 SECOND = 1_000_000
 
 
-def label_of(requests: Requests, name: str) -> IntArray:
-    """A label column; `UNKNOWN` where the workload has none."""
-    column = requests.labels.get(name)
-    return np.full(len(requests), UNKNOWN, dtype=np.int64) if column is None else column
-
-
-def _named(requests: Requests, label: str) -> list[str]:
-    """Names of a label, empty where unknown; numbers where the source has no names."""
-    names = requests.names.get(label)
-    found = {
-        code: ("" if code < 0 else names[code] if names is not None else str(code))
-        for code in np.unique(label_of(requests, label)).tolist()
-    }
-    return [found[code] for code in label_of(requests, label).tolist()]
-
-
 def rows_of_numbers(requests: Requests) -> dict[int, int]:
     """Last request of each job by its number in the source."""
     return {number: row for row, number in enumerate(requests.number.tolist())}
-
-
-def owners_of(requests: Requests, site: Site) -> list[Owner]:
-    """Whose each request is, with the site's defaults where it does not say."""
-    first: dict[str, Association] = {}
-    own: dict[tuple[str, str], Association] = {}
-    for each in site.associations:
-        if each.user:
-            first.setdefault(each.user, each)
-            own[each.account, each.user] = each
-    partition_qos = {partition.name: partition.qos for partition in site.partitions}
-    normal = "normal" if any(qos.name == "normal" for qos in site.qos) else ""
-    made: dict[tuple[Any, ...], Owner] = {}
-    columns = (
-        _named(requests, "account"),
-        _named(requests, "user"),
-        _named(requests, "qos"),
-        _partition_names(requests, site),
-        label_of(requests, "array").tolist(),
-        label_of(requests, "array_limit").tolist(),
-    )
-    owners = []
-    for key in zip(*columns, strict=True):
-        if key not in made:
-            account, user, qos, partition, array, limit = key
-            if not account and user in first:
-                account = first[user].account
-            if not qos:
-                known = own.get((account, user))
-                qos = (known.default_qos if known is not None else "") or normal
-            made[key] = Owner(account or "root", user, qos, partition_qos[partition], array, limit)
-        owners.append(made[key])
-    return owners
-
-
-def _partition_names(requests: Requests, site: Site) -> list[str]:
-    """Partition of each request: of several that it asks for, the first.
-
-    Raises
-    ------
-    InputError
-        For a partition that the site does not have.
-    """
-    known = {partition.name for partition in site.partitions}
-    names = [name.partition(",")[0] or site.default_partition for name in _named(requests, "partition")]
-    unknown = Counter(name for name in names if name not in known)
-    if unknown:
-        name, count = unknown.most_common(1)[0]
-        told = f"'{name}' of {count} jobs is no partition of the site; known: {', '.join(sorted(known))}"
-        raise InputError(told, field="partition")
-    return names
 
 
 def shares_of(site: Site, owners: Sequence[Owner]) -> tuple[FairShares, IntArray]:
@@ -125,22 +56,102 @@ def shares_of(site: Site, owners: Sequence[Owner]) -> tuple[FairShares, IntArray
     return shares, np.array(leaves, dtype=np.int64)
 
 
-def asks_of(requests: Requests, site: Site, owners: Sequence[Owner]) -> Asks:
-    """What requests ask for, by their labels and by what their partition says."""
-    number = {partition.name: row for row, partition in enumerate(site.partitions)}
-    partition = np.array([number[name] for name in _partition_names(requests, site)], dtype=np.int64)
-    alone = np.array([each.exclusive or site.whole_nodes for each in site.partitions])
-    exclusive = ((label_of(requests, "exclusive") > 0) | alone[partition]).astype(np.uint8)
-    nodes = np.maximum(label_of(requests, "nodes"), 0)
-    memory = np.maximum(label_of(requests, "memory_mb"), 0) if site.memory else np.zeros_like(nodes)
-    cores = np.maximum(requests.cores, nodes)
+def asks_of(requests: Requests, site: Site, owners: Sequence[Owner], entries: Entries | None = None) -> Asks:
+    """What entries ask for, by their labels and by what their partition says."""
+    entries = entries or entries_of(requests, site)
+    who, partition = entries.request, entries.partition
+
+    def label(name: str) -> IntArray:
+        return label_of(requests, name)[who]
+
+    def of_partition(values: Sequence[int]) -> IntArray:
+        return np.array(values, dtype=np.int64)[partition]
+
+    alone = of_partition([each.exclusive or site.whole_nodes for each in site.partitions])
+    exclusive = ((label("exclusive") > 0) | (alone > 0)).astype(np.int64)
+    nodes, most_nodes = _node_range(label, of_partition, site)
+    cores = np.maximum(requests.cores[who], nodes)
+    unit = np.maximum(label("cores_per_task"), 1)
+    unit = np.where(cores % unit == 0, unit, 1)
+    most = np.maximum(label("tasks_per_node"), 0) * unit
+    memory, core_memory = _memory(label, of_partition, site)
+    gpus = np.maximum(label("gpus"), 0)
+    group = _kinds([partition, label("constraint")])
     users = {name: row for row, name in enumerate(dict.fromkeys(owner.user for owner in owners))}
     pairs = {pair: row for row, pair in enumerate(dict.fromkeys((owner.account, owner.user) for owner in owners))}
     user = np.array([users[owner.user] for owner in owners], dtype=np.int64)
     association = np.array([pairs[owner.account, owner.user] for owner in owners], dtype=np.int64)
-    columns = [cores, nodes, memory, exclusive.astype(np.int64), partition]
-    size, shape = _kinds(columns), _kinds([*columns, requests.estimate])
-    return Asks(cores, nodes, memory, exclusive, partition, requests.estimate, shape, size, user, association)
+    reservation = np.maximum(entries.reservation, -1)
+    alike = [cores, nodes, most_nodes, memory, core_memory, gpus, unit, most, exclusive]
+    alike += [group, partition, entries.reservation]
+    limit = requests.estimate[who]
+    levels = {name: row for row, name in enumerate(dict.fromkeys(owner.qos for owner in owners))}
+    level = np.array([levels[owner.qos] for owner in owners], dtype=np.int64)
+    shaped = [*alike, limit, level] if site.preemption.kind == "qos" else [*alike, limit]
+    array = np.unique(np.maximum(label("array"), -1), return_inverse=True)[1].astype(np.int64)
+    array = array + (label("array").min(initial=0) >= 0)
+    return records(
+        cores=cores,
+        nodes=nodes,
+        most_nodes=most_nodes,
+        memory=memory,
+        core_memory=core_memory,
+        gpus=gpus,
+        unit=unit,
+        most=most,
+        exclusive=exclusive,
+        group=group,
+        part=partition,
+        lane=_kinds([partition, reservation]),
+        limit=limit,
+        reservation=reservation,
+        request=who,
+        form=_kinds(shaped),
+        kind=_kinds(alike),
+        user=user,
+        association=association,
+        array=array,
+    )
+
+
+def _node_range(
+    label: Callable[[str], IntArray], of_partition: Callable[[Sequence[int]], IntArray], site: Site
+) -> tuple[IntArray, IntArray]:
+    """Fewest and most nodes: "the partition's node limits supersede those of the job" (sbatch(1), ``--nodes``)."""
+    asked, most = np.maximum(label("nodes"), 0), np.maximum(label("nodes_most"), 0)
+    fewest = of_partition([each.least_nodes for each in site.partitions])
+    nodes = np.maximum(asked, np.where(fewest > 1, fewest, 0))
+    allowed = of_partition([each.most_nodes for each in site.partitions])
+    most = np.where(most > 0, most, asked)
+    most = np.where(most == 0, allowed, most)
+    within = np.where(allowed > 0, np.minimum(most, allowed), most)
+    return nodes, np.where(within > 0, np.maximum(within, nodes), 0)
+
+
+def _memory(
+    label: Callable[[str], IntArray], of_partition: Callable[[Sequence[int]], IntArray], site: Site
+) -> tuple[IntArray, IntArray]:
+    """MiB a node and MiB a core: as asked for, else as the partition or the site says, else all of the node's memory.
+
+    Sources: sbatch(1), ``--mem`` and ``--mem-per-cpu``; slurm.conf(5), ``DefMemPerNode``, ``DefMemPerCPU`` (the default
+    of both is 0, which is "unlimited").
+    """
+    node, core = label("memory_mb"), label("memory_core_mb")
+    if not site.memory:
+        return np.zeros_like(node), np.zeros_like(node)
+    defaults = [_default_memory(each, site) for each in site.partitions]
+    default, default_core = (of_partition([each[place] for each in defaults]) for place in (0, 1))
+    core = np.where(node >= 0, 0, np.where(core > 0, core, default_core))
+    node = np.where(node > 0, node, np.where(node == 0, ALL, np.where(core > 0, 0, default)))
+    return np.where((node == 0) & (core == 0), ALL, node), core
+
+
+def _default_memory(partition: SitePartition, site: Site) -> tuple[int, int]:
+    """``DefMemPerNode`` and ``DefMemPerCPU`` that hold in a partition; one of them, or neither, is above 0."""
+    node, core = partition.default_memory, partition.default_core_memory
+    if node is None and core is None:
+        node, core = site.default_memory, site.default_core_memory
+    return (0, core) if core else (node or 0, 0)
 
 
 def _kinds(columns: Sequence[IntArray]) -> IntArray:
@@ -150,23 +161,48 @@ def _kinds(columns: Sequence[IntArray]) -> IntArray:
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def machine_of(site: Site) -> Machine:
-    """Empty nodes."""
+def machine_of(site: Site, requests: Requests, asks: Asks) -> Machine:
+    """Empty nodes, and which of them each group of entries may use."""
     cores = np.array([node.cores for node in site.nodes], dtype=np.int64)
     memory = np.array([node.memory for node in site.nodes], dtype=np.int64)
+    gpus = np.array([node.gpus for node in site.nodes], dtype=np.int64)
     weight = np.unique([node.weight for node in site.nodes], return_inverse=True)[1].astype(np.int64)
-    member = np.array(
-        [[node.name in names for node in site.nodes] for names in (set(each.nodes) for each in site.partitions)]
-    )
-    jobs = np.zeros(len(cores), dtype=np.int64)
-    return Machine(cores, memory, weight, cores.copy(), memory.copy(), jobs, member.astype(np.uint8))
+    now = np.stack([cores, np.zeros_like(cores), memory, gpus])
+    now = now[: 4 if asks["gpus"].any() else 3 if site.memory else 2].copy()
+    numbered = (asks["lane"], asks["part"], asks["user"], asks["association"], asks["array"])
+    counts = np.array([column.max(initial=0) + 1 for column in numbered], dtype=np.int64)
+    return Machine(cores, memory, gpus, weight, now, _members(site, requests, asks), counts)
 
 
-def closed_of(site: Site) -> IntArray:
-    """Node, start and end of each node of each reservation."""
-    number = {node.name: row for row, node in enumerate(site.nodes)}
-    rows = [(number[name], each.start, each.end) for each in site.reservations for name in each.nodes]
-    return np.array(rows, dtype=np.int64).reshape(-1, 3)
+def _members(site: Site, requests: Requests, asks: Asks) -> Bytes:
+    """Nodes of each group: those of the partition that have the features asked for."""
+    wanted = names_of(requests, "constraint")
+    groups, first = np.unique(asks["group"], return_index=True)
+    member = np.zeros((len(groups) + (len(groups) == 0), len(site.nodes)), dtype=np.uint8)
+    of_partition = [set(each.nodes) for each in site.partitions]
+    for group, entry in zip(groups.tolist(), first.tolist(), strict=True):
+        names, constraint = of_partition[asks["part"][entry]], wanted[asks["request"][entry]]
+        member[group] = [node.name in names and meets(node.features, constraint) for node in site.nodes]
+    return member
+
+
+def meets(features: Sequence[str], constraint: str) -> bool:
+    """Whether a node has the features that a constraint asks for (sbatch(1), ``--constraint``).
+
+    ``&`` and ``|`` are understood, ``&`` first. Counts and brackets, which ask for some nodes of one kind and some of
+    another, are taken as a wish for nodes of any of these kinds.
+
+    Examples
+    --------
+    >>> meets(("intel", "gpu"), "intel&gpu"), meets(("amd",), "intel|amd"), meets(("amd",), "[intel*2&amd*1]")
+    (True, True, True)
+    """
+    if not constraint:
+        return True
+    if constraint.startswith("[") or "*" in constraint:
+        constraint = re.sub(r"\*\d+", "", constraint).strip("[]").replace("&", "|")
+    plain = constraint.replace("(", "").replace(")", "")
+    return any(all(word.strip() in features for word in part.split("&")) for part in plain.split("|"))
 
 
 def fixed_factors(requests: Requests, site: Site, owners: Sequence[Owner], asks: Asks) -> tuple[Factors, IntArray]:
@@ -179,20 +215,20 @@ def fixed_factors(requests: Requests, site: Site, owners: Sequence[Owner], asks:
     qos = np.array([max(levels.get(owner.qos, 0), 0) / highest for owner in owners])
     # Whole nodes count as such, as sprio shows.
     whole = np.array([min(node.cores for node in site.nodes if node.name in each.nodes) for each in site.partitions])
-    counted = np.where(asks.exclusive > 0, np.maximum(asks.nodes, 1) * whole[asks.partition], 0)
+    counted = np.where(asks["exclusive"] > 0, np.maximum(asks["nodes"], 1) * whole[asks["part"]], 0)
     size = size_factor(
-        np.maximum(asks.cores, counted),
-        asks.nodes,
-        asks.limit,
+        np.maximum(asks["cores"], counted),
+        asks["nodes"],
+        asks["limit"],
         all_cores=site.cores,
         all_nodes=len(site.nodes),
         priority=site.priority,
     )
-    nice = label_of(requests, "priority_nice")
+    nice = label_of(requests, "priority_nice")[asks["request"]]
     nice = np.where(nice == UNKNOWN, 0, nice)
     zeros = np.zeros(len(owners))
-    fixed = Factors(zeros, zeros, size, of_partition[asks.partition], qos, nice)
-    return fixed, tier[asks.partition]
+    fixed = Factors(zeros, zeros, size, of_partition[asks["part"]], qos, nice)
+    return fixed, tier[asks["part"]]
 
 
 def use_factors(site: Site, owners: Sequence[Owner]) -> list[float]:

@@ -2,19 +2,22 @@
 
 Sources: slurm.schedmd.com/topology.html ("consider the nodes as a one-dimensional array. Jobs are allocated resources
 on a best-fit basis. For larger jobs, this minimizes the number of sets of consecutive nodes allocated to the job");
-cons_tres.html (cores and memory as consumable resources); slurm.conf(5), ``Weight`` (the lightest nodes that will do),
-``OverSubscribe``, ``SelectType``.
+cons_tres.html (cores and memory as consumable resources); slurm.conf(5), ``Weight`` ("if a job allocation request can
+not be satisfied using the nodes with the lowest weight, the set of nodes with the next lowest weight is added"),
+``OverSubscribe``, ``SelectType``; cpu_management.html, step 2 and example 6 ("the default allocation method across
+nodes is block allocation (allocate all available CPUs in a node before using another node)").
 
 In particular: among the nodes of the least weight that suffices, the sets of consecutive nodes with something free are
 looked at. The smallest set that holds the whole job is taken, the first of equal ones; where none does, the largest set
 is used up and the rest of the job goes on in the same way. Inside a set a job goes on the node that holds it whole and
 has the fewest cores free (best fit, the first of equal ones), else from the first node on. A job that asks for a number
-of nodes gets the same number of cores on each of them, or one more on the first ones.
+of nodes gets all that the first of them has free, less one task for each of the others, and so on; where the nodes that
+are found in this way have too few cores together, those with most cores free are taken.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,164 +25,337 @@ import numpy.typing as npt
 from gridsim.model.time import IntArray
 from gridsim.profile.compiled import compiled
 
-__all__ = ["Asks", "Machine", "begin", "finish", "room_of", "select"]
+__all__ = [
+    "ALL",
+    "ANY",
+    "FREE",
+    "GPUS",
+    "JOBS",
+    "MEMORY",
+    "Asks",
+    "Machine",
+    "memory_on",
+    "move",
+    "room_of",
+    "select",
+]
 
 Bytes = npt.NDArray[np.uint8]
 
+ALL = -1
+"""Memory of a node that a request asks for: all of it (sbatch(1), ``--mem``: "a memory size specification of zero is
+treated as a special case and grants the job access to all of the memory on each node")."""
+ANY = 1 << 40
+"""Cores of a node that a request may use: as many as there are."""
+
+
+FREE, JOBS, MEMORY, GPUS = range(4)
+"""Rows of what nodes have left: cores, how many jobs run on them, MiB, GPUs. The last ones are left out where nobody
+looks at them."""
+
 
 class Machine(NamedTuple):
-    """Columns of the nodes, in the order of the configuration.
+    """The nodes, in the order of the configuration.
 
     Attributes
     ----------
-    cores, memory, weight : (n,) int64
+    cores, memory, gpus, weight : (n,) int64
         What a node has; weights as ranks, 0 for the lightest.
-    free, free_memory, jobs : (n,) int64
-        Cores and MiB that nobody holds, and how many jobs run on it.
-    member : (p, n) uint8
-        Which nodes belong to which partition.
+    now : (k, n) int64
+        What nobody holds: rows `FREE`, `JOBS`, `MEMORY` and `GPUS`, or the first of them.
+    member : (g, n) uint8
+        Which nodes belong to which group: to a partition, with the features that a request wants.
+    counts : (5,) int64
+        How many lanes, partitions, users, associations and job arrays there are.
     """
 
     cores: IntArray
     memory: IntArray
+    gpus: IntArray
     weight: IntArray
-    free: IntArray
-    free_memory: IntArray
-    jobs: IntArray
+    now: IntArray
     member: Bytes
+    counts: IntArray
 
 
-class Asks(NamedTuple):
-    """What requests ask for, one row a request.
+Asks = Any
+"""What entries of the queue ask for, one row an entry: a request in one of the partitions that it asks for.
 
-    Attributes
-    ----------
-    cores, nodes, memory : (n,) int64
-        Cores in all; nodes, 0 for as many as it takes; MiB a node, 0 for none.
-    exclusive : (n,) uint8
-        Whether it takes whole nodes.
-    partition, limit : (n,) int64
-        Partition, and time limit in whole microseconds.
-    shape, size : (n,) int64
-        Requests that ask for the same have the same number; `size` leaves the time limit out.
-    user, association : (n,) int64
-        Numbers of who submitted it.
-    """
+One of `gridsim.profile.compiled.records`.
 
-    cores: IntArray
-    nodes: IntArray
-    memory: IntArray
-    exclusive: Bytes
-    partition: IntArray
-    limit: IntArray
-    shape: IntArray
-    size: IntArray
-    user: IntArray
-    association: IntArray
+cores, nodes, most_nodes
+    Cores in all; fewest and most nodes, 0 for as many as it takes.
+memory, core_memory, gpus
+    MiB a node, 0 for none, `ALL` for all that a node has; MiB a core; GPUs a node.
+unit, most
+    Cores of a task, which cannot be split over nodes; most cores on a node, 0 for no limit.
+exclusive
+    Whether it takes whole nodes.
+group, part, lane, limit
+    Row of `Machine.member`; partition; partition and reservation together, numbered: entries of a lane wait for one
+    another; time limit in whole microseconds.
+reservation, request
+    Reservation that it asks for, -1 for none; the request.
+form, kind
+    Entries that ask for the same have the same number; `kind` leaves the time limit and who may preempt out.
+user, association, array
+    Numbers of who submitted it, and of the job array that it belongs to, 0 for none.
+"""
 
 
 @compiled
-def room_of(cores, free, memory, jobs, least_memory, exclusive, each):  # type: ignore[no-untyped-def]
-    """Cores of a node that a request could have; plain numbers, since columns are slow to hand over for each node."""
-    if memory < least_memory:
+def room_of(  # type: ignore[no-untyped-def]
+    cores, whole_memory, free, memory, gpus, jobs, least_memory, core_memory, least_gpus, exclusive, unit, most
+):
+    """Cores of a node that an entry could have; plain numbers, since columns are slow to hand over for each node."""
+    if gpus < least_gpus:
+        return 0
+    if least_memory < 0:
+        if memory < whole_memory:
+            return 0
+    elif memory < least_memory:
         return 0
     if exclusive:
-        free = cores if jobs == 0 else 0
-    if each > 0:
-        return each if free >= each else 0
-    return free
+        if jobs > 0 or free < cores or core_memory * cores > memory:
+            return 0
+    elif core_memory > 0:
+        free = min(free, memory // core_memory)
+    if most > 0:
+        free = min(free, most)
+    if unit > 1:
+        free -= free % unit
+    return max(free, 0)
 
 
 @compiled
-def select(request, mask, asks, machine, free, memory, jobs, room, chosen, given):  # type: ignore[no-untyped-def]
-    """Nodes and cores for a request: how many nodes, 0 where it does not fit.
+def select(  # type: ignore[no-untyped-def]
+    entry, mask, kept, asks, machine, state, room, chosen, given
+):
+    """Nodes and cores for an entry: how many nodes, 0 where it does not fit.
 
-    *free*, *memory* and *jobs* are what nodes have left, now or later; *room* is room to work in; *chosen* and *given*
-    are filled with nodes and cores.
+    *mask* has the most cores of each node that the entry may use, *kept* those that are kept from it; *state* is what
+    nodes have left, now or later; *room* is room to work in; *chosen* and *given* are filled with nodes and cores.
     """
     count = len(mask)
-    need, nodes = asks.cores[request], asks.nodes[request]
-    least_memory, exclusive = asks.memory[request], asks.exclusive[request] > 0
-    each = -(-need // nodes) if nodes > 0 else 0
-    cores, weight = machine.cores, machine.weight
-    total, heaviest = 0, 0
+    least_memory, core_memory, least_gpus = asks.memory[entry], asks.core_memory[entry], asks.gpus[entry]
+    exclusive, unit, most = asks.exclusive[entry] > 0, asks.unit[entry], asks.most[entry]
+    cores, whole_memory = machine.cores, machine.memory
+    total, nodes = 0, 0
+    plain = least_memory == 0 and core_memory == 0 and least_gpus == 0 and not exclusive and unit <= 1 and most == 0
+    free = state[FREE]
     for node in range(count):
         room[node] = 0
-        if mask[node]:
-            room[node] = room_of(cores[node], free[node], memory[node], jobs[node], least_memory, exclusive, each)
-            if room[node] > 0:
-                total += 1 if nodes > 0 else room[node]
-                heaviest = max(heaviest, weight[node])
-    wanted = nodes if nodes > 0 else need
-    if total < wanted:
+        if plain:
+            room[node] = max(min(free[node] - kept[node], mask[node]), 0)
+        elif mask[node] > 0:
+            left = min(free[node] - kept[node], mask[node])
+            room[node] = room_of(
+                cores[node],
+                whole_memory[node],
+                left,
+                state[MEMORY, node] if len(state) > MEMORY else 0,
+                state[GPUS, node] if len(state) > GPUS else 0,
+                state[JOBS, node],
+                least_memory,
+                core_memory,
+                least_gpus,
+                exclusive,
+                unit,
+                most,
+            )
+        total += room[node]
+        nodes += 1 if room[node] > 0 else 0
+    need, least, highest = asks.cores[entry], asks.nodes[entry], asks.most_nodes[entry]
+    if total < need or nodes < least:
         return 0
-    level = 0
-    while level < heaviest:  # the least weight that suffices
-        total = 0
-        for node in range(count):
-            if weight[node] <= level and room[node] > 0:
-                total += 1 if nodes > 0 else room[node]
-        if total >= wanted:
-            break
-        level += 1
     used = 0
-    while wanted > 0:
-        begin, end, found = -1, -1, 0
-        node = 0
-        while node < count:  # sets of consecutive nodes
-            if room[node] <= 0 or weight[node] > level:
-                node += 1
-                continue
-            first, size = node, 0
-            while node < count and room[node] > 0 and weight[node] <= level:
-                size += 1 if nodes > 0 else room[node]
-                node += 1
-            if found < wanted:
-                better = size > found
-            else:
-                better = wanted <= size < found
-            if better:
-                begin, end, found = first, node, size
-        if nodes == 0:
-            best = -1
-            for node in range(begin, end):  # the node that holds all of it and has least left
-                if room[node] >= wanted and (best < 0 or room[node] < room[best]):
-                    best = node
-            if best >= 0:
-                begin, end = best, best + 1
-        for node in range(begin, end):
-            if wanted <= 0:
-                break
-            chosen[used] = node
-            if nodes > 0:
-                given[used] = need // nodes + (1 if used < need % nodes else 0)
-                wanted -= 1
-            else:
-                given[used] = min(wanted, room[node])
-                wanted -= given[used]
-            room[node] = 0
-            used += 1
-    if asks.exclusive[request]:
+    if least == 0:
+        used = _as_few_nodes_as_it_takes(need, room, machine.weight, chosen, given)
+        if highest > 0 and used > highest:
+            used = _some_nodes(need, 1, highest, unit, room, machine.weight, chosen, given)
+    else:
+        used = _some_nodes(need, least, max(highest, least), unit, room, machine.weight, chosen, given)
+    if exclusive:
         for place in range(used):
             given[place] = cores[chosen[place]]
     return used
 
 
 @compiled
-def begin(request, used, chosen, given, asks, machine):  # type: ignore[no-untyped-def]
-    """Let a request hold what was selected for it."""
-    for place in range(used):
-        node = chosen[place]
-        machine.free[node] -= given[place]
-        machine.free_memory[node] -= asks.memory[request]
-        machine.jobs[node] += 1
+def _as_few_nodes_as_it_takes(need, room, weight, chosen, given):  # type: ignore[no-untyped-def]
+    """Nodes for so many cores, wherever they are; *room* suffices, and is used up."""
+    level = _level(need, 0, room, weight)
+    used, wanted = 0, need
+    while wanted > 0:
+        begin, end = _best_set(wanted, 0, room, weight, level)
+        best = -1
+        for node in range(begin, end):  # the node that holds all of it and has least left
+            if room[node] >= wanted and (best < 0 or room[node] < room[best]):
+                best = node
+        if best >= 0:
+            begin, end = best, best + 1
+        for node in range(begin, end):
+            if wanted <= 0:
+                break
+            chosen[used], given[used] = node, min(wanted, room[node])
+            wanted -= given[used]
+            room[node] = 0
+            used += 1
+    return used
 
 
 @compiled
-def finish(request, nodes, cores, asks, free, memory, jobs):  # type: ignore[no-untyped-def]
-    """Let a request give back what it held."""
+def _some_nodes(need, least, highest, unit, room, weight, chosen, given):  # type: ignore[no-untyped-def]
+    """As many nodes as there are of a range, and cores of each of them; 0 where they have too few cores."""
+    available = 0
+    for node in range(len(room)):
+        if room[node] > 0:
+            available += 1
+    for nodes in range(min(highest, available, max(need // unit, least)), least - 1, -1):
+        if _widest(nodes, room) >= need:
+            return _so_many_nodes(need, nodes, unit, room, weight, chosen, given)
+    return 0
+
+
+@compiled
+def _so_many_nodes(need, nodes, unit, room, weight, chosen, given):  # type: ignore[no-untyped-def]
+    level = _level(need, nodes, room, weight)
+    left = _light(room, weight, level)
+    least = need - _widest(nodes - 1, left)  # less than this on one node is too little, whatever the others have
+    for node in range(len(room)):
+        if left[node] < least:
+            left[node] = 0
+    allowed = left.copy()
+    used, sum_of = 0, 0
+    while used < nodes:
+        begin, end = _best_set(nodes - used, nodes, left, weight, level)
+        for node in range(begin, end):
+            if used == nodes:
+                break
+            chosen[used] = node
+            sum_of += room[node]
+            left[node] = 0
+            used += 1
+    if sum_of < need:  # those with most room instead, in their own order
+        _take_widest(nodes, allowed, chosen)
+    wanted = need
+    for place in range(nodes):
+        others = (nodes - 1 - place) * unit
+        given[place] = max(min(room[chosen[place]], wanted - others), min(unit, wanted))
+        wanted -= given[place]
+    return nodes
+
+
+@compiled
+def _sizes(room):  # type: ignore[no-untyped-def]
+    """How many nodes have room for so many cores; sorting would take as long to compile as all the rest."""
+    highest = 0
+    for node in range(len(room)):
+        highest = max(highest, room[node])
+    sizes = np.zeros(highest + 1, np.int64)
+    for node in range(len(room)):
+        sizes[room[node]] += 1
+    return sizes
+
+
+@compiled
+def _widest(nodes, room):  # type: ignore[no-untyped-def]
+    """Cores of so many nodes with most room."""
+    sizes = _sizes(room)
+    total, left = 0, nodes
+    for size in range(len(sizes) - 1, 0, -1):
+        here = min(sizes[size], left)
+        total += here * size
+        left -= here
+    return total
+
+
+@compiled
+def _take_widest(nodes, room, chosen):  # type: ignore[no-untyped-def]
+    """Choose so many nodes with most room, in their order; of equal ones the first."""
+    sizes = _sizes(room)
+    least, left = len(sizes) - 1, nodes
+    while least > 1 and sizes[least] < left:
+        left -= sizes[least]
+        least -= 1
+    used = 0
+    for node in range(len(room)):
+        if room[node] > least or (room[node] == least and left > 0):
+            left -= 1 if room[node] == least else 0
+            chosen[used] = node
+            used += 1
+
+
+@compiled
+def _level(need, nodes, room, weight):  # type: ignore[no-untyped-def]
+    """The least weight that suffices."""
+    count, heaviest = len(room), 0
+    for node in range(count):
+        if room[node] > 0:
+            heaviest = max(heaviest, weight[node])
+    level = 0
+    while level < heaviest:
+        total, found = 0, 0
+        for node in range(count):
+            if weight[node] <= level and room[node] > 0:
+                total += room[node]
+                found += 1
+        if nodes == 0 and total >= need:
+            break
+        if nodes > 0 and found >= nodes and total >= need:
+            within = _light(room, weight, level)
+            if _widest(nodes, within) >= need:
+                break
+        level += 1
+    return level
+
+
+@compiled
+def _light(room, weight, level):  # type: ignore[no-untyped-def]
+    """Room on the nodes of no more than a weight."""
+    found = room.copy()
+    for node in range(len(room)):
+        if weight[node] > level:
+            found[node] = 0
+    return found
+
+
+@compiled
+def _best_set(wanted, nodes, room, weight, level):  # type: ignore[no-untyped-def]
+    """The smallest set of consecutive nodes that holds what is wanted, or the largest set; nodes count where asked."""
+    count = len(room)
+    begin, end, found = -1, -1, 0
+    node = 0
+    while node < count:
+        if room[node] <= 0 or weight[node] > level:
+            node += 1
+            continue
+        first, size = node, 0
+        while node < count and room[node] > 0 and weight[node] <= level:
+            size += 1 if nodes > 0 else room[node]
+            node += 1
+        better = size > found if found < wanted else wanted <= size < found
+        if better:
+            begin, end, found = first, node, size
+    return begin, end
+
+
+@compiled
+def memory_on(entry, node, cores, asks, machine):  # type: ignore[no-untyped-def]
+    """MiB of a node that an entry holds with so many cores of it."""
+    if asks.memory[entry] < 0:
+        return machine.memory[node]
+    return asks.memory[entry] + asks.core_memory[entry] * cores
+
+
+@compiled
+def move(entry, sign, nodes, cores, asks, machine, state):  # type: ignore[no-untyped-def]
+    """Let an entry give back what it holds (*sign* 1), or take it (-1)."""
     for place in range(len(nodes)):
         node = nodes[place]
-        free[node] += cores[place]
-        memory[node] += asks.memory[request]
-        jobs[node] -= 1
+        state[FREE, node] += sign * cores[place]
+        state[JOBS, node] -= sign
+        if len(state) > MEMORY:
+            state[MEMORY, node] += sign * memory_on(entry, node, cores[place], asks, machine)
+        if len(state) > GPUS:
+            state[GPUS, node] += sign * (machine.gpus[node] if asks.exclusive[entry] else asks.gpus[entry])

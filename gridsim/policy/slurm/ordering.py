@@ -12,7 +12,8 @@ from gridsim.model.site_file import read_site
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
-from gridsim.policy.slurm.needs import SECOND, asks_of, owners_of
+from gridsim.policy.slurm.entries import owners_of
+from gridsim.policy.slurm.needs import SECOND, asks_of
 from gridsim.policy.slurm.standing import Standing
 
 __all__ = ["FairTree", "Multifactor"]
@@ -122,6 +123,6 @@ def _plain(cluster: ClusterView, priority: Priority) -> Site:
     if names is None:
         column = cluster.requests.labels.get("partition", np.zeros(0, dtype=np.int64))
         names = tuple(str(code) for code in np.unique(column).tolist() if code >= 0)
-    found = dict.fromkeys(["all", *(name.partition(",")[0] for name in names)])
+    found = dict.fromkeys(["all", *(one for name in names for one in name.split(","))])
     partitions = tuple(SitePartition(name, ("all",)) for name in found if name)
     return Site((Node("all", cluster.cores),), partitions, "all", priority=priority)

@@ -3,7 +3,9 @@
 Sources: slurm.schedmd.com/sched_config.html ("jobs are evaluated in a strict priority order and once any job … in a
 partition is left pending, no other jobs in that partition will be scheduled"; backfill starts lower-priority jobs "if
 doing so does not delay the expected start time of any higher priority jobs"); slurm.conf(5), ``SchedulerParameters``;
-sinfo(1), state PLANNED ("the node is planned by the backfill scheduler for a higher priority job": whole nodes).
+sinfo(1), state PLANNED ("the node is planned by the backfill scheduler for a higher priority job": whole nodes);
+preempt.html ("if during backfill scheduling a job preempts one or more other jobs, the whole nodes for those preempted
+jobs are reserved for the preemptor job").
 """
 
 from __future__ import annotations
@@ -12,39 +14,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.nodes import begin, finish, room_of, select
+from gridsim.model.time import NEVER
+from gridsim.policy.slurm.closed import next_change, open_nodes
+from gridsim.policy.slurm.holding import allowed, give_way, take
+from gridsim.policy.slurm.nodes import FREE, GPUS, JOBS, MEMORY, move, room_of, select
+from gridsim.policy.slurm.preemption import find_victims, may_preempt
 from gridsim.profile.compiled import compiled
 
-__all__ = ["Held", "Look", "backfill_pass", "main_pass", "release", "take"]
-
-
-class Held(NamedTuple):
-    """What requests hold, and when they should give it back.
-
-    Attributes
-    ----------
-    end, row : (r,) int64
-        Running requests by expected end, whole microseconds; the first ``counts[0]``.
-    counts : (2,) int64
-        How many run; how many pieces are written.
-    node, cores : (m,) int64
-        Pieces: nodes and cores of every request that ever started.
-    first, pieces : (n,) int64
-        Where the pieces of a request begin, and how many there are.
-    """
-
-    end: IntArray
-    row: IntArray
-    counts: IntArray
-    node: IntArray
-    cores: IntArray
-    first: IntArray
-    pieces: IntArray
+__all__ = ["Look", "backfill_pass", "main_pass"]
 
 
 class Look(NamedTuple):
-    """How far a backfill pass looks; whole microseconds and numbers of jobs, 0 for no limit."""
+    """How far a backfill pass looks; whole microseconds and numbers of jobs, 0 for no limit.
+
+    Attributes
+    ----------
+    resolution, window : int
+        ``bf_resolution`` and ``bf_window``.
+    tests, user_tests, partition_tests, association_tests, starts, both_tests : int
+        ``bf_max_job_test``, ``bf_max_job_user``, ``bf_max_job_part``, ``bf_max_job_assoc``, ``bf_max_job_start`` and
+        ``bf_max_job_user_part``.
+    linear : int
+        ``bf_window_linear``.
+    array_reserves, partition_reserves : int
+        ``bf_max_job_array_resv`` and ``bf_job_part_count_reserve``.
+    once : bool
+        ``bf_one_resv_per_job``.
+    """
 
     resolution: int
     window: int
@@ -53,122 +49,72 @@ class Look(NamedTuple):
     partition_tests: int
     association_tests: int
     starts: int
+    both_tests: int
     linear: int
-
-
-@compiled
-def _allowed(request, cores, limits):  # type: ignore[no-untyped-def]
-    """Whether no limit holds a request back."""
-    for place in range(limits.first[request], limits.first[request + 1]):
-        counter = limits.counter[place]
-        if limits.jobs_used[counter] + 1 > limits.jobs[counter]:
-            return False
-        if limits.cores_used[counter] + cores > limits.cores[counter]:
-            return False
-    return True
-
-
-@compiled
-def _count(request, cores, sign, limits):  # type: ignore[no-untyped-def]
-    for place in range(limits.first[request], limits.first[request + 1]):
-        counter = limits.counter[place]
-        limits.jobs_used[counter] += sign
-        limits.cores_used[counter] += sign * cores
-
-
-@compiled
-def take(request, end, used, chosen, given, asks, machine, limits, held):  # type: ignore[no-untyped-def]
-    """Start a request on what was selected for it."""
-    begin(request, used, chosen, given, asks, machine)
-    at = held.counts[1]
-    held.first[request], held.pieces[request] = at, used
-    cores = 0
-    for place in range(used):
-        held.node[at + place], held.cores[at + place] = chosen[place], given[place]
-        cores += given[place]
-    held.counts[1] = at + used
-    _count(request, cores, 1, limits)
-    place = held.counts[0]
-    while place > 0 and held.end[place - 1] > end:
-        held.end[place], held.row[place] = held.end[place - 1], held.row[place - 1]
-        place -= 1
-    held.end[place], held.row[place] = end, request
-    held.counts[0] += 1
-
-
-@compiled
-def release(request, asks, machine, limits, held):  # type: ignore[no-untyped-def]
-    """A request gives back what it holds."""
-    first, pieces = held.first[request], held.pieces[request]
-    nodes, cores = held.node[first : first + pieces], held.cores[first : first + pieces]
-    finish(request, nodes, cores, asks, machine.free, machine.free_memory, machine.jobs)
-    _count(request, cores.sum(), -1, limits)
-    count = held.counts[0]
-    place = 0
-    while held.row[place] != request:
-        place += 1
-    for later in range(place + 1, count):
-        held.end[later - 1], held.row[later - 1] = held.end[later], held.row[later]
-    held.counts[0] = count - 1
-
-
-@compiled
-def _mask(start, end, partition, machine, closed, mask):  # type: ignore[no-untyped-def]
-    """Nodes of a partition that no reservation of the site closes in an interval."""
-    member = machine.member[partition]
-    for node in range(len(mask)):
-        mask[node] = member[node]
-    for row in range(closed.shape[0]):
-        if closed[row, 1] < end and closed[row, 2] > start:
-            mask[closed[row, 0]] = 0
+    array_reserves: int
+    partition_reserves: int
+    once: bool
 
 
 @compiled
 def main_pass(  # type: ignore[no-untyped-def]
-    now, order, depth, partition_depth, stop_at_limit, asks, machine, limits, held, closed, started
+    now, order, depth, partition_depth, stop_at_limit, parts, reserving, started
 ):
-    """Start requests in order until one of their partition does not fit; how many, and how many were looked at.
+    """Start entries in order until one of their lane does not fit; how many.
 
-    Nodes of a partition that is blocked are kept free from lower jobs of other partitions too.
+    *parts* are what entries ask for, the nodes, limits, what is held, what is reserved, and the rules of preemption.
+    Nodes of a partition that is blocked are kept free from lower jobs of other partitions too. *reserving*, where it is
+    not empty, says which entries may hold others back.
     """
+    asks, machine, limits, held, closed, rules = parts
     count = len(machine.cores)
-    partitions = machine.member.shape[0]
-    mask, kept = np.zeros(count, dtype=np.uint8), np.ones(count, dtype=np.uint8)
-    blocked, tested = np.zeros(partitions, dtype=np.uint8), np.zeros(partitions, dtype=np.int64)
+    lanes, partitions = machine.counts[0], machine.counts[1]
+    mask, kept, shut = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.uint8)
+    blocked, tested = np.zeros(lanes, dtype=np.uint8), np.zeros(partitions, dtype=np.int64)
     room, chosen, given = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
-    open_partitions, found, looked = partitions, 0, 0
+    victims = np.zeros(held.counts[0] + 1, np.int64)
+    open_lanes, found, looked = lanes, 0, 0
     for place in range(len(order)):
-        if (depth > 0 and looked >= depth) or open_partitions == 0:
+        if (depth > 0 and looked >= depth) or open_lanes == 0:
             break
-        request = order[place]
-        partition = asks.partition[request]
-        if blocked[partition]:
+        entry = order[place]
+        lane, partition = asks.lane[entry], asks.part[entry]
+        if blocked[lane] or held.busy[asks.request[entry]]:
             continue
         looked += 1
         tested[partition] += 1
         if partition_depth > 0 and tested[partition] > partition_depth:
             continue
-        held_back = not _allowed(request, asks.cores[request], limits)
+        held_back = not allowed(entry, asks.cores[entry], limits)
         if held_back and not stop_at_limit:
             continue
         used = 0
         if not held_back:
-            _mask(now, now + asks.limit[request], partition, machine, closed, mask)
+            open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, mask, kept)
             for node in range(count):
-                mask[node] &= kept[node]
-            used = select(
-                request, mask, asks, machine, machine.free, machine.free_memory, machine.jobs, room, chosen, given
-            )
+                if shut[node]:
+                    mask[node] = 0
+            used = select(entry, mask, kept, asks, machine, machine.now, room, chosen, given)
+            if used == 0 and may_preempt(entry, rules):
+                if len(victims) <= held.counts[0]:
+                    victims = np.zeros(held.counts[0] + 1, np.int64)
+                used, many = find_victims(
+                    entry, now, mask, kept, asks, machine, held, rules, room, chosen, given, victims
+                )
+                if used and not give_way(victims, many, now, asks, machine, limits, held, closed, rules):
+                    used = 0
         if used:
-            take(request, now + asks.limit[request], used, chosen, given, asks, machine, limits, held)
-            started[found] = request
+            take(entry, now + asks.limit[entry], used, chosen, given, *parts)
+            started[found] = entry
             found += 1
-        else:
-            blocked[partition] = 1
-            open_partitions -= 1
-            for node in range(count):
-                if machine.member[partition, node]:
-                    kept[node] = 0
+        elif len(reserving) == 0 or reserving[entry]:
+            blocked[lane] = 1
+            open_lanes -= 1
+            if asks.reservation[entry] < 0:
+                member = machine.member[asks.group[entry]]
+                for node in range(count):
+                    if member[node]:
+                        shut[node] = 1
     return found
 
 
@@ -182,79 +128,84 @@ FIRST_SPAN = 30_000_000
 
 
 @compiled
-def backfill_pass(  # type: ignore[no-untyped-def]
-    now, order, look, asks, machine, limits, held, closed, started, fits, soonest, planned
-):
-    """Start every request whose start delays no higher one; how many.
+def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, planned):  # type: ignore[no-untyped-def]
+    """Start every entry whose start delays no higher one; how many.
 
-    Every request that does not start, in order, reserves its nodes, whole, from its expected start for its time limit;
-    reservations are made anew in each pass. Expected ends are rounded up to the resolution. When a request could start
+    *parts* and *reserving* are as in `main_pass`. Every entry that does not start, in order, reserves its nodes, whole,
+    from its expected start for its time limit; reservations are made anew in each pass. Expected ends are rounded down
+    to the resolution. When an entry could start
     is looked at after the next running one has ended and all that end within 30 s of it, then within 60 s, 120 s and so
-    on, or as ``bf_window_linear`` says (slurm.conf(5)). Requests that ask for the
-    same as one before cannot start before it (*soonest*, by shape). Behind the last request that could still start now,
-    for all that is free and not reserved, nothing is looked at, unless *planned*, one row a request, is to be
+    on, or as ``bf_window_linear`` says (slurm.conf(5)). Entries that ask for the
+    same as one before cannot start before it (*soonest*, by shape). Behind the last entry that could still start now,
+    for all that is free and not reserved, nothing is looked at, unless *planned*, one row an entry, is to be
     filled with expected starts.
     """
+    asks, machine, limits, held, closed, rules = parts
     count = len(machine.cores)
-    partitions = machine.member.shape[0]
-    mask = np.zeros(count, dtype=np.uint8)
+    partitions = machine.counts[1]
+    mask, kept = np.zeros(count, np.int64), np.zeros(count, np.int64)
     room, chosen, given = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
     waiting = len(order)
     if look.tests > 0:
         waiting = min(waiting, look.tests)
     last = waiting - 1 if len(planned) else -1
     for place in range(waiting):
-        fits[asks.size[order[place]]] = -1
-    unused = machine.free.sum()
+        fits[asks.kind[order[place]]] = -1
+    unused = machine.now[FREE].sum()
     for place in range(waiting):
-        request = order[place]
-        size = asks.size[request]
-        soonest[asks.shape[request]] = now
+        entry = order[place]
+        size = asks.kind[entry]
+        soonest[asks.form[entry]] = now
         if fits[size] < 0:
             fits[size] = 0
-            if asks.cores[request] <= unused:
-                _mask(now, now + 1, asks.partition[request], machine, closed, mask)
-                fits[size] = select(
-                    request, mask, asks, machine, machine.free, machine.free_memory, machine.jobs, room, chosen, given
-                )
-        if fits[size] > 0 and place > last and _allowed(request, asks.cores[request], limits):
+            if asks.cores[entry] <= unused:
+                open_nodes(entry, now, now, now + 1, asks, machine, closed, mask, kept)
+                fits[size] = select(entry, mask, kept, asks, machine, machine.now, room, chosen, given)
+        if place > last and (fits[size] > 0 or may_preempt(entry, rules)) and allowed(entry, asks.cores[entry], limits):
             last = place
     if last < 0:
         return 0
-    times, free, memory, jobs = _futures(now, look, asks, machine, held)
-    users, owners = np.zeros(asks.user.max() + 2, np.int64), np.zeros(asks.association.max() + 2, np.int64)
-    tested = np.zeros(partitions, np.int64)
+    times, states = _futures(now, look, asks, machine, held)
+    users, owners = np.zeros(machine.counts[2], np.int64), np.zeros(machine.counts[3], np.int64)
+    tested, both = np.zeros(partitions, np.int64), np.zeros((machine.counts[2], partitions), np.int64)
+    of_array, of_partition = np.zeros(machine.counts[4], np.int64), np.zeros(partitions, np.int64)
+    booked = np.zeros(len(held.busy), np.uint8)
     reserved = np.zeros((last + 2, 4), np.int64)  # start, end, first piece, pieces
     pieces = np.zeros(max(1024, 4 * count), np.int64)
     reservations, written, found = 0, 0, 0
     by_start, by_end = np.zeros(last + 2, np.int64), np.zeros(last + 2, np.int64)
     within, cover, rooms = np.zeros(last + 2, np.uint8), np.zeros(count, np.int64), np.zeros(count, np.int64)
     promised = np.full(count, NEVER)  # first reservation of each node
+    victims = np.zeros(held.counts[0] + waiting + 1, np.int64)
     for place in range(last + 1):
         if not len(planned):
-            while last >= place and not _could_start(now, order[last], fits, asks, machine, limits, promised):
+            while last >= place and not _could_start(now, order[last], fits, asks, machine, limits, rules, promised):
                 last -= 1
             if place > last:
                 break
-        request = order[place]
-        if not _allowed(request, asks.cores[request], limits):
+        entry = order[place]
+        if held.busy[asks.request[entry]] or not allowed(entry, asks.cores[entry], limits):
             continue
-        user, owner, partition = asks.user[request], asks.association[request], asks.partition[request]
+        user, owner, partition = asks.user[entry], asks.association[entry], asks.part[entry]
         users[user] += 1
         owners[owner] += 1
         tested[partition] += 1
+        both[user, partition] += 1
         if look.user_tests > 0 and users[user] > look.user_tests:
             continue
         if look.association_tests > 0 and owners[owner] > look.association_tests:
             continue
         if look.partition_tests > 0 and tested[partition] > look.partition_tests:
             continue
-        shape, limit = asks.shape[request], asks.limit[request]
+        if look.both_tests > 0 and both[user, partition] > look.both_tests:
+            continue
+        shape, limit = asks.form[entry], asks.limit[entry]
         start, state, used = now, 0, 0
-        wanted = asks.nodes[request] if asks.nodes[request] > 0 else asks.cores[request]
+        preempted = 0
+        wanted = asks.nodes[entry] if asks.nodes[entry] > 0 else asks.cores[entry]
         cover[:], within[:reservations] = 0, 0
         entering, leaving = 0, 0
-        open_now = _rooms(request, state, cover, asks, machine, free, memory, jobs, rooms)
+        open_now = _rooms(entry, state, cover, asks, machine, states, rooms)
         while start - now <= look.window:
             until = start + limit
             while leaving < reservations and reserved[by_end[leaving], 1] <= start:
@@ -269,43 +220,62 @@ def backfill_pass(  # type: ignore[no-untyped-def]
                     open_now += _cover(1, reserved[other, 2], reserved[other, 3], pieces, cover, rooms)
                     within[other] = 1
                 entering += 1
-            if open_now >= wanted and start >= soonest[shape]:
-                _mask(start, until, partition, machine, closed, mask)
+            preempts = start == now and soonest[shape] <= now and may_preempt(entry, rules)
+            if (open_now >= wanted or preempts) and start >= soonest[shape]:
+                open_nodes(entry, now, start, until, asks, machine, closed, mask, kept)
                 for node in range(count):
                     if cover[node] > 0:
                         mask[node] = 0
-                used = select(
-                    request, mask, asks, machine, free[state], memory[state], jobs[state], room, chosen, given
-                )
+                used = select(entry, mask, kept, asks, machine, states[state], room, chosen, given)
+                if used == 0 and preempts:
+                    used, preempted = find_victims(
+                        entry, now, mask, kept, asks, machine, held, rules, room, chosen, given, victims
+                    )
+                    if used and not give_way(victims, preempted, now, asks, machine, limits, held, closed, rules):
+                        used = preempted = 0
+                        times, states = _futures(now, look, asks, machine, held)
+                        open_now = _rooms(entry, state, cover, asks, machine, states, rooms)
                 if used:
                     break
-            following = NEVER
+            following = next_change(start, closed) if len(closed.rows) else NEVER
             if leaving < reservations:
-                following = reserved[by_end[leaving], 1]
-            for row in range(closed.shape[0]):
-                if start < closed[row, 2] < following:
-                    following = closed[row, 2]
+                following = min(following, reserved[by_end[leaving], 1])
             if state + 1 < len(times) and times[state + 1] <= following:
                 state += 1
                 following = max(times[state], start + 1)
-                open_now = _rooms(request, state, cover, asks, machine, free, memory, jobs, rooms)
+                open_now = _rooms(entry, state, cover, asks, machine, states, rooms)
             if following >= NEVER:
                 break
             start = following
         if used and len(planned):
-            planned[request] = start
+            planned[entry] = start
         if not used:
             soonest[shape] = now + look.window + 1
             continue
         if start == now:
-            take(request, now + limit, used, chosen, given, asks, machine, limits, held)
-            started[found] = request
+            take(entry, now + limit, used, chosen, given, *parts)
+            started[found] = entry
             found += 1
             if look.starts > 0 and found >= look.starts:
                 break
-            times, free, memory, jobs = _futures(now, look, asks, machine, held)
-            continue
-        soonest[shape] = start
+            times, states = _futures(now, look, asks, machine, held)
+            if preempted == 0:
+                continue
+            used = _nodes_of(victims, preempted, held, chosen)
+        else:
+            soonest[shape] = start
+            array = asks.array[entry]
+            if len(reserving) and not reserving[entry]:
+                continue
+            if look.once and booked[asks.request[entry]]:
+                continue
+            if array > 0 and of_array[array] >= look.array_reserves:
+                continue
+            if look.partition_reserves > 0 and of_partition[partition] >= look.partition_reserves:
+                continue
+            booked[asks.request[entry]] = 1
+            of_array[array] += 1
+            of_partition[partition] += 1
         if written + used > len(pieces):
             grown = np.zeros(2 * len(pieces) + used, np.int64)
             grown[:written] = pieces[:written]
@@ -323,6 +293,22 @@ def backfill_pass(  # type: ignore[no-untyped-def]
 
 
 @compiled
+def _nodes_of(victims, many, held, chosen):  # type: ignore[no-untyped-def]
+    """Fill *chosen* with the nodes that preempted entries held, each once; how many."""
+    found = 0
+    for place in range(many):
+        first = held.first[victims[place]]
+        for piece in range(first, first + held.pieces[victims[place]]):
+            known = False
+            for other in range(found):
+                known = known or chosen[other] == held.node[piece]
+            if not known:
+                chosen[found] = held.node[piece]
+                found += 1
+    return found
+
+
+@compiled
 def _insert(count, order, values):  # type: ignore[no-untyped-def]
     """Put number *count* into an order by values."""
     place = count
@@ -333,20 +319,40 @@ def _insert(count, order, values):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _rooms(request, state, cover, asks, machine, free, memory, jobs, rooms):  # type: ignore[no-untyped-def]
-    """Fill *rooms* with what each node of its partition has for a request; their sum over nodes that nobody reserved.
+def _rooms(entry, state, cover, asks, machine, states, rooms):  # type: ignore[no-untyped-def]
+    """Fill *rooms* with what each node of its partition has for an entry; their sum over nodes that nobody reserved.
 
-    Cores, or nodes where the request names a number of them.
+    Cores, or nodes where the entry names a number of them.
     """
-    total, nodes = 0, asks.nodes[request]
-    least_memory, exclusive = asks.memory[request], asks.exclusive[request] > 0
-    each = -(-asks.cores[request] // nodes) if nodes > 0 else 0
-    cores, member = machine.cores, machine.member[asks.partition[request]]
-    left, left_memory, running = free[state], memory[state], jobs[state]
+    total, nodes = 0, asks.nodes[entry]
+    least_memory, core_memory, least_gpus = asks.memory[entry], asks.core_memory[entry], asks.gpus[entry]
+    exclusive, unit, most = asks.exclusive[entry] > 0, asks.unit[entry], asks.most[entry]
+    cores, whole_memory, member = machine.cores, machine.memory, machine.member[asks.group[entry]]
+    left = states[state]
+    if least_memory == 0 and core_memory == 0 and least_gpus == 0 and not exclusive and unit <= 1 and most == 0:
+        free = left[FREE]
+        for node in range(len(cover)):
+            here = free[node] if member[node] else 0
+            rooms[node] = here if nodes == 0 else min(here, 1)
+            total += rooms[node] if cover[node] == 0 else 0
+        return total
     for node in range(len(cover)):
         rooms[node] = 0
         if member[node]:
-            found = room_of(cores[node], left[node], left_memory[node], running[node], least_memory, exclusive, each)
+            found = room_of(
+                cores[node],
+                whole_memory[node],
+                left[FREE, node],
+                left[MEMORY, node] if len(left) > MEMORY else 0,
+                left[GPUS, node] if len(left) > GPUS else 0,
+                left[JOBS, node],
+                least_memory,
+                core_memory,
+                least_gpus,
+                exclusive,
+                unit,
+                most,
+            )
             rooms[node] = min(found, 1) if nodes > 0 else found
             if cover[node] == 0:
                 total += rooms[node]
@@ -368,12 +374,15 @@ def _cover(sign, first, many, pieces, cover, rooms):  # type: ignore[no-untyped-
 
 
 @compiled
-def _could_start(now, request, fits, asks, machine, limits, promised):  # type: ignore[no-untyped-def]
-    """Whether enough is free now on nodes that are not reserved within the limit of a request; if not, it cannot."""
-    if fits[asks.size[request]] <= 0 or not _allowed(request, asks.cores[request], limits):
+def _could_start(now, entry, fits, asks, machine, limits, rules, promised):  # type: ignore[no-untyped-def]
+    """Whether enough is free now on nodes that are not reserved within the limit of an entry; if not, it cannot."""
+    preempts = may_preempt(entry, rules)
+    if (fits[asks.kind[entry]] <= 0 and not preempts) or not allowed(entry, asks.cores[entry], limits):
         return False
-    until, need = now + asks.limit[request], asks.cores[request]
-    member, free = machine.member[asks.partition[request]], machine.free
+    if preempts:
+        return True
+    until, need = now + asks.limit[entry], asks.cores[entry]
+    member, free = machine.member[asks.group[entry]], machine.now[FREE]
     total = 0
     for node in range(len(promised)):
         if promised[node] >= until and member[node]:
@@ -385,7 +394,7 @@ def _could_start(now, request, fits, asks, machine, limits, promised):  # type: 
 
 @compiled
 def _futures(now, look, asks, machine, held):  # type: ignore[no-untyped-def]
-    """What nodes have left now and after each group of running requests has ended: times and columns."""
+    """What nodes have left now and after each group of running entries has ended: times and columns."""
     running, count = held.counts[0], len(machine.cores)
     times = np.zeros(running + 1, np.int64)
     last = np.zeros(running + 1, np.int64)  # how many have ended
@@ -399,20 +408,25 @@ def _futures(now, look, asks, machine, held):  # type: ignore[no-untyped-def]
             gone += 1
         last[groups] = gone
         groups += 1
-    free, memory = np.zeros((groups, count), np.int64), np.zeros((groups, count), np.int64)
-    jobs = np.zeros((groups, count), np.int64)
-    free[0], memory[0], jobs[0] = machine.free, machine.free_memory, machine.jobs
+    states = np.zeros((groups, len(machine.now), count), np.int64)
+    states[0] = machine.now
     for group in range(1, groups):
-        free[group], memory[group], jobs[group] = free[group - 1], memory[group - 1], jobs[group - 1]
+        for row in range(len(machine.now)):
+            states[group, row] = states[group - 1, row]
         for place in range(last[group - 1], last[group]):
             other = held.row[place]
             first, many = held.first[other], held.pieces[other]
+            if len(machine.now) <= MEMORY:  # cores alone, as `move` does it
+                for piece in range(first, first + many):
+                    states[group, FREE, held.node[piece]] += held.cores[piece]
+                    states[group, JOBS, held.node[piece]] -= 1
+                continue
             nodes, cores = held.node[first : first + many], held.cores[first : first + many]
-            finish(other, nodes, cores, asks, free[group], memory[group], jobs[group])
-    return times[:groups], free, memory, jobs
+            move(other, 1, nodes, cores, asks, machine, states[group])
+    return times[:groups], states
 
 
 @compiled
 def _ending(end, now, resolution):  # type: ignore[no-untyped-def]
-    """When a running request is expected to end; one that is late, next."""
+    """When a running entry is expected to end; one that is late, next."""
     return max(_later(end, resolution), now + 1)

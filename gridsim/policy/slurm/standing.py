@@ -42,26 +42,30 @@ class Standing:
     """
 
     def __init__(self, requests: Requests, site: Site, owners: Sequence[Owner], asks: Asks, boot: int) -> None:
-        self._site, self._boot = site, boot
+        self._site, self._boot, self._requests = site, boot, requests
         self.shares, self.leaf = shares_of(site, owners)
         self._fixed, self.tier = fixed_factors(requests, site, owners, asks)
         self._use = use_factors(site, owners)
-        self.priority: IntArray = np.zeros(len(requests), dtype=np.int64)
-        self.since: IntArray = requests.submit.copy()
+        self.priority: IntArray = np.zeros(len(owners), dtype=np.int64)
+        self.since: IntArray = requests.submit[asks["request"]].copy()
         self._factors = self.shares.factors()
         self._calculated = self._last_boundary(0)
-        self._began: IntArray = np.full(len(requests), NEVER, dtype=np.int64)
-        self._cores = np.zeros(len(requests))
+        self._began: IntArray = np.full(len(owners), NEVER, dtype=np.int64)
+        self._cores = np.zeros(len(owners))
+        self._request, self._free = asks["request"], asks["reservation"] < 0
         self._running: dict[int, None] = {}
 
     def _last_boundary(self, now: int) -> int:
         period = max(self._site.priority.period, 1)
         return self._boot + (now - self._boot) // period * period
 
-    def eligible(self, request: int, now: int) -> None:
-        """A request can run from *now* on; it grows older from here unless ``ACCRUE_ALWAYS`` is set."""
-        if not self._site.priority.always_accrue:
-            self.since[request] = now
+    def eligible(self, entry: int, now: int, *, anew: bool = False) -> None:
+        """An entry can run from *now* on; it grows older from here unless ``ACCRUE_ALWAYS`` is set.
+
+        One that was requeued (*anew*) begins to grow older again: its submit time is that of the requeue.
+        """
+        accrues = self._site.priority.always_accrue and not anew
+        self.since[entry] = self._requests.submit[self._request[entry]] if accrues else now
 
     def began(self, request: int, cores: int, now: int) -> None:
         """A request holds cores from *now* on."""
@@ -104,6 +108,28 @@ class Standing:
             self.priority[rows] = priorities(self.factors(rows, now), self._site.priority)
 
     def order(self, rows: IntArray) -> IntArray:
-        """Requests by tier, priority, and submission."""
-        ordered: IntArray = rows[np.lexsort((rows, -self.priority[rows], -self.tier[rows]))]
+        """Entries with a reservation first, then by tier, priority, and submission.
+
+        reservations.html: "any job with a reservation is considered for scheduling to resources before any other job in
+        the same Slurm partition".
+        """
+        keys = (*self._coming(rows), -self.priority[rows], -self.tier[rows], self._free[rows])
+        ordered: IntArray = rows[np.lexsort(keys)]
         return ordered
+
+    def _coming(self, rows: IntArray) -> tuple[IntArray, ...]:
+        """In which order requests came: by number, and before that by time where users react."""
+        request = self._request[rows]
+        return (request, self._requests.ready[request]) if self._requests.moves else (request,)
+
+    def place(self, rows: IntArray, entry: int) -> int:
+        """Where an entry belongs among others that are in order."""
+        free, tier, priority = self._free[rows], self.tier[rows], self.priority[rows]
+        mine, own_tier, own = self._free[entry], self.tier[entry], self.priority[entry]
+        earlier = (tier > own_tier) | ((tier == own_tier) & (priority > own))
+        equal = (tier == own_tier) & (priority == own)
+        if equal.any():
+            here = np.append(rows[equal], entry)
+            order = np.lexsort(self._coming(here))
+            earlier[equal] = np.argsort(order)[:-1] < np.argsort(order)[-1]
+        return int(np.count_nonzero((free < mine) | ((free == mine) & earlier)))

@@ -26,12 +26,13 @@ from gridsim.workload.problems import Problems
 __all__ = ["looks_like_swf", "read_swf"]
 
 JOB, SUBMIT, WAIT, RUNTIME, ALLOCATED, REQUESTED, ESTIMATE, STATUS, USER = 0, 1, 2, 3, 4, 7, 8, 10, 11
+PRECEDING, THINK = 16, 17
 _PARTS = (2, 3, 4)
 
-_WHOLE = [JOB, ALLOCATED, REQUESTED, *range(STATUS, USER + len(LABELS))]
+_WHOLE = [JOB, ALLOCATED, REQUESTED, *range(STATUS, USER + len(LABELS)), PRECEDING]
 _LIMITS = np.full(len(FIELDS), np.finfo(float).max)
 _LIMITS[_WHOLE] = 2.0**53
-_LIMITS[[SUBMIT, WAIT, RUNTIME, ESTIMATE]] = 2.0**53 / MICROSECOND
+_LIMITS[[SUBMIT, WAIT, RUNTIME, ESTIMATE, THINK]] = 2.0**53 / MICROSECOND
 _LIMITS[[ALLOCATED, REQUESTED]] = 2**31 - 1
 
 
@@ -193,9 +194,13 @@ class _Intake:
             self._add(name, column[keep])
         for name, field in zip(LABELS, range(USER, USER + len(LABELS)), strict=True):
             self._add(name, np.maximum(table[keep, field], UNKNOWN).astype(np.int64))
-        wait = table[keep, WAIT]
-        wait[wait < 0] = np.nan
-        self._add("wait", wait)
+        for name, field in (("wait", WAIT), ("think", THINK)):
+            column = table[keep, field]
+            column[column < 0] = np.nan
+            self._add(name, column)
+        preceding = table[keep, PRECEDING].astype(np.int64)
+        preceding[preceding < 1] = UNKNOWN
+        self._add("preceding", preceding)
         self._add("status", status[keep])
         self._add("allocated", allocated[keep])
 
@@ -251,7 +256,9 @@ class _Intake:
             rows = order if rows is None else rows[order]
         job, submit = (column if rows is None else column[rows] for column in (job, submit))
         labels = {name: self._whole(name, rows) for name in LABELS}
-        logged = {name: self._whole(name, rows) for name in ("wait", "status", "allocated")}
+        logged = {name: self._whole(name, rows) for name in ("wait", "status", "allocated", "preceding", "think")}
+        if (logged["preceding"] == UNKNOWN).all():
+            del logged["preceding"], logged["think"]
         cores, key = self.header.cores()
         return Workload(
             job=job,
@@ -316,6 +323,8 @@ def read_swf(
     -----
     A job needs the requested processors where they are given, else the allocated ones: the request is what a
     scheduler is told. The requested time is the estimate. Nothing is shifted: submit times count from the log's start.
+    What a job comes after (fields 17 and 18) is kept where the log says it of any: ``logged`` has ``preceding``, the
+    number of that job or `UNKNOWN`, and ``think``, seconds or NaN; jobs come by it only where users react (`React`).
     """
     intake = _Intake(path, cores, Problems(rules, source=path))
     with opened(path) as (stream, digesting):

@@ -7,6 +7,7 @@ import lzma
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
 from typing import IO, Any
@@ -43,11 +44,14 @@ def write_swf(
         File to make; it appears only when it is complete.
     record : Record, optional
         A simulation of *workload*: wait, run time and status are the simulated ones (1 completed, 0 killed at
-        its walltime, 5 all others).
+        its walltime, 5 all others), and where users reacted so are the submit times, in whose order the lines are.
     header : mapping, optional
         Header lines by key, in place of those that the workload brought from its source.
     """
     suffix = Path(path).suffix
+    if record is not None and record.logged_submit_us is not None:
+        order = np.argsort(record.workload.submit, kind="stable")
+        workload, record = replace(workload, submit=record.workload.submit).select(order), record.select(order)
 
     def write(temporary: Path) -> None:
         with temporary.open("wb") as file, _compressing(file, suffix) as stream:
@@ -102,9 +106,10 @@ def _notes(workload: Workload, record: Record | None) -> Iterator[str]:
         values = ", ".join(f"{name}={value}" for name, value in origin["parameters"].items())
         yield f"drawn by gridsim from the model {origin.get('source')}, seed {origin.get('seed')}: {values}"
     else:
-        yield "written by gridsim; fields 6, 7, 10, 17 and 18 are not kept"
+        yield "written by gridsim; fields 6, 7 and 10 are not kept"
     if record is not None:
-        yield "wait time, run time and status are simulated"
+        moved = "" if record.logged_submit_us is None else "submit time, "
+        yield f"{moved}wait time, run time and status are simulated"
 
 
 def _shift_clock(values: dict[str, list[str]], workload: Workload) -> None:
@@ -129,7 +134,7 @@ def _job_lines(workload: Workload, record: Record | None) -> Iterator[str]:
 def _fields(workload: Workload, record: Record | None) -> Iterator[Any]:
     """Texts of the 18 fields, a column each; a repeated -1 where there is nothing to say."""
     if record is None:
-        wait = whole(workload.logged["wait"]) if "wait" in workload.logged else None
+        wait = _logged_times(workload, "wait")
         held, status = workload.runtime, workload.logged.get("status")
         allocated = workload.logged.get("allocated")
     else:
@@ -151,8 +156,12 @@ def _fields(workload: Workload, record: Record | None) -> Iterator[Any]:
     yield _texts(status)
     for name in LABELS:
         yield _texts(workload.labels.get(name))
-    yield _texts(None)
-    yield _texts(None)
+    yield _texts(workload.logged.get("preceding"))
+    yield _times(_logged_times(workload, "think"))
+
+
+def _logged_times(workload: Workload, name: str) -> IntArray | None:
+    return whole(workload.logged[name]) if name in workload.logged else None
 
 
 def _texts(column: npt.NDArray[Any] | None) -> Iterator[str]:

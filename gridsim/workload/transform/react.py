@@ -8,12 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.model.reactions import NOBODY
 from gridsim.model.time import NEVER, IntArray, whole
-from gridsim.model.workload import Workload
+from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.record import Record
 from gridsim.registry import Spec
 from gridsim.workload.transform.provenance import noted
-from gridsim.workload.users import habits
+from gridsim.workload.users import Stated, habits
 
 __all__ = ["React"]
 
@@ -40,7 +41,11 @@ class React:
     load raised later is met by the same users. Under the schedule that it was found in, jobs come exactly when they
     did; under any other, a user never comes with a job before all those have ended that had ended by then. Jobs of
     unknown users come at the times of the log.
-    A deadline keeps the response that it asks for. Dependencies that the log itself states stay what they are.
+    Where an SWF log itself names the job that one comes after (its preceding job), this one comes the think time that
+    stands there after the end of that one, whatever the log's times say, and waits for nothing else; where no think
+    time stands there, as long after it as in the log. One that names a job which is not there, or does not come before
+    it, is a job like any other. A deadline keeps the response that it asks for. Dependencies of a log of Slurm stay
+    what they are.
 
     References
     ----------
@@ -76,38 +81,55 @@ class React:
         Raises
         ------
         InputError
-            For jobs of several tasks, without users, and without ends of jobs.
+            For jobs of several tasks; where the log does not say what jobs come after: without users, and without ends
+            of jobs.
         """
         if workload.tasks is not None:
             raise InputError("the jobs have several tasks; users react to jobs of one task", field="users")
-        user = workload.labels.get("user")
-        if user is None or not (user >= 0).any():
-            raise InputError("the workload names no users; react needs to know whose each job is", field="user")
-        end = _logged(workload) if reference is None else reference.end_us
-        found = habits(user, workload.submit, end, think=whole(self.think), gap=whole(self.gap))
-        reacting = int(np.count_nonzero(found.reactions.answers))
-        return noted(
-            replace(workload, reactions=found.reactions),
-            self,
-            reference=None if self.reference is None else str(self.reference),
-            sessions=found.sessions,
-            reacting=reacting,
-        )
+        end = workload.logged_end if reference is None else reference.end_us
+        if end is None:
+            end = np.full(len(workload), NEVER, dtype=np.int64)
+        stated, lost = _stated(workload, end)
+        user = workload.labels.get("user", np.full(len(workload), UNKNOWN))
+        if stated is None:
+            _check(user, end)
+        found = habits(user, workload.submit, end, think=whole(self.think), gap=whole(self.gap), stated=stated)
+        facts: dict[str, int] = {"sessions": found.sessions}
+        facts["reacting"] = int(np.count_nonzero(found.reactions.answers))
+        if stated is not None:
+            facts["stated"] = int(np.count_nonzero(stated.after != NOBODY))
+        if lost:
+            facts["preceding_unknown"] = lost
+        reference_named = None if self.reference is None else str(self.reference)
+        return noted(replace(workload, reactions=found.reactions), self, reference=reference_named, **facts)
 
 
-def _logged(workload: Workload) -> IntArray:
-    """Ends as the source says.
-
-    Raises
-    ------
-    InputError
-        Where it says none.
-    """
-    end = workload.logged_end
-    if end is None or not (end < NEVER).any():
+def _check(user: IntArray, end: IntArray) -> None:
+    """Refuse a log that says too little to find what users waited for."""
+    if not (user != UNKNOWN).any():
+        raise InputError("the workload names no users; react needs to know whose each job is", field="user")
+    if not (end < NEVER).any():
         raise InputError(
             "the workload does not say when jobs started, so what users waited for is not known; give "
             "react?reference=easy to take the ends of a simulated schedule, or put react before what changes the load",
             field="users",
         )
-    return end
+
+
+def _stated(workload: Workload, end: IntArray) -> tuple[Stated | None, int]:
+    """What the log itself says that jobs come after, None where nothing; how many name a job that none can come after.
+
+    That is one which is not there, or does not come before.
+    """
+    preceding = workload.logged.get("preceding")
+    if preceding is None:
+        return None, 0
+    order = np.argsort(workload.job)
+    place = order[np.minimum(np.searchsorted(workload.job, preceding, sorter=order), len(order) - 1)]
+    named = preceding != UNKNOWN
+    known = named & (workload.job[place] == preceding) & (place < np.arange(len(workload)))
+    after = np.where(known, place, NOBODY)
+    apart = np.where(known & (end[place] <= workload.submit), workload.submit - end[place], 0)
+    think = whole(np.asarray(workload.logged["think"], dtype=np.float64))
+    lost = int(np.count_nonzero(named & ~known))
+    return (Stated(after, np.where((think >= 0) & (think < NEVER), think, apart)) if known.any() else None), lost

@@ -1,0 +1,161 @@
+"""Shares and limits of accounts and users, as ``sacctmgr`` and ``sshare`` print them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from gridsim.errors import InputError
+from gridsim.model.site import PARENT, Association
+from gridsim.model.site_file.words import lines_of, minutes, resources, table
+
+__all__ = ["read_associations"]
+
+ASSOCIATION_COMMANDS = (
+    "'sacctmgr dump CLUSTER file=assoc.cfg', 'sacctmgr -P show assoc tree' or 'sshare -alP' say who is below whom"
+)
+
+
+def read_associations(path: str | Path) -> tuple[tuple[Association, ...], Counter[str]]:
+    """Accounts and users with shares and limits, and how often each limit that is not modelled is set.
+
+    Four forms are read: the file of ``sacctmgr dump``, ``sacctmgr -P show assoc tree`` and ``sshare -alP`` (leading
+    spaces say who is below whom; the latter knows shares and usage but no limits), and any ``|``-separated list with a
+    column ``ParentName``. Plain ``sacctmgr -P show assoc`` does not say which account is below which; it is read where
+    no account but the root has another one, and refused otherwise.
+    """
+    path = Path(path)
+    lines = lines_of(path, "what sacctmgr or sshare printed")
+    ignored: Counter[str] = Counter()
+    if any(line.startswith(("Cluster - ", "Parent - ")) for line in lines):
+        return _dumped(path, lines, ignored), ignored
+    return _listed(path, lines, ignored), ignored
+
+
+_NAMES = {
+    "fairshare": "shares",
+    "share": "shares",
+    "rawshares": "shares",
+    "maxjobs": "most_jobs",
+    "maxsubmitjobs": "most_submitted",
+    "maxsubmit": "most_submitted",
+    "grpjobs": "group_jobs",
+    "grpsubmitjobs": "group_submitted",
+    "grpsubmit": "group_submitted",
+    "maxwalldurationperjob": "longest",
+    "maxwall": "longest",
+    "defaultqos": "default_qos",
+    "def qos": "default_qos",
+}
+_NO_LIMITS = frozenset(
+    [
+        "cluster",
+        "account",
+        "user",
+        "partition",
+        "qos",
+        "description",
+        "organization",
+        "defaultaccount",
+        "adminlevel",
+        "coordinator",
+        "priority",
+        "normshares",
+        "rawusage",
+        "normusage",
+        "effectvusage",
+        "fairshare",
+        "levelfs",
+        "tresrunmins",
+    ]
+)
+
+
+def _limits(words: Mapping[str, str], ignored: Counter[str], where: tuple[Path, int]) -> dict[str, Any]:
+    """Fields of an association, or those of them that a QOS shares, from words with keys in lower case."""
+    found: dict[str, Any] = {}
+    for key, text in words.items():
+        if not text:
+            continue
+        field = _NAMES.get(key)
+        try:
+            if field == "shares":
+                found[field] = PARENT if text.lower() == "parent" else int(float(text))
+            elif field == "longest":
+                found[field] = minutes(text)
+            elif field == "default_qos":
+                found[field] = text
+            elif field is not None:
+                found[field] = None if int(text) < 0 else int(text)
+            elif key in ("grptres", "maxtres", "maxtresperjob"):
+                resources(key, text, "group" if key == "grptres" else "most", found, ignored)
+            elif key not in _NO_LIMITS:
+                ignored[f"association {key}"] += 1
+        except ValueError as error:
+            raise InputError(f"is '{text}'; expected a number", path=where[0], line=where[1], field=key) from error
+    return found
+
+
+def _dumped(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[Association, ...]:
+    """Associations of a file that ``sacctmgr dump`` wrote."""
+    found: list[Association] = [Association("root")]
+    parent = "root"
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        matched = re.match(r"(Cluster|Parent|Account|User) - '([^']*)'(.*)$", line)
+        if matched is None:
+            raise InputError(
+                f"'{line[:60]}' is none of Cluster, Parent, Account and User - 'name':…", path=path, line=number
+            )
+        kind, name, rest = matched.groups()
+        words = {key.lower(): value.strip("'") for key, value in re.findall(r":([^=:]+)=('[^']*'|[^:]*)", rest)}
+        limits = _limits(words, ignored, (path, number))
+        if kind == "Parent":
+            if name not in {each.account for each in found if not each.user}:
+                raise InputError(f"'{name}' is no account named before", path=path, line=number, field="Parent")
+            parent = name
+        elif kind == "Cluster":
+            found[0] = replace(found[0], **limits)
+        elif kind == "Account":
+            found.append(Association(name, parent=parent, **limits))
+        else:
+            found.append(Association(parent, user=name, **limits))
+    return tuple(found)
+
+
+def _listed(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[Association, ...]:
+    """Associations of a list with columns."""
+    rows = list(table(path, lines, ("account", "user")))
+    if not rows:
+        raise InputError("has no association; expected lines below the header", path=path)
+    if "parentname" not in rows[0][1] and not any(row["account"].startswith(" ") for _, row in rows):
+        deep = {row["account"] for _, row in rows if not row["user"] and row["account"] != "root"}
+        if len(deep) > 1:
+            raise InputError(f"does not say which account is below which; {ASSOCIATION_COMMANDS}", path=path)
+    found: list[Association] = []
+    above: list[str] = []
+    for number, row in rows:
+        account, user = row["account"].strip(), row["user"].strip()
+        depth = len(row["account"]) - len(row["account"].lstrip(" "))
+        words = {key: value for key, value in row.items() if key not in ("account", "user", "parentname")}
+        usage = words.pop("rawusage", "")
+        if usage:  # a list of sshare, whose column FairShare is the factor, not the shares
+            words.pop("fairshare", None)
+            words = {key: value for key, value in words.items() if key == "rawshares"}
+        limits = _limits(words, ignored, (path, number))
+        limits["usage"] = float(usage or 0.0)
+        if user:
+            found.append(Association(account, user=user, **limits))
+            continue
+        del above[depth:]
+        named = row.get("parentname") or (above[-1] if above else "root" if account != "root" else "")
+        found.append(Association(account, parent=named if account != "root" else "", **limits))
+        above.append(account)
+    if not any(each.account == "root" and not each.user for each in found):
+        found.insert(0, Association("root"))
+    return tuple(found)

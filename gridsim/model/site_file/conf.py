@@ -1,0 +1,236 @@
+"""Nodes and partitions of a ``slurm.conf``, as its manual page says (slurm.conf(5), version 22.05)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gridsim.errors import InputError
+from gridsim.model.site import Allowed, Node, Site, SitePartition
+from gridsim.model.site_file.parameters import general
+from gridsim.model.site_file.words import Line, expanded, minutes
+from gridsim.model.time import MICROSECOND, NEVER
+
+__all__ = ["read_slurm_conf"]
+
+
+def read_slurm_conf(path: str | Path) -> Site:
+    """Nodes, partitions and scheduling parameters of a ``slurm.conf``.
+
+    ``Include`` lines are followed. Raises `InputError` with file, line and field.
+    """
+    path = Path(path)
+    ignored: Counter[str] = Counter()
+    keys: dict[str, tuple[str, Line]] = {}
+    nodes: list[Node] = []
+    partitions: list[tuple[Line, str, dict[str, str]]] = []
+    node_defaults: dict[str, str] = {}
+    partition_defaults: dict[str, str] = {}
+    for line in _lines(path):
+        if "nodename" in line.rest:
+            name = line.text("NodeName")
+            if name == "DEFAULT":
+                node_defaults.update(line.rest)
+            else:
+                nodes += _nodes(Line(line.path, line.number, node_defaults | line.rest), name, ignored)
+        elif "partitionname" in line.rest:
+            name = line.text("PartitionName")
+            if name == "DEFAULT":
+                partition_defaults.update(line.rest)
+            else:
+                partitions.append((line, name, partition_defaults | line.rest))
+        else:
+            keys.update((key, (value, line)) for key, value in line.rest.items())
+    if not nodes:
+        raise InputError("names no node; expected at least one line NodeName=…", path=path, field="NodeName")
+    if not partitions:
+        raise InputError("names no partition; expected a line PartitionName=…", path=path, field="PartitionName")
+    made = [_partition(Line(line.path, line.number, words), name, nodes, ignored) for line, name, words in partitions]
+    by_default = next((name for _, name, words in partitions if words.get("default", "").upper() == "YES"), None)
+    parts = general(keys, ignored)
+    return Site(
+        nodes=tuple(nodes),
+        partitions=tuple(made),
+        default_partition=by_default or made[0].name,
+        ignored=dict(ignored),
+        **parts,
+    )
+
+
+def _lines(path: Path, depth: int = 0) -> Iterator[Line]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except FileNotFoundError as error:
+        raise InputError("no such file; expected a slurm.conf", path=path) from error
+    if depth > 8:
+        raise InputError("files that include one another; expected at most 8 levels", path=path, field="Include")
+    joined, first = "", 0
+    for number, raw in enumerate(text.split("\n"), start=1):
+        plain = re.sub(r"(?<!\\)#.*", "", raw).strip()
+        first = first or number
+        if plain.endswith("\\"):
+            joined += plain[:-1]
+            continue
+        whole, number, joined, first = joined + plain, first, "", 0
+        if not whole:
+            continue
+        if whole.lower().startswith("include "):
+            yield from _lines(path.parent / whole.split(None, 1)[1].strip().strip('"'), depth + 1)
+            continue
+        words = re.findall(r'([A-Za-z][\w/]*)\s*\+?=\s*("[^"]*"|\S+)', whole)
+        if not words:
+            raise InputError(f"'{whole[:60]}' is no Key=Value", path=path, line=number)
+        yield Line(path, number, {key.lower(): value.strip('"') for key, value in words})
+
+
+_QUIET_NODE = frozenset(
+    [
+        "nodehostname",
+        "nodeaddr",
+        "port",
+        "state",
+        "sockets",
+        "boards",
+        "tmpdisk",
+        "reason",
+        "bcastaddr",
+        "procs",
+        "boards",
+        "socketsperboard",
+        "threadspercore",
+        "cpuspecsonline",
+    ]
+)
+_QUIET_PARTITION = frozenset(
+    [
+        "default",
+        "hidden",
+        "rootonly",
+        "disablerootjobs",
+        "allocnodes",
+        "lln",
+        "powerdownonidle",
+        "overtimelimit",
+        "resumetimeout",
+        "suspendtime",
+        "suspendtimeout",
+        "maxmempercpu",
+    ]
+)
+
+
+def _nodes(line: Line, names: str, ignored: Counter[str]) -> list[Node]:
+    per_socket, threads = line.number_of("CoresPerSocket", 1), line.number_of("ThreadsPerCore", 1)
+    boards = line.number_of("Boards", 1)
+    sockets = line.number_of("Sockets", 0) or line.number_of("SocketsPerBoard", 1) * boards
+    cpus = line.number_of("CPUs", sockets * per_socket * threads)
+    memory, weight = line.number_of("RealMemory", 1), line.number_of("Weight", 1)
+    if cpus < 1 or memory < 1:
+        raise line.wrong("CPUs" if cpus < 1 else "RealMemory", str(min(cpus, memory)), "1 or more")
+    spared = line.number_of("CoreSpecCount", 0) * threads or len(_numbers(line.text("CpuSpecList")))
+    cpus, memory = cpus - spared, memory - line.number_of("MemSpecLimit", 0)
+    if cpus < 1 or memory < 1:
+        raise line.wrong("CoreSpecCount" if cpus < 1 else "MemSpecLimit", str(spared), "less than the node has")
+    features = tuple(filter(None, (line.text("Features") or line.text("Feature")).split(",")))
+    gpus = _gpus(line, ignored)
+    down = line.rest.get("state", "UNKNOWN").upper() in ("DOWN", "DRAIN", "FAIL", "FUTURE")
+    _count(line, "NodeName", _QUIET_NODE, ignored)
+    if down:
+        ignored["NodeName State (nodes left out)"] += 1
+        return []
+    try:
+        return [Node(name, cpus, memory, weight, features, gpus) for name in expanded(names)]
+    except InputError as error:
+        raise InputError(error.message, path=line.path, line=line.number, field="NodeName") from error
+
+
+def _numbers(text: str) -> list[int]:
+    """CPUs of a list such as ``0-1,7``."""
+    found: list[int] = []
+    for part in filter(None, text.split(",")):
+        low, _, high = part.partition("-")
+        found += range(int(low), int(high or low) + 1)
+    return found
+
+
+def _gpus(line: Line, ignored: Counter[str]) -> int:
+    """GPUs of a node, of whatever type; other generic resources are counted as not modelled."""
+    total = 0
+    for word in filter(None, re.sub(r"\([^)]*\)", "", line.text("Gres")).split(",")):
+        name, *rest = word.split(":")
+        if name != "gpu":
+            ignored[f"NodeName Gres {name}"] += 1
+            continue
+        count = rest[-1] if rest and rest[-1].isdigit() else "1"
+        total += int(count)
+    return total
+
+
+def _memory(line: Line, key: str) -> int | None:
+    """MiB of a key; None where it is not there, or unlimited."""
+    text = line.text(key)
+    if not text or text.upper() == "UNLIMITED":
+        return None
+    return Line(line.path, line.number, {key.lower(): text}).number_of(key, 0)
+
+
+def _allowed(line: Line, only: str, never: str) -> Allowed:
+    """Names of an Allow… key; where it is ALL or not there, all but those of the Deny… key."""
+    wanted, unwanted = line.text(only), line.text(never)
+    if wanted and wanted.upper() != "ALL":
+        return Allowed(only=tuple(wanted.split(",")))
+    return Allowed(never=tuple(filter(None, unwanted.split(","))))
+
+
+def _mode(line: Line, ignored: Counter[str]) -> str:
+    """``PreemptMode`` of a partition; a suspended job would have to go on, so its jobs are not preempted."""
+    words = [word for word in line.text("PreemptMode").upper().split(",") if word and word != "GANG"]
+    if "SUSPEND" in words:
+        ignored["PartitionName PreemptMode=SUSPEND (not modelled: jobs are not preempted)"] += 1
+        return "OFF"
+    return words[0] if words else ""
+
+
+def _partition(line: Line, name: str, nodes: Sequence[Node], ignored: Counter[str]) -> SitePartition:
+    listed = line.text("Nodes", "")
+    known = [node.name for node in nodes]
+    wanted = known if listed.upper() == "ALL" else expanded(listed)
+    oversubscribe = line.text("OverSubscribe", line.text("Shared", "NO")).upper()
+    if oversubscribe.startswith(("YES", "FORCE")) and not oversubscribe.endswith(":1"):
+        ignored[f"PartitionName OverSubscribe={oversubscribe}"] += 1
+    if line.text("ExclusiveUser", "NO").upper() == "YES":
+        ignored["PartitionName ExclusiveUser"] += 1
+    unknown = [node for node in wanted if node not in known]
+    if unknown:
+        raise line.wrong("Nodes", listed, f"nodes that a NodeName line names; '{unknown[0]}' is not among them")
+    priority = line.number_of("Priority", 1)
+    most = line.text("MaxNodes", "UNLIMITED")
+    made = SitePartition(
+        name=name,
+        nodes=tuple(wanted),
+        longest=line.time_of("MaxTime", NEVER, minutes),
+        default_time=line.time_of("DefaultTime", NEVER, minutes),
+        job_factor=line.number_of("PriorityJobFactor", priority),
+        tier=line.number_of("PriorityTier", priority),
+        exclusive=oversubscribe == "EXCLUSIVE",
+        most_nodes=int(most) if most.isdigit() else 0,
+        qos=line.text("QOS"),
+        preempt=_mode(line, ignored),
+        grace=line.number_of("GraceTime", 0) * MICROSECOND,
+        least_nodes=line.number_of("MinNodes", 0),
+        state=line.text("State", "UP").upper(),
+        accounts=_allowed(line, "AllowAccounts", "DenyAccounts"),
+        levels=_allowed(line, "AllowQos", "DenyQos"),
+        needs_reservation=line.text("ReqResv", "NO").upper() == "YES",
+        default_memory=_memory(line, "DefMemPerNode"),
+        default_core_memory=_memory(line, "DefMemPerCPU"),
+        most_memory=_memory(line, "MaxMemPerNode"),
+    )
+    _count(line, "PartitionName", _QUIET_PARTITION, ignored)
+    return made
+
+
+def _count(line: Line, kind: str, quiet: frozenset[str], ignored: Counter[str]) -> None:
+    ignored.update(f"{kind} {key}" for key in line.rest if key not in quiet)

@@ -1,0 +1,213 @@
+"""Parameters of a whole site: scheduling, priorities, preemption, memory (slurm.conf(5), version 22.05)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from gridsim.model.site import Preemption, Priority, Scheduling
+from gridsim.model.site_file.words import Line, minutes
+from gridsim.model.time import MICROSECOND, NEVER
+
+__all__ = ["general"]
+
+
+def _of_seconds(text: str) -> int:
+    """Whole microseconds of a number of seconds."""
+    return int(text) * MICROSECOND
+
+
+_SCHEDULING: Mapping[str, tuple[str, Callable[[str], int]]] = {
+    "bf_interval": ("interval", _of_seconds),
+    "bf_resolution": ("resolution", _of_seconds),
+    "bf_window": ("window", lambda text: int(text) * 60 * MICROSECOND),
+    "bf_max_job_test": ("tests", int),
+    "max_job_bf": ("tests", int),
+    "bf_max_job_user": ("user_tests", int),
+    "bf_max_job_part": ("partition_tests", int),
+    "bf_max_job_assoc": ("association_tests", int),
+    "bf_max_job_start": ("starts", int),
+    "bf_max_job_user_part": ("both_tests", int),
+    "bf_max_job_array_resv": ("array_reserves", int),
+    "bf_job_part_count_reserve": ("partition_reserves", int),
+    "bf_min_age_reserve": ("least_age", _of_seconds),
+    "bf_min_prio_reserve": ("least_priority", int),
+    "bf_window_linear": ("linear", _of_seconds),
+    "default_queue_depth": ("queue_depth", int),
+    "partition_job_depth": ("partition_depth", int),
+    "sched_interval": ("full_interval", _of_seconds),
+    "sched_min_interval": ("least_interval", int),
+    "batch_sched_delay": ("batch_delay", _of_seconds),
+}
+_FLAGS = {"defer": "defer", "assoc_limit_stop": "stop_at_limit", "bf_one_resv_per_job": "once"}
+_OF_PREEMPTION = {"reorder_count": "reorder", "strict_order": "strict_order", "youngest_first": "youngest_first"}
+_AS_IT_IS = frozenset(
+    {
+        "bf_continue",  # a pass takes no time here, so it is never cut short
+        "bf_max_time",
+        "bf_yield_interval",
+        "bf_yield_sleep",
+        "bf_yield_rpc_cnt",
+        "bf_node_space_size",
+        "max_sched_time",
+        "sched_max_job_start",
+        "max_rpc_cnt",
+    }
+)
+
+
+def _scheduling(text: str, line: Line | None, ignored: Counter[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for word in filter(None, (word.strip() for word in text.split(","))):
+        name, _, value = word.partition("=")
+        if name.removeprefix("preempt_") in _OF_PREEMPTION:
+            continue
+        if name in _SCHEDULING:
+            field, read = _SCHEDULING[name]
+            try:
+                found[field] = read(value)
+            except ValueError as error:
+                assert line is not None
+                raise line.wrong(f"SchedulerParameters {name}", value, "a whole number") from error
+        elif name in _FLAGS:
+            found[_FLAGS[name]] = True
+        elif name not in _AS_IT_IS:
+            ignored[f"SchedulerParameters {name}"] += 1
+    return found
+
+
+def _without_loops(found: dict[str, Any]) -> dict[str, Any]:
+    """An interval of -1 means that there is no such loop (slurm.conf(5))."""
+    if found.get("interval", 0) < 0:
+        return {key: value for key, value in found.items() if key != "interval"} | {"backfill": False}
+    return found
+
+
+_WEIGHTS = {
+    "priorityweightage": "age",
+    "priorityweightfairshare": "fair_share",
+    "priorityweightjobsize": "size",
+    "priorityweightpartition": "partition",
+    "priorityweightqos": "qos",
+}
+_NOT_MODELLED = (
+    "priorityweightassoc",
+    "priorityweighttres",
+    "priorityusageresetperiod",
+    "prioritysitefactorplugin",
+    "licenses",
+    "resvoverrun",
+    "topologyplugin",
+    "completewait",
+    "jobsubmitplugins",
+    "suspendprogram",
+    "resumeprogram",
+    "overtimelimit",
+)
+_PRIORITY_FLAGS = {
+    "SMALL_RELATIVE_TO_TIME": ("relative_size", True),
+    "NO_FAIR_TREE": ("fair_tree", False),
+    "FAIR_TREE": ("fair_tree", True),
+    "ACCRUE_ALWAYS": ("always_accrue", True),
+    "CALCULATE_RUNNING": None,
+    "MAX_TRES": None,
+}
+
+
+def general(keys: Mapping[str, tuple[str, Line]], ignored: Counter[str]) -> dict[str, Any]:
+    def text(key: str, default: str = "") -> str:
+        return keys[key.lower()][0] if key.lower() in keys else default
+
+    def time(key: str, default: int) -> int:
+        if key.lower() not in keys:
+            return default
+        value, line = keys[key.lower()]
+        return Line(line.path, line.number, {key.lower(): value}).time_of(key, default, minutes)
+
+    def number(key: str, default: int) -> int:
+        if key.lower() not in keys:
+            return default
+        value, line = keys[key.lower()]
+        return Line(line.path, line.number, {key.lower(): value}).number_of(key, default)
+
+    def memory(key: str) -> int:
+        return 0 if text(key).upper() == "UNLIMITED" else number(key, 0)
+
+    ignored.update(key for key in _NOT_MODELLED if text(key).lower() not in ("", "0", "none", "topology/none"))
+    parameters = keys.get("schedulerparameters", ("", None))
+    scheduling = Scheduling(
+        **{
+            "backfill": text("SchedulerType", "sched/backfill") == "sched/backfill",
+            **_without_loops(_scheduling(parameters[0], parameters[1], ignored)),
+        }
+    )
+    weights: dict[str, Any] = {field: number(key, 0) for key, field in _WEIGHTS.items()}
+    flags: dict[str, Any] = {}
+    for flag in filter(None, text("PriorityFlags").upper().split(",")):
+        if flag not in _PRIORITY_FLAGS:
+            ignored[f"PriorityFlags {flag}"] += 1
+        elif (meaning := _PRIORITY_FLAGS[flag]) is not None:
+            flags[meaning[0]] = meaning[1]
+    kind = text("PriorityType", "priority/multifactor" if any(weights.values()) else "priority/basic")
+    half_life, oldest = time("PriorityDecayHalfLife", 7 * 86_400 * MICROSECOND), time("PriorityMaxAge", -1)
+    priority = Priority(
+        kind="basic" if kind == "priority/basic" else "multifactor",
+        half_life=0 if half_life >= NEVER else half_life,
+        oldest=7 * 86_400 * MICROSECOND if oldest < 0 else oldest,
+        period=time("PriorityCalcPeriod", 300 * MICROSECOND),
+        favor_small=text("PriorityFavorSmall", "NO").upper() == "YES",
+        dampening=max(1, number("FairShareDampeningFactor", 1)),
+        **weights,
+        **flags,
+    )
+    select, resources = text("SelectType", "select/cons_tres"), text("SelectTypeParameters").upper()
+    for word in filter(None, resources.split(",")):
+        if word not in ("CR_CORE", "CR_CPU", "CR_CORE_MEMORY", "CR_CPU_MEMORY", "CR_MEMORY", "CR_SOCKET"):
+            ignored[f"SelectTypeParameters {word}"] += 1
+    enforce = text("AccountingStorageEnforce").lower().replace(" ", "").split(",")
+    return {
+        "scheduling": scheduling,
+        "priority": priority,
+        "memory": "MEMORY" in resources,
+        "default_memory": memory("DefMemPerNode"),
+        "default_core_memory": memory("DefMemPerCPU"),
+        "most_memory": memory("MaxMemPerNode"),
+        "whole_nodes": select == "select/linear",
+        "preemption": _preemption(text, time, ignored),
+        "enforce": bool({"limits", "safe", "all", "1"} & set(enforce)) or "qos" in enforce,
+    }
+
+
+def _preemption(text: Callable[..., str], time: Callable[[str, int], int], ignored: Counter[str]) -> Preemption:
+    """``PreemptType``, ``PreemptMode`` and their parameters, which later versions have in ``PreemptParameters``."""
+    kind: Literal["none", "partition", "qos"] = _KINDS.get(text("PreemptType", "preempt/none"), "none")
+    modes = [word.strip() for word in text("PreemptMode", "OFF").upper().split(",")]
+    for mode in ("SUSPEND", "GANG"):
+        if mode in modes:
+            ignored[f"PreemptMode {mode} (not modelled: treated as OFF)"] += 1
+    parameters = dict(_parameters(text("SchedulerParameters"), "preempt_") | _parameters(text("PreemptParameters"), ""))
+    exempt = time("PreemptExemptTime", 0)
+    return Preemption(
+        kind=kind,
+        mode=next((mode for mode in modes if mode in ("REQUEUE", "CANCEL")), "OFF"),
+        within="WITHIN" in modes,
+        exempt=0 if exempt >= NEVER else exempt,  # -1 disables it
+        requeue=text("JobRequeue", "1") != "0",
+        reorder=int(count) if (count := parameters.get("reorder_count", "")).isdigit() else 1,
+        strict_order="strict_order" in parameters,
+        youngest_first="youngest_first" in parameters,
+    )
+
+
+_KINDS: Mapping[str, Literal["partition", "qos"]] = {"preempt/partition_prio": "partition", "preempt/qos": "qos"}
+
+
+def _parameters(text: str, prefix: str) -> dict[str, str]:
+    """Parameters of preemption in a list, without their prefix."""
+    found = {}
+    for word in text.split(","):
+        name, _, value = word.strip().partition("=")
+        if name.startswith(prefix) and name.removeprefix(prefix) in _OF_PREEMPTION:
+            found[name.removeprefix(prefix)] = value
+    return found

@@ -1,0 +1,265 @@
+"""Reservations, as ``scontrol show reservation`` (also ``-o``) or ``sacctmgr -P show reservation`` print them.
+
+What the keys mean is what scontrol(1), sacctmgr(1) and slurm.schedmd.com/reservations.html say (version 22.05). One key
+is added: ``Created=DATE``, before which no job keeps clear of the reservation; Slurm does not print it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from gridsim.errors import InputError
+from gridsim.model.site import Allowed, Node, Reservation
+from gridsim.model.site_file.words import expanded, lines_of, minutes, table
+from gridsim.model.time import MICROSECOND, NEVER
+
+__all__ = ["Clock", "read_reservations"]
+
+COMMAND = "'scontrol show reservation', or 'sacctmgr -P show reservation format=Name,Start,End,NodeNames,Flags,TRES'"
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What dates are in a simulation.
+
+    Parameters
+    ----------
+    epoch : float or None
+        Unix time at which the simulation's clock is 0, s.
+    timezone : str or None
+        Zone of dates that name none, such as ``Europe/Berlin``; UTC where left out.
+    """
+
+    epoch: float | None = None
+    timezone: str | None = None
+
+    def instant(self, text: str, *, field: str, path: Path | None = None, line: int | None = None) -> int:
+        """Whole microseconds of the simulation at a date (ISO, or seconds since 1970).
+
+        Raises
+        ------
+        InputError
+            When it is no date, or nobody said when the simulation begins.
+
+        Examples
+        --------
+        >>> Clock(epoch=0).instant("1970-01-01T00:01:00", field="boot")
+        60000000
+        """
+        if self.epoch is None:
+            told = (
+                f"is the date '{text}', but nobody said when the simulation begins; give epoch, the Unix time of its 0"
+            )
+            raise InputError(told, path=path, line=line, field=field)
+        return round((self._unix(text, field, path, line) - self.epoch) * MICROSECOND)
+
+    def _unix(self, text: str, field: str, path: Path | None, line: int | None) -> float:
+        try:
+            if re.fullmatch(r"\d+(\.\d+)?", text):
+                return float(text)
+            date = datetime.fromisoformat(text)
+            return (date if date.tzinfo else date.replace(tzinfo=self.zone())).timestamp()
+        except ValueError as error:
+            told = f"is '{text}'; expected a date such as 2026-11-21T07:00:00"
+            raise InputError(told, path=path, line=line, field=field) from error
+
+    def zone(self) -> ZoneInfo:
+        """The zone of dates that name none."""
+        try:
+            return ZoneInfo(self.timezone or "UTC")
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            told = f"is '{self.timezone}'; expected a zone such as Europe/Berlin or UTC"
+            raise InputError(told, field="timezone") from error
+
+    def weekday(self, instant: int) -> int:
+        """Day of the week of an instant, 0 for Monday."""
+        assert self.epoch is not None
+        return datetime.fromtimestamp(self.epoch + instant / MICROSECOND, UTC).astimezone(self.zone()).weekday()
+
+
+def read_reservations(
+    path: str | Path, nodes: Sequence[Node], clock: Clock
+) -> tuple[tuple[Reservation, ...], Counter[str]]:
+    """Reservations of a file, and how often each thing that is not modelled occurs.
+
+    Those of no nodes (licences), and those whose start moves with time (``TIME_FLOAT``), are left out and counted.
+    """
+    path = Path(path)
+    lines = lines_of(path, f"what {COMMAND} printed")
+    ignored: Counter[str] = Counter()
+    found: list[Reservation] = []
+    for number, words in _records(path, lines):
+        found += _reservation(_Record(path, number, words, clock), nodes, ignored)
+    return tuple(found), ignored
+
+
+def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Keys in lower case and values of each reservation; cores of single nodes as ``cores of NODE``."""
+    if lines and "|" in lines[0]:
+        for number, row in table(path, lines, ("name",)):
+            if not {"nodenames", "nodes", "assigned"} & set(row):
+                raise InputError(f"does not say which nodes; expected {COMMAND}", path=path, field="NodeNames")
+            yield number, {_LISTED.get(key, key): value.strip() for key, value in row.items()}
+        return
+    words: dict[str, str] = {}
+    first = 0
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith(("No reservations", "#")):
+            continue
+        pairs = re.findall(r"([A-Za-z][\w/]*)=(\S*)", line)
+        if not pairs:
+            raise InputError(f"'{line[:60]}' is no Key=Value; expected {COMMAND}", path=path, line=number)
+        node = ""
+        for key, value in pairs:
+            if key == "ReservationName":
+                if words:
+                    yield first, words
+                words, first = {}, number
+            if key == "NodeName":
+                node = value
+            elif key == "CoreIDs":
+                words[f"cores of {node}"] = value
+            else:
+                words[key.lower()] = "" if value == "(null)" else value
+    if words:
+        yield first, words
+
+
+_LISTED = {"name": "reservationname", "nodenames": "nodes", "assigned": "nodes", "start": "starttime", "end": "endtime"}
+_LISTED |= {"timestart": "starttime", "timeend": "endtime"}
+_QUIET = frozenset(
+    [
+        *("reservationname", "starttime", "endtime", "duration", "nodes", "nodecnt", "corecnt", "partitionname"),
+        *("flags", "tres", "users", "accounts", "state", "created", "cluster", "unusedwall", "id", "associations"),
+        *("assocs", "watts"),
+    ]
+)
+_MODELLED = frozenset(["MAINT", "OVERLAP", "FLEX", "MAGNETIC", "NO_HOLD_JOBS_AFTER", "NO_HOLD_JOBS_AFTER_END"])
+_STILL = frozenset(  # they only say how the nodes were chosen
+    ["", "IGNORE_JOBS", "SPEC_NODES", "ALL_NODES", "PART_NODES", "STATIC_ALLOC", "STATIC", "FIRST_CORES"]
+)
+_DAY = 86_400 * MICROSECOND
+_PERIODS = {"HOURLY": _DAY // 24, "DAILY": _DAY, "WEEKLY": 7 * _DAY, "WEEKDAY": 7 * _DAY, "WEEKEND": 7 * _DAY}
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    path: Path
+    line: int
+    words: Mapping[str, str]
+    clock: Clock
+
+    def text(self, key: str) -> str:
+        return self.words.get(key.lower(), "")
+
+    def instant(self, key: str) -> int:
+        text = self.text(key)
+        if not text:
+            told = f"is not there for reservation '{self.text('ReservationName')}'; expected a date"
+            raise InputError(told, path=self.path, line=self.line, field=key)
+        return self.clock.instant(text, field=key, path=self.path, line=self.line)
+
+    def names(self, key: str) -> Allowed | None:
+        """Who is allowed: names, or names with a minus for all but these."""
+        listed = tuple(filter(None, self.text(key).split(",")))
+        if not listed:
+            return None
+        if any(name.startswith("-") for name in listed):
+            return Allowed(never=tuple(name.lstrip("-") for name in listed))
+        return Allowed(only=listed)
+
+
+def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) -> list[Reservation]:
+    """One reservation; one a day of the week where it comes on several."""
+    ignored.update(
+        f"Reservation {key}"
+        for key, value in record.words.items()
+        if value not in ("", "n/a", "0") and key not in _QUIET and not key.startswith("cores of ")
+    )
+    known = [node.name for node in nodes]
+    listed = record.text("Nodes")
+    names = known if listed.upper() == "ALL" else expanded(listed)
+    unknown = next((name for name in names if name not in known), None)
+    if unknown is not None:
+        told = f"is '{listed}'; the site has no node '{unknown}'"
+        raise InputError(told, path=record.path, line=record.line, field="Nodes")
+    words = [word.partition("=") for word in record.text("Flags").upper().split(",")]
+    flags = {flag for flag, _, _ in words}
+    if not names or "TIME_FLOAT" in flags:
+        ignored["Reservation TIME_FLOAT (left out)" if names else "Reservation of no nodes (left out)"] += 1
+        return []
+    ignored.update(f"Reservation Flags {flag}" for flag in flags - _MODELLED - _STILL - set(_PERIODS) - {"PURGE_COMP"})
+    start = record.instant("StartTime")
+    made = Reservation(
+        name=record.text("ReservationName"),
+        nodes=tuple(names),
+        start=start,
+        end=_end(record, start),
+        users=record.names("Users"),
+        accounts=record.names("Accounts"),
+        cores=_cores(record, {node.name: node.cores for node in nodes}, names),
+        flags=frozenset(flags & _MODELLED),
+        period=min((_PERIODS[flag] for flag in flags & set(_PERIODS)), default=0),
+        idle=_idle(words),
+        known=record.instant("Created") if record.text("Created") else -NEVER,
+    )
+    return _on_days(made, flags, record.clock)
+
+
+def _end(record: _Record, start: int) -> int:
+    """When it ends; one of infinite duration, whose printed end is before its start, never does."""
+    if record.text("EndTime").upper() in ("", "UNKNOWN", "NONE"):
+        return NEVER
+    end = record.instant("EndTime")
+    return NEVER if end <= start else end
+
+
+def _idle(words: Sequence[tuple[str, str, str]]) -> int | None:
+    """``PURGE_COMP[=TIME]``: 5 minutes where it says no time."""
+    for flag, _, value in words:
+        if flag == "PURGE_COMP":
+            return minutes(value) if value else 300 * MICROSECOND
+    return None
+
+
+def _cores(record: _Record, sizes: Mapping[str, int], names: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """Cores of nodes of which not all are reserved: as listed by node, else as many on each as ``CoreCnt`` allows."""
+    listed: dict[str, int] = {}
+    for key, value in record.words.items():
+        if key.startswith("cores of "):
+            for name in expanded(key.removeprefix("cores of ")):
+                listed[name] = sum(_width(part) for part in value.split(","))
+    count = record.text("CoreCnt") or str(_cpus(record.text("TRES")) or "")
+    if not listed and count.isdigit() and 0 < int(count) < sum(sizes[name] for name in names):
+        each, more = divmod(int(count), len(names))
+        listed = {name: each + (row < more) for row, name in enumerate(names)}
+    return tuple((name, cores) for name, cores in listed.items() if name in names and cores < sizes[name])
+
+
+def _cpus(text: str) -> int:
+    found = re.search(r"(?:^|,)(?:cpu|1)=(\d+)(?:,|$)", text)
+    return int(found[1]) if found else 0
+
+
+def _width(text: str) -> int:
+    """How many cores a part of a list such as ``0-5`` names."""
+    low, dash, high = text.partition("-")
+    return int(high) - int(low) + 1 if dash else 1
+
+
+def _on_days(made: Reservation, flags: set[str], clock: Clock) -> list[Reservation]:
+    """A reservation for working days or week-ends, as one a day that comes every week."""
+    days = {"WEEKDAY": range(5), "WEEKEND": range(5, 7)}
+    wanted = [day for flag, of_flag in days.items() if flag in flags for day in of_flag]
+    if not wanted:
+        return [made]
+    first = clock.weekday(made.start)
+    shifts = sorted((day - first) % 7 for day in wanted)
+    day = int(timedelta(days=1).total_seconds()) * MICROSECOND
+    return [replace(made, start=made.start + shift * day, end=made.end + shift * day) for shift in shifts]

@@ -1,0 +1,134 @@
+"""Words in Slurm's files: lists of hosts, times, ``Key=Value`` lines, lists printed with ``-P``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from gridsim.errors import InputError
+from gridsim.model.time import MICROSECOND, NEVER
+
+__all__ = ["Line", "expanded", "lines_of", "minutes", "resources", "table"]
+
+
+def lines_of(path: Path, expected: str) -> list[str]:
+    """Lines of a file; *expected* tells what should have been there."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except FileNotFoundError as error:
+        raise InputError(f"no such file; expected {expected}", path=path) from error
+
+
+def expanded(names: str) -> list[str]:
+    """Host names of a list as Slurm writes it.
+
+    Examples
+    --------
+    >>> expanded("n[1-3,7],login"), expanded("r[1-2]n[08-10]")[:4]
+    (['n1', 'n2', 'n3', 'n7', 'login'], ['r1n08', 'r1n09', 'r1n10', 'r2n08'])
+    """
+    found: list[str] = []
+    for part in re.findall(r"(?:[^,\[\]]+|\[[^\]]*\])+", names):
+        heads = [""]
+        for plain, ranges in re.findall(r"([^\[\]]+)|\[([^\]]*)\]", part):
+            tails = [plain] if plain else [number for span in ranges.split(",") for number in _span(span)]
+            heads = [head + tail for head in heads for tail in tails]
+        found += heads
+    return found
+
+
+def _span(text: str) -> list[str]:
+    low, dash, high = text.strip().partition("-")
+    if not dash:
+        return [low]
+    if not (low.isdigit() and high.isdigit()) or int(high) < int(low) or int(high) - int(low) > 1_000_000:
+        raise InputError(f"'{text}' is no range of numbers, such as 1-8", field="NodeName")
+    return [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
+
+
+class Line:
+    """Words of a line as key and value, keys in lower case; what nobody asks for stays in `rest`."""
+
+    def __init__(self, path: Path, number: int, words: Mapping[str, str]) -> None:
+        self.path, self.number, self.rest = path, number, dict(words)
+
+    def text(self, key: str, default: str = "") -> str:
+        return self.rest.pop(key.lower(), default)
+
+    def number_of(self, key: str, default: int) -> int:
+        text = self.text(key)
+        if not text:
+            return default
+        try:
+            return int(text)
+        except ValueError as error:
+            raise self.wrong(key, text, "a whole number") from error
+
+    def time_of(self, key: str, default: int, read: Callable[[str], int]) -> int:
+        text = self.text(key)
+        if not text:
+            return default
+        try:
+            return read(text)
+        except ValueError as error:
+            raise self.wrong(key, text, "a time such as 30, 00:15:00, 7-0 or UNLIMITED") from error
+
+    def wrong(self, key: str, value: str, expected: str) -> InputError:
+        return InputError(f"is '{value}'; expected {expected}", path=self.path, line=self.number, field=key)
+
+
+def minutes(text: str) -> int:
+    """A time limit as Slurm takes it: minutes, minutes:seconds, hours:minutes:seconds, days-hours[:…]; microseconds.
+
+    Examples
+    --------
+    >>> [minutes(text) // 1_000_000 for text in ("15", "15:30", "00:15:00", "1-0", "2-12:30")]
+    [900, 930, 900, 86400, 217800]
+    """
+    if text.upper() in ("UNLIMITED", "INFINITE", "NONE", "-1"):
+        return NEVER
+    days, dash, rest = text.partition("-")
+    parts = [int(part) for part in (rest if dash else text).split(":")]
+    if len(parts) > 3 or min(parts) < 0:
+        raise ValueError(text)
+    if dash:
+        hours, minute, second = [*parts, 0, 0][:3]
+        return (((int(days) * 24 + hours) * 60 + minute) * 60 + second) * MICROSECOND
+    hours, minute, second = (0, *parts, 0) if len(parts) == 1 else (0, *parts) if len(parts) == 2 else tuple(parts)
+    return ((hours * 60 + minute) * 60 + second) * MICROSECOND
+
+
+def table(path: Path, lines: Sequence[str], needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Lines of a ``|``-separated list with a header, keys in lower case."""
+    header: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        cells = line.split("|")
+        if not header:
+            header = [cell.strip().lower() for cell in cells]
+            lacking = [name for name in needed if name not in header]
+            if lacking:
+                raise InputError(
+                    f"has no column {lacking[0]}; expected a header of a list printed with -P",
+                    path=path,
+                    line=number,
+                    field=lacking[0],
+                )
+        elif line.strip():
+            if len(cells) < len(header):
+                raise InputError(f"has {len(cells)} fields, the header {len(header)}", path=path, line=number)
+            yield number, dict(zip(header, cells, strict=False))
+
+
+def resources(key: str, text: str, prefix: str, found: dict[str, Any], ignored: Counter[str]) -> None:
+    """Limits of resources such as ``cpu=8,node=2``: cores are modelled, nodes of one job too."""
+    for word in text.split(","):
+        name, _, value = word.partition("=")
+        if name in ("cpu", "1"):
+            found[f"{prefix}_cores"] = int(value)
+        elif name in ("node", "4") and prefix == "most":
+            found["most_nodes"] = int(value)
+        else:
+            ignored[f"{key} {name}"] += 1

@@ -1,0 +1,88 @@
+"""When reservations begin and end, and who still asks for them.
+
+Source: slurm.schedmd.com/reservations.html ("when a reservation ends the reservation request will be removed from any
+pending jobs submitted to the reservation and will be put into a held state"; "Reservation Purging After Last Job").
+"""
+
+from __future__ import annotations
+
+from gridsim.model.site import Site
+from gridsim.model.time import NEVER
+from gridsim.policy.slurm.closed import Closed, next_change
+from gridsim.policy.slurm.entries import reservation_names
+
+__all__ = ["Bookings"]
+
+
+class Bookings:
+    """Reservations of a run.
+
+    Parameters
+    ----------
+    site : Site
+        The reservations.
+    closed : Closed
+        Their nodes; rows of one that is over are closed no longer.
+
+    Attributes
+    ----------
+    over : set of int
+        Reservations that have ended for good.
+    change : int
+        Next instant at which one begins, ends, or is deleted, whole microseconds.
+    """
+
+    def __init__(self, site: Site, closed: Closed) -> None:
+        self._closed = closed
+        names = reservation_names(site)
+        count = len(names)
+        self.over: set[int] = set()
+        self._first, self._last, self._idle = [NEVER] * count, [0] * count, [NEVER] * count
+        self._wanted = [0] * count
+        for each in site.reservations:
+            row = names.index(each.name)
+            self._first[row] = min(self._first[row], each.start)
+            self._last[row] = max(self._last[row], NEVER if each.period else each.end)
+            if each.idle is not None:
+                self._idle[row] = each.idle
+        self._since = list(self._first)
+        self.change = -NEVER if count else NEVER
+
+    @property
+    def wanted(self) -> bool:
+        """Whether anybody asks for any of them."""
+        return any(self._wanted)
+
+    def ask(self, reservation: int, now: int) -> None:
+        """A request that asks for a reservation was submitted."""
+        self._wanted[reservation] += 1
+
+    def leave(self, reservation: int, now: int) -> None:
+        """A request that asked for it is over."""
+        self._wanted[reservation] -= 1
+        if not self._wanted[reservation]:
+            self._since[reservation] = max(self._first[reservation], now)
+            self._look_again(now)
+
+    def _due(self, reservation: int) -> int:
+        """When it is over: at its end, or when nobody has asked for it for long enough."""
+        idle = NEVER
+        if self._idle[reservation] < NEVER and not self._wanted[reservation]:
+            idle = self._since[reservation] + self._idle[reservation]
+        return min(self._last[reservation], idle)
+
+    def turn(self, now: int) -> list[int]:
+        """Reservations that are over from now on; what comes next is in `change`."""
+        ended = [row for row in range(len(self._last)) if row not in self.over and self._due(row) <= now]
+        self.over.update(ended)
+        for row in ended:
+            rows = self._closed.rows
+            mine = rows["reservation"] == row
+            rows["end"][mine], rows["period"][mine] = now, 0
+            rows["start"][mine] = rows["start"][mine].clip(max=now)
+        self._look_again(now)
+        return ended
+
+    def _look_again(self, now: int) -> None:
+        due = min((self._due(row) for row in range(len(self._last)) if row not in self.over), default=NEVER)
+        self.change = min(int(next_change(now, self._closed)), max(due, now + 1) if due < NEVER else NEVER)

@@ -1,0 +1,160 @@
+"""Which nodes are reserved, when, and for whom: what a reservation leaves to others, and to those that ask for it.
+
+Sources: slurm.schedmd.com/reservations.html ("when cores or nodes are reserved, then jobs using that reservation can
+use only those resources … and no other jobs can use those resources"; "the job must be contained completely within the
+named reservation"; "as the reservation time approaches, only jobs that can complete by the reservation time will be
+initiated"; overlapping and FLEX reservations); scontrol(1), flags of reservations.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridsim.model.site import Site
+from gridsim.model.time import NEVER
+from gridsim.policy.slurm.entries import reservation_names
+from gridsim.policy.slurm.nodes import ANY, Bytes
+from gridsim.profile.compiled import compiled, records
+
+__all__ = ["Closed", "closed_of", "count_inside", "next_change", "open_nodes"]
+
+
+class Closed(NamedTuple):
+    """Reserved nodes, one row a node of a reservation.
+
+    Attributes
+    ----------
+    rows : record array
+        node, reservation
+            Which.
+        start, end, period
+            From when to when, whole microseconds, and after how long again; 0 for once.
+        known
+            Instant from which the scheduler knows of it.
+        cores, inside
+            Reserved cores of the node, -1 for all; how many of them jobs of the reservation hold.
+    bound : (r + 1, r) uint8
+        Whether an entry of a reservation (row 0: of none) keeps clear of another reservation.
+    flexible : (r + 1,) uint8
+        Whether an entry of a reservation may use what lies outside of it too.
+    """
+
+    rows: Any
+    bound: Bytes
+    flexible: Bytes
+
+
+def closed_of(site: Site) -> Closed:
+    """Rows of a site's reservations."""
+    number = {node.name: row for row, node in enumerate(site.nodes)}
+    rows = []
+    names = reservation_names(site)
+    for each in site.reservations:
+        cores = dict(each.cores)
+        for name in each.nodes:
+            rows.append(
+                (
+                    number[name],
+                    names.index(each.name),
+                    each.start,
+                    each.end,
+                    each.period,
+                    each.known,
+                    cores.get(name, -1),
+                    0,
+                )
+            )
+    fields = ("node", "reservation", "start", "end", "period", "known", "cores", "inside")
+    columns = np.array(rows, dtype=np.int64).reshape(-1, len(fields)).T.copy()
+    found = records(**dict(zip(fields, columns, strict=True)))
+    count, first = len(names), {each.name: each for each in reversed(site.reservations)}
+    bound, flexible = np.ones((count + 1, count), dtype=np.uint8), np.zeros(count + 1, dtype=np.uint8)
+    for own, mine in enumerate(first[name] for name in names):
+        flexible[own + 1] = "FLEX" in mine.flags
+        for other, theirs in enumerate(first[name] for name in names):
+            # One that may overlap others takes nodes from those that may not; of two such ones the earlier (section
+            # "Overlapping Reservations").
+            wins = mine.overlaps and (not theirs.overlaps or own < other)
+            bound[own + 1, other] = own != other and not wins
+    return Closed(found, bound, flexible)
+
+
+@compiled
+def open_nodes(entry, now, start, until, asks, machine, closed, mask, kept):  # type: ignore[no-untyped-def]
+    """Fill *mask* with the most cores of each node that an entry may hold from *start* to *until*, for all that is
+    reserved, and *kept* with the cores of each that are kept from it."""
+    member = machine.member[asks.group[entry]]
+    own = asks.reservation[entry]
+    narrow = own >= 0 and not closed.flexible[own + 1]
+    for node in range(len(mask)):
+        mask[node] = ANY if member[node] and not narrow else 0
+        kept[node] = 0
+    if narrow:
+        for row in range(len(closed.rows.node)):
+            if closed.rows.reservation[row] == own and _contains(row, start, until, closed):
+                node = closed.rows.node[row]
+                if member[node]:
+                    mask[node] = ANY if closed.rows.cores[row] < 0 else closed.rows.cores[row] - closed.rows.inside[row]
+    for row in range(len(closed.rows.node)):
+        if now < closed.rows.known[row] or not closed.bound[own + 1, closed.rows.reservation[row]]:
+            continue
+        if _overlaps(row, start, until, closed):
+            node = closed.rows.node[row]
+            if closed.rows.cores[row] < 0:
+                mask[node] = 0
+            else:
+                kept[node] += closed.rows.cores[row] - closed.rows.inside[row]
+
+
+@compiled
+def _repeat(row, at, closed):  # type: ignore[no-untyped-def]
+    """How often a reservation has been over by an instant."""
+    if closed.rows.period[row] <= 0 or at < closed.rows.end[row]:
+        return 0
+    return (at - closed.rows.end[row]) // closed.rows.period[row] + 1
+
+
+@compiled
+def _overlaps(row, start, until, closed):  # type: ignore[no-untyped-def]
+    again = _repeat(row, start, closed) * closed.rows.period[row]
+    return closed.rows.start[row] + again < until and closed.rows.end[row] + again > start
+
+
+@compiled
+def _contains(row, start, until, closed):  # type: ignore[no-untyped-def]
+    again = _repeat(row, start, closed) * closed.rows.period[row]
+    return closed.rows.start[row] + again <= start and until <= closed.rows.end[row] + again
+
+
+@compiled
+def next_change(at, closed):  # type: ignore[no-untyped-def]
+    """First instant after *at* at which a reservation begins or ends, or becomes known."""
+    first = NEVER
+    for row in range(len(closed.rows.node)):
+        again = _repeat(row, at, closed) * closed.rows.period[row]
+        begin, end = closed.rows.start[row] + again, closed.rows.end[row] + again
+        if begin > at:
+            first = min(first, begin)
+        if end > at:
+            first = min(first, end)
+        if closed.rows.known[row] > at:
+            first = min(first, closed.rows.known[row])
+    return first
+
+
+@compiled
+def count_inside(entry, sign, nodes, cores, asks, closed):  # type: ignore[no-untyped-def]
+    """An entry takes, or gives back, cores that are reserved for it."""
+    own = asks.reservation[entry]
+    if own < 0:
+        return
+    for place in range(len(nodes)):
+        for row in range(len(closed.rows.node)):
+            if (
+                closed.rows.reservation[row] == own
+                and closed.rows.node[row] == nodes[place]
+                and closed.rows.cores[row] >= 0
+            ):
+                closed.rows.inside[row] += sign * cores[place]

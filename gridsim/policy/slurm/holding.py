@@ -1,0 +1,167 @@
+"""What entries of the queue hold: taking, giving back, and giving way."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.slurm.closed import count_inside
+from gridsim.policy.slurm.nodes import Asks, Bytes, move
+from gridsim.profile.compiled import compiled
+
+__all__ = ["Held", "allowed", "give_way", "held_by", "release", "take"]
+
+
+class Held(NamedTuple):
+    """What entries hold, and when they should give it back.
+
+    Attributes
+    ----------
+    end, row : (r,) int64
+        Running entries by expected end, whole microseconds; the first ``counts[0]``.
+    counts : (2,) int64
+        How many run; how many were told to give way in this instant.
+    node, cores : (m,) int64
+        Pieces: nodes and cores that each entry holds, or held last.
+    first, pieces : (n,) int64
+        Where the pieces of an entry begin, and how many there are.
+    stopped : (n,) int64
+        Entries that were told to give way in this instant.
+    busy : (m,) uint8
+        Whether a request runs, in whichever partition.
+    """
+
+    end: IntArray
+    row: IntArray
+    counts: IntArray
+    node: IntArray
+    cores: IntArray
+    first: IntArray
+    pieces: IntArray
+    stopped: IntArray
+    busy: Bytes
+
+
+def held_by(asks: Asks, nodes: int) -> Held:
+    """Nothing held yet, with room for what each entry could hold of so many nodes."""
+    n = len(asks["cores"])
+    room: IntArray = np.minimum(np.maximum(asks["cores"], 1), nodes)
+
+    def zeros(size: int) -> IntArray:
+        return np.zeros(size, dtype=np.int64)
+
+    return Held(
+        end=zeros(n + 1),
+        row=zeros(n + 1),
+        counts=zeros(2),
+        node=zeros(int(room.sum()) + 1),
+        cores=zeros(int(room.sum()) + 1),
+        first=np.cumsum(room) - room,
+        pieces=zeros(n),
+        stopped=zeros(n + 1),
+        busy=np.zeros(int(asks["request"].max(initial=0)) + 1, dtype=np.uint8),
+    )
+
+
+@compiled
+def allowed(entry, cores, limits):  # type: ignore[no-untyped-def]
+    """Whether no limit holds an entry back."""
+    for place in range(limits.first[entry], limits.first[entry + 1]):
+        counter = limits.counter[place]
+        if limits.jobs_used[counter] + 1 > limits.jobs[counter]:
+            return False
+        if limits.cores_used[counter] + cores > limits.cores[counter]:
+            return False
+    return True
+
+
+@compiled
+def _count(entry, cores, sign, limits):  # type: ignore[no-untyped-def]
+    for place in range(limits.first[entry], limits.first[entry + 1]):
+        counter = limits.counter[place]
+        limits.jobs_used[counter] += sign
+        limits.cores_used[counter] += sign * cores
+
+
+@compiled
+def take(entry, end, used, chosen, given, asks, machine, limits, held, closed, rules):  # type: ignore[no-untyped-def]
+    """Start an entry on what was selected for it."""
+    move(entry, -1, chosen[:used], given[:used], asks, machine, machine.now)
+    at = held.first[entry]
+    held.pieces[entry] = used
+    cores = 0
+    for place in range(used):
+        held.node[at + place], held.cores[at + place] = chosen[place], given[place]
+        cores += given[place]
+    _count(entry, cores, 1, limits)
+    if len(closed.rows.node):
+        count_inside(entry, 1, chosen[:used], given[:used], asks, closed)
+    held.busy[asks.request[entry]] = 1
+    rules.running[rules.own.kind[entry]] += 1
+    rules.own.leaves[entry] = NEVER
+    _await(entry, end, held)
+
+
+@compiled
+def _await(entry, end, held):  # type: ignore[no-untyped-def]
+    """Put a running entry where its end belongs."""
+    place = held.counts[0]
+    while place > 0 and held.end[place - 1] > end:
+        held.end[place], held.row[place] = held.end[place - 1], held.row[place - 1]
+        place -= 1
+    held.end[place], held.row[place] = end, entry
+    held.counts[0] += 1
+
+
+@compiled
+def _forget(entry, held):  # type: ignore[no-untyped-def]
+    """An entry runs no longer; when it should have ended."""
+    count = held.counts[0]
+    place = 0
+    while held.row[place] != entry:
+        place += 1
+    end = held.end[place]
+    for later in range(place + 1, count):
+        held.end[later - 1], held.row[later - 1] = held.end[later], held.row[later]
+    held.counts[0] = count - 1
+    return end
+
+
+@compiled
+def release(entry, asks, machine, limits, held, closed, rules):  # type: ignore[no-untyped-def]
+    """An entry gives back what it holds."""
+    first, pieces = held.first[entry], held.pieces[entry]
+    nodes, cores = held.node[first : first + pieces], held.cores[first : first + pieces]
+    move(entry, 1, nodes, cores, asks, machine, machine.now)
+    _count(entry, cores.sum(), -1, limits)
+    if len(closed.rows.node):
+        count_inside(entry, -1, nodes, cores, asks, closed)
+    held.busy[asks.request[entry]] = 0
+    rules.running[rules.own.kind[entry]] -= 1
+    rules.own.leaves[entry] = NEVER
+    _forget(entry, held)
+
+
+@compiled
+def give_way(victims, many, now, asks, machine, limits, held, closed, rules):  # type: ignore[no-untyped-def]
+    """Preempt entries: at once, or when their grace is over; whether all of them have gone.
+
+    preempt.html: "once a job has been selected for preemption, its end time is set to the current time plus GraceTime".
+    """
+    gone = True
+    for place in range(many):
+        victim = victims[place]
+        if rules.own.leaves[victim] < NEVER:
+            gone = False
+            continue
+        if rules.own.grace[victim] > 0:
+            gone = False
+            rules.own.leaves[victim] = now + rules.own.grace[victim]
+            _await(victim, min(_forget(victim, held), now + rules.own.grace[victim]), held)
+            continue
+        release(victim, asks, machine, limits, held, closed, rules)
+        held.stopped[held.counts[1]] = victim
+        held.counts[1] += 1
+    return gone

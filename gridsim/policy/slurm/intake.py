@@ -1,0 +1,135 @@
+"""Which entries of a request could ever start: what is refused when it comes.
+
+Slurm leaves some of these waiting until its configuration is changed (slurm.conf(5), ``EnforcePartLimits=NO``); in a
+simulation nobody changes it, so they are refused. Sources: slurm.conf(5), ``AllowAccounts``, ``AllowQos``,
+``DenyAccounts``, ``DenyQos``, ``MaxNodes``, ``MaxTime``, ``MaxMemPerNode``, ``ReqResv`` and ``State`` of partitions;
+resource_limits.html.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridsim.model.site import Site, SitePartition
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.slurm.closed import Closed
+from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
+from gridsim.policy.slurm.limits import Limits, Owner, Submissions
+from gridsim.policy.slurm.nodes import ANY, Asks, Machine, select
+
+__all__ = ["Intake"]
+
+
+class Intake:
+    """What is taken in of a site's jobs, and how many of whom wait or run."""
+
+    def __init__(
+        self,
+        site: Site,
+        owners: Sequence[Owner],
+        entries: Entries,
+        asks: Asks,
+        machine: Machine,
+        limits: Limits,
+        closed: Closed,
+    ) -> None:
+        self._site, self._owners, self._entries, self._asks = site, owners, entries, asks
+        self._machine, self._limits, self._closed = machine, limits, closed
+        self._part, self._limit = asks["part"].tolist(), asks["limit"].tolist()
+        self._reservation, self._counted_by = entries.reservation.tolist(), bool(len(limits.counter))
+        self._submissions = Submissions(site)
+        self._counted: dict[int, Owner] = {}
+        self._fitting: dict[int, bool] = {}
+
+    def choices(self, request: int, now: int, over: set[int]) -> list[int]:
+        """Entries in which a request could start, if it is taken; none where it is refused."""
+        found = [
+            entry
+            for entry in (request, *self._entries.further.get(request, ()))
+            if self._welcome(entry, over) and self.could(entry, now)
+        ]
+        if not found:
+            return []
+        first = found[0]
+        asks = self._asks
+        wants = (int(asks["cores"][first]), int(asks["nodes"][first]), int(asks["limit"][first]))
+        if not self._submissions.take(self._owners[first], *wants):
+            return []
+        self._counted[request] = self._owners[first]
+        return found
+
+    def give(self, request: int) -> None:
+        """A request that was taken has ended, or was cancelled."""
+        self._submissions.give(self._counted.pop(request))
+
+    def _welcome(self, entry: int, over: set[int]) -> bool:
+        """Whether a partition takes an entry, and its reservation is still to come."""
+        owner = self._owners[entry]
+        partition, reservation = self._site.partitions[self._part[entry]], self._reservation[entry]
+        if reservation == UNHEARD_OF or reservation in over:
+            return False
+        if partition.state != "UP" or (partition.needs_reservation and reservation < 0):
+            return False
+        if owner.account not in partition.accounts or owner.qos not in partition.levels:
+            return False
+        if self._limit[entry] > partition.longest or not self._memory_allowed(entry, partition):
+            return False
+        return not self._counted_by or self._within_limits(entry)
+
+    def _within_limits(self, entry: int) -> bool:
+        """Whether limits of what may run at once would ever let an entry start."""
+        limits, cores = self._limits, self._asks["cores"][entry]
+        counters = limits.counter[limits.first[entry] : limits.first[entry + 1]]
+        return not ((limits.jobs[counters] < 1) | (limits.cores[counters] < cores)).any()
+
+    def _memory_allowed(self, entry: int, partition: SitePartition) -> bool:
+        most = self._site.most_memory if partition.most_memory is None else partition.most_memory
+        return not self._site.memory or not most or int(self._asks["memory"][entry]) <= most
+
+    def could(self, entry: int, now: int) -> bool:
+        """Whether an entry could start from now on, on empty nodes, for all that is reserved for ever."""
+        if len(self._closed.rows["node"]):
+            return self._fits(entry, self._open_some_time(entry, now))
+        size = int(self._asks["kind"][entry])
+        if size not in self._fitting:
+            self._fitting[size] = self._fits(entry, self._member(entry))
+        return self._fitting[size]
+
+    def _member(self, entry: int) -> IntArray:
+        mask: IntArray = self._machine.member[self._asks["group"][entry]].astype(np.int64) * ANY
+        return mask
+
+    def _fits(self, entry: int, mask: IntArray) -> bool:
+        machine, asks = self._machine, self._asks
+        allowed = self._site.partitions[asks["part"][entry]].most_nodes
+        if allowed and asks["nodes"][entry] > allowed:
+            return False
+        kept, empty, room, chosen, given = (np.zeros(len(mask), dtype=np.int64) for _ in range(5))
+        state = np.stack([machine.cores, empty, machine.memory, machine.gpus])
+        arrays = (asks, machine, state, room, chosen, given)
+        return bool(select(entry, mask, kept, *arrays))
+
+    def _open_some_time(self, entry: int, now: int) -> IntArray:
+        """Most cores of each node that are not reserved for ever, or too often for the time limit of an entry."""
+        closed, limit = self._closed, int(self._asks["limit"][entry])
+        mask, own = self._member(entry), int(self._asks["reservation"][entry])
+        narrow = own >= 0 and not closed.flexible[own + 1]
+        inside = np.zeros_like(mask)
+        for row, node in enumerate(closed.rows["node"].tolist()):
+            start, end, period = (
+                int(closed.rows["start"][row]),
+                int(closed.rows["end"][row]),
+                int(closed.rows["period"][row]),
+            )
+            whole = closed.rows["cores"][row] < 0
+            if closed.rows["reservation"][row] == own:
+                later = bool(period) or max(now, start) + limit <= end
+                if later and limit <= end - start:
+                    inside[node] = max(inside[node], ANY if whole else closed.rows["cores"][row])
+            elif whole and closed.bound[own + 1, closed.rows["reservation"][row]]:
+                endless = end >= NEVER and now + limit > start
+                if endless or (period and limit > period - (end - start)):
+                    mask[node] = 0
+        return np.minimum(mask, inside) if narrow else mask

@@ -1,0 +1,261 @@
+"""Whom a job may preempt, in which order, and what is found by trying.
+
+Sources: slurm.schedmd.com/preempt.html ("the select plugin will simulate the preemption of each job in the priority
+ordered list and test if the job can be started after each preemption … the preemption candidates are re-ordered with
+the final job requiring preemption placed first in the list and all of the other jobs to be preempted ordered by the
+number of nodes in their allocation which overlap the resources selected for the pending job"); slurm.conf(5),
+``PreemptType``, ``PreemptMode``, ``PreemptExemptTime``, ``SchedulerParameters`` (``preempt_reorder_count``,
+``preempt_strict_order``, ``preempt_youngest_first``); sacctmgr(1), ``Preempt``, ``GraceTime``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gridsim.model.site import Preemption, Site
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.slurm.limits import Owner
+from gridsim.policy.slurm.nodes import Asks, Bytes, move, select
+from gridsim.profile.compiled import compiled, records
+
+__all__ = ["CANCEL", "REQUEUE", "Rules", "find_victims", "may_preempt", "rules_of"]
+
+OFF, REQUEUE, CANCEL = range(3)
+"""What happens to a preempted job."""
+
+
+class Rules(NamedTuple):
+    """Who may preempt whom.
+
+    Attributes
+    ----------
+    may : (k, k) uint8
+        Whether an entry of one class may preempt one of another: classes are partitions, or QOS.
+    running : (k,) int64
+        How many of each class run.
+    how : (4,) int64
+        Youngest first, strict order, how often candidates are put in another order, and whether anybody may at all.
+    own : record array
+        One row an entry.
+
+        kind
+            Its class.
+        rank
+            Lower ones are preempted first.
+        mode, grace, exempt
+            What happens to it when it is preempted, after how long, and how long it has to have run; microseconds.
+        began, leaves
+            When it started; when it has to give way, `NEVER` where it need not.
+        priority
+            As last made; only looked at within one QOS.
+    """
+
+    may: Bytes
+    running: IntArray
+    how: IntArray
+    own: Any
+
+
+def rules_of(site: Site, owners: Sequence[Owner], asks: Asks, requeue: IntArray) -> Rules:
+    """Rules of a site for its entries; *requeue* is 1 where a request may be requeued, 0 where not, else unknown."""
+    preemption, n = site.preemption, len(owners)
+    names = [each.name for each in (site.qos if preemption.kind == "qos" else site.partitions)]
+    number = {name: row for row, name in enumerate(names)}
+    kind = asks["part"].copy()
+    if preemption.kind == "qos":
+        kind = np.array([number.get(owner.qos, len(names)) for owner in owners], dtype=np.int64)
+    may = np.zeros((len(names) + 1, len(names) + 1), dtype=np.uint8)
+    modes, graces, exempts, ranks = (np.zeros(len(names) + 1, dtype=np.int64) for _ in range(4))
+    exempts[:] = preemption.exempt
+    if preemption.kind == "partition":
+        for row, each in enumerate(site.partitions):
+            modes[row], ranks[row] = _mode(each.preempt, preemption), each.tier
+            graces[row] = each.grace if modes[row] == CANCEL else 0  # preempt.html: "only honored if … CANCEL"
+            may[:-1, row] = [modes[row] != OFF and other.tier > each.tier for other in site.partitions]
+    elif preemption.kind == "qos":
+        modes[-1] = _mode("", preemption)
+        for row, level in enumerate(site.qos):
+            modes[row], ranks[row], graces[row] = _mode(level.mode, preemption), level.priority, level.grace
+            may[:-1, row] = [modes[row] != OFF and level.name in other.preempts for other in site.qos]
+            may[row, row] |= modes[row] != OFF and (preemption.within or level.within)
+    exempt = _exempt_times(site, owners)
+    mode = modes[kind]
+    keep = np.where(requeue < 0, preemption.requeue, requeue > 0)
+    mode = np.where((mode == REQUEUE) & ~keep, CANCEL, mode)  # "requeuing them (if possible) or canceling them"
+    never: IntArray = np.full(n, NEVER, dtype=np.int64)
+    how = np.array([preemption.youngest_first, preemption.strict_order, preemption.reorder, may.any()], dtype=np.int64)
+    own = records(
+        kind=kind,
+        rank=ranks[kind],
+        mode=mode,
+        grace=graces[kind],
+        exempt=exempt,
+        began=never,
+        leaves=never,
+        priority=np.zeros_like(kind),
+    )
+    return Rules(may, np.zeros(len(may), dtype=np.int64), how, own)
+
+
+def _mode(own: str, preemption: Preemption) -> int:
+    return {"REQUEUE": REQUEUE, "CANCEL": CANCEL}.get(own or preemption.mode, OFF)
+
+
+def _exempt_times(site: Site, owners: Sequence[Owner]) -> IntArray:
+    """``PreemptExemptTime`` of each entry: that of its QOS, of the QOS of its partition (which comes first, see
+    resource_limits.html), or of the site."""
+    levels = {each.name: each.exempt for each in site.qos}
+    found = [(levels.get(owner.partition_qos), levels.get(owner.qos)) for owner in owners]
+    default = site.preemption.exempt
+    return np.array(
+        [one if one is not None else other if other is not None else default for one, other in found], dtype=np.int64
+    )
+
+
+@compiled
+def may_preempt(entry, rules):  # type: ignore[no-untyped-def]
+    """Whether anything runs that an entry may preempt."""
+    if rules.how[3] == 0:
+        return False
+    row = rules.own.kind[entry]
+    for kind in range(len(rules.running)):  # noqa: SIM110 (compiled)
+        if rules.running[kind] > 0 and rules.may[row, kind]:
+            return True
+    return False
+
+
+@compiled
+def find_victims(  # type: ignore[no-untyped-def]
+    entry, now, mask, kept, asks, machine, held, rules, room, chosen, given, victims
+):
+    """Running entries that make room for another one: how many nodes it would get, and how many *victims* that takes.
+
+    What must give way already counts as the first that does. *chosen* and *given* are filled as by `select`.
+    """
+    candidates = _candidates(entry, now, mask, asks, held, rules)
+    many = len(candidates)
+    if many == 0:
+        return 0, 0
+    state = _without(candidates, many, asks, machine, held)
+    if select(entry, mask, kept, asks, machine, state, room, chosen, given) == 0:
+        return 0, 0
+    needed = _fewest(entry, candidates, many, mask, kept, asks, machine, held, room, chosen, given)
+    turns = 0 if rules.how[1] else rules.how[2]
+    for _ in range(turns):
+        if needed <= 1:
+            break
+        state = _without(candidates, needed, asks, machine, held)
+        used = select(entry, mask, kept, asks, machine, state, room, chosen, given)
+        keys = np.zeros((1, needed), np.int64)
+        for place in range(needed):
+            keys[0, place] = -_overlap(candidates[place], used, chosen, held)
+        keys[0, needed - 1] = -len(mask) - 1  # the last one first
+        candidates[:needed] = candidates[:needed][_order(keys)]
+        needed = _fewest(entry, candidates, needed, mask, kept, asks, machine, held, room, chosen, given)
+    state = _without(candidates, needed, asks, machine, held)
+    used = select(entry, mask, kept, asks, machine, state, room, chosen, given)
+    found = 0
+    for place in range(needed):
+        if _overlap(candidates[place], used, chosen, held) > 0:
+            victims[found] = candidates[place]
+            found += 1
+    return used, found
+
+
+@compiled
+def _candidates(entry, now, mask, asks, held, rules):  # type: ignore[no-untyped-def]
+    """Running entries that may be preempted and hold something of use, those first that are preempted first."""
+    running = held.counts[0]
+    found = np.zeros(running, np.int64)
+    many, row = 0, rules.own.kind[entry]
+    for place in range(running):
+        other = held.row[place]
+        kind = rules.own.kind[other]
+        if not rules.may[row, kind]:
+            continue
+        if row == kind and rules.own.priority[other] >= rules.own.priority[entry]:
+            continue
+        if rules.own.began[other] >= now or now - rules.own.began[other] < rules.own.exempt[other]:
+            continue
+        first = held.first[other]
+        for piece in range(first, first + held.pieces[other]):
+            if mask[held.node[piece]] > 0:
+                found[many] = other
+                many += 1
+                break
+    found = found[:many]
+    keys = np.zeros((4, many), np.int64)
+    for place in range(many):
+        other = found[place]
+        keys[0, place] = 1 if rules.own.leaves[other] >= NEVER else 0
+        if not rules.how[0]:
+            keys[1, place], keys[2, place] = rules.own.rank[other], held.pieces[other]
+        keys[3, place] = -rules.own.began[other]
+    return found[_order(keys)]
+
+
+@compiled
+def _order(keys):  # type: ignore[no-untyped-def]
+    """Indices that put columns in order by their first row, then the second, and so on; equal ones as they were."""
+    many = keys.shape[1]
+    order = np.arange(many)
+    gap = many // 2
+    while gap > 0:  # Shell's sort: short, and quick enough
+        for place in range(gap, many):
+            one, at = order[place], place
+            while at >= gap and _before(one, order[at - gap], keys):
+                order[at] = order[at - gap]
+                at -= gap
+            order[at] = one
+        gap //= 2
+    return order
+
+
+@compiled
+def _before(one, other, keys):  # type: ignore[no-untyped-def]
+    for row in range(keys.shape[0]):
+        if keys[row, one] != keys[row, other]:
+            return keys[row, one] < keys[row, other]
+    return one < other
+
+
+@compiled
+def _without(candidates, many, asks, machine, held):  # type: ignore[no-untyped-def]
+    """What nodes would have left without the first candidates."""
+    state = machine.now.copy()
+    for place in range(many):
+        other = candidates[place]
+        first, last = held.first[other], held.first[other] + held.pieces[other]
+        move(other, 1, held.node[first:last], held.cores[first:last], asks, machine, state)
+    return state
+
+
+@compiled
+def _fewest(  # type: ignore[no-untyped-def]
+    entry, candidates, many, mask, kept, asks, machine, held, room, chosen, given
+):
+    """How many of the first candidates have to go; more room never makes it not fit, so half of them are tried."""
+    low, high = 1, many
+    while low < high:
+        middle = (low + high) // 2
+        state = _without(candidates, middle, asks, machine, held)
+        if select(entry, mask, kept, asks, machine, state, room, chosen, given) > 0:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@compiled
+def _overlap(other, used, chosen, held):  # type: ignore[no-untyped-def]
+    """Nodes that a running entry holds among those chosen."""
+    found = 0
+    for piece in range(held.first[other], held.first[other] + held.pieces[other]):
+        for place in range(used):
+            if held.node[piece] == chosen[place]:
+                found += 1
+                break
+    return found

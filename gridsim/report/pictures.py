@@ -1,0 +1,236 @@
+"""The figures of a page, each with what it shows in words and where its numbers are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from markupsafe import Markup
+
+from gridsim.metrics.compare import Difference
+from gridsim.metrics.deadlines import outcomes
+from gridsim.metrics.fairness import large_users
+from gridsim.metrics.groups import LABELLED
+from gridsim.report import admission, captions, curves, figures, sentences
+from gridsim.report.words import duration, number, percent
+
+if TYPE_CHECKING:
+    from gridsim.report.evidence import Evidence
+
+__all__ = ["Picture", "over_users", "pictures", "winners"]
+
+
+class Picture(NamedTuple):
+    """A figure on the page, what it shows in words, and the file with its numbers."""
+
+    title: str
+    text: str
+    svg: Markup
+    file: str
+
+
+def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
+    """Waits, slowdowns, machine and queue; *rows* are the jobs that count."""
+    records = comparison.records
+    names = ", ".join(records) if len(records) < 5 else f"{len(records)} policies"
+    if admission.of_deadlines(comparison):
+        yield _picture_of_deadlines(comparison, rows)
+    if comparison.of_dags:
+        yield from _pictures_of_dags(comparison, rows, names)
+        return
+    yield Picture(
+        "How long jobs wait",
+        captions.by_policy(comparison, "wait_median", "Half of the jobs wait at most {}.", duration)
+        + f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left "
+        "edge is the share that did not wait at all.",
+        _inline(figures.waits(records, rows), "waits"),
+        "distributions.csv",
+    )
+    if comparison.of_moldable:
+        yield Picture(
+            "How long jobs take from submission to end",
+            captions.by_policy(comparison, "response_median", "Half of the jobs take at most {}.", duration)
+            + f"Share of the jobs whose response was at most so long, under {names}. Higher is better.",
+            _inline(figures.responses(records, rows), "responses"),
+            "distributions.csv",
+        )
+    else:
+        yield Picture(
+            "How much longer than its runtime a job takes",
+            captions.by_policy(comparison, "bounded_slowdown_mean", "The mean bounded slowdown is {}.", _few)
+            + f"Share of the jobs whose bounded slowdown was at most so large, under {names}. Higher is better.",
+            _inline(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
+            "distributions.csv",
+        )
+    yield Picture(
+        "How busy the machine is",
+        captions.by_policy(comparison, "utilisation", "The machine is busy for {}.", percent)
+        + f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
+        _inline(figures.utilisation(records), "utilisation"),
+        "over_time.csv",
+    )
+    yield Picture(
+        "How many jobs wait",
+        captions.by_policy(comparison, "queue_length_mean", "Waiting jobs on average: {}.", _few)
+        + f"Waiting jobs over time, means of {curves.BINS} equal bins, under {names}.",
+        _inline(figures.queue(records), "queue"),
+        "over_time.csv",
+    )
+
+
+def _few(value: float) -> str:
+    """A mean with three digits."""
+    return number(value) if value >= 100 else f"{value:.3g}"
+
+
+def over_users(comparison: Evidence) -> Iterator[Picture]:
+    """How users fare against each other over time, where the log names them."""
+    found = curves.fairness(comparison)
+    if not found:
+        return
+    labels = comparison.labels
+    yield Picture(
+        "How unequally users are slowed down",
+        "Gini coefficient of the mean bounded slowdowns of users, by when their jobs were submitted: 0 where all users "
+        f"are slowed down alike, towards 1 where one of them bears it all. {sentences.inequality(found)}",
+        _inline(figures.inequality(found, labels), "inequality"),
+        "fairness.csv",
+    )
+    users = len(large_users(comparison.records[comparison.baseline]))
+    yield Picture(
+        "How much of the machine the largest users hold",
+        sentences.large_users_held(found, users),
+        _inline(figures.largest_share(found, labels), "largest-share"),
+        "fairness.csv",
+    )
+
+
+def _picture_of_deadlines(comparison: Evidence, rows: Any) -> Picture:
+    found = {label: outcomes(record, rows) for label, record in comparison.records.items()}
+    told = "; ".join(
+        f"{label}: {', '.join(f'{name} {number(count)}' for name, count in counts.items() if count)}"
+        for label, counts in found.items()
+    )
+    return Picture(
+        "What becomes of the deadlines asked for",
+        f"Jobs that ask for a deadline. {told}.",
+        _inline(figures.deadlines(found), "deadlines"),
+        "deadlines.csv",
+    )
+
+
+def _pictures_of_dags(comparison: Evidence, rows: Any, names: str) -> Iterator[Picture]:
+    records = comparison.records
+    if len(records[comparison.baseline]) > 1:
+        yield Picture(
+            "How many critical paths a job takes",
+            f"Share of the jobs whose SLR was at most so large, under {names}. Higher is better.",
+            _inline(figures.schedule_lengths(records, rows), "slr"),
+            "distributions.csv",
+        )
+        yield Picture(
+            "How long jobs wait for their first task",
+            f"Share of the jobs whose first task started at most so long after they arrived, under {names}. Higher is "
+            "better; the height at the left edge is the share that did not wait at all.",
+            _inline(figures.waits(records, rows), "waits"),
+            "distributions.csv",
+        )
+    yield Picture(
+        "How busy the grid is",
+        f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
+        _inline(figures.utilisation(records), "utilisation"),
+        "over_time.csv",
+    )
+    yield Picture(
+        "How many tasks wait",
+        f"Tasks that are ready and wait for cores, means of {curves.BINS} equal bins, under {names}.",
+        _inline(figures.queue(records), "queue"),
+        "over_time.csv",
+    )
+
+
+def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
+    base, metric = comparison.baseline, comparison.headline
+    rows = [row for row in comparison.groups if row.kind == "work" and row.baseline == base and row.ratio == row.ratio]
+    if rows:
+        text = (
+            f"Mean SLR of each tenth of the jobs by work, as a multiple of that under {base}, with 95 % intervals: "
+            f"left of 1 they finish sooner than under {base}, right of 1 later. An interval to the edge is wider than "
+            "the picture, and none is drawn where there are too few jobs to tell."
+        )
+        yield Picture(
+            "By work",
+            text,
+            _inline(figures.groups(rows, comparison.labels, unit="work", what="mean SLR"), "by-work"),
+            "groups.csv",
+        )
+    if len(comparison.records[base]) < _FEWEST:
+        return
+    shares = [comparison.difference(metric, *pair) for pair in _pairs_shown(comparison)]
+    text = "How many single jobs finish sooner, at the same time and later; " + _shares_told(shares)
+    words = ("finish sooner", "at the same time", "finish later")
+    yield Picture(
+        "Job by job", f"{text}.", _inline(figures.job_by_job(shares, words=words), "job-by-job"), "differences.csv"
+    )
+
+
+_FEWEST = 10
+"""Jobs below which their shares are no picture."""
+
+
+def _pairs_shown(comparison: Evidence) -> list[tuple[str, str]]:
+    """Every policy against the baseline, and the best against every other."""
+    base, best = comparison.baseline, comparison.best
+    pairs = [(label, base) for label in comparison.labels[1:]]
+    return pairs + [(best, label) for label in comparison.labels[1:] if best not in (base, label)]
+
+
+def _shares_told(shares: Sequence[Difference]) -> str:
+    return "; ".join(
+        f"{it.policy} against {it.baseline}: {percent(it.better)}, {percent(it.same)}, {percent(it.worse)}"
+        for it in shares
+    )
+
+
+def winners(comparison: Evidence) -> Iterator[Picture]:
+    """Who gains and who loses against the first policy; nothing where there is no other."""
+    base = comparison.baseline
+    if len(comparison.labels) < 2:
+        return
+    if comparison.of_dags:
+        yield from _winners_of_dags(comparison)
+        return
+    responses = comparison.of_moldable
+    what, less = ("Mean response", "is done sooner") if responses else ("Mean wait", "waits less")
+    gains, loses = ("are done sooner", "are done later") if responses else ("wait less", "wait longer")
+    for kind, title, unit in (
+        ("weight", "By weight", "core-seconds"),
+        ("size", "By size", "cores"),
+        ("length", "By length", "runtime"),
+        *((label, f"By {one}", "") for label, (one, _) in LABELLED.items()),
+    ):
+        rows = [
+            row for row in comparison.groups if row.kind == kind and row.baseline == base and row.ratio == row.ratio
+        ]
+        if rows:
+            text = (
+                f"{captions.of_groups(rows, less=gains, more=loses)} "
+                f"{what} of each group as a multiple of that under {base}, with 95 % intervals: left of 1 the group "
+                f"{less} than under {base}, right of 1 {'later' if responses else 'longer'}. "
+                f"{f'The {LABELLED[kind][1]} with the most core-seconds. ' if kind in LABELLED else ''}"
+                "An interval to the edge is wider than the picture: too few independent jobs to tell."
+            )
+            picture = figures.groups(rows, comparison.labels, unit=unit, what=what.lower())
+            yield Picture(title, text, _inline(picture, f"by-{kind}"), "groups.csv")
+    shares = [comparison.difference(comparison.headline, *pair) for pair in _pairs_shown(comparison)]
+    if responses:
+        text = "How many single jobs end sooner, at the same time and later; " + _shares_told(shares)
+        bars = figures.job_by_job(shares, words=("end sooner", "at the same time", "end later"))
+    else:
+        text = "How many single jobs wait less, equally long and longer; " + _shares_told(shares)
+        bars = figures.job_by_job(shares)
+    yield Picture("Job by job", f"{text}.", _inline(bars, "job-by-job"), "differences.csv")
+
+
+def _inline(figure: Any, name: str) -> Markup:
+    return Markup(figures.svg(figure, name))  # matplotlib escapes the texts in it

@@ -1,0 +1,102 @@
+"""Runs of small Slurm sites, with what every schedule must keep."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.random import Generator
+
+from gridsim.model.site import Node, Scheduling, Site
+from gridsim.model.workload import Workload
+from gridsim.policy.queue import ClusterView
+from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.record import Record
+from gridsim.simulation import simulate
+from gridsim.testing.invariants import violations
+
+__all__ = ["QUICK", "SECOND", "Run", "Watched", "nodes", "run"]
+
+SECOND = 1_000_000
+QUICK = Scheduling(interval=SECOND, resolution=1, full_interval=5 * SECOND, batch_delay=0, queue_depth=500)
+COLUMNS = ("submit", "runtime", "cores", "estimate", "job")
+
+
+class Run(tuple[int, float, dict[str, int], str]):
+    """A run that began: request, instant in s, cores by node, partition."""
+
+
+class Watched(Slurm):
+    """One that notes every start and every stop, and whose passes are compared with a search of the whole queue."""
+
+    seen: ClassVar[list[Watched]] = []
+
+    def setup(self, cluster: ClusterView, rng: Generator) -> None:
+        super().setup(cluster, rng)
+        self.begun: list[Run] = []
+        self.ended_at: list[tuple[int, float, bool]] = []  # request, s, whether it waits anew
+        self.seen.append(self)
+
+    def dispatch(self, now: int) -> Any:
+        started = super().dispatch(now)
+        for request, again in self.stopped():
+            self.ended_at.append((request, now / SECOND, again))
+        for request in started:
+            self.begun.append(Run((request, now / SECOND, self.nodes_of(request), self.partition_of(request))))
+        return started
+
+    def _backfill(self, now: int) -> list[int]:
+        expected = [request for request, start in self.expected_starts(now).items() if start == now]
+        started = super()._backfill(now)
+        assert sorted(started) == expected  # what the pass leaves out of its search changes nothing
+        return started
+
+
+def nodes(count: int, cores: int = 4, memory: int = 1000, **more: Any) -> tuple[Node, ...]:
+    """Equal nodes ``n1`` and so on."""
+    return tuple(Node(f"n{number}", cores, memory, **more) for number in range(1, count + 1))
+
+
+def run(site: Site, *, names: dict[str, tuple[str, ...]] | None = None, **columns: Any) -> tuple[Record, Watched]:
+    """Record of jobs on a site, checked, and the scheduler. Columns of words become labels with names."""
+    names = dict(names or {})
+    labels = {name: columns.pop(name) for name in list(columns) if name not in COLUMNS}
+    for name, values in labels.items():
+        if any(isinstance(value, str) for value in values):
+            names[name] = tuple(dict.fromkeys(value for value in values if value))
+            labels[name] = [names[name].index(value) if value else -1 for value in values]
+    jobs = replace(Workload.from_columns(**columns, labels=labels), names=names)
+    record = simulate(jobs, platform=site.platform(), policy=Watched(site=site), overrun="extend").record
+    assert not violations(record, overrun="extend")
+    scheduler = Watched.seen.pop()
+    _check(record, scheduler, site)
+    return record, scheduler
+
+
+def _check(record: Record, scheduler: Watched, site: Site) -> None:
+    """No core, MiB or GPU of a node is held twice; every job ends once."""
+    size = {node.name: node for node in site.nodes}
+    asks = scheduler._asks
+    stops = {(request, at) for request, at, _ in scheduler.ended_at}
+    spans = []
+    for request, began, held, _ in scheduler.begun:
+        cuts = sorted(at for other, at in stops if other == request and at > began)
+        end = cuts[0] if cuts else record.end[request]
+        spans.append((began, end, request, held))
+    for at in sorted({began for began, *_ in spans}):
+        cores: dict[str, int] = dict.fromkeys(size, 0)
+        memory, gpus = dict(cores), dict(cores)
+        for began, end, request, held in spans:
+            if began <= at < end:
+                for name, used in held.items():
+                    cores[name] += used
+                    gpus[name] += int(asks["gpus"][request])
+                    whole = asks["memory"][request] < 0
+                    each = int(asks["memory"][request] + asks["core_memory"][request] * used)
+                    memory[name] += size[name].memory if whole else each
+        for name, node in size.items():
+            assert cores[name] <= node.cores
+            assert memory[name] <= node.memory
+            assert gpus[name] <= node.gpus
+    assert np.isin(record.status, (0, 3, 4)).all()

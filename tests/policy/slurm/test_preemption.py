@@ -1,0 +1,300 @@
+"""Preemption as preempt.html tells it: who gives way, in which order, when, and what becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gridsim.model.site import Association, Preemption, Qos, Site, SitePartition
+from gridsim.record import Status
+from tests.policy.slurm.running import QUICK, SECOND, nodes, run
+
+NAMES = tuple(node.name for node in nodes(3))
+
+
+def tiers(count: int, preemption: Preemption, *, cores: int = 4, low: dict[str, Any] | None = None) -> Site:
+    """Nodes that two partitions share, the second of which may preempt the first."""
+    names = NAMES[:count]
+    parts = (SitePartition("low", names, **(low or {})), SitePartition("high", names, tier=5, preempt="OFF"))
+    return Site(nodes(count, cores), parts, "low", scheduling=QUICK, preemption=preemption)
+
+
+def levels(count: int, preemption: Preemption, qos: tuple[Qos, ...]) -> Site:
+    return replace(Site.of(nodes=count, cores=4, scheduling=QUICK, preemption=preemption), qos=qos)
+
+
+ONE = {"submit": [0, 10], "runtime": [100, 30], "cores": [4, 4], "partition": ["low", "high"]}
+
+
+def test_a_requeued_job_keeps_its_number_and_begins_anew_two_minutes_later() -> None:
+    record, _ = run(tiers(1, Preemption("partition", "REQUEUE")), **ONE)
+    assert record.start.tolist() == [131, 10]
+    assert record.end.tolist() == [231, 40]
+    assert record.kills.tolist() == [1, 0]
+    assert record.lost.tolist() == [40, 0]
+    assert record.status.tolist() == [Status.completed, Status.completed]
+
+
+def test_a_cancelled_job_ends_where_it_was_stopped() -> None:
+    record, _ = run(tiers(1, Preemption("partition", "CANCEL")), **ONE)
+    assert record.start.tolist() == [0, 10]
+    assert record.end.tolist() == [10, 40]
+    assert record.status.tolist() == [Status.cancelled, Status.completed]
+
+
+def test_a_job_that_may_not_be_requeued_is_cancelled_and_the_site_has_a_default() -> None:
+    site = tiers(1, Preemption("partition", "REQUEUE"))
+    for label, default, status in ((0, True, 4), (1, False, 0), (-1, False, 4), (-1, True, 0)):
+        changed = replace(site, preemption=replace(site.preemption, requeue=default))
+        record, _ = run(changed, **ONE, requeue=[label, -1])
+        assert record.status[0] == status
+
+
+def test_grace_lets_a_cancelled_job_run_on_and_the_other_one_waits_for_it() -> None:
+    site = tiers(1, Preemption("partition", "CANCEL"), low={"grace": 15 * SECOND})
+    record, _ = run(site, **ONE)
+    assert (record.end[0], record.start[1]) == (25, 25)
+    # A job that ends within its grace has completed.
+    record, _ = run(site, **ONE | {"runtime": [20, 30]})
+    assert (record.end[0], record.start[1], record.status[0]) == (20, 20, Status.completed)
+    # preempt.html: "this option is only honored if PreemptMode=CANCEL".
+    record, _ = run(replace(site, preemption=Preemption("partition", "REQUEUE")), **ONE)
+    assert record.start[1] == 10
+
+
+def test_while_a_grace_runs_nobody_else_is_told_to_go() -> None:
+    site = tiers(2, Preemption("partition", "CANCEL"), low={"grace": 15 * SECOND})
+    record, slurm = run(
+        site, submit=[0, 0, 10], runtime=[100, 100, 30], cores=[4, 4, 4], partition=["low", "low", "high"]
+    )
+    assert record.start[2] == 25
+    assert len(slurm.ended_at) == 1
+
+
+def test_a_partition_without_preemption_and_one_of_the_same_tier_are_left_alone() -> None:
+    site = tiers(1, Preemption("partition", "REQUEUE"), low={"preempt": "OFF"})
+    assert run(site, **ONE)[0].start.tolist() == [0, 100]
+    site = tiers(1, Preemption("partition", "REQUEUE"), low={"tier": 5})
+    assert run(site, **ONE)[0].start.tolist() == [0, 100]
+
+
+def test_a_partitions_own_mode_comes_before_that_of_the_site() -> None:
+    site = tiers(1, Preemption("partition", "REQUEUE"), low={"preempt": "CANCEL"})
+    assert run(site, **ONE)[0].status[0] == Status.cancelled
+
+
+def test_nothing_is_preempted_where_there_is_room() -> None:
+    record, slurm = run(tiers(2, Preemption("partition", "REQUEUE")), **ONE)
+    assert record.start.tolist() == [0, 10]
+    assert not slurm.ended_at
+
+
+def test_nothing_is_preempted_that_would_not_help() -> None:
+    site = tiers(2, Preemption("partition", "REQUEUE"))
+    # The second one of the partition above leaves too few cores, whoever else goes.
+    record, slurm = run(
+        site, submit=[0, 0, 5], runtime=[50, 50, 20], cores=[4, 4, 8], partition=["low", "high", "high"]
+    )
+    assert record.start.tolist() == [0, 0, 50]
+    assert [at for _, at, _ in slurm.ended_at] == []
+
+
+def test_smaller_jobs_go_first_and_the_candidates_are_put_in_another_order_once() -> None:
+    # preempt.html: "to start an 8 node job, the ordered preemption candidates may be 2 node, 4 node and 8 node".
+    many = nodes(14, 1)
+    names = tuple(node.name for node in many)
+    parts = (SitePartition("low", names), SitePartition("high", names, tier=5))
+    site = Site(many, parts, "low", scheduling=QUICK, preemption=Preemption("partition", "REQUEUE"))
+    columns = {
+        "submit": [0, 0, 0, 10],
+        "runtime": [100, 100, 100, 30],
+        "cores": [2, 4, 8, 8],
+        "nodes": [2, 4, 8, 8],
+        "partition": ["low", "low", "low", "high"],
+    }
+    _, slurm = run(site, **columns)
+    assert [request for request, _, _ in slurm.ended_at] == [2]
+    strict = replace(site, preemption=replace(site.preemption, strict_order=True))
+    _, slurm = run(strict, **columns)
+    assert sorted(request for request, _, _ in slurm.ended_at) == [0, 1, 2]
+
+
+def test_the_youngest_goes_first_where_the_site_says_so() -> None:
+    columns = {
+        "submit": [0, 1, 10],
+        "runtime": [100, 100, 30],
+        "cores": [2, 4, 2],
+        "nodes": [1, 2, 1],
+        "partition": ["low", "low", "high"],
+    }
+    for youngest, gone in ((False, 0), (True, 1)):
+        site = tiers(2, Preemption("partition", "REQUEUE", youngest_first=youngest), cores=3)
+        _, slurm = run(site, **columns)
+        assert [request for request, _, _ in slurm.ended_at][:1] == [gone]
+
+
+def test_a_job_is_exempt_until_it_has_run_for_long_enough() -> None:
+    site = tiers(1, Preemption("partition", "REQUEUE", exempt=60 * SECOND))
+    assert run(site, **ONE)[0].start[1] == 60
+    own = replace(site, qos=(Qos("normal", exempt=20 * SECOND),))
+    assert run(own, **ONE, qos=["normal", "normal"])[0].start[1] == 20
+    none = replace(site, qos=(Qos("normal", exempt=0),))
+    assert run(none, **ONE, qos=["normal", "normal"])[0].start[1] == 10
+
+
+def test_a_qos_preempts_those_that_it_names_the_lowest_priority_first() -> None:
+    qos = (
+        Qos("urgent", 5, preempts=("cheap", "plain")),
+        Qos("plain", 9),
+        Qos("cheap", 1, mode="CANCEL"),
+        Qos("own", 2),
+    )
+    site = levels(3, Preemption("qos", "REQUEUE"), qos)
+    record, slurm = run(
+        site,
+        submit=[0, 0, 0, 10],
+        runtime=[100, 100, 100, 30],
+        cores=[4, 4, 4, 4],
+        qos=["plain", "own", "cheap", "urgent"],
+    )
+    assert slurm.ended_at == [(2, 10, False)]
+    assert record.start[3] == 10
+    # Priority says nothing about who may preempt (sacctmgr(1)).
+    record, slurm = run(
+        site, submit=[0, 0, 0, 10], runtime=[100] * 4, cores=[4] * 4, qos=["own", "own", "own", "plain"]
+    )
+    assert not slurm.ended_at
+
+
+def test_the_grace_of_a_qos_holds_for_requeued_jobs_too() -> None:
+    qos = (Qos("urgent", 5, preempts=("cheap",)), Qos("cheap", 1, grace=7 * SECOND))
+    record, _ = run(
+        levels(1, Preemption("qos", "REQUEUE"), qos),
+        submit=[0, 10],
+        runtime=[50, 30],
+        cores=[4, 4],
+        qos=["cheap", "urgent"],
+    )
+    assert record.start.tolist() == [17 + 121, 17]
+
+
+def test_suspending_is_not_done() -> None:
+    qos = (Qos("urgent", 5, preempts=("cheap",)), Qos("cheap", 1, mode="SUSPEND"))
+    record, _ = run(
+        levels(1, Preemption("qos", "REQUEUE"), qos),
+        submit=[0, 10],
+        runtime=[50, 30],
+        cores=[4, 4],
+        qos=["cheap", "urgent"],
+    )
+    assert record.start.tolist() == [0, 50]
+
+
+def test_backfill_preempts_for_a_lower_job_and_reserves_the_whole_nodes_for_the_pass() -> None:
+    parts = (SitePartition("low", NAMES[:2]), SitePartition("high", NAMES[:2], tier=5))
+    # Only backfill looks beyond the first job of "high" that waits: it wants both nodes, one of which is not to be had.
+    backfill = replace(QUICK, full_interval=1000 * SECOND)
+    site = Site(nodes(2), parts, "low", scheduling=backfill, preemption=Preemption("partition", "REQUEUE"))
+    record, slurm = run(
+        site,
+        submit=[0, 0, 1, 2, 3],
+        runtime=[100, 100, 50, 30, 30],
+        cores=[4, 4, 8, 1, 3],
+        partition=["high", "low", "high", "high", "low"],
+        estimate=[100, 100, 50, 30, 30],
+    )
+    assert record.start[0] == 0
+    assert slurm.ended_at[0][:2] == (1, 2)
+    assert record.start[3] == 2
+    # The whole node is kept for the preemptor in that pass; the next pass sees what it left.
+    assert record.start[4] == 3
+
+
+def test_what_is_requeued_counts_for_its_limits_no_longer_and_is_charged_for_what_it_used() -> None:
+    people = (Association("root", "ann", most_jobs=1), Association("root", "bob"))
+    site = replace(tiers(1, Preemption("partition", "REQUEUE")), associations=people)
+    record, slurm = run(
+        site,
+        submit=[0, 10, 20],
+        runtime=[100, 30, 10],
+        cores=[4, 4, 4],
+        partition=["low", "high", "low"],
+        user=["ann", "bob", "ann"],
+    )
+    assert record.start.tolist() == [131, 10, 40]
+    leaf = slurm._standing.leaf[0]
+    assert slurm._standing.shares.used[leaf] == pytest.approx(4 * (10 + 100 + 10), rel=0.01)
+
+
+@st.composite
+def mixed(draw: st.DrawFn) -> dict[str, Any]:
+    count = draw(st.integers(2, 16))
+
+    def column(values: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(values, min_size=count, max_size=count))
+
+    runtime = column(st.integers(1, 80))
+    return {
+        "submit": sorted(column(st.integers(0, 60))),
+        "runtime": runtime,
+        "estimate": [time + draw(st.integers(0, 30)) for time in runtime],
+        "cores": column(st.integers(1, 10)),
+        "memory_mb": column(st.sampled_from([-1, 100, 500])),
+        "partition": column(st.sampled_from(["low", "mid", "high", "low,high"])),
+        "qos": column(st.sampled_from(["a", "b", "c"])),
+        "user": column(st.sampled_from(["ann", "bob"])),
+        "requeue": column(st.sampled_from([-1, 0])),
+    }
+
+
+@settings(max_examples=60, deadline=None)
+@given(mixed(), st.sampled_from(["partition", "qos"]), st.sampled_from([0, 9]), st.sampled_from([0, 12]), st.booleans())
+def test_only_those_give_way_that_may_and_every_job_ends_once(
+    columns: dict[str, Any], kind: Any, grace: int, exempt: int, strict: bool
+) -> None:
+    parts = (
+        SitePartition("low", NAMES[:3], preempt="CANCEL", grace=grace * SECOND),
+        SitePartition("mid", NAMES[1:3], tier=2),
+        SitePartition("high", NAMES[:2], tier=3),
+    )
+    qos = (
+        Qos("a", 9, preempts=("b", "c")),
+        Qos("b", 5, preempts=("c",), grace=grace * SECOND),
+        Qos("c", 1, mode="CANCEL"),
+    )
+    rules = Preemption(kind, "REQUEUE", exempt=exempt * SECOND, strict_order=strict, delay=20 * SECOND)
+    site = Site(
+        nodes(3), parts, "low", scheduling=QUICK, preemption=rules, qos=qos, memory=True, default_core_memory=50
+    )
+    record, slurm = run(site, **columns)
+    tier = {part.name: part.tier for part in parts}
+    began: dict[int, float] = {}
+    partition: dict[int, str] = {}
+    events = [(at, 1, row) for row in slurm.begun for at in [row[1]]]
+    stops = [(at, 0, (request, again)) for request, at, again in slurm.ended_at]
+    for at, begins, what in sorted([*stops, *events], key=lambda each: each[:2]):
+        if begins:
+            began[what[0]], partition[what[0]] = at, what[3]
+            continue
+        request, again = what
+        assert at - began[request] >= exempt
+        may = columns["requeue"][request] != 0
+        if kind == "partition":
+            assert any(
+                tier[name] > tier[partition[request]] for names in columns["partition"] for name in names.split(",")
+            )
+            assert again == (may and partition[request] != "low")
+        else:
+            assert columns["qos"][request] != "a"
+            assert again == (may and columns["qos"][request] != "c")
+    cancelled = {request for request, _, again in slurm.ended_at if not again}
+    assert set(np.flatnonzero(record.status == Status.cancelled).tolist()) == cancelled
+    again = [request for request, _, anew in slurm.ended_at if anew]
+    assert record.kills.tolist() == [again.count(row) for row in range(len(record))]
+    for request in set(again) - cancelled:
+        assert record.status[request] == Status.completed
