@@ -10,9 +10,9 @@ from gridsim.campaign.comparisons import KNOWN, Compared, Comparisons
 from gridsim.metrics.campaign import Comparison
 from gridsim.report.markup import p_shown, ratio_shown
 from gridsim.report.tables import SHOWN, SHOWN_DAGS
-from gridsim.report.words import listed, number, percent, times
+from gridsim.report.words import counted, listed, number, percent, times
 
-__all__ = ["condition_name", "counted", "label", "sentences", "title"]
+__all__ = ["condition_name", "label", "sentences", "title"]
 
 _TITLES = {
     **SHOWN_DAGS,
@@ -50,11 +50,6 @@ def label(found: Comparisons, value: Any) -> str:
 def condition_name(condition: Mapping[str, Any]) -> str:
     """Values of the factors that make a condition."""
     return ", ".join(f"{name} {value}" for name, value in condition.items()) or "all runs"
-
-
-def counted(count: int, noun: str) -> str:
-    """So many of something."""
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def sentences(found: Comparisons) -> list[str]:
@@ -166,7 +161,7 @@ def _unconfirmed(it: Compared, found: Comparisons) -> str:
 def _unclear(it: Compared, confidence: float) -> str:
     test = it.test
     change, low, high = (
-        percent(value - 1, sign=True) if value < 1000 else "∞"
+        percent(value - 1, sign=True) if value < 1000 else f"{ratio_shown(value)} times"
         for value in (test.ratio, test.ratio_low, test.ratio_high)
     )
     interval = f"{low.removesuffix(' %')} to {high}"

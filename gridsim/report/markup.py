@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -39,14 +40,28 @@ def prose(text: str) -> Markup:
     return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(together))))
 
 
+LARGE_RATIO = 1e6
+"""From here on ratios are shown as infinite."""
+
+
 def breakable(label: str) -> Markup:
     """A label, escaped, that may break after its punctuation."""
     return Markup("<wbr>").join(re.split(r"(?<=[?&=,:(])", label))
 
 
 def ratio_shown(value: float) -> str:
-    """A ratio with as many digits as tell something; infinities are as good as unknown."""
-    return "-" if value != value else f"{value:.3g}" if 1e-3 <= value < 1e3 else "0" if value < 1e-3 else "∞"
+    """A ratio with as many digits as tell something; beyond a million it is as good as infinite.
+
+    Examples
+    --------
+    >>> ratio_shown(0.01234), ratio_shown(1315.4), ratio_shown(math.inf), ratio_shown(math.nan)
+    ('0.0123', '1,315', '∞', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    if value >= LARGE_RATIO:
+        return "∞"
+    return f"{value:,.0f}" if value >= 999.5 else f"{value:.3g}" if value >= 1e-3 else "0"
 
 
 def p_shown(value: float) -> str:
