@@ -432,7 +432,8 @@ def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
     if type(None) in typing.get_args(wanted):
         if value is None or value == "none":
             return None
-        wanted = next(option for option in typing.get_args(wanted) if option is not type(None))
+        others = [option for option in typing.get_args(wanted) if option is not type(None)]
+        wanted = others[0] if len(others) == 1 else tuple(others)
     if isinstance(value, Spec | str):
         kind = kind_of(name)
         if kind is not None:

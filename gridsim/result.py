@@ -268,16 +268,26 @@ def _names(workload: Workload) -> dict[str, npt.NDArray[Any]]:
 
 
 def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
-    """Names of a result directory by label, then by number; empty where it has none."""
-    if not (Path(folder) / NAMES).is_file():
+    """Names of a result directory by label, then by number; empty where it has none.
+
+    Raises
+    ------
+    InputError
+        When its file of names is damaged.
+    """
+    path = Path(folder) / NAMES
+    if not path.is_file():
         return {}
-    with (Path(folder) / NAMES).open(encoding="utf-8", newline="") as file:
-        found: dict[str, dict[int, str]] = {}
+    found: dict[str, dict[int, str]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
-        for row in list(rows)[1:]:
-            if len(row) != 3 or not row[1].isdecimal():
-                raise InputError(f"has {row!r}; expected label, number and name", path=Path(folder) / NAMES)
-            found.setdefault(row[0], {})[int(row[1])] = row[2]
+        try:
+            for row in list(rows)[1:]:
+                if len(row) != 3 or not row[1].isdecimal():
+                    raise InputError(f"has {row!r}; expected label, number and name", path=path)
+                found.setdefault(row[0], {})[int(row[1])] = row[2]
+        except UnicodeDecodeError as error:
+            raise InputError("is no text in UTF-8; expected label, number and name", path=path) from error
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -22,7 +22,7 @@ from gridsim.errors import InputError, PolicyError
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import ANY_KIND
-from gridsim.model.time import MICROSECOND, NEVER, IntArray, whole
+from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.presets import policy as make_policy
@@ -167,7 +167,7 @@ def _told_when(policy: Any, workload: Workload) -> Any:
     if getattr(policy, "epoch", 0.0) is not None or epoch is None:
         return policy
     told = copy.copy(policy)
-    told.epoch = epoch if (workload.submit % MICROSECOND).any() else epoch + 0.5
+    told.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch
     return told
 
 
@@ -232,6 +232,7 @@ def state_at(
     *,
     cores: int,
     estimate: int,
+    labels: Mapping[str, int] | None = None,
     options: Run | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Moment:
@@ -245,6 +246,8 @@ def state_at(
         Submit and walltime of the job, whole microseconds.
     cores : int
         Cores of the job.
+    labels : mapping of str to int, optional
+        Whose it is and what it asks for, of the labels of the workload; unknown where left out.
 
     Raises
     ------
@@ -257,7 +260,9 @@ def state_at(
     if workload.tasks is not None:
         raise InputError("the workload has jobs of several tasks; expected rigid jobs", field="workload")
     # What the log says has happened is what is asked about: its users do not react to this run.
-    come = _and_one_more(replace(workload.select(workload.submit <= at), reactions=None), at, cores, estimate)
+    come = _and_one_more(
+        replace(workload.select(workload.submit <= at), reactions=None), at, cores, estimate, labels or {}
+    )
     tick, last = whole(options.tick_of(workload)), len(come) - 1
     world = _world(come, platform, policy, options, tick)
     reached = world.env.event()
@@ -274,8 +279,8 @@ def state_at(
     return Moment(come, last, at, world.clusters[0], world.outcome, tick)
 
 
-def _and_one_more(workload: Workload, at: int, cores: int, estimate: int) -> Workload:
-    """The workload with a job of no user behind all others; it asks for no deadline, and lasts as long as it may."""
+def _and_one_more(workload: Workload, at: int, cores: int, estimate: int, labels: Mapping[str, int]) -> Workload:
+    """The workload with a job behind all others; it asks for no deadline, and lasts as long as it may."""
     more = {"job": int(workload.job.max(initial=0)) + 1, "submit": at, "runtime": estimate, "estimate": estimate}
     more |= {"cores": cores, "deadline": NEVER, "tolerance": 1, "restartable": True}
     columns: dict[str, Any] = {name: getattr(workload, name) for name in more}
@@ -284,7 +289,7 @@ def _and_one_more(workload: Workload, at: int, cores: int, estimate: int) -> Wor
     return replace(
         workload,
         **columns,
-        labels={name: np.append(column, UNKNOWN) for name, column in workload.labels.items()},
+        labels={name: np.append(column, labels.get(name, UNKNOWN)) for name, column in workload.labels.items()},
         logged={},
     )
 

@@ -96,6 +96,7 @@ class Typed:
     word: str = "x"
     choice: Literal["a", "b"] = "a"
     maybe: int | None = None
+    either: float | str | None = None
     ordering: Any = field(default_factory=Fifo)
 
 
@@ -119,6 +120,8 @@ FIND = registry.find
         ("choice=b", Typed(choice="b")),
         ("maybe=4", Typed(maybe=4)),
         ("maybe=none", Typed(maybe=None)),
+        ("either=word", Typed(either="word")),
+        ("either=1.5", Typed(either=1.5)),
         ("ordering=sjf", Typed(ordering=ShortestEstimate())),
     ],
 )

@@ -228,13 +228,9 @@ class Dag(Directive):
             )
         until = max(float(result.record.end.max()) for result in results.values())
         drawn = [
-            f'<figure class="gantt">{svg(result, until, title)}'
-            f"<figcaption>{html.escape(title)}{_numbers(result)}</figcaption></figure>"
-            for title, result in results.items()
+            gantt.figure(svg(result, until, title), f"{title}{_numbers(result)}") for title, result in results.items()
         ]
-        if "small" in self.options:
-            drawn = [f'<div class="gallery">{"".join(drawn)}</div>']
-        return [nodes.raw("", figure, format="html") for figure in drawn]
+        return gantt.shown(drawn, small="small" in self.options)
 
 
 def _numbers(result: Result) -> str:

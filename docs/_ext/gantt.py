@@ -183,13 +183,10 @@ class Gantt(Directive):
         runs = self._runs(workload)
         until = self.options.get("until") or max(float(np.nanmax(record.end)) for record in runs.values())
         drawn = [
-            f'<figure class="gantt">{svg(record, until, title, self.options.get("colour"))}'
-            f"<figcaption>{html.escape(_caption(title, record))}</figcaption></figure>"
+            figure(svg(record, until, title, self.options.get("colour")), _caption(title, record))
             for title, record in runs.items()
         ]
-        if "small" in self.options:
-            drawn = [f'<div class="gallery">{"".join(drawn)}</div>']
-        return [nodes.raw("", figure, format="html") for figure in drawn]
+        return shown(drawn, small="small" in self.options)
 
     def _runs(self, workload: gs.Workload) -> dict[str, Record]:
         """Record of each policy by its title."""
@@ -205,6 +202,18 @@ class Gantt(Directive):
                     title = titles[number]
                 runs[title] = gs.simulate(workload, platform=platform, policy=policy, **_options(options)).record
         return runs
+
+
+def figure(picture: str, caption: str) -> str:
+    """HTML of a picture with a line of text below it."""
+    return f'<figure class="gantt">{picture}<figcaption>{html.escape(caption)}</figcaption></figure>'
+
+
+def shown(figures: list[str], *, small: bool) -> list[nodes.Node]:
+    """Figures as parts of a page, small ones side by side."""
+    if small:
+        figures = [f'<div class="gallery">{"".join(figures)}</div>']
+    return [nodes.raw("", text, format="html") for text in figures]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -100,6 +100,8 @@ def run(args: argparse.Namespace) -> int:
     print("\n".join([*source.summary_lines(workload, platform), used]), file=told, flush=True)
     with Progress(len(workload)) as progress:
         results = simulate_all(workload, policies, platform=platform, options=options, progress=progress.told)
+        own = [label for label, made in policies.items() if machine_of([made])]
+        trust = trust_of(results, own, policies=policies, options=options, progress=progress.told)
     comparison = comparison_of(
         results,
         options=options,
@@ -107,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
         warmup=args.warmup,
         cooldown=args.cooldown,
         command=shlex.join(["gridsim", *sys.argv[1:]]),
-        trust=trust_of(results, own=[label for label, made in policies.items() if machine_of([made])]),
+        trust=trust,
     )
     if args.what_if:
         with Progress(len(workload)) as progress:

@@ -16,6 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
+_OWNER = {
+    "user": "whose job it is, for fair share and limits",
+    "account": "account that it is charged to",
+    "partition": "partition that it asks for, several with commas",
+    "qos": "its quality of service",
+}
+"""What may be said of the job, and what that is."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
@@ -28,12 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--at",
         metavar="T",
         help="when it comes, on the log's clock: 183600 (seconds), 51h, 2d3h, or a date such as 1996-07-01T12:00 where "
-        "the log says when it began, or now: when the log was written (default: the arrival that meets the longest "
-        "queue under easy)",
+        "the log says when it began, or now: when the log was written, its last submit where no job ran still "
+        "(default: the arrival that meets the longest queue under easy)",
     )
     job.add_argument(
         "--deadline", metavar="T", help="ask about this deadline too: as --at, or +3h for so much after the moment"
     )
+    for label, what in _OWNER.items():
+        job.add_argument(f"--{label}", metavar="NAME", help=f"{what}, as in the log (default: not known)")
     source.add_arguments(parser, machine="--machine")
     parser.add_argument(
         "--policy",
@@ -64,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     walltime = duration(args.walltime, "walltime")
-    workload, platform = source.load(args, options, policies.values())
+    workload, platform = source.load(args, options, policies.values(), usual={"still-waiting": "repair"})
     told = sys.stderr if args.json else sys.stdout
     print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
     at, deadline = None, None
@@ -85,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
             walltime=walltime,
             policies=policies,
             deadline=deadline,
+            owner={label: name for label in _OWNER if (name := getattr(args, label)) is not None},
             platform=platform,
             options=options,
             progress=progress.told,

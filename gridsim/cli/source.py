@@ -123,7 +123,13 @@ def generate(args: Namespace) -> Workload:
     return default_workload(jobs=args.jobs, load=args.load, seed=args.seed, cores=args.cores)
 
 
-def load(args: Namespace, options: Run | None = None, policies: Iterable[Any] = ()) -> tuple[Workload, Platform]:
+def load(
+    args: Namespace,
+    options: Run | None = None,
+    policies: Iterable[Any] = (),
+    *,
+    usual: Mapping[str, str] | None = None,
+) -> tuple[Workload, Platform]:
     """Workload, transformed, and machine that the options of `add_arguments` ask for.
 
     Parameters
@@ -133,6 +139,8 @@ def load(args: Namespace, options: Run | None = None, policies: Iterable[Any] = 
     policies : iterable of object
         Who is to run on it. One that knows its site gives the machine where nobody else does; for one that knows of
         users who cancel what waits, jobs are kept that were cancelled before they started.
+    usual : mapping of str to str, optional
+        Rules for damaged lines where none was asked for.
 
     Raises
     ------
@@ -161,7 +169,7 @@ def load(args: Namespace, options: Run | None = None, policies: Iterable[Any] = 
         given = [f"--{name}" for name in _GENERATOR if getattr(args, name) is not None]
         if given:
             raise InputError(f"{', '.join(given)} shape the built-in workload; leave out either them or {args.log}")
-        workload = read(args.log, args, rules_for(policies))
+        workload = read(args.log, args, {**rules_for(policies), **(usual or {})})
     options = options or Run(seed=args.seed)
     try:
         transforms = with_users(getattr(args, "users", None), args.transform or ())

@@ -31,7 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="more",
         metavar="+P%|N",
         action="append",
-        help="a machine larger by P %%, or of N cores; smaller: --cores=-10%%",
+        help="a machine larger by P %%, or of N cores, in whole nodes where the policy knows its nodes; smaller: "
+        "--cores=-10%%",
     )
     ask.add_argument(
         "--load-times", dest="loads", metavar="X", action="append", help="the same jobs X times as fast: 1.2"
@@ -44,7 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="METRIC",
         help="find the machine that halves it (default: wait_mean)",
     )
-    ask.add_argument("--node", type=int, metavar="N", help="cores that are added at a time to find it")
+    ask.add_argument(
+        "--node",
+        type=int,
+        metavar="N",
+        help="cores that are added at a time to find it (default: a node where the policy knows its nodes, else 1 %% "
+        "of the machine)",
+    )
     parser.add_argument("--policy", default="easy", metavar="POLICY", help="under which all run (default: easy)")
     parser.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
     parser.add_argument("--out", metavar="DIR", help="write a page and its numbers (whatif.html, .csv, .json) there")
@@ -73,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     sizes = [_part(text, platform.cores) for text in _texts(args.more, "cores")]
     changes = []
     if args.halve is None or sizes or loads or estimates:  # the usual ones are for those who ask for nothing
-        changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates)
+        changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates, policies=[scheduler])
     with Progress(len(workload)) as progress:
         how = {"policy": args.policy, "options": options, "progress": progress.told}
         if args.halve is not None:

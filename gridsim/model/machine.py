@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 
-__all__ = ["check_cores", "machine", "machine_cores", "machine_of"]
+__all__ = ["Nodes", "check_cores", "fitted", "machine", "machine_cores", "machine_of", "nodes_to"]
 
 
 def machine(workload: Workload, cores: int | None = None, policies: Iterable[Any] = ()) -> Platform:
@@ -33,10 +33,36 @@ def machine(workload: Workload, cores: int | None = None, policies: Iterable[Any
 
 
 def machine_of(policies: Iterable[Any]) -> Platform | None:
-    """The machine of the first policy that knows its site (an attribute ``site``); None where none does."""
-    sites = (getattr(policy, "site", None) for policy in policies)
-    found: Platform | None = next((site.platform() for site in sites if site is not None), None)
+    """The machine of the first policy that knows it (it has a method ``machine``); None where none does."""
+    found: Platform | None = next((policy.machine() for policy in policies if hasattr(policy, "machine")), None)
     return found
+
+
+def fitted(policy: Any, platform: Platform) -> Any:
+    """The policy on a machine of another size: one that knows its nodes gets more or fewer of them (``sized``)."""
+    known = machine_of([policy])
+    return policy if known is None or known.cores == platform.cores else policy.sized(platform.cores)
+
+
+class Nodes(NamedTuple):
+    """Whole nodes by which a machine grows: how many, below 0 fewer; cores of each, and cores of the machine then."""
+
+    more: int
+    each: int
+    cores: int
+
+
+def nodes_to(policies: Iterable[Any], cores: float) -> Nodes | None:
+    """Nodes that it takes for about so many cores, where one of the policies knows its nodes; None where none does.
+
+    It is at least one, unless there are so many cores already.
+    """
+    for policy in policies:
+        now = machine_of([policy])
+        if now is not None:
+            cores_then, each = policy.sized(cores).machine().cores, policy.node_cores
+            return Nodes((cores_then - now.cores) // each, each, cores_then)
+    return None
 
 
 def machine_cores(workload: Workload, cores: int | None = None) -> tuple[int, str]:

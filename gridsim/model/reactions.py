@@ -26,7 +26,7 @@ class Batches(NamedTuple):
     first : (b + 1,) int64
         Those of batch ``i`` are ``rows[first[i]:first[i + 1]]``, in order of submit.
     before, then : (n,) int64
-        Which batches wait for the end of each job; `NOBODY` for none that is there. *then* is None where no job has one.
+        Which batches wait for the end of each job; `NOBODY` for none that is there. *then* is None where no job has.
     waited : (b,) int64
         For how many jobs each batch waits.
     follows : (b,) bool

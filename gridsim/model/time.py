@@ -7,7 +7,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["MICROSECOND", "NEVER", "FloatArray", "IntArray", "seconds", "whole"]
+__all__ = ["MICROSECOND", "NEVER", "FloatArray", "IntArray", "of_whole_seconds", "seconds", "whole"]
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
@@ -60,3 +60,14 @@ def seconds(value: Any) -> Any:
     if late.any():
         result[late] = np.nan
     return result
+
+
+def of_whole_seconds(instants: IntArray) -> bool:
+    """Whether a clock that told these instants, whole microseconds, knew no parts of a second; by most of them.
+
+    Examples
+    --------
+    >>> of_whole_seconds(whole(np.array([3.0, 7.0]))), of_whole_seconds(whole(np.array([3.25, 7.1])))
+    (True, False)
+    """
+    return bool(2 * np.count_nonzero(instants % MICROSECOND) <= len(instants))

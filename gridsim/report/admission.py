@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gridsim.report.words import duration, listed, number, percent
+from gridsim.report.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.report.evidence import Evidence
@@ -45,7 +45,7 @@ def _promising(comparison: Evidence) -> list[str]:
 def _guaranteed(comparison: Evidence) -> Iterator[str]:
     numbers, promising = comparison.metrics, _promising(comparison)
     total = numbers[comparison.baseline]["deadline_jobs"]
-    asked = f"{number(total)} deadline{'' if total == 1 else 's'}"
+    asked = counted(int(total), "deadline")
     if not promising:
         parts = _counts(comparison, comparison.labels, "deadline_met", "met ", f" of the {asked} asked for")
         yield f"{listed(parts)}; nothing was promised."

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ from gridsim.report.trust import Trust
 from gridsim.report.words import duration, number, percent
 from gridsim.result import Result
 from gridsim.scenario import simulate_all
-from gridsim.simulation import Run
+from gridsim.simulation import Run, run
 
 __all__ = ["DEFAULT_POLICIES", "Calibration", "alone", "calibrate", "sentences", "trust_of"]
 
@@ -186,7 +187,14 @@ def _median_error(record: Record) -> float:
     return float(np.median(np.abs(seconds(record.start_us[both] - logged[both])))) if both.any() else math.nan
 
 
-def trust_of(results: Mapping[str, Result], own: Iterable[str] = ()) -> Trust | None:
+def trust_of(
+    results: Mapping[str, Result],
+    own: Iterable[str] = (),
+    *,
+    policies: Mapping[str, Any] | None = None,
+    options: Run | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Trust | None:
     """What a comparison may say of itself: how near the replay under the site's own policy comes to the log.
 
     Where none is that of the site, it is the policy among those compared that comes nearest. None where the log knows
@@ -196,6 +204,11 @@ def trust_of(results: Mapping[str, Result], own: Iterable[str] = ()) -> Trust | 
     ----------
     own : iterable of str
         Labels of policies that know the site.
+    policies, options : mapping, Run
+        What the labels stand for, and the options of the results. With them the policy is replayed once more where jobs
+        outlived their limits and were cut there: as in `calibrate`, they then run as long as they did.
+    progress : callable, optional
+        Told the label and the number of jobs released so far.
     """
     records = {label: result.record for label, result in results.items()}
     workload = next(iter(records.values())).workload
@@ -208,15 +221,21 @@ def trust_of(results: Mapping[str, Result], own: Iterable[str] = ()) -> Trust | 
     own = set(own)
     replays = [label for label in known if label in own]
     best = min(replays or known, key=errors.__getitem__)
-    one = agreement(records[best])
+    record, longer = records[best], ""
+    if policies is not None and options is not None and _cut(record, options):
+        told = None if progress is None else partial(progress, f"{best}, as the log")
+        as_logged = replace(options, overrun="extend")
+        record = run(workload, results[best].platform, policies[best], as_logged, progress=told)
+        longer = " (replayed with jobs that run as long as they did, beyond their limits too)"
+    one = agreement(record)
     role = "is the site's own policy" if replays else "comes nearest to what the machine did"
-    told = (
-        f"How far to trust this: of the policies compared, {best} {role}. Under it half of the "
+    said = (
+        f"How far to trust this: of the policies compared, {best} {role}. Under it{longer} half of the "
         f"{number(one.jobs)} jobs start within {duration(one.median)} of their logged start{_interval(one)}; the mean "
         f"wait is {duration(one.wait)}, in the log {duration(one.logged_wait)}. {_more(workload, bool(replays))}"
     )
     return Trust(
-        (told,),
+        (said,),
         {
             "jobs": one.jobs,
             "start_error_median": one.median,
@@ -227,6 +246,12 @@ def trust_of(results: Mapping[str, Result], own: Iterable[str] = ()) -> Trust | 
             "logged_wait_mean": one.logged_wait,
         },
     )
+
+
+def _cut(record: Record, options: Run) -> bool:
+    """Whether jobs that ran longer than their limit were killed at it."""
+    workload = record.workload
+    return options.overrun == "kill" and bool((workload.runtime > workload.estimate)[record.ran].any())
 
 
 def _more(workload: Workload, replayed: bool) -> str:

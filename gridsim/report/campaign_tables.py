@@ -21,10 +21,10 @@ from gridsim.campaign.comparisons import KNOWN, Compared, Comparisons, Mean
 from gridsim.files import write_atomically, write_text
 from gridsim.metrics.campaign import Comparison
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
-from gridsim.report.campaign_sentences import condition_name, counted, label, sentences, title
+from gridsim.report.campaign_sentences import condition_name, label, sentences, title
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
 from gridsim.report.tables import broken, shown
-from gridsim.report.words import number, percent
+from gridsim.report.words import counted, number, percent
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,8 @@ DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
 def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
     """Policies by label: a mapping's keys, a text itself, or the ``repr`` of an object.
 
-    Plain files lose their folders in labels, and parameters that name files are left out, where labels still differ.
+    Plain files lose their folders in labels, and parameters that name files are left out, where labels still differ;
+    if they do not, those at least that all labels have.
 
     Raises
     ------
@@ -48,7 +49,7 @@ def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
             if label in named:
                 raise InputError(f"'{label}' is given twice; a difference to itself says nothing", field="policy")
             named[label] = policy
-        for shorter in (functools.partial(_FOLDERS.sub, ""), _without_files):
+        for shorter in (functools.partial(_FOLDERS.sub, ""), _without_shared(named), _without_files):
             short = [shorter(label) for label in named]
             if len(set(short)) == len(named):
                 named = dict(zip(short, named.values(), strict=True))
@@ -61,10 +62,20 @@ _FOLDERS = re.compile(r"[^=&?(,]*/(?=[^/=&?(,]*\.py\b)")
 """Folders before the name of a plain file, in a spec."""
 
 
-def _without_files(label: str) -> str:
-    """A spec without the parameters whose values are files, such as ``slurm?conf=slurm.conf``."""
+def _without_shared(labels: Iterable[str]) -> Callable[[str], str]:
+    """Makes a spec one without the parameters whose values are files that all specs name."""
+    shared = functools.reduce(set.intersection, (set(label.partition("?")[2].split("&")) for label in labels))
+    return lambda label: _without_files(label, shared)
+
+
+def _without_files(label: str, among: Collection[str] | None = None) -> str:
+    """A spec without the parameters whose values are files, such as ``slurm?conf=slurm.conf``; of *among*, if given."""
     name, _, text = label.partition("?")
-    parameters = [part for part in text.split("&") if part and not _is_file(part.partition("=")[2])]
+    parameters = [
+        part
+        for part in text.split("&")
+        if part and not ((among is None or part in among) and _is_file(part.partition("=")[2]))
+    ]
     return "?".join([name, *(["&".join(parameters)] if parameters else [])]) if text else label
 
 
@@ -189,7 +200,8 @@ def with_changes(
     if comparison.of_dags:
         raise InputError("is asked of rigid jobs, and these are jobs of several tasks", field="what-if")
     workload = comparison.records[comparison.baseline].workload_given  # users react to each change anew
-    changes = changes_beside(workload, platform)
+    asked_of = dict.fromkeys((comparison.baseline, comparison.best))
+    changes = changes_beside(workload, platform, [policies[label] for label in asked_of])
 
     def asked(label: str) -> WhatIf:
         return whatif(
@@ -207,7 +219,6 @@ def with_changes(
             progress=None if progress is None else lambda change, jobs: progress(f"{label}, {change}", jobs),
         )
 
-    asked_of = dict.fromkeys((comparison.baseline, comparison.best))
     return replace(comparison, whatifs=tuple(asked(label) for label in asked_of))
 
 

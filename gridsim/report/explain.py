@@ -197,16 +197,26 @@ def read_schedules(folder: str | Path) -> dict[str, Schedule]:
     Raises
     ------
     InputError
-        When it is none, or of jobs of several tasks.
+        When it is none, or damaged, or of jobs of several tasks.
     """
     folder = Path(folder)
+    told = _run_of(folder)
+    if "folders" not in told:
+        return {str(told.get("policy", "policy")): _read(folder)}
+    if not isinstance(told["folders"], dict) or not told["folders"]:
+        raise InputError("names no folders of policies", path=folder / "run.json", field="folders")
+    return {label: _read(folder / str(place)) for label, place in told["folders"].items()}
+
+
+def _run_of(folder: Path) -> dict[str, Any]:
+    """What ``run.json`` of a result directory says."""
     try:
         told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError("has no run.json; expected a result directory", path=folder) from error
-    if "folders" in told:
-        return {label: _read(folder / place) for label, place in told["folders"].items()}
-    return {str(told.get("policy", "policy")): _read(folder)}
+    if not isinstance(told, dict):
+        raise InputError("is no table of a run; expected a result directory", path=folder / "run.json")
+    return told
 
 
 def _read(folder: Path) -> Schedule:
@@ -216,24 +226,33 @@ def _read(folder: Path) -> Schedule:
     for name in ("job", "cores", "submit", "start", "end", "estimate", "status"):
         if name not in columns:
             raise InputError("is not there; expected the jobs of a result directory", path=folder, field=name)
-    told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     names = read_names(folder)
+    try:
+        machine = int(_run_of(folder)["platform"]["cores"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError("tells no size of the machine; expected that of a run", path=folder / "run.json") from error
 
     def named(label: str) -> npt.NDArray[Any]:
         known = names.get(label, {})
         return _texts(columns[label], lambda value: known.get(value, str(value)))
 
+    def numbers(name: str, kind: type[Any] = np.float64) -> npt.NDArray[Any]:
+        try:
+            return columns[name].astype(kind)
+        except ValueError as error:
+            raise InputError(f"has what is no number ({error})", path=folder, field=name) from error
+
     whose = next((named(name) for name in _USERS if name in columns), np.full(len(columns["job"]), ""))
     return Schedule(
-        job=columns["job"],
-        cores=columns.get("cores_used", columns["cores"]),
-        submit=columns["submit"].astype(np.float64),
-        start=columns["start"].astype(np.float64),
-        end=columns["end"].astype(np.float64),
-        estimate=columns["estimate"].astype(np.float64),
+        job=numbers("job", np.int64),
+        cores=numbers("cores_used" if "cores_used" in columns else "cores", np.int64),
+        submit=numbers("submit"),
+        start=numbers("start"),
+        end=numbers("end"),
+        estimate=numbers("estimate"),
         status=columns["status"],
         user=whose,
-        machine=int(told["platform"]["cores"]),
+        machine=machine,
         **{label: named(label) for label in PLACES if label in columns and label in names},
     )
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from gridsim.report.explain import PLACES, SHOWN, Other, Waiting
-from gridsim.report.words import duration, listed, number, percent
+from gridsim.report.words import counted, duration, listed, number, percent
 
 __all__ = ["sentences"]
 
@@ -17,13 +17,13 @@ def sentences(found: Waiting, label: str) -> list[str]:
     places = [f"{label} {name}" for label in PLACES if (name := getattr(found, label))]
     told_of = f" ({', '.join(places)})" if places else ""
     asked = (
-        f"Job {found.job}{of}{told_of} asked for {_cores(found.cores)} of {number(found.machine)} for "
+        f"Job {found.job}{of}{told_of} asked for {counted(found.cores, 'core')} of {number(found.machine)} for "
         f"{duration(found.estimate)}"
     )
     if math.isnan(found.start):
         return [f"{asked}, and did not run under {label} ({found.status})."]
     if found.wait <= 0:
-        return [f"{asked}, and started at once under {label}: {_cores(found.free)} were free."]
+        return [f"{asked}, and started at once under {label}: {_are(found.free)} free."]
     told = [f"{asked}, and waited {duration(found.wait)} under {label}."]
     told += _room(found)
     told.append(_queue(found))
@@ -48,7 +48,8 @@ def _room(found: Waiting) -> list[str]:
     if found.first:
         one = found.first[0]
         told.append(
-            f"For {percent(one.share)} of that time {_short(one)}, which asked for {_cores(one.cores)}, stood first."
+            f"For {percent(one.share)} of that time {_short(one)}, which asked for {counted(one.cores, 'core')}, "
+            "stood first."
         )
     return told
 
@@ -81,19 +82,15 @@ def _whose(found: Waiting) -> str:
 
 
 def _listed(others: Sequence[Other]) -> str:
-    return listed([f"{_short(one)} ({_cores(one.cores)}, {percent(one.share)})" for one in others])
+    return listed([f"{_short(one)} ({counted(one.cores, 'core')}, {percent(one.share)})" for one in others])
 
 
 def _short(one: Other) -> str:
     return f"job {one.job}" + (f" of user {one.user}" if one.user else "")
 
 
-def _cores(count: int) -> str:
-    return "1 core" if count == 1 else f"{number(count)} cores"
-
-
 def _are(count: int) -> str:
-    return "1 core was" if count == 1 else f"{number(count)} cores were"
+    return f"{counted(count, 'core')} {'was' if count == 1 else 'were'}"
 
 
 def _work(core_seconds: float) -> str:

@@ -10,7 +10,7 @@ is longer than those before.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.metrics.charges import core_class, time_class
 from gridsim.model.platform import Platform
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.admission.quoting import keeps_starts
 from gridsim.record import Record
@@ -55,6 +55,9 @@ def as_of_now(workload: Workload) -> tuple[Workload, float]:
     start, end = workload.logged_start, workload.logged_end
     if start is None or end is None:
         return workload, float(seconds(last))
+    if "before_eligible" in workload.logged:  # of jobs that wait still for a time of their own, that is yet to come
+        early = np.where(start < NEVER, 0, whole(workload.logged["before_eligible"]))
+        last = int((workload.submit - early).max())
     running = (start < NEVER) & (end >= NEVER)
     if not running.any():
         return workload, float(seconds(last))
@@ -262,7 +265,7 @@ def _start_of_last(
 
 def alternatives(
     workload: Workload, moments: Sequence[tuple[str, Any]], at: int, cores: int, estimate: int, *,
-    platform: Platform, options: Run,
+    platform: Platform, options: Run, labels: Mapping[str, int] | None = None,
 ) -> tuple[Alternative, ...]:  # fmt: skip
     """When the job would start if it asked for half the cores, for half the time, for half of both."""
     half_cores, half_time = max(1, cores // 2), estimate // 2 // MICROSECOND * MICROSECOND
@@ -273,7 +276,9 @@ def alternatives(
             continue
         starts = {}
         for label, scheduler in moments:
-            moment = state_at(workload, platform, scheduler, at, cores=width, estimate=time, options=options)
+            moment = state_at(
+                workload, platform, scheduler, at, cores=width, estimate=time, labels=labels, options=options
+            )
             start = expected_start(moment, platform, scheduler, options)
             starts[label] = float("nan") if start >= NEVER else float(seconds(start))
         found.append(Alternative(width, float(seconds(time)), starts))

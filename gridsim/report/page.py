@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from gridsim.model.time import MICROSECOND
 from gridsim.report import admission, explain, explain_text, gantt, pictures, robustness, sentences, tables, whatif_text
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
 from gridsim.report.trust import trust
-from gridsim.report.words import duration, listed, number, percent
+from gridsim.report.words import counted, duration, listed, number, percent
 from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
@@ -102,22 +103,18 @@ def render(comparison: Evidence, *, beside: Collection[str] = ()) -> str:
 def _lead(comparison: Evidence) -> Iterator[str]:
     """What was compared, in a few pieces."""
     record = comparison.records[comparison.baseline]
-    yield _counted(len(record), "job")
+    yield counted(len(record), "job")
     if record.workload.tasks is not None:
-        yield _counted(len(record.workload.tasks), "task")
+        yield counted(len(record.workload.tasks), "task")
     clusters = 1 if comparison.platform is None else len(list(comparison.platform.clusters()))
     yield f"{number(record.cores)} cores" + (f" in {clusters} clusters" if clusters > 1 else "")
     if len(record) == 1:
         return
-    span = float(record.submit.max() - record.submit.min())
-    yield f"submitted over {duration(span)}"
+    submit = record.workload_given.submit
+    yield f"submitted over {duration((int(submit.max()) - int(submit.min())) / MICROSECOND)}"
     load = comparison.metrics[comparison.baseline]["offered_load"]
-    if load == load:
+    if load == load and record.logged_submit_us is None:  # where users react it is another one under each policy
         yield f"offered load {percent(load)}"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def _example(comparison: Evidence) -> list[str]:
@@ -169,7 +166,7 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if platform:
         yield "Machine", f"{number(platform.get('cores', 0))} cores ({_origin(str(platform.get('origin', 'given')))})"
     if platform.get("clusters"):
-        yield "Clusters", ", ".join(f"{it['name']} ({_counted(it['cores'], 'core')})" for it in platform["clusters"])
+        yield "Clusters", ", ".join(f"{it['name']} ({counted(it['cores'], 'core')})" for it in platform["clusters"])
     if platform.get("network"):
         yield "Network", _pairs(platform["network"])
     for label, policy in info.get("policies", {}).items():

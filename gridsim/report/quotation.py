@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from gridsim.files import plain
@@ -154,6 +154,8 @@ class Quotation:
         One a policy, where none of them keeps deadlines and none was asked for.
     alternatives : tuple of Alternative
         Then too: the same for a narrower and for a shorter job.
+    owner : mapping of str to str
+        Names of the job's user, account, partition, QOS, as far as they were given.
     """
 
     at: float
@@ -167,6 +169,7 @@ class Quotation:
     undated: int
     forecasts: tuple[Forecast, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
+    owner: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, policy: str) -> Answer:
         """The answer of a policy.

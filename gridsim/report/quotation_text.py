@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gridsim.report.quotation import Forecast, Price, Quotation
 from gridsim.report.tables import broken
-from gridsim.report.words import duration, listed, number, percent
+from gridsim.report.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _WIDTH = 80
+_LABELS = {"qos": "QOS"}
 
 
 def clock(seconds: float) -> str:
@@ -52,12 +53,13 @@ def state_lines(quotation: Quotation, began: datetime | None = None) -> Iterator
     date = "" if began is None else f", {began + timedelta(seconds=quotation.at):%Y-%m-%d %H:%M:%S %Z}".rstrip()
     yield f"moment: {clock(quotation.at)} of the log ({quotation.at:,.0f} s{date})"
     asked = "" if quotation.deadline is None else f", to end by {clock(quotation.deadline)}"
-    yield f"job: {_cores(quotation.cores)} for {duration(quotation.walltime)}{asked}"
+    owner = "".join(f", {_LABELS.get(label, label)} {name}" for label, name in quotation.owner.items())
+    yield f"job: {counted(quotation.cores, 'core')} for {duration(quotation.walltime)}{asked}{owner}"
     states: dict[str, list[str]] = {}
     for it in quotation.answers:
         runs = "1 job runs" if it.running == 1 else f"{number(it.running)} jobs run"
         waits = "1 waits" if it.waiting == 1 else f"{number(it.waiting)} wait"
-        state = f"{runs} on {number(it.busy)} of {_cores(quotation.machine)}, {waits}"
+        state = f"{runs} on {number(it.busy)} of {counted(quotation.machine, 'core')}, {waits}"
         states.setdefault(state, []).append(it.policy)
     for state, policies in states.items():
         yield f"state under {listed(policies)}: {state}"
@@ -137,7 +139,7 @@ def alternatives_table(quotation: Quotation) -> Table:
     rows = [(quotation.cores, quotation.walltime, asked)]
     rows += [(it.cores, it.walltime, dict(it.starts)) for it in quotation.alternatives]
     for cores, walltime, starts in rows:
-        columns["a job of"].append(f"{_cores(cores)} for {duration(walltime)}")
+        columns["a job of"].append(f"{counted(cores, 'core')} for {duration(walltime)}")
         for policy in asked:
             columns.setdefault("\n".join(broken(f"under {policy}", 24)), []).append(
                 _ahead(starts[policy] - quotation.at)
@@ -171,10 +173,6 @@ def _jobs(numbers: Sequence[int]) -> str:
 def _work(core_seconds: float) -> str:
     hours = core_seconds / 3600
     return f"{hours:,.1f} core-hours" if hours >= 1 else f"{core_seconds:,.0f} core-seconds"
-
-
-def _cores(count: int) -> str:
-    return "1 core" if count == 1 else f"{number(count)} cores"
 
 
 def sentences(quotation: Quotation) -> list[str]:

@@ -32,6 +32,7 @@ from gridsim.policy.protocols import Offer
 from gridsim.record import Record
 from gridsim.report.compare import labelled
 from gridsim.report.forecast import alternatives, expected_start, forecast
+from gridsim.report.owner import owned
 from gridsim.report.quotation import Answer, Price, Quotation
 from gridsim.simulation import Moment, Run, run, state_at
 
@@ -52,6 +53,7 @@ def quote(
     walltime: float,
     policies: Iterable[Any] | Mapping[str, Any] = DEFAULT_POLICIES,
     deadline: float | None = None,
+    owner: Mapping[str, str] | None = None,
     platform: Platform | None = None,
     options: Run | None = None,
     progress: Callable[[str, int], None] | None = None,
@@ -72,6 +74,9 @@ def quote(
         As `compare` takes them.
     deadline : float, optional
         A deadline to ask about, seconds of the log's clock.
+    owner : mapping of str to str, optional
+        Whose job it is and what it asks for: ``user``, ``account``, ``partition``, ``qos``, by name, as in the log or
+        known to the site of a policy. Of no user, in the default partition, where left out.
     platform : Platform, optional
         The machine, one cluster; of the size that the workload's source states where left out.
     options : Run, optional
@@ -83,7 +88,7 @@ def quote(
     ------
     InputError
         When the job does not fit the machine, takes no time, or comes before the log begins; when the deadline is
-        before *at* + *walltime*.
+        before *at* + *walltime*; for a name of the owner that is unknown.
 
     Examples
     --------
@@ -99,7 +104,7 @@ def quote(
         raise InputError("has no jobs, so there is no moment to ask about", path=workload.provenance.get("source"))
     if at is None:
         at = busiest_moment(workload, platform, options)
-    workload = replace(workload, reactions=None)
+    workload, labels = owned(replace(workload, reactions=None), owner or {}, schedulers.values())
     _check_times(at, walltime, deadline, workload)
     job = _Job(whole(float(at)), cores, whole(float(walltime)))
     asked = None if deadline is None else whole(float(deadline))
@@ -108,8 +113,9 @@ def quote(
     for label, scheduler in schedulers.items():
         told = None if progress is None else partial(progress, label)
         moments[label] = state_at(
-            workload, platform, scheduler, job.at, cores=cores, estimate=job.estimate, options=options, progress=told
-        )
+            workload, platform, scheduler, job.at, cores=cores, estimate=job.estimate, labels=labels, options=options,
+            progress=told,
+        )  # fmt: skip
         answers[label] = _answer(label, moments[label], scheduler, platform, options, asked)
     come = workload.select(workload.submit <= job.at)
     starts = asked is None and not any(it.promise == "deadline" for it in answers.values())
@@ -133,10 +139,18 @@ def quote(
             if starts
         ),
         alternatives=alternatives(
-            workload, list(schedulers.items()), job.at, cores, job.estimate, platform=platform, options=options
+            workload,
+            list(schedulers.items()),
+            job.at,
+            cores,
+            job.estimate,
+            platform=platform,
+            options=options,
+            labels=labels,
         )
         if starts and any(answer.start > seconds(job.at) for answer in answers.values())
         else (),
+        owner=dict(owner or {}),
     )
 
 

@@ -15,12 +15,12 @@ from gridsim.errors import InputError
 from gridsim.metrics.compare import Difference, paired
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import cut, metrics
-from gridsim.model.machine import machine
+from gridsim.model.machine import fitted, machine, nodes_to
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
 from gridsim.record import Record
-from gridsim.report.words import number, percent
+from gridsim.report.words import counted, number, percent
 from gridsim.simulation import Run, run
 from gridsim.workload.transform.estimates import BetterEstimates
 from gridsim.workload.transform.load_factor import LoadFactor
@@ -48,11 +48,12 @@ _LARGEST = 64
 
 
 class Change(NamedTuple):
-    """One thing that is changed: its label, and the machine and jobs after it."""
+    """One thing that is changed: its label, the machine and jobs after it, and what was done to fit it to nodes."""
 
     label: str
     platform: Platform
     workload: Workload
+    rounded: str = ""
 
 
 class Outcome(NamedTuple):
@@ -79,12 +80,15 @@ class WhatIf:
         Labels of changes that the policy does not take, and why.
     reacting : bool
         Whether users submit again when what they waited for has ended.
+    rounded : tuple of str
+        Sizes that were no whole number of nodes, and what was made of them.
     """
 
     policy: str
     outcomes: tuple[Outcome, ...]
     refused: tuple[tuple[str, str], ...] = ()
     reacting: bool = False
+    rounded: tuple[str, ...] = ()
 
     def __getitem__(self, label: str) -> Outcome:
         return next(one for one in self.outcomes if one.label == label)
@@ -104,6 +108,7 @@ class WhatIf:
                 for one in self.outcomes
             ],
             "refused": [{"change": label, "why": why} for label, why in self.refused],
+            "rounded": list(self.rounded),
         }
 
 
@@ -114,6 +119,7 @@ def changes_of(
     cores: Sequence[float] = (),
     loads: Sequence[float] = (),
     estimates: Sequence[float] = (),
+    policies: Sequence[Any] = (),
 ) -> list[Change]:
     """Changes by their sizes; the usual ones where none is given.
 
@@ -125,6 +131,9 @@ def changes_of(
         How many times as fast the same jobs come.
     estimates : sequence of float
         How many times less is asked for too much.
+    policies : sequence of object
+        Who is asked. Where one knows its nodes, the machine grows by whole nodes, at least by one; sizes that come to
+        the same are one change.
 
     Raises
     ------
@@ -133,7 +142,9 @@ def changes_of(
     """
     if not (cores or loads or estimates):
         cores, loads, estimates = USUAL_CORES, USUAL_LOADS, USUAL_ESTIMATES
-    found = [_sized(workload, platform, platform.cores * (1 + part)) for part in cores]
+    found = [_sized(workload, platform, platform.cores * (1 + part), policies) for part in cores]
+    if nodes_to(policies, platform.cores) is not None:
+        found = list({each.label: each for each in reversed(found)}.values())[::-1]
     found += [
         Change(f"load times {load:g}", platform, LoadFactor(percent=100 * load).apply(workload)) for load in loads
     ]
@@ -144,27 +155,35 @@ def changes_of(
     return found
 
 
-def changes_beside(workload: Workload, platform: Platform) -> list[Change]:
+def changes_beside(workload: Workload, platform: Platform, policies: Sequence[Any] = ()) -> list[Change]:
     """What is asked beside a comparison: a tenth and a fifth more cores of a single cluster, a higher load, estimates.
 
     Sizes that are no other after rounding are left out.
     """
     one = len(list(platform.clusters())) == 1
-    found = changes_of(workload, platform, cores=CORES_BESIDE) if one else []
+    found = changes_of(workload, platform, cores=CORES_BESIDE, policies=policies) if one else []
     sized = {each.platform.cores: each for each in reversed(found) if each.platform.cores != platform.cores}
     others = changes_of(workload, platform, loads=USUAL_LOADS, estimates=USUAL_ESTIMATES)
     return [*reversed(sized.values()), *others]
 
 
-def _sized(workload: Workload, platform: Platform, size: float) -> Change:
+def _sized(workload: Workload, platform: Platform, size: float, policies: Sequence[Any] = ()) -> Change:
     if len(list(platform.clusters())) > 1:
         raise InputError("only a machine of one cluster can be made larger here; give another --platform")
     if not 0.5 < size < MOST_CORES:
         raise InputError(f"{size:g} cores are no machine; expected 1 to {MOST_CORES:,}", field="cores")
-    cores = round(size)
-    part = cores / platform.cores - 1
-    label = f"{number(cores)} cores ({percent(part, sign=True)})"
-    return Change(label, Platform.single(cores, origin=platform.origin), workload)
+    nodes = nodes_to(policies, size)
+    cores = round(size) if nodes is None else nodes.cores
+    part = percent(cores / platform.cores - 1, sign=True)
+    larger = Platform.single(cores, origin=platform.origin)
+    if nodes is None:
+        return Change(f"{number(cores)} cores ({part})", larger, workload)
+    how = counted(abs(nodes.more), "more node" if nodes.more >= 0 else "fewer node")
+    label = f"{how} of {counted(nodes.each, 'core')} ({part})"
+    fits = abs(cores - size) < 0.01
+    return Change(
+        label, larger, workload, "" if fits else f"{number(size)} cores became {label}, {number(cores)} in all"
+    )
 
 
 def whatif(
@@ -244,8 +263,9 @@ def whatif(
         for each in (as_it_is, *changes)
         if each.label in records
     ]
+    rounded = tuple(change.rounded for change in changes if change.rounded)
     called = label or (policy if isinstance(policy, str) else repr(make_policy(policy)))
-    return WhatIf(called, tuple(outcomes), tuple(refused), workload.reactions is not None)
+    return WhatIf(called, tuple(outcomes), tuple(refused), workload.reactions is not None, rounded)
 
 
 def _against(records: Mapping[str, Record], metric: str, bound: float, rows: Any) -> list[Difference]:
@@ -256,7 +276,8 @@ def _against(records: Mapping[str, Record], metric: str, bound: float, rows: Any
 
 def _record(change: Change, policy: Any, options: Run, progress: Callable[[str, int], None] | None) -> Record:
     told = None if progress is None else partial(progress, change.label)
-    return run(change.workload, change.platform, policy, options, progress=told)
+    made = fitted(make_policy(policy), change.platform)
+    return run(change.workload, change.platform, made, options, progress=told)
 
 
 def cores_for(
@@ -279,12 +300,14 @@ def cores_for(
     metric : str
         Of `gridsim.metrics.summary.METRICS`, one of which less is better.
     node : int, optional
-        Cores that are added at a time; a hundredth of the machine where left out.
+        Cores that are added at a time; where left out, those of a node of a policy that knows its nodes, else a
+        hundredth of the machine.
 
     Raises
     ------
     InputError
-        When the number is 0 already or not known, or no machine up to 64 times as large is enough.
+        When the number is 0 already or not known, when no machine up to 64 times as large is enough, and when *node*
+        is no whole number of the nodes of the policy.
 
     Notes
     -----
@@ -296,10 +319,14 @@ def cores_for(
         raise InputError(f"a part of {part:g}; expected one above 0 and below 1", field="part")
     if node is not None and node < 1:
         raise InputError(f"{node} cores; expected 1 or more to add at a time", field="node")
-    step = node or max(1, round(platform.cores * _FINEST))
+    asked = [make_policy(policy)]
+    known = nodes_to(asked, platform.cores)
+    if known is not None and node is not None and node % known.each:
+        raise InputError(f"{node} cores at a time; the nodes of the site have {known.each}", field="node")
+    step = node or (max(1, round(platform.cores * _FINEST)) if known is None else known.each)
 
     def value(cores: int) -> float:
-        change = _sized(workload, platform, cores)
+        change = _sized(workload, platform, cores, asked)
         return metrics(_record(change, policy, options, progress))[metric]
 
     wanted = value(platform.cores) * part
@@ -316,4 +343,4 @@ def cores_for(
     while more - low > 1:
         middle = (low + more) // 2
         low, more = (middle, more) if value(platform.cores + middle * step) > wanted else (low, middle)
-    return _sized(workload, platform, platform.cores + more * step)
+    return _sized(workload, platform, platform.cores + more * step, asked)

@@ -117,7 +117,7 @@ def lead(found: Sequence[WhatIf]) -> list[str]:
         told += _instead(found[0], best)
     for each in found:
         told += [f"Under {each.policy}, {label} cannot be asked: {why}." for label, why in each.refused]
-    return [*told, *_caution(found)]
+    return [*told, *_rounded(found), *_caution(found)]
 
 
 def _most(best: WhatIf) -> Iterator[str]:
@@ -143,7 +143,7 @@ def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
     """Whether another policy does as much as the largest machine of the table."""
     sizes = [one for one in baseline.outcomes if one.cores > baseline[NOW].cores]
     wait = best[NOW].numbers["wait_mean"]
-    if any(each[NOW].numbers["unadmitted"] for each in (baseline, best)):
+    if any(_not_taken(each[NOW]) for each in (baseline, best)):
         return  # their waits are of different jobs
     if not sizes or not wait < baseline[NOW].numbers["wait_mean"]:
         return
@@ -156,8 +156,20 @@ def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
     )
 
 
+def _rounded(found: Sequence[WhatIf]) -> Iterator[str]:
+    """What was made of sizes that are no whole nodes."""
+    rounded = list(dict.fromkeys(one for each in found for one in each.rounded))
+    if rounded:
+        yield f"The machine grows by whole nodes: {listed(rounded)}."
+
+
+def _not_taken(one: Outcome) -> float:
+    """Jobs that were turned away, or that the machine is too small for."""
+    return one.numbers["unadmitted"] + one.numbers["rejected"]
+
+
 def _caution(found: Sequence[WhatIf]) -> Iterator[str]:
-    if any(len({one.numbers["unadmitted"] for one in each.outcomes}) > 1 for each in found):
+    if any(len({_not_taken(one) for one in each.outcomes}) > 1 for each in found):
         yield (
             "Not the same jobs are taken in under every change: mean waits are of those that run, and what is against "
             "now is of those that run both times."
@@ -206,7 +218,7 @@ def sentences(found: WhatIf) -> list[str]:
         assert one.wait is not None
         change = _change(one.wait, len(found.outcomes) - 1)
         told.append(f"With {one.label} they would wait {duration(one.numbers['wait_mean'])}: {change}.")
-    return [*told, *_caution([found])]
+    return [*told, *_rounded([found]), *_caution([found])]
 
 
 def _change(found: Difference, among: int) -> str:

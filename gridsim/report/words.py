@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-__all__ = ["duration", "listed", "number", "percent", "times"]
+__all__ = ["counted", "duration", "listed", "number", "percent", "times"]
 
 _UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 
@@ -30,6 +30,17 @@ def duration(value: float) -> str:
             large, rest = divmod(whole * small, size)
             return f"{large} {name}" + (f" {rest // small} {small_name}" if rest // small and large < 100 else "")
     return f"{value:.0f} s"
+
+
+def counted(count: int, noun: str) -> str:
+    """How many of what.
+
+    Examples
+    --------
+    >>> counted(1, "core"), counted(1200, "core")
+    ('1 core', '1,200 cores')
+    """
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def number(value: float) -> str:

@@ -137,8 +137,19 @@ _KINDS = (
     ),
     Kind(
         "still-waiting",
-        "The job had not started when the log was written. How long it would have run is not known.",
+        "The job had not started when the log was written. How long it will run is not known. For a forecast it is the "
+        "queue: `gridsim quote` repairs such lines of logs of Slurm unless this option says otherwise. Other readers "
+        "leave them out all the same.",
         "a job that started",
+        ("skip", "repair", "error"),
+        "skip",
+        "the job runs for as long as it asked for",
+    ),
+    Kind(
+        "not-eligible",
+        "The job had not started when the log was written, and could not have: it was held, or waited for another job. "
+        "When it will be part of the queue is not known.",
+        "a job that could start",
         ("skip", "error"),
         "skip",
     ),

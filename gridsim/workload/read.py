@@ -35,26 +35,29 @@ class Reader:
         What else ``read`` takes, of the options of `read_workload`.
     many : bool
         Whether ``read`` takes several files, and folders, as one workload.
-    cancelled : bool
-        Whether ``read`` knows until when jobs waited that were cancelled, so that they can be kept; others leave them
-        out.
+    unstarted : bool
+        Whether ``read`` knows enough of jobs that never started to keep them: until when they waited that were
+        cancelled, what they ask for that wait still. Others leave them out.
     """
 
     read: Callable[..., Workload]
     recognises: Callable[[bytes], bool]
     options: tuple[str, ...] = ()
     many: bool = False
-    cancelled: bool = False
+    unstarted: bool = False
 
 
 READERS: Mapping[str, Reader] = {
     "pbs": Reader(read_pbs, looks_like_pbs, many=True),
     "swf": Reader(read_swf, looks_like_swf),
-    "sacct": Reader(read_sacct, looks_like_sacct, ("timezone",), cancelled=True),
+    "sacct": Reader(read_sacct, looks_like_sacct, ("timezone",), unstarted=True),
     "wfformat": Reader(read_workflows, looks_like_wfformat, ("submit", "tick"), many=True),
     "gwf": Reader(read_gwf, looks_like_gwf, ("submit", "tick")),
 }
 """Readers by the name of their format; the first that recognises a file takes it."""
+
+_UNSTARTED = {"never-ran": "keep", "still-waiting": "repair"}
+"""Rules that keep jobs which never started."""
 
 _FALLBACK = "swf"
 """Who takes a file that nobody recognises: its errors say what is wrong with it."""
@@ -109,8 +112,9 @@ def read_workload(
     for name in options:
         if name not in reader.options:
             raise InputError(f"is no option of the format '{format}'; it has {_listed(reader.options)}", field=name)
-    if not reader.cancelled and rules is not None and rules.get("never-ran") == "keep":
-        rules = {**rules, "never-ran": "skip"}
+    if not reader.unstarted and rules is not None:
+        kept = [kind for kind, rule in _UNSTARTED.items() if rules.get(kind) == rule]
+        rules = {**rules, **dict.fromkeys(kept, "skip")}
     if not reader.many and not isinstance(path, str | os.PathLike):
         if len(path) != 1:
             raise InputError(f"{len(path)} files; expected one, a workload of the format '{format}'", field="path")

@@ -36,7 +36,7 @@ def test_a_size_that_halves_and_is_asked_for_too_is_told_once(capsys: pytest.Cap
 
 
 def test_numbers_that_there_are_none_of_are_null_in_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["whatif", "--jobs", "1", "--machine", "4", "--cores", "8", "--json"]) == 0
+    assert main(["whatif", "--jobs", "2", "--machine", "128", "--cores", "256", "--json"]) == 0
     assert "NaN" not in capsys.readouterr().out
 
 

@@ -148,13 +148,13 @@ def test_who_is_not_admitted_is_answered_at_once():
 
 
 def test_who_the_log_names_is_waited_for_whoever_the_user_is():
-    """Job 3 comes 4 s after the end of job 1, which is of somebody else; job 4 as it did, after that of its user."""
+    """Job 3 comes 4 s after the end of job 1, of somebody else; job 4, as ever, 3 s after its user's jobs."""
     workload = log((0, 10, 1, 1, 0), (0, 20, 1, 2, 0), (14, 5, 1, 2, 0), (23, 5, 1, 2, 0))
     said = {"preceding": np.array([-1, -1, 1, -1]), "think": np.array([np.nan, np.nan, 4, np.nan])}
     workload = replace(workload, logged={**workload.logged, **said})
     slow = replace(workload, runtime=workload.runtime * [3, 1, 1, 1], estimate=workload.estimate * [3, 1, 1, 1])
     record = run(replace(slow, reactions=reacting(workload).reactions), Platform.single(4), "fcfs")
-    assert submits(record) == [0, 0, 34, 23]
+    assert submits(record) == [0, 0, 34, 42]
     assert violations(record) == []
 
 

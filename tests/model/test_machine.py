@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.machine import machine, machine_cores, machine_of
+from gridsim.model.machine import fitted, machine, machine_cores, machine_of, nodes_to
+from gridsim.model.platform import Platform
 from gridsim.model.site import Site
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
@@ -47,5 +48,10 @@ def test_a_policy_that_knows_its_site_gives_the_machine_where_nobody_else_does()
     assert (machine(JOBS, policies=[object(), slurm]).cores, machine(JOBS, 6, [slurm]).cores) == (12, 6)
     assert simulate(JOBS, policy=slurm).platform.origin == "slurm.conf"
     assert simulate(JOBS, policy="easy").platform.cores == 4
+    assert fitted("easy", Platform.single(8)) == "easy"
+    assert fitted(slurm, Platform.single(12)) is slurm
+    assert fitted(slurm, Platform.single(20)).machine().cores == 20
+    assert nodes_to(["easy"], 20) is None
+    assert nodes_to(["easy", slurm], 13) == (1, 4, 16)
     both = compare(JOBS, {"slurm": slurm, "easy": "easy"})
     assert {record.cores for record in both.records.values()} == {12}

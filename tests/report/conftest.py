@@ -138,3 +138,21 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     browser.set_script_timeout(60)
     yield browser
     browser.quit()
+
+
+@pytest.fixture(scope="session")
+def visit() -> Callable[[Any, str], Any]:
+    """Opens a page in a browser and waits until its chart is drawn; earlier complaints are forgotten."""
+    ready = """
+        const done = arguments[arguments.length - 1];
+        const look = () => window.gridsimGantt ? done(true) : setTimeout(look, 20);
+        look();
+    """
+
+    def visiting(browser: Any, address: str) -> Any:
+        browser.get_log("browser")
+        browser.get(address)
+        assert browser.execute_async_script(ready)
+        return browser
+
+    return visiting

@@ -80,6 +80,23 @@ def test_the_replay_is_the_site_s_own_policy_even_where_another_one_comes_nearer
     assert "fcfs is the site's own policy" in trust.sentences[0]
 
 
+def test_the_replay_is_that_of_calibrate_where_jobs_were_cut_at_their_limits(log: Workload) -> None:
+    late = replace(log, estimate=np.maximum(log.runtime * 2 // 3, 1))
+    policies = {"fcfs": "fcfs"}
+    results = simulate_all(late, policies, platform=HERE, options=gs.Run(overrun="kill"))
+    trust = trust_of(results, policies=policies, options=gs.Run(overrun="kill"))
+    same = calibrate(late, policies, platform=HERE, options=gs.Run(overrun="extend")).overall["fcfs"]
+    assert trust is not None
+    assert trust.numbers["start_error_median"] == same.median != agreement(results["fcfs"].record).median
+    assert "jobs that run as long as they did, beyond their limits too" in trust.sentences[0]
+
+
+def test_nothing_is_replayed_again_where_no_job_was_cut(log: Workload) -> None:
+    results = simulate_all(log, {"fcfs": "fcfs"}, platform=HERE)
+    trust = trust_of(results, policies={"fcfs": "none"}, options=gs.Run())
+    assert trust == trust_of(results)
+
+
 def test_a_log_of_slurm_says_how_it_is_replayed_by_slurm_s_rules(log: Workload) -> None:
     slurm = log.with_provenance(format="sacct", source="logs/sacct.txt")
     results = simulate_all(slurm, {"easy": "easy"}, platform=HERE)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
+from gridsim.record import Record
 from gridsim.report.explain import Schedule, Waiting, explain, read_schedules, waits
 from gridsim.report.explain_text import sentences
 from gridsim.scenario import Scenario
@@ -124,3 +125,35 @@ def test_result_directories_are_read_back(tmp_path: Path, table: str) -> None:
 def test_a_folder_that_is_no_result_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"has no run\.json"):
         read_schedules(tmp_path)
+
+
+HEAD = "job,cores,submit,start,end,estimate,status\n"
+
+
+@pytest.mark.parametrize(
+    ("run", "jobs", "names", "message"),
+    [
+        ("[]", HEAD, None, "is no table of a run"),
+        ('{"folders": 3}', HEAD, None, "names no folders of policies"),
+        ('{"folders": {}}', HEAD, None, "names no folders of policies"),
+        ('{"policy": "easy"}', HEAD, None, "tells no size of the machine"),
+        ('{"platform": {"cores": 4}}', HEAD + "1,1,0,soon,2,1,completed\n", None, "'start': has what is no number"),
+        ('{"platform": {"cores": 4}}', HEAD, b"label,number,name\nuser,x,y\n", "expected label, number and name"),
+        ('{"platform": {"cores": 4}}', HEAD, b"\xff\xfe", "is no text in UTF-8"),
+    ],
+)
+def test_a_result_that_is_damaged_is_refused(
+    run: str, jobs: str, names: bytes | None, message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "run.json").write_text(run)
+    (tmp_path / "jobs.csv").write_text(jobs)
+    if names is not None:
+        (tmp_path / "names.csv").write_bytes(names)
+    with pytest.raises(InputError, match=message):
+        read_schedules(tmp_path)
+
+
+def test_one_free_core_is_one() -> None:
+    rows = [{"submit": 0, "start": 0, "end": 9, "cores": 3}, {"submit": 1, "start": 1, "end": 2, "cores": 1}]
+    (told,) = sentences(explain(Schedule.of(Record.from_rows(rows, cores=4)), 2), "easy")
+    assert told.endswith("started at once under easy: 1 core was free.")

@@ -132,7 +132,7 @@ def test_a_log_of_slurm_knows_its_now(shared: Path) -> None:
 def test_a_slurm_like_scheduler_is_asked_what_it_expects(shared: Path) -> None:
     folder = shared / "data" / "slurm" / "run-a"
     log = gs.read_workload(folder / "logs" / "sacct_P_X.txt", cores=32)
-    spec = f"slurm?conf={folder}/config/slurm.conf&assoc={folder}/logs/sacctmgr_dump.cfg"
+    spec = f"slurm?conf={folder}/config/slurm.conf&assoc={folder}/logs/sacctmgr_dump.cfg&boot=2026-11-21T06:53:40"
     found = gs.quote(log, at=974, cores=16, walltime=300, policies={"site": spec})
     (one,) = found.forecasts
     assert one.start > 974

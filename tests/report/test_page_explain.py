@@ -20,6 +20,7 @@ from gridsim.report.explain import Schedule, explain
 from gridsim.report.explain_text import sentences
 from gridsim.report.words import duration, number, percent
 
+Visit = Callable[[Any, str], Any]
 HOSTILE = "<script>window.hacked = 1</script>"
 
 
@@ -54,21 +55,10 @@ def address(
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Any, address: str) -> Iterator[Any]:
-    browser.get_log("browser")
-    browser.get(address)
-    wait(browser)
+def opened(browser: Any, visit: Visit, address: str) -> Iterator[Any]:
+    visit(browser, address)
     yield browser
     assert browser.get_log("browser") == []
-
-
-def wait(browser: Any) -> None:
-    ready = """
-        const done = arguments[arguments.length - 1];
-        const look = () => window.gridsimGantt ? done(true) : setTimeout(look, 20);
-        look();
-    """
-    assert browser.execute_async_script(ready)
 
 
 def jobs_of(shown: dict[str, Record]) -> list[int]:
@@ -223,10 +213,9 @@ def test_names_of_users_are_text_and_never_markup(opened: Any, shown: dict[str, 
     assert source.count("</script>") == 2
 
 
-def test_paper_has_an_example_and_says_where_the_rest_is(browser: Any, address: str) -> None:
+def test_paper_has_an_example_and_says_where_the_rest_is(browser: Any, visit: Visit, address: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    browser.get(address)
-    wait(browser)
+    visit(browser, address)
     text = browser.find_element("css selector", "#why").text
     assert "For example: the longest wait under greedy" in text
     assert "The page on a screen tells the same of any job; so does gridsim explain." in text
@@ -238,6 +227,7 @@ def test_a_page_with_a_stretch_of_the_log_explains_no_job_that_others_may_have_k
     browser: Any,
     making: Callable[..., dict[str, Record]],
     comparing: Callable[..., Comparison],
+    visit: Visit,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -246,8 +236,7 @@ def test_a_page_with_a_stretch_of_the_log_explains_no_job_that_others_may_have_k
             function, "__kwdefaults__", {**(function.__kwdefaults__ or {}), "jobs": 1500, "rows": 10**6}
         )
     records = making(2000, policies=2)
-    browser.get(comparing(records).page(tmp_path / "page.html").as_uri())
-    wait(browser)
+    visit(browser, comparing(records).page(tmp_path / "page.html").as_uri())
     rows = gantt.window(records).rows
     assert rows.stop - rows.start == 1500
     record = records["greedy"]

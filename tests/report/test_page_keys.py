@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,17 +23,12 @@ FOCUSED = """
 
 
 @pytest.fixture(scope="module")
-def opened(browser: Any, comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def opened(
+    browser: Any, visit: Callable[..., Any], comparison: Comparison, tmp_path_factory: pytest.TempPathFactory
+) -> Any:
     folder = tmp_path_factory.mktemp("keys")
     comparison.write(folder)
-    browser.get(comparison.page(folder / "report.html").as_uri())
-    ready = """
-        const done = arguments[arguments.length - 1];
-        const look = () => window.gridsimGantt ? done(true) : setTimeout(look, 20);
-        look();
-    """
-    assert browser.execute_async_script(ready)
-    return browser
+    return visit(browser, comparison.page(folder / "report.html").as_uri())
 
 
 def walk(browser: Any, most: int = 120) -> list[list[Any]]:

@@ -150,18 +150,11 @@ def unpacked(column: dict[str, Any]) -> np.ndarray[Any, np.dtype[Any]]:
 
 
 def test_the_page_explains_waits_by_the_submits_of_each_policy(
-    reacting: Comparison, browser: Any, tmp_path: Path
+    reacting: Comparison, browser: Any, visit: Callable[..., Any], tmp_path: Path
 ) -> None:
     page = reacting.page(tmp_path / "page.html")
     assert "Users react" in page.read_text(encoding="utf-8")
-    browser.get_log("browser")
-    browser.get(page.as_uri())
-    ready = """
-        const done = arguments[arguments.length - 1];
-        const look = () => window.gridsimGantt ? done(true) : setTimeout(look, 20);
-        look();
-    """
-    assert browser.execute_async_script(ready)
+    visit(browser, page.as_uri())
     for number, (label, record) in enumerate(reacting.records.items()):
         schedule, jobs = Schedule.of(record), record.workload.job[::9].tolist()
         told = browser.execute_script(

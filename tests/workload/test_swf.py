@@ -563,15 +563,16 @@ def test_a_record_writes_the_simulated_waits_and_what_became_of_each_job(tmp_pat
 
 def test_a_record_of_users_who_react_writes_the_submits_of_the_run_in_their_order(tmp_path):
     log = Workload.from_columns(
-        submit=[0, 1, 12, 20], runtime=[10, 30, 5, 1], cores=[4, 4, 4, 1], labels={"user": [1, 2, 1, 3]},
-        logged={"wait": [0, 0, 0, 0]},
+        submit=[0, 1, 20, 40], runtime=[10, 30, 5, 1], cores=[4, 4, 4, 1], labels={"user": [1, 2, 3, 1]},
+        logged={"wait": [28, 0, 0, 0]},
     )  # fmt: skip
     record = run(React().apply(log), Platform.single(4), "fcfs")
     write_swf(log, tmp_path / "out.swf", record=record)
     back = read_swf(tmp_path / "out.swf")
+    assert back.job.tolist() == [1, 2, 4, 3]
     assert back.logged_start is not None
     assert back.logged_start.tolist() == record.start_us[back.job - 1].tolist()
-    assert back.submit.tolist() == record.workload.submit[back.job - 1].tolist() != log.submit.tolist()
+    assert back.submit.tolist() == record.workload.submit[back.job - 1].tolist()
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path):

@@ -16,19 +16,22 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import InputError
+from gridsim.model.platform import Platform
 from gridsim.model.site import Site
 from gridsim.model.site_file import Clock, read_reservations, read_site
-from gridsim.model.time import NEVER, IntArray
+from gridsim.model.time import NEVER, IntArray, of_whole_seconds
 from gridsim.policy.protocols import Quote, Stop
-from gridsim.policy.queue import ClusterView
+from gridsim.policy.queue import ClusterView, Requests
+from gridsim.policy.slurm.backfill import backfill_pass
 from gridsim.policy.slurm.bookings import Bookings
 from gridsim.policy.slurm.closed import closed_of
 from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
+from gridsim.policy.slurm.expected import Look
 from gridsim.policy.slurm.holding import held_by, release
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import limits_of
 from gridsim.policy.slurm.needs import SECOND, asks_of, machine_of, rows_of_numbers
-from gridsim.policy.slurm.passes import Look, backfill_pass, main_pass
+from gridsim.policy.slurm.passes import main_pass
 from gridsim.policy.slurm.preemption import REQUEUE, rules_of
 from gridsim.policy.slurm.standing import Standing
 
@@ -50,9 +53,13 @@ class Slurm:
         has equal shares, nobody limits, nobody used anything where left out.
     reservations : str or None
         What ``scontrol show reservation`` or ``sacctmgr -P show reservation`` printed; needs *epoch*.
-    boot : float or str
+    boot : float, str or None
         Instant from which the periods of the scheduler are counted (``BOOT_TIME`` in ``scontrol show config``): s of
-        the simulation, may be negative, or a date, which needs *epoch*.
+        the simulation, may be negative, or a date, which needs *epoch*. Where left out, 0; on logs of whole seconds
+        half a second before: what a log says of a second happened within it, not at its beginning.
+    more_nodes : int
+        Nodes added to those of the configuration, like the commonest of the default partition
+        (`gridsim.model.site.Site.with_nodes`); below 0, taken away.
     epoch : float or None
         Unix time at which the simulation's clock is 0, s.
     timezone : str or None
@@ -71,7 +78,8 @@ class Slurm:
     qos: str | None = None
     usage: str | None = None
     reservations: str | None = None
-    boot: float | str = 0.0
+    boot: float | str | None = None
+    more_nodes: int = 0
     epoch: float | None = None
     timezone: str | None = None
     site: Site | None = None
@@ -88,13 +96,15 @@ class Slurm:
     def __repr__(self) -> str:
         names = ("conf", "assoc", "qos", "usage", "reservations", "epoch", "timezone")
         told = [f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None]
-        boot = repr(self.boot) if isinstance(self.boot, str) else f"{self.boot:g}"
-        return f"Slurm({', '.join([*(told or ['site=…']), f'boot={boot}'])})"
+        told = told or ["site=…"]
+        if self.boot is not None:
+            told.append(f"boot={self.boot!r}" if isinstance(self.boot, str) else f"boot={self.boot:g}")
+        return f"Slurm({', '.join([*told, *([f'more_nodes={self.more_nodes}'] if self.more_nodes else [])])})"
 
     # -- beginning ---------------------------------------------------------------------------------------------------
 
     def resolved(self) -> Site:
-        """The site with its reservations.
+        """The site with its reservations, and with more nodes where that is asked for.
 
         Raises
         ------
@@ -103,14 +113,34 @@ class Slurm:
         """
         assert self.site is not None
         if self.reservations is None:
-            return self.site
+            return self.site.with_nodes(self.more_nodes)
         clock = Clock(self.epoch, self.timezone)
         found, more = read_reservations(self.reservations, self.site.nodes, clock)
         ignored = Counter(self.site.ignored) + more
-        return replace(self.site, reservations=(*self.site.reservations, *found), ignored=dict(ignored))
+        site = replace(self.site, reservations=(*self.site.reservations, *found), ignored=dict(ignored))
+        return site.with_nodes(self.more_nodes)
 
-    def _booted(self) -> int:
+    def machine(self) -> Platform:
+        """The machine that its nodes make, one cluster."""
+        assert self.site is not None
+        return self.site.with_nodes(self.more_nodes).platform()
+
+    @property
+    def node_cores(self) -> int:
+        """Cores of a node by which the machine grows."""
+        assert self.site is not None
+        return self.site.usual_node.cores
+
+    def sized(self, cores: float) -> Slurm:
+        """The same with as many more or fewer nodes as it takes for about so many cores."""
+        assert self.site is not None
+        now = self.site.with_nodes(self.more_nodes)
+        return replace(self, more_nodes=self.more_nodes + now.nodes_to(cores))
+
+    def _booted(self, requests: Requests) -> int:
         """The boot, whole microseconds of the simulation."""
+        if self.boot is None:
+            return -SECOND // 2 if of_whole_seconds(requests.submit) else 0
         if not isinstance(self.boot, str):
             return round(self.boot * SECOND)
         return Clock(self.epoch, self.timezone).instant(self.boot, field="boot")
@@ -125,9 +155,10 @@ class Slurm:
         """
         site = self.resolved()
         if cluster.cores != site.cores:
-            raise InputError(f"has {cluster.cores} cores; the nodes of the site have {site.cores}", field="cluster")
+            why = f"has {cluster.cores} cores; the nodes of the site have {site.cores} (more_nodes=1 adds one)"
+            raise InputError(why, field="cluster")
         requests = cluster.requests
-        self._site, self._requests, self._boot = site, requests, self._booted()
+        self._site, self._requests, self._boot = site, requests, self._booted(requests)
         self._entries = entries_of(requests, site)
         owners = owners_of(requests, site, self._entries)
         self._asks = asks_of(requests, site, owners, self._entries)
@@ -139,11 +170,13 @@ class Slurm:
         self._bookings = Bookings(site, self._closed)
         requeue = label_of(requests, "requeue")[self._entries.request]
         self._rules = rules_of(site, owners, self._asks, requeue)
+        self._standing.weak = ~self._rules.may.any(axis=1)[self._rules.own["kind"]]
         self._intake = Intake(site, owners, self._entries, self._asks, self._machine, self._limits, self._closed)
         look = site.scheduling
         limits = (look.tests, look.user_tests, look.partition_tests, look.association_tests, look.starts)
         more = (look.both_tests, look.linear, look.array_reserves, look.partition_reserves, look.once)
-        self._look = Look(max(look.resolution, 1), look.window, *limits, *more)
+        origin = -round((self.epoch or 0) * SECOND) % max(look.resolution, 1)
+        self._look = Look(max(look.resolution, 1), origin, look.window, *limits, *more)
         shapes = max(int(self._asks["form"].max(initial=0)), int(self._asks["kind"].max(initial=0))) + 1
         self._fits, self._soonest = np.zeros(shapes, dtype=np.int64), np.zeros(shapes, dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
@@ -167,7 +200,7 @@ class Slurm:
         self._stops: list[Stop] = []
         self._exempt: list[int] = []
         self._ends_grace = NEVER
-        self._graced = bool(self._rules.own["grace"].any())
+        self._gives_way = bool(self._rules.may.any())
         self._main_due, self._main_last, self._full_wanted, self._backfill_wanted = NEVER, -NEVER, False, False
 
         self._exempts = bool(self._rules.may.any() and self._rules.own["exempt"].any())
@@ -219,8 +252,10 @@ class Slurm:
         else:
             self._join(request, now)
             if not self._site.scheduling.defer:
-                # The delay is one in whole seconds of Slurm's own clock.
-                due = now + (self._boot - now) % SECOND + self._site.scheduling.batch_delay
+                # "How long … the scheduling of batch jobs can be delayed": since the last pass, in whole seconds of
+                # Slurm's own clock.
+                tick = now + (self._boot - now) % SECOND
+                due = max(tick, self._main_last + self._site.scheduling.batch_delay)
                 self._main_due = min(self._main_due, due)
 
     def _join(self, request: int, now: int) -> None:
@@ -394,7 +429,9 @@ class Slurm:
         if not len(self._order):
             return []
         arrays = (*self._prepare(now), self._started, self._fits, self._soonest, NOBODY)
-        return self._begin_all(backfill_pass(now, self._order, self._look, *arrays), now)
+        begun = self._begin_all(backfill_pass(now, self._order, self._look, *arrays), now)
+        self._end_grace(now)
+        return begun
 
     def _prepare(self, now: int) -> tuple[Any, IntArray]:
         """What a pass works on, and which entries may hold others back."""
@@ -434,7 +471,7 @@ class Slurm:
         if self._held.counts[1]:
             self._stir(now)
         self._held.counts[1] = 0
-        if self._graced:
+        if self._gives_way:
             self._look_for_grace()
         if not count:
             return []

@@ -18,7 +18,7 @@ from gridsim.policy.slurm.entries import reservation_names
 from gridsim.policy.slurm.nodes import ANY, Bytes
 from gridsim.profile.compiled import compiled, records
 
-__all__ = ["Closed", "closed_of", "count_inside", "next_change", "open_nodes"]
+__all__ = ["Closed", "closed_of", "count_inside", "in_time", "next_change", "open_nodes"]
 
 
 class Closed(NamedTuple):
@@ -106,6 +106,18 @@ def open_nodes(entry, now, start, until, asks, machine, closed, mask, kept):  # 
                 mask[node] = 0
             else:
                 kept[node] += closed.rows.cores[row] - closed.rows.inside[row]
+
+
+@compiled
+def in_time(entry, now, asks, closed):  # type: ignore[no-untyped-def]
+    """Whether the reservation that an entry asks for, if any, has begun."""
+    own = asks.reservation[entry]
+    if own < 0 or closed.flexible[own + 1]:
+        return True
+    for row in range(len(closed.rows.node)):
+        if closed.rows.reservation[row] == own and _contains(row, now, now, closed):
+            return True
+    return False
 
 
 @compiled

@@ -11,7 +11,7 @@ from gridsim.policy.slurm.closed import count_inside
 from gridsim.policy.slurm.nodes import Asks, Bytes, move
 from gridsim.profile.compiled import compiled
 
-__all__ = ["Held", "allowed", "give_way", "held_by", "release", "take"]
+__all__ = ["Held", "allowed", "give_way", "held_by", "postpone", "release", "take"]
 
 
 class Held(NamedTuple):
@@ -165,3 +165,13 @@ def give_way(victims, many, now, asks, machine, limits, held, closed, rules):  #
         held.stopped[held.counts[1]] = victim
         held.counts[1] += 1
     return gone
+
+
+@compiled
+def postpone(victims, many, now, held, rules):  # type: ignore[no-untyped-def]
+    """Tell entries to give way when this pass is over, or their grace."""
+    for place in range(many):
+        victim = victims[place]
+        if rules.own.leaves[victim] >= NEVER:
+            rules.own.leaves[victim] = now + rules.own.grace[victim]
+            _await(victim, min(_forget(victim, held), now + rules.own.grace[victim]), held)

@@ -21,7 +21,7 @@ from gridsim.policy.slurm.limits import Owner
 from gridsim.policy.slurm.nodes import Asks, Bytes, move, select
 from gridsim.profile.compiled import compiled, records
 
-__all__ = ["CANCEL", "REQUEUE", "Rules", "find_victims", "may_preempt", "rules_of"]
+__all__ = ["CANCEL", "REQUEUE", "Rules", "find_victims", "may_preempt", "preemptable", "rules_of"]
 
 OFF, REQUEUE, CANCEL = range(3)
 """What happens to a preempted job."""
@@ -128,6 +128,15 @@ def may_preempt(entry, rules):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def preemptable(entry, other, now, rules):  # type: ignore[no-untyped-def]
+    """Whether an entry may preempt a running one."""
+    row, kind = rules.own.kind[entry], rules.own.kind[other]
+    if not rules.may[row, kind] or (row == kind and rules.own.priority[other] >= rules.own.priority[entry]):
+        return False
+    return rules.own.began[other] < now and now - rules.own.began[other] >= rules.own.exempt[other]
+
+
+@compiled
 def find_victims(  # type: ignore[no-untyped-def]
     entry, now, mask, kept, asks, machine, held, rules, room, chosen, given, victims
 ):
@@ -170,15 +179,10 @@ def _candidates(entry, now, mask, asks, held, rules):  # type: ignore[no-untyped
     """Running entries that may be preempted and hold something of use, those first that are preempted first."""
     running = held.counts[0]
     found = np.zeros(running, np.int64)
-    many, row = 0, rules.own.kind[entry]
+    many = 0
     for place in range(running):
         other = held.row[place]
-        kind = rules.own.kind[other]
-        if not rules.may[row, kind]:
-            continue
-        if row == kind and rules.own.priority[other] >= rules.own.priority[entry]:
-            continue
-        if rules.own.began[other] >= now or now - rules.own.began[other] < rules.own.exempt[other]:
+        if not preemptable(entry, other, now, rules):
             continue
         first = held.first[other]
         for piece in range(first, first + held.pieces[other]):

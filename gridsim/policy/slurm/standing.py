@@ -39,6 +39,8 @@ class Standing:
         Priorities as last made, and tiers of the partitions.
     since : (n,) int64
         Instants from which requests grow older, whole microseconds.
+    weak : (n,) bool
+        Which may not preempt anybody.
     """
 
     def __init__(self, requests: Requests, site: Site, owners: Sequence[Owner], asks: Asks, boot: int) -> None:
@@ -53,6 +55,7 @@ class Standing:
         self._began: IntArray = np.full(len(owners), NEVER, dtype=np.int64)
         self._cores = np.zeros(len(owners))
         self._request, self._free = asks["request"], asks["reservation"] < 0
+        self.weak = np.zeros(len(owners), dtype=bool)
         self._running: dict[int, None] = {}
 
     def _last_boundary(self, now: int) -> int:
@@ -108,12 +111,12 @@ class Standing:
             self.priority[rows] = priorities(self.factors(rows, now), self._site.priority)
 
     def order(self, rows: IntArray) -> IntArray:
-        """Entries with a reservation first, then by tier, priority, and submission.
+        """Entries that may preempt first, then those with a reservation, then by tier, priority, and submission.
 
-        reservations.html: "any job with a reservation is considered for scheduling to resources before any other job in
-        the same Slurm partition".
+        priority_multifactor.html, "Job Prioritization": "jobs that can preempt, jobs with an advanced reservation,
+        partition PriorityTier, job priority, job submit time, job ID".
         """
-        keys = (*self._coming(rows), -self.priority[rows], -self.tier[rows], self._free[rows])
+        keys = (*self._coming(rows), -self.priority[rows], -self.tier[rows], self._free[rows], self.weak[rows])
         ordered: IntArray = rows[np.lexsort(keys)]
         return ordered
 
@@ -122,10 +125,14 @@ class Standing:
         request = self._request[rows]
         return (request, self._requests.ready[request]) if self._requests.moves else (request,)
 
+    def _class(self, rows: IntArray | int) -> IntArray:
+        found: IntArray = 2 * self.weak[rows] + self._free[rows]
+        return found
+
     def place(self, rows: IntArray, entry: int) -> int:
         """Where an entry belongs among others that are in order."""
-        free, tier, priority = self._free[rows], self.tier[rows], self.priority[rows]
-        mine, own_tier, own = self._free[entry], self.tier[entry], self.priority[entry]
+        free, tier, priority = self._class(rows), self.tier[rows], self.priority[rows]
+        mine, own_tier, own = self._class(entry), self.tier[entry], self.priority[entry]
         earlier = (tier > own_tier) | ((tier == own_tier) & (priority > own))
         equal = (tier == own_tier) & (priority == own)
         if equal.any():

@@ -179,7 +179,7 @@ const gridsimWhy = (() => {
     const places = ["account", "partition"].filter((label) => found[label]).map((label) => `${label} ${found[label]}`);
     const asked = `Job ${found.job}${of}${places.length ? ` (${places.join(", ")})` : ""} asked for ${cores(found.cores)} of ${number(found.machine)} for ${duration(found.estimate)}`;
     if (Number.isNaN(found.start)) return [`${asked}, and did not run under ${label} (${found.status}).`];
-    if (found.wait <= 0) return [`${asked}, and started at once under ${label}: ${cores(found.free)} were free.`];
+    if (found.wait <= 0) return [`${asked}, and started at once under ${label}: ${are(found.free)} free.`];
     const told = [`${asked}, and waited ${duration(found.wait)} under ${label}.`, ...roomTold(found), queueTold(found)];
     if (found.holders.length) {
       const most = found.holders.map((one) => `${short(one)} (${cores(one.cores)}, ${percent(one.share)})`);

@@ -67,7 +67,7 @@ def run(site: Site, *, names: dict[str, tuple[str, ...]] | None = None, **column
             names[name] = tuple(dict.fromkeys(value for value in values if value))
             labels[name] = [names[name].index(value) if value else -1 for value in values]
     jobs = replace(Workload.from_columns(**columns, labels=labels), names=names)
-    record = simulate(jobs, platform=site.platform(), policy=Watched(site=site), overrun="extend").record
+    record = simulate(jobs, platform=site.platform(), policy=Watched(site=site, boot=0.0), overrun="extend").record
     assert not violations(record, overrun="extend")
     scheduler = Watched.seen.pop()
     _check(record, scheduler, site)

@@ -51,7 +51,7 @@ def run(site: Site, *, names: dict[str, tuple[str, ...]] | None = None, **column
     }
     jobs = Workload.from_columns(**columns, labels=labels)
     jobs = replace(jobs, names=names or {})
-    record = simulate(jobs, platform=site.platform(), policy=Watched(site=site), overrun="extend").record
+    record = simulate(jobs, platform=site.platform(), policy=Watched(site=site, boot=0.0), overrun="extend").record
     return record, Watched.seen.pop()
 
 

@@ -175,6 +175,44 @@ def test_a_line_of_more_tasks_than_can_be_stays_one_job(tmp_path: Path) -> None:
     assert "there are too many" in workload.provenance["missing"][-1] + workload.provenance["missing"][0]
 
 
+QUEUE = {"still-waiting": "repair"}
+
+
+def pending(number: Any, raw: int | None = None, **more: Any) -> dict[str, str]:
+    """A job that waited still when the log was written."""
+    state = {"Start": "Unknown", "End": "Unknown", "ElapsedRaw": 0, "State": "PENDING", "AllocCPUS": 0, "ReqCPUS": 3}
+    return job(number, raw, **(state | more))
+
+
+def test_what_waits_still_is_left_out_unless_it_is_asked_for_and_lasts_as_long_as_it_may(tmp_path: Path) -> None:
+    assert read(tmp_path, job(7), pending(8)).job.tolist() == [7]
+    workload = read(tmp_path, job(7), pending(8), rules=QUEUE)
+    workload.check()
+    assert (workload.runtime[1], workload.estimate[1], workload.cores[1]) == (300_000_000, 300_000_000, 3)
+    assert workload.logged_start is not None
+    assert workload.logged_start[1] >= 2**61
+    (entry,) = workload.provenance["problems"]
+    assert (entry["kind"], entry["count"], entry["rule"]) == ("still-waiting", 1, "repair")
+
+
+def test_what_could_not_start_yet_is_in_no_queue_and_counted(tmp_path: Path) -> None:
+    workload = read(tmp_path, job(7), pending(8, Eligible="Unknown"), pending(9), rules=QUEUE)
+    assert workload.job.tolist() == [7, 9]
+    kinds = {entry["kind"]: entry["count"] for entry in workload.provenance["problems"]}
+    assert kinds == {"still-waiting": 2, "not-eligible": 1}
+
+
+def test_tasks_that_wait_on_one_line_are_jobs_of_their_own(tmp_path: Path) -> None:
+    workload = read(tmp_path, job(7), pending("40_[4-6%2]", 40), rules=QUEUE)
+    assert sorted(workload.job.tolist()) == [7, 40, 41, 42]
+    assert label(workload, "array_limit")[40] == 2
+
+
+def test_without_a_limit_what_waits_lasts_as_long_as_others_did(tmp_path: Path) -> None:
+    workload = read(tmp_path, job(7), pending(8), without="TimelimitRaw", rules=QUEUE)
+    assert workload.runtime.tolist() == [10_000_000, 10_000_000]
+
+
 def test_logs_that_do_not_say_when_a_job_was_cancelled_leave_it_out(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     fields = "-1 -1 2 10 -1 {} 1 1 -1 1 -1 -1 -1"

@@ -33,7 +33,7 @@ _NO_LIMIT = 365 * 86400
 """Limit that stands for none, s: the year that Slurm's backfill plans with (``YEAR_MINUTES`` in its source)."""
 
 _MOST_TASKS = 100_000
-"""Cancelled tasks that one line may stand for are told apart up to about as many as there are lines, and so many."""
+"""Tasks that one line may stand for are told apart up to about as many as there are lines, and so many."""
 
 _HOUR = 3600
 _ENOUGH = 20
@@ -260,10 +260,10 @@ class Jobs:
         return self._made(rows, facts, earlier, edges, sha256)
 
     def _told_apart(self, rows: IntArray) -> IntArray:
-        """The rows, those of several tasks that were cancelled together once for each."""
-        tasks = np.where(self._gave_up, self._column("tasks", 1), 1)[rows]
+        """The rows, those of several tasks that were cancelled together, or wait still, once for each."""
+        tasks = np.where(self._gave_up | self._waits, self._column("tasks", 1), 1)[rows]
         if int(tasks.sum()) > 2 * self.rows + _MOST_TASKS:
-            self._missing.append("tasks that were cancelled together, one by one: there are too many")
+            self._missing.append("tasks that stand on one line, one by one: there are too many")
             return rows
         return np.repeat(rows, tasks)
 
@@ -305,11 +305,12 @@ class Jobs:
         self._peak = _peak(start[busy], (start + facts.held)[busy], facts.cores[busy])
         screen.find("earlier-run", earlier, None, shown)
         given_up = np.isin(state, _GIVEN_UP) | (~ran & (end != ABSENT))
-        screen.find("still-waiting", ~ran & ~given_up, None, self._shown)
-        never = ~ran | (given_up & (elapsed == 0) & (facts.held == 0))
+        self._waits = self._still_waiting(screen, ~ran & ~given_up)
+        never = (~ran & ~self._waits) | (given_up & (elapsed == 0) & (facts.held == 0))
         screen.find("never-ran", never, None, self._shown)
         self._gave_up = never & screen.keep
-        start[self._gave_up], elapsed[self._gave_up], facts.held[self._gave_up] = ABSENT, 1, 1
+        unstarted = self._gave_up | self._waits
+        start[unstarted], elapsed[unstarted], facts.held[unstarted] = ABSENT, 1, 1
         ran &= ~self._gave_up
         screen.find("bad-submit", facts.submit == ABSENT, None, self._shown)
         over = screen.find("runaway", runaway, None, shown)
@@ -325,8 +326,21 @@ class Jobs:
             cores, machine = facts.cores, self._machine
             wide = screen.find("too-wide", cores > machine, None, lambda row: f"{cores[row]} of {machine} cores")
             cores[wide] = machine
+        usual = elapsed[ran & screen.keep]
+        elapsed[self._waits & (facts.limit == ABSENT)] = max(int(np.median(usual)), 1) if len(usual) else 1
         self._estimates(screen, facts, shown)
+        elapsed[self._waits] = facts.limit[self._waits]
         self._eligible(screen, facts)
+
+    def _still_waiting(self, screen: Screen, waits: BoolArray) -> BoolArray:
+        """Of jobs that wait still those that are kept: they stand in the queue."""
+        kept = np.zeros(self.rows, dtype=bool)
+        kept[screen.find("still-waiting", waits, None, self._shown)] = True
+        if "eligible" in self._columns:
+            held = kept & (self._column("eligible") == ABSENT)
+            screen.find("not-eligible", held, None, self._shown)
+            kept &= ~held
+        return kept
 
     def _refuse_cut(self, screen: Screen, cut: BoolArray) -> None:
         """Refuse a log whose times were cut to a window, unless a rule says otherwise."""

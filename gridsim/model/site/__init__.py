@@ -1,0 +1,256 @@
+"""What a Slurm site says of itself: nodes, partitions, who may do what, and how jobs are ordered and backfilled.
+
+Here is the site as a whole; its parts have rooms of their own. Names and defaults are those of Slurm's own manual pages
+(slurm.conf, sacctmgr, version 22.05).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from gridsim.errors import InputError
+from gridsim.model.platform import Platform
+from gridsim.model.site.labels import LABELS, needs_as_labels
+from gridsim.model.site.nodes import Allowed, Node, Reservation, SitePartition
+from gridsim.model.site.owners import PARENT, Association, Qos
+from gridsim.model.site.parameters import Preemption, Priority, Scheduling
+
+__all__ = [
+    "LABELS",
+    "PARENT",
+    "Allowed",
+    "Association",
+    "Node",
+    "Preemption",
+    "Priority",
+    "Qos",
+    "Reservation",
+    "Scheduling",
+    "Site",
+    "SitePartition",
+    "needs_as_labels",
+]
+
+
+@dataclass(frozen=True)
+class Site:
+    """A Slurm cluster as its configuration and its accounting database describe it.
+
+    Attributes
+    ----------
+    nodes, partitions : tuple
+        In the order of the configuration; the default partition first among those that are called for by no name.
+    default_partition : str
+        Partition of jobs that name none.
+    associations, qos, reservations : tuple
+        Empty where nothing is known: everybody then has equal shares and no limits.
+    memory : bool
+        Whether memory is a resource of its own (``CR_..._Memory``).
+    whole_nodes : bool
+        Whether every job gets whole nodes (``select/linear``).
+    default_memory, default_core_memory : int
+        ``DefMemPerNode`` and ``DefMemPerCPU``, MiB; 0 for neither, which means all memory of a node.
+    most_memory : int
+        ``MaxMemPerNode``, MiB; 0 for no limit.
+    preemption : Preemption
+        Who may preempt whom.
+    enforce : bool
+        Whether limits hold (``AccountingStorageEnforce`` with ``limits``).
+    ignored : mapping of str to int
+        Keys that are not modelled, and how often they occur.
+
+    Examples
+    --------
+    >>> site = Site.of(nodes=4, cores=8)
+    >>> site.cores, site.partitions[0].nodes
+    (32, ('n1', 'n2', 'n3', 'n4'))
+    """
+
+    nodes: tuple[Node, ...]
+    partitions: tuple[SitePartition, ...]
+    default_partition: str
+    scheduling: Scheduling = field(default_factory=Scheduling)
+    priority: Priority = field(default_factory=Priority)
+    associations: tuple[Association, ...] = ()
+    qos: tuple[Qos, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
+    memory: bool = False
+    whole_nodes: bool = False
+    default_memory: int = 0
+    default_core_memory: int = 0
+    most_memory: int = 0
+    preemption: Preemption = field(default_factory=Preemption)
+    enforce: bool = True
+    ignored: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.nodes:
+            raise InputError("names no node; expected at least one NodeName", field="nodes")
+        known = {node.name for node in self.nodes}
+        if len(known) < len(self.nodes):
+            raise InputError("names a node twice", field="nodes")
+        names = [partition.name for partition in self.partitions]
+        if self.default_partition not in names:
+            raise InputError(
+                f"'{self.default_partition}' is no partition; known: {', '.join(names)}", field="partition"
+            )
+        groups = [(each.name, each.nodes) for each in self.partitions]
+        for name, members in [*groups, *((each.name, each.nodes) for each in self.reservations)]:
+            missing = next((node for node in members if node not in known), None)
+            if missing is not None:
+                raise InputError(f"'{name}' has a node '{missing}' that is not there", field="nodes")
+
+    @classmethod
+    def of(cls, *, nodes: int, cores: int, memory: int = 1, **parts: object) -> Site:
+        """A site of *nodes* equal nodes ``n1`` … in one partition ``batch``; *parts* as the class takes them."""
+        made = tuple(Node(f"n{number}", cores, memory) for number in range(1, nodes + 1))
+        given: dict[str, object] = {
+            "partitions": (SitePartition("batch", tuple(node.name for node in made)),),
+            "default_partition": "batch",
+        }
+        return cls(nodes=made, **(given | parts))  # type: ignore[arg-type]
+
+    @property
+    def cores(self) -> int:
+        """Cores of all nodes together."""
+        return sum(node.cores for node in self.nodes)
+
+    @property
+    def usual_node(self) -> Node:
+        """A node of the commonest type of the default partition, the first of these."""
+        return self._usual()[0]
+
+    def _usual(self) -> list[Node]:
+        """Nodes of the default partition of its commonest type; of equally common ones that which comes first."""
+        inside = set(self.partition(self.default_partition).nodes)
+        members = [node for node in self.nodes if node.name in inside] or list(self.nodes)
+        common = Counter(map(_type, members)).most_common(1)[0][0]
+        return [node for node in members if _type(node) == common]
+
+    def nodes_to(self, cores: float) -> int:
+        """Nodes like the usual one that it takes to have about so many cores; below 0 they are too many.
+
+        Not 0 where the site has other cores than these.
+
+        Examples
+        --------
+        >>> site = Site.of(nodes=4, cores=8)
+        >>> site.nodes_to(33), site.nodes_to(45), site.nodes_to(16), site.nodes_to(32)
+        (1, 2, -2, 0)
+        """
+        missing = (cores - self.cores) / self.usual_node.cores
+        return math.floor(missing + 0.5) or (missing > 0) - (missing < 0)
+
+    def with_nodes(self, more: int) -> Site:
+        """The site with more nodes like the usual one, or, below 0, with fewer of them.
+
+        New ones are in every partition and every reservation that has all nodes of that type of the default partition.
+        The last ones are taken away first.
+
+        Raises
+        ------
+        InputError
+            When there are not so many to take away, or a partition would have no node left.
+
+        Examples
+        --------
+        >>> site = Site.of(nodes=2, cores=8).with_nodes(2)
+        >>> site.cores, site.partitions[0].nodes
+        (32, ('n1', 'n2', 'more1', 'more2'))
+        >>> site.with_nodes(-2) == Site.of(nodes=2, cores=8)
+        True
+        """
+        return self._grown(more) if more > 0 else self._shrunk(-more) if more else self
+
+    def _grown(self, more: int) -> Site:
+        usual, known = self._usual(), {node.name for node in self.nodes}
+        free = (name for number in itertools.count(1) if (name := f"more{number}") not in known)
+        names = tuple(itertools.islice(free, more))
+        all_of = {node.name for node in usual}
+        return replace(
+            self,
+            nodes=(*self.nodes, *(replace(usual[0], name=name) for name in names)),
+            partitions=tuple(
+                replace(each, nodes=(*each.nodes, *names)) if all_of <= set(each.nodes) else each
+                for each in self.partitions
+            ),
+            reservations=tuple(
+                replace(each, nodes=(*each.nodes, *names)) if all_of <= set(each.nodes) else each
+                for each in self.reservations
+            ),
+        )
+
+    def _shrunk(self, fewer: int) -> Site:
+        usual = self._usual()
+        if fewer > len(usual):
+            raise InputError(
+                f"{fewer} nodes fewer; the default partition has {len(usual)} of {usual[0].cores} cores", field="nodes"
+            )
+        gone = {node.name for node in usual[len(usual) - fewer :]}
+        partitions = tuple(
+            replace(each, nodes=tuple(node for node in each.nodes if node not in gone)) for each in self.partitions
+        )
+        for before, after in zip(self.partitions, partitions, strict=True):
+            if before.nodes and not after.nodes:
+                raise InputError(f"{fewer} nodes fewer; partition '{after.name}' would have none left", field="nodes")
+        reservations = (
+            replace(
+                each,
+                nodes=tuple(node for node in each.nodes if node not in gone),
+                cores=tuple((node, cores) for node, cores in each.cores if node not in gone),
+            )
+            for each in self.reservations
+        )
+        return replace(
+            self,
+            nodes=tuple(node for node in self.nodes if node.name not in gone),
+            partitions=partitions,
+            reservations=tuple(each for each in reservations if each.nodes),
+        )
+
+    def platform(self) -> Platform:
+        """The machine as one cluster; which node a core belongs to is known to the Slurm policy alone."""
+        return Platform.single(self.cores, origin="slurm.conf")
+
+    def partition(self, name: str) -> SitePartition:
+        """Partition of that name.
+
+        Raises
+        ------
+        InputError
+            When there is none.
+        """
+        for partition in self.partitions:
+            if partition.name == name:
+                return partition
+        known = ", ".join(partition.name for partition in self.partitions)
+        raise InputError(f"'{name}' is no partition; known: {known}", field="partition")
+
+    def names(self, label: str) -> tuple[str, ...]:
+        """Names that jobs may have in a label: ``user``, ``account``, ``partition`` or ``qos``.
+
+        Examples
+        --------
+        >>> Site.of(nodes=1, cores=4).names("partition")
+        ('batch',)
+        """
+        known = {
+            "user": (each.user for each in self.associations),
+            "account": (each.account for each in self.associations),
+            "partition": (each.name for each in self.partitions),
+            "qos": (each.name for each in self.qos),
+        }[label]
+        return tuple(dict.fromkeys(filter(None, known)))
+
+    def accounts(self) -> Iterator[Association]:
+        """Associations that are accounts."""
+        return (association for association in self.associations if not association.user)
+
+
+def _type(node: Node) -> Node:
+    """What a node has in common with those of its type."""
+    return replace(node, name="")

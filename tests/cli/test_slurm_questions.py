@@ -1,0 +1,137 @@
+"""The operator's questions under the policy of a Slurm site, as a user types them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridsim.cli import main
+
+MINI = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini"
+LOG = MINI / "sacct.txt"
+POLICY = f"slurm?conf={MINI}/slurm.conf&assoc={MINI}/assoc.cfg&qos={MINI}/qos.txt"
+BEGAN = 1_795_244_026
+QUOTE = ["--cores", "16", "--walltime", "5m", "--policy", POLICY, "--json"]
+
+
+def answer(words: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
+    assert main(words) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def changes(words: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
+    found = answer(["whatif", str(LOG), "--policy", POLICY, *words, "--json"], capsys)
+    return {one["change"]: one for one in found["changes"]} | {"rounded": found["rounded"]}
+
+
+def test_the_machine_grows_by_whole_nodes_and_says_what_it_made_of_other_sizes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    found = changes(["--cores", "+1,+2%,40"], capsys)
+    assert list(found) == [
+        "as it is",
+        "1 more node of 4 cores (+12 %)",
+        "2 more nodes of 4 cores (+25 %)",
+        "rounded",
+    ]
+    assert [found[label]["cores"] for label in list(found)[:3]] == [32, 36, 40]
+    assert found["rounded"] == ["33 cores became 1 more node of 4 cores (+12 %), 36 in all"]
+    waits = [found[label]["metrics"]["wait_mean"] for label in list(found)[:3]]
+    assert waits[2] < waits[0]
+
+
+def test_halving_is_told_in_nodes(capsys: pytest.CaptureFixture[str]) -> None:
+    now, more, _ = changes(["--halve"], capsys).values()
+    assert more["metrics"]["wait_mean"] <= now["metrics"]["wait_mean"] / 2
+    assert more["change"].startswith(f"{(more['cores'] - 32) // 4} more nodes of 4 cores")
+
+
+def test_users_react_under_the_policy_of_the_site_too(capsys: pytest.CaptureFixture[str]) -> None:
+    now, more, _ = changes(["--users", "react", "--cores", "+16"], capsys).values()
+    assert (now["cores"], more["cores"]) == (32, 48)
+    assert more["metrics"]["wait_mean"] < now["metrics"]["wait_mean"]
+
+
+def test_a_step_that_is_no_node_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["whatif", str(LOG), "--policy", POLICY, "--halve", "--node", "6"]) == 2
+    assert "6 cores at a time; the nodes of the site have 4" in capsys.readouterr().err
+
+
+def test_what_if_of_a_comparison_asks_the_same_sizes_of_both_policies(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["compare", str(LOG), "--policy", "easy", "--policy", POLICY, "--what-if", "--no-page"]
+    assert main([*words, "--out", str(tmp_path)]) == 0
+    assert "cannot be asked" not in capsys.readouterr().out
+    with (tmp_path / "whatif.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    sizes = {row["policy"]: [int(each["cores"]) for each in rows if each["policy"] == row["policy"]] for row in rows}
+    assert list(sizes.values()) == [[32, 36, 40, 32, 32]] * 2
+    assert {"1 more node of 4 cores (+12 %)"} <= {row["change"] for row in rows}
+
+
+def test_more_nodes_are_a_parameter_of_the_policy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["calibrate", str(LOG), "--policy", f"{POLICY}&more_nodes=2", "--json"]) == 0
+    assert "machine: 40 cores (slurm.conf)" in capsys.readouterr().err
+
+
+def as_of(seconds: int, path: Path) -> Path:
+    """The log as it would have been printed so many seconds after it began."""
+    head, *lines = LOG.read_text().splitlines()
+    names, now = head.split("\x1f"), BEGAN + seconds
+    printed = [head]
+    for line in lines:
+        row = dict(zip(names, line.split("\x1f"), strict=True))
+        start, end = (int(row[name]) if row[name].isdigit() else None for name in ("Start", "End"))
+        if int(row["Submit"]) > now:
+            continue
+        if (start or end or now) > now:
+            row |= {"Start": "Unknown", "End": "Unknown", "ElapsedRaw": "0", "State": "PENDING", "AllocCPUS": "0"}
+            row["Eligible"] = (
+                row["Eligible"] if row["Eligible"].isdigit() and int(row["Eligible"]) <= now else "Unknown"
+            )
+        elif start and end and end > now:
+            row |= {"End": "Unknown", "ElapsedRaw": str(now - start), "State": "RUNNING"}
+        printed.append("\x1f".join(row.values()))
+    path.write_text("\n".join(printed) + "\n")
+    return path
+
+
+def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = str(as_of(600, tmp_path / "now.txt"))
+    with_queue = answer(["quote", log, "--at", "now", *QUOTE], capsys)
+    without = answer(["quote", log, "--at", "now", "--on-still-waiting", "skip", *QUOTE], capsys)
+    assert with_queue["at"] == pytest.approx(600, abs=5)
+    assert with_queue["answers"][0]["waiting"] > without["answers"][0]["waiting"] + 10
+    assert with_queue["answers"][0]["start"] > without["answers"][0]["start"]
+
+
+def test_what_waits_still_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["quote", str(as_of(600, tmp_path / "now.txt")), "--at", "now", *QUOTE[:-1]]) == 0
+    assert "repaired: the job runs for as long as it asked for (--on-still-waiting repair)" in capsys.readouterr().out
+
+
+def test_a_start_depends_on_whose_job_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    starts = {}
+    for user in ("alice", "frank"):
+        found = answer(["quote", str(LOG), "--at", "900", "--user", user, "--qos", "normal", *QUOTE], capsys)
+        assert found["owner"] == {"user": user, "qos": "normal"}
+        starts[user] = found["answers"][0]["start"]
+    assert starts["frank"] < starts["alice"]  # who has used up their share comes later
+
+
+def test_limits_of_the_partition_that_is_asked_for_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = answer(["quote", str(LOG), "--at", "900", "--partition", "debug", *QUOTE], capsys)
+    assert refused["answers"][0]["start"] is None  # 16 cores are more than it has, 5 min longer than it lets run
+
+
+def test_the_owner_is_told_and_names_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["quote", str(LOG), "--at", "900", *QUOTE[:-1]]
+    assert main([*words, "--user", "alice", "--account", "physics"]) == 0
+    assert "job: 16 cores for 5 min, user alice, account physics" in " ".join(capsys.readouterr().out.split())
+    assert main([*words, "--user", "alcie"]) == 2
+    assert "'alcie' is no user of the log or of a site; known: alice and" in capsys.readouterr().err
