@@ -124,7 +124,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
             if start >= NEVER:
                 break
         if used and len(planned):
-            planned[entry] = start
+            planned[entry] = start if preempted == 0 else now + 1  # when they have gone
         if not used:
             soonest[shape] = now + look.window + 1
             continue
