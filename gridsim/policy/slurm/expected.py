@@ -1,13 +1,14 @@
 """When a waiting job is expected to start, as running ones reach their limits.
 
-Source: slurm.conf(5), ``bf_resolution``, ``bf_window`` and ``bf_window_linear`` ("the precision starts at 30 seconds and
-that time interval doubles with each evaluation of currently executing jobs").
+Source: slurm.conf(5), ``bf_resolution``, ``bf_window`` and ``bf_window_linear`` ("the precision starts at 30 seconds
+and that time interval doubles with each evaluation of currently executing jobs").
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from gridsim.model.time import MICROSECOND as SECOND
 from gridsim.model.time import NEVER
 from gridsim.policy.slurm.nodes import move, select
 from gridsim.policy.slurm.preemption import preemptable
@@ -71,9 +72,9 @@ def first_fit(  # type: ignore[no-untyped-def]
 ):
     """How many nodes an entry gets, and when, as running ones end; none and `NEVER` where that is not enough.
 
-    Tried on the nodes of *mask* at *start*, and after each group of ends up to *until*: the next one there and all within
-    30 s of it, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says. What the entry may preempt (*strong*)
-    is out of the way from the beginning.
+    Tried on the nodes of *mask* at *start*, and after each group of ends up to *until*: the next one and all within 30 s
+    of it, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says. What the entry may preempt (*strong*) is
+    out of the way from the beginning.
     """
     state = machine.now.copy()
     place, time, span = 0, now, FIRST_SPAN
@@ -83,7 +84,7 @@ def first_fit(  # type: ignore[no-untyped-def]
                 first, last = held.first[other], held.first[other] + held.pieces[other]
                 move(other, 1, held.node[first:last], held.cores[first:last], asks, machine, state)
     while time <= until and time - now <= look.window:
-        upto, following = _next_group(place, entry, now, strong, span, mask, held, rules)
+        upto, following = _next_group(place, entry, now, strong, span, asks, machine, held, rules)
         if following > start > now or time > start:
             used = select(entry, mask, kept, asks, machine, state, room, chosen, given)
             if used:
@@ -101,15 +102,15 @@ def first_fit(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _next_group(place, entry, now, strong, span, mask, held, rules):  # type: ignore[no-untyped-def]
-    """Up to which running entry the next group goes, and when it has ended: those on nodes of *mask* count."""
-    latest, time = NEVER, NEVER
+def _next_group(place, entry, now, strong, span, asks, machine, held, rules):  # type: ignore[no-untyped-def]
+    """Up to which running entry the next group goes, and when it has ended; those on nodes of its partition count."""
+    latest, time, member = NEVER, NEVER, machine.member[asks.group[entry]]
     while place < held.counts[0]:
-        other, end = held.row[place], max(held.end[place], now + 1)
+        other, end = held.row[place], max(held.end[place] // SECOND * SECOND, now + 1)  # Slurm keeps whole seconds
         if end > latest:
             break
         first, last = held.first[other], held.first[other] + held.pieces[other]
-        if _touches(first, last, held, mask) and not (strong and preemptable(entry, other, now, rules)):
+        if _touches(first, last, held, member) and not (strong and preemptable(entry, other, now, rules)):
             time = end
             if latest >= NEVER:
                 latest = end + span
@@ -118,9 +119,9 @@ def _next_group(place, entry, now, strong, span, mask, held, rules):  # type: ig
 
 
 @compiled
-def _touches(first, last, held, mask):  # type: ignore[no-untyped-def]
-    """Whether any of some pieces is on a node of *mask*."""
+def _touches(first, last, held, member):  # type: ignore[no-untyped-def]
+    """Whether any of some pieces is on a node of *member*."""
     for piece in range(first, last):  # noqa: SIM110 (compiled)
-        if mask[held.node[piece]] > 0:
+        if member[held.node[piece]] > 0:
             return True
     return False
