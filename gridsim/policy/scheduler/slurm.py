@@ -170,7 +170,8 @@ class Slurm:
         self._bookings = Bookings(site, self._closed)
         requeue = label_of(requests, "requeue")[self._entries.request]
         self._rules = rules_of(site, owners, self._asks, requeue)
-        self._standing.weak = ~self._rules.may.any(axis=1)[self._rules.own["kind"]]
+        preempting = np.logical_or.reduce(self._rules.may, axis=1)
+        self._standing.weak = ~preempting[self._rules.own["kind"]]
         self._intake = Intake(site, owners, self._entries, self._asks, self._machine, self._limits, self._closed)
         look = site.scheduling
         limits = (look.tests, look.user_tests, look.partition_tests, look.association_tests, look.starts)

@@ -3,9 +3,9 @@
 Sources: slurm.schedmd.com/sched_config.html (backfill starts lower-priority jobs "if doing so does not delay the
 expected start time of any higher priority jobs"); slurm.conf(5), ``SchedulerParameters``; sinfo(1), state PLANNED ("the
 node is planned by the backfill scheduler for a higher priority job": whole nodes); preempt.html ("if during backfill
-scheduling a job preempts one or more other jobs, the whole nodes for those preempted jobs are reserved for the preemptor
-job"). That ends are rounded to ``bf_resolution`` and starts are not, and that who preempts starts in a later pass, is what
-a real Slurm 22.05 wrote into its log.
+scheduling a job preempts one or more other jobs, the whole nodes for those preempted jobs are reserved for the
+preemptor job"). That ends are rounded to ``bf_resolution`` and starts are not, and that who preempts starts in a later
+pass, is what a real Slurm 22.05 wrote into its log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
 
     *parts* and *reserving* are as in `main_pass`. Every entry that does not start, in order, reserves its nodes, whole,
     from its expected start for its time limit; reservations are made anew in each pass, and end at whole multiples of
-    the resolution. An entry that preempts others reserves its nodes too, and starts in a later pass, when they have gone.
+    the resolution. An entry that preempts others reserves its nodes too, and starts in a later pass, without them.
     Entries that ask for the same as one before cannot start before it (*soonest*, by shape). Behind the last entry that
     could still start now, for all that is free and not reserved, nothing is looked at, unless *planned*, one row an
     entry, is to be filled with expected starts.

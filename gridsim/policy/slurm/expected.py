@@ -72,15 +72,15 @@ def first_fit(  # type: ignore[no-untyped-def]
 ):
     """How many nodes an entry gets, and when, as running ones end; none and `NEVER` where that is not enough.
 
-    Tried on the nodes of *mask* at *start*, and after each group of ends up to *until*: the next one and all within 30 s
-    of it, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says. What the entry may preempt (*strong*) is
-    out of the way from the beginning.
+    Tried on the nodes of *mask* at *start*, and after each group of ends up to *until*: the next one and all within
+    30 s of it, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says. What the entry may preempt
+    (*strong*) is out of the way from the beginning.
     """
     state = machine.now.copy()
     place, time, span = 0, now, FIRST_SPAN
     if strong:
         for other in held.row[: held.counts[0]]:
-            if preemptable(entry, other, now, rules):
+            if preemptable(entry, other, now, asks, rules):
                 first, last = held.first[other], held.first[other] + held.pieces[other]
                 move(other, 1, held.node[first:last], held.cores[first:last], asks, machine, state)
     while time <= until and time - now <= look.window:
@@ -94,7 +94,7 @@ def first_fit(  # type: ignore[no-untyped-def]
         for at in range(place, upto):
             other = held.row[at]
             first, last = held.first[other], held.first[other] + held.pieces[other]
-            if not (strong and preemptable(entry, other, now, rules)):
+            if not (strong and preemptable(entry, other, now, asks, rules)):
                 move(other, 1, held.node[first:last], held.cores[first:last], asks, machine, state)
         place, time = upto, following
         span = span + look.linear if look.linear > 0 else 2 * span
@@ -110,7 +110,7 @@ def _next_group(place, entry, now, strong, span, asks, machine, held, rules):  #
         if end > latest:
             break
         first, last = held.first[other], held.first[other] + held.pieces[other]
-        if _touches(first, last, held, member) and not (strong and preemptable(entry, other, now, rules)):
+        if _touches(first, last, held, member) and not (strong and preemptable(entry, other, now, asks, rules)):
             time = end
             if latest >= NEVER:
                 latest = end + span

@@ -128,8 +128,11 @@ def may_preempt(entry, rules):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def preemptable(entry, other, now, rules):  # type: ignore[no-untyped-def]
-    """Whether an entry may preempt a running one."""
+def preemptable(entry, other, now, asks, rules):  # type: ignore[no-untyped-def]
+    """Whether an entry may preempt a running one, and gains by it: what another reservation holds stays reserved."""
+    booked = asks.reservation[other]
+    if booked >= 0 and booked != asks.reservation[entry]:
+        return False
     row, kind = rules.own.kind[entry], rules.own.kind[other]
     if not rules.may[row, kind] or (row == kind and rules.own.priority[other] >= rules.own.priority[entry]):
         return False
@@ -182,7 +185,7 @@ def _candidates(entry, now, mask, asks, held, rules):  # type: ignore[no-untyped
     many = 0
     for place in range(running):
         other = held.row[place]
-        if not preemptable(entry, other, now, rules):
+        if not preemptable(entry, other, now, asks, rules):
             continue
         first = held.first[other]
         for piece in range(first, first + held.pieces[other]):
