@@ -150,8 +150,10 @@ def test_nobody_comes_before_what_had_ended_before_has_ended(jobs, data):
     over = np.array([data.draw(st.integers(0, 400)) for _ in jobs], dtype=np.int64)
     comes = reactions.submits(user, submit, over)
     for job, (owner, at, _) in enumerate(jobs):
-        ended = [
-            one for one, (other, _, end) in enumerate(jobs) if other == owner >= 0 and end is not None and end <= at
+        ended = [  # of those that came earlier: a job that ends as it comes is not waited for by those beside it
+            one
+            for one, (other, came, end) in enumerate(jobs)
+            if other == owner >= 0 and came < at and end is not None and end <= at
         ]
         assert comes[job] >= max((over[one] for one in ended), default=0)
 
