@@ -346,6 +346,7 @@ class Slurm:
         before = self._chosen(request)
         left = [entry for entry in before if self._asks["reservation"][entry] != reservation]
         self._choices[request] = left
+        self._bookings.leave(reservation, now)
         queued = np.isin(self._order, before)
         inside = self._order[queued]
         self._order = self._order[~queued | (self._asks["reservation"][self._order] != reservation)]

@@ -201,6 +201,15 @@ def test_a_file_of_reservations_needs_an_epoch_and_so_does_a_date_of_the_boot(tm
     assert "epoch=1795242600" in repr(Slurm(conf=str(conf), epoch=1795242600))
 
 
+def test_a_run_ends_though_who_asked_for_a_reservation_was_lost_and_another_comes_again_for_ever() -> None:
+    flex = Reservation("flex", ("n1",), 60 * SECOND, 100 * SECOND, users=ANN, flags=frozenset(["FLEX"]))
+    again = Reservation("again", ("n2",), 10 * SECOND, 15 * SECOND, period=100 * SECOND)
+    columns = {"submit": [70, 80], "runtime": [33, 34], "estimate": [33, 34], "cores": [4, 8], "user": ["ann"] * 2}
+    record, _ = run(reserved(2, flex, again), reservation=["", "flex"], **columns)
+    assert record.start[0] == 70
+    assert record.status[1] == Status.cancelled
+
+
 @st.composite
 def mixed(draw: st.DrawFn) -> dict[str, Any]:
     count = draw(st.integers(2, 14))
