@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.site import PARENT, Node, Site, needs_as_labels
+from gridsim.model.site import PARENT, Node, Site
 from gridsim.model.site_file import (
     Clock,
     expanded,
@@ -20,7 +20,6 @@ from gridsim.model.site_file import (
     read_slurm_conf,
 )
 from gridsim.model.time import NEVER
-from gridsim.model.workload import Workload
 
 SECOND = 1_000_000
 
@@ -206,19 +205,6 @@ def test_every_form_of_a_real_cluster_gives_one_tree(shared: Path) -> None:
 def test_a_site_that_contradicts_itself_is_refused() -> None:
     with pytest.raises(InputError, match="'gone' is no partition"):
         Site.of(nodes=1, cores=1, default_partition="gone")
-
-
-def test_needs_of_a_log_become_labels_and_never_replace_them() -> None:
-    log = Workload.from_columns(
-        submit=[0, 1],
-        runtime=[9, 9],
-        cores=[8, 8],
-        labels={"nodes": [4, 4]},
-        logged={"nodes": [2, 2], "memory": [3000, float("nan")]},
-    )
-    labels = needs_as_labels(log).labels
-    assert labels["nodes"].tolist() == [4, 4]
-    assert labels["memory_mb"].tolist() == [750, -1]
 
 
 UNEQUAL = """

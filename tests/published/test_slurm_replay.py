@@ -144,12 +144,16 @@ def site(run_a: Run) -> Site:
 
 
 def test_a_real_slurm_schedule_is_met_within_seconds(jobs: Workload, site: Site) -> None:
-    record = simulate(jobs, platform=site.platform(), policy=Slurm(site=site, boot=0.0), overrun="extend").record
-    found = agreement(record)
-    assert found.jobs == 272
-    assert found.median <= 6.0
-    assert found.within_5 >= 0.45
-    assert abs(found.wait - found.logged_wait) < 0.25 * found.logged_wait
+    # Its passes came between 0.14 s and 0.8 s after whole seconds (queue/scheduler_decisions.txt): one each second, and
+    # a little later each time.
+    found = [
+        agreement(simulate(jobs, platform=site.platform(), policy=Slurm(site=site, boot=boot), overrun="extend").record)
+        for boot in (0.2, 0.4, 0.6, 0.8)
+    ]
+    assert all(each.jobs == 272 for each in found)
+    assert np.median([each.median for each in found]) <= 6.0
+    assert np.mean([each.within_5 for each in found]) >= 0.45
+    assert all(abs(each.wait - each.logged_wait) < 0.25 * each.logged_wait for each in found)
 
 
 def test_whatever_the_phase_of_its_clock_it_comes_nearer_than_fcfs_with_backfill(jobs: Workload, site: Site) -> None:
@@ -206,3 +210,27 @@ def test_a_run_of_another_configuration_is_met_three_times_nearer_than_by_backfi
     assert found.within_5 > 0.2 > plain.within_5
     assert record.promises is not None
     assert 0.5 * cut_short(run_b) < len(record.promises.killed) + 21 < 2 * cut_short(run_b)
+
+
+def test_the_same_workload_on_the_same_slurm_once_more_is_about_as_far_from_itself(run_b: Run) -> None:
+    # What could be reached: a second real run of the same submissions, in which other jobs came first here and there.
+    jobs, site = run_b.jobs(), run_b.site()
+    simulated = agreement(
+        first_starts(simulate(jobs, platform=site.platform(), policy=run_b.policy(-1.3), overrun="extend").record)
+    )
+    first = {key(runs[0]): int(runs[0]["start"]) - run_b.boot for runs in run_b.history() if started(runs[0])}
+    again: dict[tuple[str, str], int] = {}
+    for row in run_b.rows("again.csv"):
+        if row["start"]:
+            again.setdefault((row["workload_id"], row["task"]), int(row["start"]))
+    apart = np.abs([again[job] - start for job, start in first.items() if job in again])
+    assert len(apart) == 395
+    assert np.median(apart) > 20
+    assert np.mean(apart <= 5) < 0.4
+    assert simulated.median < 1.5 * np.median(apart)
+    assert simulated.within_5 > 0.7 * np.mean(apart <= 5)
+
+
+def key(row: Row) -> tuple[str, str]:
+    """What a run of a job was of: line of the workload, and place in its array."""
+    return row["workload_id"], row["jobid"].partition("_")[2]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
-from gridsim.model.site.labels import LABELS, needs_as_labels
+from gridsim.model.site.labels import LABELS
 from gridsim.model.site.nodes import Allowed, Node, Reservation, SitePartition
 from gridsim.model.site.owners import PARENT, Association, Qos
 from gridsim.model.site.parameters import Preemption, Priority, Scheduling
@@ -32,7 +32,6 @@ __all__ = [
     "Scheduling",
     "Site",
     "SitePartition",
-    "needs_as_labels",
 ]
 
 

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
-from gridsim.model.time import IntArray
-from gridsim.model.workload import UNKNOWN, Workload
-
-__all__ = ["LABELS", "needs_as_labels"]
+__all__ = ["LABELS"]
 
 
 LABELS: Mapping[str, str] = {
@@ -37,33 +30,6 @@ LABELS: Mapping[str, str] = {
     "begin": "seconds after its submission before which it is held",
     "withdrawn": "seconds after its submission at which it is cancelled if it still waits",
 }
-"""Labels of a workload that the Slurm policy looks at; jobs without one have `UNKNOWN` there. All but the first six
-are plain numbers. Of several partitions, separated by commas, the one that starts the job first is taken."""
-
-
-def needs_as_labels(workload: Workload) -> Workload:
-    """The workload with what its log says of its jobs' needs as labels, where it has no such labels yet.
-
-    Logged columns are taken: ``nodes``; ``memory``, MiB of a job over its nodes; ``after``; ``array_job``.
-
-    Examples
-    --------
-    >>> log = Workload.from_columns(submit=[0], runtime=[9], cores=[8], logged={"nodes": [2], "memory": [3000]})
-    >>> labels = needs_as_labels(log).labels
-    >>> labels["nodes"], labels["memory_mb"]
-    (array([2]), array([1500]))
-    """
-    found = dict(workload.labels)
-    for label, column in (("nodes", "nodes"), ("after", "after"), ("array", "array_job")):
-        if label not in found and column in workload.logged:
-            found[label] = _whole_numbers(workload.logged[column])
-    if "memory_mb" not in found and "memory" in workload.logged:
-        memory, nodes = _whole_numbers(workload.logged["memory"]), np.maximum(found.get("nodes", 1), 1)
-        found["memory_mb"] = np.where(memory > 0, -(-memory // nodes), UNKNOWN)
-    return replace(workload, labels=found)
-
-
-def _whole_numbers(column: Any) -> IntArray:
-    values = np.asarray(column, dtype=np.float64)
-    known = np.isfinite(values)
-    return np.where(known, np.where(known, values, 0.0), UNKNOWN).astype(np.int64)
+"""Labels of a workload that the Slurm policy looks at; jobs without one have `gridsim.model.workload.UNKNOWN` there. All
+but the first six are plain numbers. Of several partitions, separated by commas, the one that starts the job first is
+taken."""

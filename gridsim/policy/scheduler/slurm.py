@@ -267,7 +267,8 @@ class Slurm:
                 self._enter(entry, now)
 
     def _enter(self, entry: int, now: int) -> None:
-        self._standing.eligible(entry, now, anew=int(self._asks["request"][entry]) in self._anew)
+        since = max(now, self._bookings.begins(int(self._asks["reservation"][entry])))
+        self._standing.eligible(entry, since, anew=int(self._asks["request"][entry]) in self._anew)
         self._standing.rank(np.array([entry]), now)
         self._order = np.insert(self._order, self._standing.place(self._order, entry), entry)
         self._full_wanted = self._backfill_wanted = True
@@ -408,6 +409,7 @@ class Slurm:
         self._stops.append(Stop(request, again))
         if again:
             self._anew.add(request)
+            self._standing.requeued(request, now)
             heapq.heappush(self._timed, (now + self._site.preemption.delay, request))
         else:
             self._done(request, now)
@@ -496,7 +498,7 @@ class Slurm:
         if len(self._order) or self._bookings.wanted:
             times.append(self._bookings.change)
         if len(self._order):
-            times.append(self._next(now, self._site.priority.period))
+            times.append(self._standing.next_calculation())
             if self._exempt:
                 times.append(self._exempt[0])
             if self._main_due < NEVER:

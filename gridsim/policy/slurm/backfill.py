@@ -95,9 +95,8 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
         shape, limit = asks.form[entry], asks.limit[entry]
         start, used, preempted = max(now, soonest[shape]), 0, 0
         strong = may_preempt(entry, rules)
-        exact = start == now
         while start - now <= look.window:
-            until = start + limit if exact else rounded(start + limit, look)
+            until = rounded(start + limit, look) + look.resolution
             open_nodes(entry, now, start, start + limit, asks, machine, closed, mask, kept)
             _keep_clear(start, until, reservations, reserved, pieces, mask)
             if start == now:
@@ -120,8 +119,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
             if used and (when <= start or _is_clear(when, limit, used, chosen, reservations, reserved, pieces, look)):
                 start = max(when, start)
                 break
-            exact = used == 0
-            start = following if exact else when
+            start = when if used else following
             used = 0
             if start >= NEVER:
                 break

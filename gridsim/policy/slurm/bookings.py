@@ -53,6 +53,10 @@ class Bookings:
         """Whether anybody asks for any of them."""
         return any(self._wanted)
 
+    def begins(self, reservation: int) -> int:
+        """When a reservation begins for the first time; -1 stands for none."""
+        return self._first[reservation] if reservation >= 0 else 0
+
     def ask(self, reservation: int, now: int) -> None:
         """A request that asks for a reservation was submitted."""
         self._wanted[reservation] += 1

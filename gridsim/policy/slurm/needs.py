@@ -213,9 +213,7 @@ def fixed_factors(requests: Requests, site: Site, owners: Sequence[Owner], asks:
     levels = {each.name: each.priority for each in site.qos}
     highest = max([*levels.values(), 1])
     qos = np.array([max(levels.get(owner.qos, 0), 0) / highest for owner in owners])
-    # Whole nodes count as such, as sprio shows.
-    whole = np.array([min(node.cores for node in site.nodes if node.name in each.nodes) for each in site.partitions])
-    counted = np.where(asks["exclusive"] > 0, np.maximum(asks["nodes"], 1) * whole[asks["part"]], 0)
+    counted = np.where(asks["exclusive"] > 0, np.maximum(asks["nodes"], 1) * _whole_node(site, asks), 0)
     size = size_factor(
         np.maximum(asks["cores"], counted),
         asks["nodes"],
@@ -229,6 +227,23 @@ def fixed_factors(requests: Requests, site: Site, owners: Sequence[Owner], asks:
     zeros = np.zeros(len(owners))
     fixed = Factors(zeros, zeros, size, of_partition[asks["part"]], qos, nice)
     return fixed, tier[asks["part"]]
+
+
+def _whole_node(site: Site, asks: Asks) -> IntArray:
+    """Cores of the smallest node of its partition that holds a node's part of each entry that asks for whole nodes.
+
+    Whole nodes count as such, as ``sprio`` shows. What Slurm makes of them later, when it plans such a job on larger
+    nodes, is left out.
+    """
+    on_node: IntArray = -(-asks["cores"] // np.maximum(asks["nodes"], 1))
+    found = on_node.copy()
+    smallest_first = sorted(site.nodes, key=lambda node: node.cores)
+    for entry in np.flatnonzero(asks["exclusive"] > 0).tolist():
+        of_partition = site.partitions[asks["part"][entry]].nodes
+        need, memory = on_node[entry], asks["memory"][entry]
+        fitting = (n.cores for n in smallest_first if n.cores >= need and n.memory >= memory and n.name in of_partition)
+        found[entry] = next(fitting, need)
+    return found
 
 
 def use_factors(site: Site, owners: Sequence[Owner]) -> list[float]:

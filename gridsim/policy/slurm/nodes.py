@@ -184,10 +184,12 @@ def select(  # type: ignore[no-untyped-def]
 @compiled
 def _as_few_nodes_as_it_takes(need, room, weight, chosen, given):  # type: ignore[no-untyped-def]
     """Nodes for so many cores, wherever they are; *room* suffices, and is used up."""
-    level = _level(need, 0, room, weight)
-    used, wanted = 0, need
+    used, wanted, level = 0, need, 0
     while wanted > 0:
         begin, end = _best_set(wanted, 0, room, weight, level)
+        if begin < 0:
+            level += 1
+            continue
         best = -1
         for node in range(begin, end):  # the node that holds all of it and has least left
             if room[node] >= wanted and (best < 0 or room[node] < room[best]):
@@ -226,9 +228,12 @@ def _so_many_nodes(need, nodes, unit, room, weight, chosen, given):  # type: ign
         if left[node] < least:
             left[node] = 0
     allowed = left.copy()
-    used, sum_of = 0, 0
+    used, sum_of, level = 0, 0, 0
     while used < nodes:
         begin, end = _best_set(nodes - used, nodes, left, weight, level)
+        if begin < 0:
+            level += 1
+            continue
         for node in range(begin, end):
             if used == nodes:
                 break
@@ -322,16 +327,19 @@ def _light(room, weight, level):  # type: ignore[no-untyped-def]
 
 @compiled
 def _best_set(wanted, nodes, room, weight, level):  # type: ignore[no-untyped-def]
-    """The smallest set of consecutive nodes that holds what is wanted, or the largest set; nodes count where asked."""
+    """The smallest set of consecutive nodes of a weight that holds what is wanted, or the largest; -1 for none.
+
+    Nodes count where *nodes* is above 0, else cores.
+    """
     count = len(room)
     begin, end, found = -1, -1, 0
     node = 0
     while node < count:
-        if room[node] <= 0 or weight[node] > level:
+        if room[node] <= 0 or weight[node] != level:
             node += 1
             continue
         first, size = node, 0
-        while node < count and room[node] > 0 and weight[node] <= level:
+        while node < count and room[node] > 0 and weight[node] == level:
             size += 1 if nodes > 0 else room[node]
             node += 1
         better = size > found if found < wanted else wanted <= size < found

@@ -17,6 +17,10 @@ from gridsim.policy.slurm.priority import Factors, age_factor, priorities
 __all__ = ["Standing"]
 
 
+LATER = SECOND // 4
+"""Priorities are made so much later than the backfill pass of that second, on a real Slurm 22.05."""
+
+
 class Standing:
     """Priorities of the requests of a run; usage is brought up to date once in a ``PriorityCalcPeriod``.
 
@@ -44,7 +48,7 @@ class Standing:
     """
 
     def __init__(self, requests: Requests, site: Site, owners: Sequence[Owner], asks: Asks, boot: int) -> None:
-        self._site, self._boot, self._requests = site, boot, requests
+        self._site, self._boot, self._requests = site, boot + LATER, requests
         self.shares, self.leaf = shares_of(site, owners)
         self._fixed, self.tier = fixed_factors(requests, site, owners, asks)
         self._use = use_factors(site, owners)
@@ -56,19 +60,25 @@ class Standing:
         self._cores = np.zeros(len(owners))
         self._request, self._free = asks["request"], asks["reservation"] < 0
         self.weak = np.zeros(len(owners), dtype=bool)
+        self._again: IntArray = np.full(len(requests), -1, dtype=np.int64)  # when each came back
         self._running: dict[int, None] = {}
 
     def _last_boundary(self, now: int) -> int:
         period = max(self._site.priority.period, 1)
         return self._boot + (now - self._boot) // period * period
 
-    def eligible(self, entry: int, now: int, *, anew: bool = False) -> None:
-        """An entry can run from *now* on; it grows older from here unless ``ACCRUE_ALWAYS`` is set.
+    def eligible(self, entry: int, since: int, *, anew: bool = False) -> None:
+        """An entry can run from an instant on; it grows older from there unless ``ACCRUE_ALWAYS`` is set.
 
-        One that was requeued (*anew*) begins to grow older again: its submit time is that of the requeue.
+        One that was requeued (*anew*) begins to grow older again: its submit time is that of the requeue. One that asks
+        for a reservation grows older from the beginning of that: a real Slurm 22.05 did so.
         """
         accrues = self._site.priority.always_accrue and not anew
-        self.since[entry] = self._requests.submit[self._request[entry]] if accrues else now
+        self.since[entry] = self._requests.submit[self._request[entry]] if accrues else since
+
+    def requeued(self, request: int, now: int) -> None:
+        """A request counts as submitted now."""
+        self._again[request] = now
 
     def began(self, request: int, cores: int, now: int) -> None:
         """A request holds cores from *now* on."""
@@ -98,6 +108,10 @@ class Standing:
         self._factors = self.shares.factors()
         return boundary
 
+    def next_calculation(self) -> int:
+        """When priorities are made anew next."""
+        return self._calculated + max(self._site.priority.period, 1)
+
     def factors(self, rows: IntArray, now: int) -> Factors:
         """Factors of requests as they are at an instant."""
         fixed = self._fixed
@@ -121,9 +135,10 @@ class Standing:
         return ordered
 
     def _coming(self, rows: IntArray) -> tuple[IntArray, ...]:
-        """In which order requests came: by number, and before that by time where users react."""
+        """In which order requests came, or came back: by time, then by number."""
         request = self._request[rows]
-        return (request, self._requests.ready[request]) if self._requests.moves else (request,)
+        again = self._again[request]
+        return request, np.where(again >= 0, again, self._requests.submit[request])
 
     def _class(self, rows: IntArray | int) -> IntArray:
         found: IntArray = 2 * self.weak[rows] + self._free[rows]

@@ -56,9 +56,9 @@ def test_fat_nodes_are_for_those_that_need_them() -> None:
     site = one(*machines, memory=True)
     _, slurm = run(site, submit=[0, 1, 2, 3], runtime=[50] * 4, cores=[1, 1, 1, 1], memory_mb=[900, 900, 900, 2000])
     assert [set(slurm.nodes_of(row)) for row in range(4)] == [{"n1"}, {"n2"}, {"fat"}, {"fat"}]
-    # "If a request can not be satisfied using the nodes with the lowest weight, the set … with the next … is added".
+    # "… jobs will be allocated the nodes with the lowest weight" (slurm.conf): a heavy one only for what is left.
     _, slurm = run(site, submit=[0], runtime=[10], cores=[10], memory_mb=[10])
-    assert slurm.nodes_of(0) == {"fat": 8, "n1": 2}
+    assert slurm.nodes_of(0) == {"n1": 4, "n2": 4, "fat": 2}
 
 
 def test_more_memory_than_the_partition_allows_is_refused() -> None:

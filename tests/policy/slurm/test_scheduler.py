@@ -197,12 +197,12 @@ def test_fair_share_counts_what_was_used_and_is_looked_at_once_in_a_period() -> 
     record, _ = run(
         site,
         names={"user": ("ann", "bob")},
-        submit=[0, 1, 2, 61, 62],
+        submit=[1, 2, 3, 61, 62],
         runtime=[50, 30, 30, 30, 30],
         cores=[4] * 5,
         user=[0, 0, 1, 0, 1],
     )
-    assert record.start.tolist() == [0, 50, 80, 140, 110]
+    assert record.start.tolist() == [1, 51, 81, 141, 111]
 
 
 def test_a_cluster_of_another_size_is_refused() -> None:
