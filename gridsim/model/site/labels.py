@@ -30,6 +30,6 @@ LABELS: Mapping[str, str] = {
     "begin": "seconds after its submission before which it is held",
     "withdrawn": "seconds after its submission at which it is cancelled if it still waits",
 }
-"""Labels of a workload that the Slurm policy looks at; jobs without one have `gridsim.model.workload.UNKNOWN` there. All
-but the first six are plain numbers. Of several partitions, separated by commas, the one that starts the job first is
-taken."""
+"""Labels of a workload that the Slurm policy looks at; jobs without one have `gridsim.model.workload.UNKNOWN` there.
+All but the first six are plain numbers. Of several partitions, separated by commas, the one that starts the job first
+is taken."""
