@@ -55,6 +55,21 @@ def test_compare_lets_users_react_and_writes_what_validate_accepts(
     assert main(["validate", str(out / "easy")]) == 0
 
 
+def test_users_of_a_slurm_site_react_to_its_own_policy(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    site = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini"
+    slurm = f"slurm?conf={site / 'slurm.conf'}&assoc={site / 'assoc.cfg'}&qos={site / 'qos.txt'}"
+    out = tmp_path / "out"
+    words = ["--users", "react", "--policy", slurm, "--policy", "easy", "--no-page", "--out", str(out)]
+    assert main(["compare", str(site / "sacct.txt"), *words]) == 0
+    assert "Users react: 271 of 282 jobs" in capsys.readouterr().out
+    jobs = rows(out / "slurm")
+    assert sum(job["submit"] != job["logged_submit"] for job in jobs) > 200
+    began = [job for job in jobs if job["start"]]
+    assert len(began) >= 275
+    assert all(float(job["start"]) >= float(job["submit"]) for job in began)
+    assert main(["validate", str(out / "slurm")]) == 0
+
+
 def test_the_page_of_users_who_react_is_made_with_what_if(tmp_path: Path) -> None:
     """Policies under which jobs come at other times have the same periods of fairness."""
     site = Path(__file__).resolve().parents[2] / "scenarios" / "examples" / "site.swf"
