@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
+
+from gridsim.profile.compiled import when_compiling
 
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished
@@ -38,14 +41,21 @@ class _Told:
             transient=True,
             disable=not self._terminal,
         )
+        self._open = ExitStack()
 
     def __enter__(self) -> Self:
         self._bars.start()
+        if self._terminal:
+            self._open.enter_context(when_compiling(self._compiling))
         return self
+
+    def _compiling(self) -> None:
+        self._bars.console.print("Compiling the inner loops, once for this installation: up to half a minute.")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._open.close()
         self._bars.stop()
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
+from numba.core import event
 
-__all__ = ["compiled", "folder", "records"]
+__all__ = ["compiled", "folder", "records", "when_compiling"]
 
 _OPTIONS: Any = numba.config
 
@@ -47,6 +49,28 @@ def compiled(function: Callable[..., Any]) -> Any:
         return numba.njit(cache=True)(function)
     finally:
         _OPTIONS.CACHE_DIR = before
+
+
+class _Once(event.Listener):
+    """Says once that something is compiled, and not fetched."""
+
+    def __init__(self, say: Callable[[], None]) -> None:
+        self._say: Callable[[], None] | None = say
+
+    def on_start(self, _: Any) -> None:
+        if self._say is not None:
+            say, self._say = self._say, None
+            say()
+
+    def on_end(self, _: Any) -> None:
+        """Nothing to say."""
+
+
+@contextmanager
+def when_compiling(say: Callable[[], None]) -> Iterator[None]:
+    """Call *say* once, when the first loop is compiled that was not kept."""
+    with event.install_listener("numba:compile", _Once(say)):
+        yield
 
 
 def records(**columns: Any) -> Any:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numba
 import pytest
 
-from gridsim.profile.compiled import compiled, folder
+from gridsim.profile.compiled import compiled, folder, when_compiling
 
 
 @pytest.fixture
@@ -48,3 +49,14 @@ def test_a_compiled_loop_is_called_like_any_other_and_leaves_the_users_setting_a
 
     assert doubled(21) == 42
     assert before == numba.config.CACHE_DIR
+
+
+def test_it_is_said_once_that_loops_are_compiled_and_not_where_they_are_kept() -> None:
+    said: list[str] = []
+    one, two = numba.njit(lambda x: x + 1), numba.njit(lambda x: x + 2)
+    with when_compiling(lambda: said.append("compiling")):
+        assert (one(1), two(1), one(2)) == (2, 3, 3)
+    assert said == ["compiling"]
+    with when_compiling(lambda: said.append("again")):
+        assert (one(1), two(1)) == (2, 3)
+    assert said == ["compiling"]
