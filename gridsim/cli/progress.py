@@ -12,8 +12,6 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from gridsim.profile.compiled import when_compiling
-
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished
     from gridsim.campaign.run import Progress as Standing
@@ -41,21 +39,14 @@ class _Told:
             transient=True,
             disable=not self._terminal,
         )
-        self._open = ExitStack()
 
     def __enter__(self) -> Self:
         self._bars.start()
-        if self._terminal:
-            self._open.enter_context(when_compiling(self._compiling))
         return self
-
-    def _compiling(self) -> None:
-        self._bars.console.print("Compiling the inner loops, once for this installation: up to half a minute.")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._open.close()
         self._bars.stop()
 
 
@@ -73,6 +64,24 @@ class Progress(_Told):
         self._total = total
         self._tasks: dict[str, TaskID] = {}
         self._next = time.monotonic() + _PAUSE
+        self._listening = ExitStack()
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        if self._terminal:
+            from gridsim.profile.compiled import when_compiling  # the compiler: not needed where workers simulate
+
+            self._listening.enter_context(when_compiling(self._compiling))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._listening.close()
+        super().__exit__(kind, error, trace)
+
+    def _compiling(self) -> None:
+        self._bars.console.print("Compiling the inner loops, once for this installation: up to half a minute.")
 
     def told(self, policy: str, jobs: int) -> None:
         """Show that *jobs* jobs of *policy* have been released."""

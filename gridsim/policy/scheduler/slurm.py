@@ -37,6 +37,9 @@ from gridsim.policy.slurm.standing import Standing
 
 __all__ = ["Slurm"]
 
+LATER = SECOND // 4
+"""Priorities are made so much later than the backfill pass of the same second, on a real Slurm 22.05."""
+
 NOBODY: IntArray = np.zeros(0, dtype=np.int64)
 
 
@@ -162,7 +165,7 @@ class Slurm:
         self._entries = entries_of(requests, site)
         owners = owners_of(requests, site, self._entries)
         self._asks = asks_of(requests, site, owners, self._entries)
-        self._standing = Standing(requests, site, owners, self._asks, self._boot)
+        self._standing = Standing(requests, site, owners, self._asks, self._boot + LATER)
         self._machine = machine_of(site, requests, self._asks)
         self._limits = limits_of(site, owners)
         self._held = held_by(self._asks, len(site.nodes))
@@ -195,7 +198,6 @@ class Slurm:
         self._choices: dict[int, list[int]] = {}  # entries of requests that have not one, their own
         self._reserved: dict[int, list[int]] = defaultdict(list)  # waiting requests by reservation
         self._over = np.zeros(n, dtype=bool)
-        self._anew: set[int] = set()  # requests that were requeued
         self._timed: list[tuple[int, int]] = []
         self._leaves: list[tuple[int, int]] = []
         self._stops: list[Stop] = []
@@ -268,7 +270,7 @@ class Slurm:
 
     def _enter(self, entry: int, now: int) -> None:
         since = max(now, self._bookings.begins(int(self._asks["reservation"][entry])))
-        self._standing.eligible(entry, since, anew=int(self._asks["request"][entry]) in self._anew)
+        self._standing.eligible(entry, since)
         self._standing.rank(np.array([entry]), now)
         self._order = np.insert(self._order, self._standing.place(self._order, entry), entry)
         self._full_wanted = self._backfill_wanted = True
@@ -408,7 +410,6 @@ class Slurm:
         again = bool(self._rules.own["mode"][entry] == REQUEUE)
         self._stops.append(Stop(request, again))
         if again:
-            self._anew.add(request)
             self._standing.requeued(request, now)
             heapq.heappush(self._timed, (now + self._site.preemption.delay, request))
         else:

@@ -53,7 +53,13 @@ class Look(NamedTuple):
 @compiled
 def rounded(time, look):  # type: ignore[no-untyped-def]
     """A time rounded down to ``bf_resolution``."""
-    return time - (time - look.origin) % look.resolution
+    return _down(time, look.resolution, look)
+
+
+@compiled
+def _down(time, step, look):  # type: ignore[no-untyped-def]
+    """A time rounded down to a whole number of steps."""
+    return time - (time - look.origin) % step
 
 
 @compiled
@@ -63,7 +69,8 @@ def rounded_up(time, look):  # type: ignore[no-untyped-def]
 
 
 GRID = 30_000_000
-"""Running jobs whose ends, rounded down to so many microseconds, are no further apart are taken together, at first."""
+"""Running jobs that end within so many microseconds of the next one are taken together, at first; the end that closes a
+group counts as rounded down to it."""
 
 
 @compiled
@@ -74,9 +81,9 @@ def first_fit(  # type: ignore[no-untyped-def]
 
     Tried on the nodes of *mask* after each group of ends up to *until*, and where *start* is later than *now* also
     before them. What the entry may preempt (*strong*) is out of the way from the beginning. A group is an end and all
-    within 30 s of it, twice, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says; ends count as rounded
-    down to 30 s. It is not looked at where its last job is on other nodes. No documentation says these two: they are
-    what the plans of a real Slurm 22.05 say, and those of another run of it confirmed.
+    within 30 s of it, twice, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that would
+    close it counts as rounded down to 30 s. It is not looked at where that end is on other nodes. No documentation
+    says these two: they are what fits the plans of a real Slurm 22.05 best.
     """
     state = machine.now.copy()
     if strong:
@@ -100,8 +107,8 @@ def first_fit(  # type: ignore[no-untyped-def]
         move(other, 1, held.node[first:last], held.cores[first:last], asks, machine, state)
         time, opened = ends, min(opened, ends)
         if place + 1 < held.counts[0]:
-            following = _whole(held.end[place + 1], now)
-            if following - (following - look.origin) % GRID - opened <= span:
+            following = _down(_whole(held.end[place + 1], now), GRID, look)
+            if following - opened <= span:
                 continue
         used = select(entry, mask, kept, asks, machine, state, room, chosen, given)
         if used:

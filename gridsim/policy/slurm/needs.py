@@ -236,13 +236,17 @@ def _whole_node(site: Site, asks: Asks) -> IntArray:
     nodes, is left out.
     """
     on_node: IntArray = -(-asks["cores"] // np.maximum(asks["nodes"], 1))
-    found = on_node.copy()
+    whole = np.flatnonzero(asks["exclusive"] > 0)
+    _, first, alike = np.unique(asks["kind"][whole], return_index=True, return_inverse=True)
     smallest_first = sorted(site.nodes, key=lambda node: node.cores)
-    for entry in np.flatnonzero(asks["exclusive"] > 0).tolist():
-        of_partition = site.partitions[asks["part"][entry]].nodes
+    sizes = []
+    for entry in whole[first].tolist():
+        names = set(site.partitions[asks["part"][entry]].nodes)
         need, memory = on_node[entry], asks["memory"][entry]
-        fitting = (n.cores for n in smallest_first if n.cores >= need and n.memory >= memory and n.name in of_partition)
-        found[entry] = next(fitting, need)
+        fitting = (n.cores for n in smallest_first if n.cores >= need and n.memory >= memory and n.name in names)
+        sizes.append(next(fitting, need))
+    found = on_node.copy()
+    found[whole] = np.array(sizes, dtype=np.int64)[alike.reshape(-1)]
     return found
 
 

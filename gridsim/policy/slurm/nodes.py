@@ -221,8 +221,7 @@ def _some_nodes(need, least, highest, unit, room, weight, chosen, given):  # typ
 
 @compiled
 def _so_many_nodes(need, nodes, unit, room, weight, chosen, given):  # type: ignore[no-untyped-def]
-    level = _level(need, nodes, room, weight)
-    left = _light(room, weight, level)
+    left = _light(room, weight, _level(need, nodes, room, weight))
     least = need - _widest(nodes - 1, left)  # less than this on one node is too little, whatever the others have
     for node in range(len(room)):
         if left[node] < least:
@@ -293,7 +292,7 @@ def _take_widest(nodes, room, chosen):  # type: ignore[no-untyped-def]
 
 @compiled
 def _level(need, nodes, room, weight):  # type: ignore[no-untyped-def]
-    """The least weight that suffices."""
+    """The least weight up to which so many nodes suffice."""
     count, heaviest = len(room), 0
     for node in range(count):
         if room[node] > 0:
@@ -305,9 +304,7 @@ def _level(need, nodes, room, weight):  # type: ignore[no-untyped-def]
             if weight[node] <= level and room[node] > 0:
                 total += room[node]
                 found += 1
-        if nodes == 0 and total >= need:
-            break
-        if nodes > 0 and found >= nodes and total >= need:
+        if found >= nodes and total >= need:
             within = _light(room, weight, level)
             if _widest(nodes, within) >= need:
                 break

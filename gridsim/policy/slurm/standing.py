@@ -17,10 +17,6 @@ from gridsim.policy.slurm.priority import Factors, age_factor, priorities
 __all__ = ["Standing"]
 
 
-LATER = SECOND // 4
-"""Priorities are made so much later than the backfill pass of that second, on a real Slurm 22.05."""
-
-
 class Standing:
     """Priorities of the requests of a run; usage is brought up to date once in a ``PriorityCalcPeriod``.
 
@@ -48,7 +44,7 @@ class Standing:
     """
 
     def __init__(self, requests: Requests, site: Site, owners: Sequence[Owner], asks: Asks, boot: int) -> None:
-        self._site, self._boot, self._requests = site, boot + LATER, requests
+        self._site, self._boot, self._requests = site, boot, requests
         self.shares, self.leaf = shares_of(site, owners)
         self._fixed, self.tier = fixed_factors(requests, site, owners, asks)
         self._use = use_factors(site, owners)
@@ -67,14 +63,15 @@ class Standing:
         period = max(self._site.priority.period, 1)
         return self._boot + (now - self._boot) // period * period
 
-    def eligible(self, entry: int, since: int, *, anew: bool = False) -> None:
+    def eligible(self, entry: int, since: int) -> None:
         """An entry can run from an instant on; it grows older from there unless ``ACCRUE_ALWAYS`` is set.
 
-        One that was requeued (*anew*) begins to grow older again: its submit time is that of the requeue. One that asks
-        for a reservation grows older from the beginning of that: a real Slurm 22.05 did so.
+        One that was requeued begins to grow older again: its submit time is that of the requeue. One that asks for a
+        reservation grows older from the beginning of that: a real Slurm 22.05 did so.
         """
-        accrues = self._site.priority.always_accrue and not anew
-        self.since[entry] = self._requests.submit[self._request[entry]] if accrues else since
+        request = self._request[entry]
+        accrues = self._site.priority.always_accrue and self._again[request] < 0
+        self.since[entry] = self._requests.submit[request] if accrues else since
 
     def requeued(self, request: int, now: int) -> None:
         """A request counts as submitted now."""

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from gridsim.model.site import Allowed, Node, Qos, Site, SitePartition
+from gridsim.model.site import Allowed, Node, Priority, Qos, Site, SitePartition
 from gridsim.policy.slurm.needs import meets
 from gridsim.record import Status
-from tests.policy.slurm.running import QUICK, nodes, run
+from tests.policy.slurm.running import QUICK, SECOND, nodes, run
 
 OF_PARTITION = {"state", "accounts", "levels", "least_nodes", "most_nodes"}
 
@@ -167,3 +167,23 @@ def test_a_job_that_no_limit_will_ever_let_start_is_refused() -> None:
     site = one(*nodes(1), qos=(Qos("normal", user_cores=2),))
     record, _ = run(site, submit=[0, 0], runtime=[5, 5], cores=[2, 3])
     assert record.status.tolist() == [Status.completed, Status.unadmitted]
+
+
+def test_whole_nodes_count_in_the_size_of_a_job_as_the_smallest_that_hold_it() -> None:
+    order = Priority(size=1000, period=SECOND)
+    site = one(Node("fat", 12, 4000), *nodes(2), memory=True, priority=order)
+    columns = {"submit": [0], "runtime": [10], "exclusive": [1], "nodes": [1]}
+    found = []
+    for cores, memory in ((3, 10), (5, 10), (3, 2000)):
+        _, slurm = run(site, cores=[cores], memory_mb=[memory], **columns)
+        found.append(int(slurm._standing.priority[0]))
+    # (one node of 3, 4 or 12 cores of 20) / 2
+    assert found == [266, 466, 466]
+
+
+def test_a_reservation_of_backfill_keeps_one_resolution_clear() -> None:
+    site = replace(one(*nodes(1)), scheduling=replace(QUICK, resolution=60 * SECOND))
+    columns = {"submit": [0, 1, 2], "cores": [2, 4, 2]}
+    for limit, begins in ((237, 2), (250, 2), (298, 310)):
+        record, _ = run(site, runtime=[300, 10, 100], estimate=[300, 10, limit], **columns)
+        assert record.start.tolist() == [0, 300, begins]

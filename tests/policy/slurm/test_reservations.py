@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError
-from gridsim.model.site import Allowed, Preemption, Reservation, Site, SitePartition
+from gridsim.model.site import Allowed, Preemption, Priority, Reservation, Site, SitePartition
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
@@ -208,6 +209,22 @@ def test_a_run_ends_though_who_asked_for_a_reservation_was_lost_and_another_come
     record, _ = run(reserved(2, flex, again), reservation=["", "flex"], **columns)
     assert record.start[0] == 70
     assert record.status[1] == Status.cancelled
+
+
+def test_who_asks_for_a_reservation_grows_older_from_its_beginning() -> None:
+    order = Priority(age=1000, oldest=1000 * SECOND, size=100, period=SECOND)
+    site = replace(reserved(1, window(100, 400, "n1", users=ANN)), priority=order)
+    columns = {"submit": [0, 90], "runtime": [50, 50], "estimate": [50, 50], "cores": [3, 4], "user": ["ann"] * 2}
+    record, _ = run(site, reservation=["r", "r"], **columns)
+    assert record.start[1] < record.start[0], "the larger one, though the other one came long before"
+
+
+def test_who_was_requeued_comes_after_those_who_came_before_that() -> None:
+    preemption = Preemption("partition", "REQUEUE", delay=15 * SECOND)
+    columns = {"submit": [0, 5, 10], "runtime": [50, 50, 30], "estimate": [50, 50, 30], "cores": [4, 4, 4]}
+    record, slurm = run(reserved(1, preemption=preemption, high=True), partition=["all", "all", "high"], **columns)
+    assert [request for request, _, _, _ in slurm.begun] == [0, 2, 1, 0]
+    assert record.start[1] < record.start[0]
 
 
 @st.composite
