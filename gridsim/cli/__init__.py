@@ -7,8 +7,10 @@ import contextlib
 import importlib
 import importlib.metadata
 import os
+import re
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from gridsim.errors import GridsimError
 
@@ -30,6 +32,14 @@ VERBS = {
 }
 
 
+class _Parser(argparse.ArgumentParser):
+    """One that takes ``-10%`` for a value, as it does ``-10``."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._negative_number_matcher = re.compile(r"^-(\d+|\d*\.\d+)%?(,.*)?$")
+
+
 class _Version(argparse.Action):
     """Print the version; looked up only when asked for."""
 
@@ -40,7 +50,7 @@ class _Version(argparse.Action):
 
 def _parser(verb: str | None) -> argparse.ArgumentParser:
     """Parser that knows all verbs by name and the arguments of one."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="gridsim",
         description="What would another scheduling policy do to my users, on my own job log?",
         epilog="Start with: gridsim compare    (a built-in workload; no data needed)",

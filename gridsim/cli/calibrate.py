@@ -18,7 +18,7 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     parser.add_argument("log", help="log that says when its jobs started (SWF, sacct, PBS)")
-    source.add_log_options(parser)
+    source.add_log_options(parser, "log")
     parser.add_argument(
         "--platform", metavar="FILE", help="the machine as a tree of clusters (TOML), instead of --cores"
     )

@@ -34,8 +34,10 @@ def add_arguments(parser: ArgumentParser, machine: str = "--cores") -> None:
 
     *machine* is the option for the size of the machine, for verbs whose ``--cores`` are those of a job.
     """
-    parser.add_argument("log", nargs="?", help="job log (SWF, also .gz or .xz); a synthetic workload where left out")
-    add_log_options(parser, machine)
+    parser.add_argument(
+        "log", nargs="?", help="job log (SWF, sacct, PBS; also .gz or .xz); a synthetic workload where left out"
+    )
+    add_log_options(parser, "[log]", machine)
     parser.add_argument(
         "--platform", metavar="FILE", help=f"the machine as a tree of clusters (TOML), instead of {machine}"
     )
@@ -65,8 +67,12 @@ def add_users(parser: ArgumentParser) -> None:
     )
 
 
-def add_log_options(parser: ArgumentParser, machine: str = "--cores") -> None:
-    """Add machine size, format, and one option a kind of damaged line."""
+def add_log_options(parser: ArgumentParser, words: str, machine: str = "--cores") -> None:
+    """Add machine size, format, and one option a kind of damaged line; *words* are what the verb takes beside options.
+
+    The options for damaged lines are forty lines when all are written out, so the usage does not.
+    """
+    parser.usage = f"{parser.prog} [options] {words}"
     parser.add_argument(
         machine, dest="cores", type=int, metavar="N", help="cores of the machine (default: what the log says)"
     )

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         help="job log that was scheduled (SWF, also .gz or .xz); the jobs of a result directory where left out",
     )
-    source.add_log_options(parser)
+    source.add_log_options(parser, "SCHEDULE [WORKLOAD]")
     source.add_transform(parser)
     parser.add_argument(
         "--columns", metavar="OURS=THEIRS,…", help="names of the CSV's columns, such as job=id,start=begin,end=finish"

@@ -31,8 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="more",
         metavar="+P%|N",
         action="append",
-        help="a machine larger by P %%, or of N cores, in whole nodes where the policy knows its nodes; smaller: "
-        "--cores=-10%%",
+        help="a machine larger by P %%, or of N cores, in whole nodes where the policy knows its nodes; smaller: -10%%",
     )
     ask.add_argument(
         "--load-times", dest="loads", metavar="X", action="append", help="the same jobs X times as fast: 1.2"

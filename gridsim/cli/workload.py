@@ -26,13 +26,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     describe = verbs.add_parser("describe", help="facts of a log: sizes, runtimes, estimates, load")
     describe.add_argument("file", metavar="FILE", help="job log")
     describe.add_argument("--json", action="store_true", help="print the facts as JSON")
-    source.add_log_options(describe)
+    source.add_log_options(describe, "FILE")
     describe.set_defaults(workload_action=_describe)
 
     check = verbs.add_parser("check", help="what is in a log, what was repaired or left out, what is missing")
     check.add_argument("file", metavar="FILE", help="job log")
     check.add_argument("--json", action="store_true", help="print the findings as JSON")
-    source.add_log_options(check)
+    source.add_log_options(check, "FILE")
     check.set_defaults(workload_action=_check)
 
     convert = verbs.add_parser("convert", help="write a log anew, with the rules for damaged lines applied")
@@ -42,7 +42,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="KEYFILE",
         help="replace names by pseudonyms under the key in this file, keep no other text",
     )
-    source.add_log_options(convert)
+    source.add_log_options(convert, "IN OUT")
     convert.set_defaults(workload_action=_convert)
 
     anonymise = verbs.add_parser("anonymise", help="write a log without names, so that it may leave a site")
@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     key.add_argument("--key", metavar="FILE", help="file with the key; the same names get the same pseudonyms under it")
     key.add_argument("--key-text", metavar="TEXT", help="the key itself; others on this machine may see it")
     anonymise.add_argument("--shift", action="store_true", help="let times begin with 0, and forget the date")
-    source.add_log_options(anonymise)
+    source.add_log_options(anonymise, "IN OUT")
     anonymise.set_defaults(workload_action=_anonymise)
 
     part = verbs.add_parser("slice", help="write a part of a log")
@@ -61,7 +61,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     part.add_argument("--start", type=float, metavar="S", help="submitted from this second on")
     part.add_argument("--end", type=float, metavar="S", help="submitted before this second")
     part.add_argument("--origin", action="store_true", help="shift times so that the first submit is 0")
-    source.add_log_options(part)
+    source.add_log_options(part, "IN OUT")
     part.set_defaults(workload_action=_slice)
 
     generate = verbs.add_parser("generate", help="write a synthetic log")

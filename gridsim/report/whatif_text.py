@@ -12,7 +12,7 @@ from gridsim.metrics.compare import Difference
 from gridsim.report import users
 from gridsim.report.tables import shown
 from gridsim.report.whatif import NOW, Outcome, WhatIf
-from gridsim.report.words import duration, listed, percent
+from gridsim.report.words import counted, duration, listed, percent
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -121,9 +121,13 @@ def lead(found: Sequence[WhatIf]) -> list[str]:
 
 
 def _most(best: WhatIf) -> Iterator[str]:
-    """What shortens the waits most under the best policy, of what is clear."""
+    """What shortens the waits most under the best policy, of what is clear and at no job's cost."""
     now = best[NOW].numbers["wait_mean"]
-    clear = [one for one in best.outcomes if one.wait is not None and one.wait.verdict == "better"]
+    clear = [
+        one
+        for one in best.outcomes
+        if one.wait is not None and one.wait.verdict == "better" and _fewer(one, best[NOW]) <= 0
+    ]
     if not clear:
         yield f"Under {best.policy} none of these changes clearly shortens the mean wait of {duration(now)}."
         return
@@ -166,6 +170,11 @@ def _rounded(found: Sequence[WhatIf]) -> Iterator[str]:
 def _not_taken(one: Outcome) -> float:
     """Jobs that were turned away, or that the machine is too small for."""
     return one.numbers["unadmitted"] + one.numbers["rejected"]
+
+
+def _fewer(one: Outcome, now: Outcome) -> int:
+    """How many jobs less than now run."""
+    return round(_not_taken(one) - _not_taken(now))
 
 
 def _caution(found: Sequence[WhatIf]) -> Iterator[str]:
@@ -217,7 +226,9 @@ def sentences(found: WhatIf) -> list[str]:
     for one in found.outcomes[1:]:
         assert one.wait is not None
         change = _change(one.wait, len(found.outcomes) - 1)
-        told.append(f"With {one.label} they would wait {duration(one.numbers['wait_mean'])}: {change}.")
+        fewer = _fewer(one, now)
+        who = f"{counted(fewer, 'job')} would not run at all; the others" if fewer > 0 else "they"
+        told.append(f"With {one.label} {who} would wait {duration(one.numbers['wait_mean'])}: {change}.")
     return [*told, *_rounded([found]), *_caution([found])]
 
 

@@ -42,6 +42,16 @@ def test_help_names_every_verb_and_where_to_start(capsys: pytest.CaptureFixture[
     assert "Start with: gridsim compare" in told
 
 
+@pytest.mark.parametrize("words", [[verb] for verb in sorted(VERBS)] + [["workload", "check"], ["workload", "slice"]])
+def test_a_slip_is_answered_by_a_few_lines(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main([*words, "--frobnicate"])
+    assert stop.value.code == 2
+    told = capsys.readouterr().err
+    assert "error:" in told
+    assert len(told.splitlines()) <= 6
+
+
 @pytest.mark.parametrize("verb", sorted(VERBS))
 def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:

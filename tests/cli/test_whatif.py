@@ -47,6 +47,11 @@ def test_the_usual_questions_are_answered_in_words(capsys: pytest.CaptureFixture
     assert "With estimates 2 times better they would wait" in text
 
 
+def test_a_smaller_machine_is_a_value_and_no_option(capsys: pytest.CaptureFixture[str]) -> None:
+    found = told(["--cores", "-25%,-4", "--cores", "-50%"], capsys)
+    assert [one["cores"] for one in found.values()] == [32, 24, 28, 16]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +149,20 @@ def test_other_jobs_taken_in_are_told(log: gs.Workload) -> None:
     told = whatif_text.lead(found)
     assert any(line.startswith("Not the same jobs are taken in") for line in told)
     assert not any(line.startswith("Going from") for line in told)  # waits of different jobs
+
+
+def test_jobs_that_a_smaller_machine_has_no_room_for_are_told_and_it_is_not_what_helps_most(log: gs.Workload) -> None:
+    found = whatif(log, changes_of(log, HERE, cores=[-0.5], loads=[], estimates=[]), platform=HERE)
+    now, smaller = found.outcomes
+    lost = int(smaller.numbers["rejected"])
+    assert now.numbers["rejected"] == 0
+    assert lost == sum(cores > 32 for cores in log.cores)
+    assert f"With 32 cores (-50 %) {lost} jobs would not run at all; the others would wait" in " ".join(
+        whatif_text.sentences(found)
+    )
+    assert smaller.wait is not None
+    better = replace(found, outcomes=(now, smaller._replace(wait=replace(smaller.wait, verdict="better"))))
+    assert whatif_text.lead([better])[0].startswith("Under easy none of these changes clearly shortens")
 
 
 def test_names_are_text_on_both_pages(log: gs.Workload, asked: Comparison) -> None:
