@@ -199,6 +199,7 @@ def placements(state: State, module: ModuleType, kernel: str, admission: Any) ->
 def cost(counts: list[int], seed: int, path: Path) -> None:
     """Write rows of the study: placements of each admission against the number of waiting jobs, five states each."""
     from gridsim.campaign.deadline import TABLE
+    from gridsim.files import write_text
 
     searches = {"qops": (qops, "by_slots", QoPS()), "msb": (msb, "cheapest", MSB()), "mrt": (mrt, "depth_first", MRT())}
     rows = []
@@ -211,7 +212,7 @@ def cost(counts: list[int], seed: int, path: Path) -> None:
                 values |= {"estimates": "exact", "scheme": scheme, "metric": "placements", "group": ""}
                 rows.append(values | {"value": placements(state, module, kernel, admission)})
         print(waiting, {row["scheme"]: round(row["value"]) for row in rows[-3:]}, flush=True)
-    TABLE.write(path, rows)
+    write_text(path, TABLE.text(rows))
 
 
 def runs(log: str, window: int, repeat: int) -> None:
