@@ -51,7 +51,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     key.add_argument("--key", metavar="FILE", help="file with the key; the same names get the same pseudonyms under it")
     key.add_argument("--key-text", metavar="TEXT", help="the key itself; others on this machine may see it")
     anonymise.add_argument("--shift", action="store_true", help="let times begin with 0, and forget the date")
-    source.add_log_options(anonymise, "IN OUT")
+    source.add_log_options(anonymise, "(--key FILE | --key-text TEXT) IN OUT")
     anonymise.set_defaults(workload_action=_anonymise)
 
     part = verbs.add_parser("slice", help="write a part of a log")
