@@ -40,6 +40,9 @@ __all__ = ["Slurm"]
 LATER = SECOND // 4
 """Priorities are made so much later than the backfill pass of the same second, on a real Slurm 22.05."""
 
+ENDLESS = 1000
+"""How often one job is preempted, with no job that comes or ends meanwhile, until it is taken to go on so for ever."""
+
 NOBODY: IntArray = np.zeros(0, dtype=np.int64)
 
 
@@ -173,8 +176,7 @@ class Slurm:
         self._bookings = Bookings(site, self._closed)
         requeue = label_of(requests, "requeue")[self._entries.request]
         self._rules = rules_of(site, owners, self._asks, requeue)
-        preempting = np.logical_or.reduce(self._rules.may, axis=1)
-        self._standing.weak = ~preempting[self._rules.own["kind"]]
+        self._standing.preempting(self._rules.may, self._rules.own["kind"])
         self._intake = Intake(site, owners, self._entries, self._asks, self._machine, self._limits, self._closed)
         look = site.scheduling
         limits = (look.tests, look.user_tests, look.partition_tests, look.association_tests, look.starts)
@@ -201,6 +203,7 @@ class Slurm:
         self._timed: list[tuple[int, int]] = []
         self._leaves: list[tuple[int, int]] = []
         self._stops: list[Stop] = []
+        self._anew: Counter[int] = Counter()  # how often each request was preempted since one came or ended
         self._exempt: list[int] = []
         self._ends_grace = NEVER
         self._gives_way = bool(self._rules.may.any())
@@ -228,6 +231,7 @@ class Slurm:
     def commit(self, quote: Quote, now: int) -> None:
         """The request joins the queue, now or when what it waits for has come."""
         request = quote.request
+        self._anew.clear()
         for reservation in self._asked_for(request):
             self._bookings.ask(reservation, now)
             self._reserved[reservation].append(request)
@@ -293,6 +297,7 @@ class Slurm:
     def _done(self, request: int, now: int) -> None:
         """A request is over; whoever waited for that may run."""
         self._over[request] = True
+        self._anew.clear()
         self._intake.give(request)
         for reservation in self._asked_for(request):
             self._bookings.leave(reservation, now)
@@ -403,8 +408,22 @@ class Slurm:
         self._ends_grace = int(self._rules.own["leaves"][running].min(initial=NEVER))
 
     def _stop(self, entry: int, now: int) -> None:
-        """A running entry was preempted: its request waits anew, or is over."""
+        """A running entry was preempted: its request waits anew, or is over.
+
+        Raises
+        ------
+        InputError
+            When this would go on for ever.
+        """
         request = int(self._asks["request"][entry])
+        self._anew[request] += 1
+        if self._anew[request] > ENDLESS:
+            jobs = sorted(int(self._requests.number[each]) for each, many in self._anew.items() if 2 * many > ENDLESS)
+            named = ", ".join(str(job) for job in jobs[:5]) + (" and others" if len(jobs) > 5 else "")
+            what = f"preempts jobs {named} for ever: {ENDLESS} times by {now / SECOND:.0f} s, while none came or ended"
+            cure = "what is freed goes to others than those who wait for it"
+            where = "PreemptExemptTime, GraceTime, requeue_delay, bf_min_prio_reserve"
+            raise InputError(f"{what}; {cure}, by the rules of the site: look at {where}", field="policy")
         self._standing.ended(entry, now)
         self._began[request] = self._rules.own["began"][entry] = NEVER
         again = bool(self._rules.own["mode"][entry] == REQUEUE)
@@ -424,8 +443,7 @@ class Slurm:
             self._full_wanted = False
         if not len(self._order):
             return []
-        look = self._site.scheduling
-        arrays = (*self._prepare(now), self._started)
+        look, arrays = self._site.scheduling, (*self._prepare(now), self._started)
         count = main_pass(now, self._order, depth, look.partition_depth, look.stop_at_limit, *arrays)
         return self._begin_all(count, now)
 
@@ -439,7 +457,9 @@ class Slurm:
         return begun
 
     def _prepare(self, now: int) -> tuple[Any, IntArray]:
-        """What a pass works on, and which entries may hold others back."""
+        """What a pass works on, and which entries may hold others back; the queue is in order."""
+        if self._standing.circular:
+            self._order = self._standing.order(self._order)
         if self._within:
             self._rules.own["priority"][:] = self._standing.priority
         return self._parts, self._reserving(now)
@@ -463,7 +483,7 @@ class Slurm:
         planned = np.full(len(asks["request"]), NEVER, dtype=np.int64)
         arrays = (parts, self._reserving(now), self._started.copy(), self._fits.copy(), self._soonest.copy(), planned)
         if len(self._order):
-            backfill_pass(now, self._order, self._look, *arrays)
+            backfill_pass(now, self._standing.order(self._order), self._look, *arrays)
         found: dict[int, int] = {}
         for entry in np.flatnonzero(planned < NEVER).tolist():
             request = int(asks["request"][entry])

@@ -11,7 +11,8 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.limits import Owner
 from gridsim.policy.slurm.needs import SECOND, fixed_factors, shares_of, use_factors
-from gridsim.policy.slurm.nodes import Asks
+from gridsim.policy.slurm.nodes import Asks, Bytes
+from gridsim.policy.slurm.precedence import by_levels, in_order, levels_of, place_of, precedence_of
 from gridsim.policy.slurm.priority import Factors, age_factor, priorities
 
 __all__ = ["Standing"]
@@ -35,29 +36,33 @@ class Standing:
 
     Attributes
     ----------
-    priority, tier : (n,) int64
-        Priorities as last made, and tiers of the partitions.
+    priority : (n,) int64
+        Priorities as last made.
     since : (n,) int64
         Instants from which requests grow older, whole microseconds.
-    weak : (n,) bool
-        Which may not preempt anybody.
     """
 
     def __init__(self, requests: Requests, site: Site, owners: Sequence[Owner], asks: Asks, boot: int) -> None:
         self._site, self._boot, self._requests = site, boot, requests
         self.shares, self.leaf = shares_of(site, owners)
-        self._fixed, self.tier = fixed_factors(requests, site, owners, asks)
+        self._fixed, self._tier = fixed_factors(requests, site, owners, asks)
         self._use = use_factors(site, owners)
-        self.priority: IntArray = np.zeros(len(owners), dtype=np.int64)
         self.since: IntArray = requests.submit[asks["request"]].copy()
         self._factors = self.shares.factors()
         self._calculated = self._last_boundary(0)
         self._began: IntArray = np.full(len(owners), NEVER, dtype=np.int64)
         self._cores = np.zeros(len(owners))
-        self._request, self._free = asks["request"], asks["reservation"] < 0
-        self.weak = np.zeros(len(owners), dtype=bool)
-        self._again: IntArray = np.full(len(requests), -1, dtype=np.int64)  # when each came back
+        self._request, self._free = asks["request"], (asks["reservation"] < 0).astype(np.int64)
+        self._came = requests.submit.astype(np.int64)
+        self._again = np.zeros(len(requests), dtype=bool)
         self._running: dict[int, None] = {}
+        self.preempting(np.zeros((1, 1), dtype=np.uint8), np.zeros(len(owners), dtype=np.int64))
+
+    def preempting(self, may: Bytes, kind: IntArray) -> None:
+        """Say which classes of entries may preempt which (`gridsim.policy.slurm.preemption.Rules`)."""
+        self._precedence = precedence_of(may, kind, self._request, self._free, self._tier, self._came)
+        self.priority: IntArray = self._precedence.own["priority"]
+        self._level = levels_of(may, kind)
 
     def _last_boundary(self, now: int) -> int:
         period = max(self._site.priority.period, 1)
@@ -70,12 +75,12 @@ class Standing:
         reservation grows older from the beginning of that: a real Slurm 22.05 did so.
         """
         request = self._request[entry]
-        accrues = self._site.priority.always_accrue and self._again[request] < 0
+        accrues = self._site.priority.always_accrue and not self._again[request]
         self.since[entry] = self._requests.submit[request] if accrues else since
 
     def requeued(self, request: int, now: int) -> None:
         """A request counts as submitted now."""
-        self._again[request] = now
+        self._again[request], self._came[request] = True, now
 
     def began(self, request: int, cores: int, now: int) -> None:
         """A request holds cores from *now* on."""
@@ -122,33 +127,17 @@ class Standing:
             self.priority[rows] = priorities(self.factors(rows, now), self._site.priority)
 
     def order(self, rows: IntArray) -> IntArray:
-        """Entries that may preempt first, then those with a reservation, then by tier, priority, and submission.
-
-        priority_multifactor.html, "Job Prioritization": "jobs that can preempt, jobs with an advanced reservation,
-        partition PriorityTier, job priority, job submit time, job ID".
-        """
-        keys = (*self._coming(rows), -self.priority[rows], -self.tier[rows], self._free[rows], self.weak[rows])
-        ordered: IntArray = rows[np.lexsort(keys)]
+        """Entries in the order in which they are looked at."""
+        if self._level is not None:
+            return by_levels(rows, self._level, self._precedence)
+        ordered: IntArray = in_order(rows, self._precedence)
         return ordered
 
-    def _coming(self, rows: IntArray) -> tuple[IntArray, ...]:
-        """In which order requests came, or came back: by time, then by number."""
-        request = self._request[rows]
-        again = self._again[request]
-        return request, np.where(again >= 0, again, self._requests.submit[request])
-
-    def _class(self, rows: IntArray | int) -> IntArray:
-        found: IntArray = 2 * self.weak[rows] + self._free[rows]
-        return found
+    @property
+    def circular(self) -> bool:
+        """Whether an order has to be made anew for each pass: entries need not stay in it where one joins or leaves."""
+        return self._level is None
 
     def place(self, rows: IntArray, entry: int) -> int:
         """Where an entry belongs among others that are in order."""
-        free, tier, priority = self._class(rows), self.tier[rows], self.priority[rows]
-        mine, own_tier, own = self._class(entry), self.tier[entry], self.priority[entry]
-        earlier = (tier > own_tier) | ((tier == own_tier) & (priority > own))
-        equal = (tier == own_tier) & (priority == own)
-        if equal.any():
-            here = np.append(rows[equal], entry)
-            order = np.lexsort(self._coming(here))
-            earlier[equal] = np.argsort(order)[:-1] < np.argsort(order)[-1]
-        return int(np.count_nonzero((free < mine) | ((free == mine) & earlier)))
+        return int(place_of(entry, rows, self._precedence))

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gridsim.errors import InputError
 from gridsim.model.site import Association, Preemption, Qos, Site, SitePartition
 from gridsim.record import Status
 from tests.policy.slurm.running import QUICK, SECOND, nodes, run
@@ -231,6 +232,48 @@ def test_what_is_requeued_counts_for_its_limits_no_longer_and_is_charged_for_wha
     assert slurm._standing.shares.used[leaf] == pytest.approx(4 * (10 + 100 + 10), rel=0.01)
 
 
+def test_who_may_preempt_another_one_comes_before_it_whatever_the_tiers() -> None:
+    # A real Slurm 22.05 did so (tests/published/slurm-queues), though both "can preempt".
+    parts = (SitePartition("low", NAMES[:1]), SitePartition("high", NAMES[:1], tier=5))
+    qos = (Qos("top", preempts=("middle", "least")), Qos("middle", preempts=("least",)), Qos("least"))
+    site = Site(nodes(1), parts, "low", scheduling=QUICK, preemption=Preemption("qos", "REQUEUE"), qos=qos)
+    record, _ = run(
+        site,
+        submit=[0, 1, 2, 3],
+        runtime=[20, 5, 5, 5],
+        cores=[4] * 4,
+        partition=["low", "high", "high", "low"],
+        qos=["top", "middle", "least", "top"],
+    )
+    assert record.start.tolist() == [0, 25, 30, 20]
+
+
+def test_what_goes_on_for_ever_is_an_error() -> None:
+    # Who waits for both keeps nothing that is freed (bf_min_prio_reserve): each of the others comes back before the
+    # other one's grace is over.
+    qos = (
+        Qos("urgent", preempts=("plain", "long")),
+        Qos("plain", grace=50 * SECOND),
+        Qos("long", grace=60 * SECOND),
+    )
+    site = levels(2, Preemption("qos", "REQUEUE", delay=2 * SECOND), qos)
+    site = replace(site, scheduling=replace(QUICK, least_priority=1 << 40))
+    jobs = {"submit": [0, 0, 10], "runtime": [1000, 1000, 50], "cores": [4, 4, 8], "job": [11, 12, 13]}
+    with pytest.raises(
+        InputError, match=r"preempts jobs 11, 12 for ever: 1000 times by \d+ s, while none came or ended"
+    ):
+        run(site, **jobs, qos=["plain", "long", "urgent"])
+
+
+def test_a_job_that_is_preempted_by_one_job_after_the_other_may_be_so_any_number_of_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gridsim.policy.scheduler.slurm.ENDLESS", 1)
+    site = tiers(1, Preemption("partition", "REQUEUE"))
+    columns = {"submit": [0, 10, 200], "runtime": [100, 30, 30], "cores": [4] * 3, "partition": ["low", "high", "high"]}
+    assert run(site, **columns)[0].kills.tolist() == [2, 0, 0]
+
+
 @st.composite
 def mixed(draw: st.DrawFn) -> dict[str, Any]:
     count = draw(st.integers(2, 16))
@@ -252,7 +295,22 @@ def mixed(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+FOR_EVER: dict[str, Any] = {
+    "submit": [2, 7, 16, 26, 31, 41, 46, 47, 54, 60],
+    "runtime": [77, 57, 43, 61, 41, 68, 26, 9, 46, 30],
+    "estimate": [100, 83, 58, 74, 43, 93, 44, 25, 51, 34],
+    "cores": [9, 4, 3, 3, 7, 10, 1, 6, 10, 3],
+    "memory_mb": [100, -1, 500, 500, 500, 100, -1, 100, 500, 100],
+    "partition": ["low,high", "low,high", "mid", "mid", "low,high", "mid", "mid", "low,high", "low", "low"],
+    "qos": ["a", "b", "a", "a", "b", "b", "b", "a", "a", "a"],
+    "user": ["bob", "ann", "bob", "ann", "ann", "ann", "bob", "ann", "bob", "bob"],
+    "requeue": [-1, -1, -1, 0, -1, -1, 0, 0, -1, 0],
+}
+"""Took nodes from one another for ever as long as the order of the queue did not ask who may preempt whom."""
+
+
 @settings(max_examples=60, deadline=None)
+@example(FOR_EVER, "qos", 9, 12, True)
 @given(mixed(), st.sampled_from(["partition", "qos"]), st.sampled_from([0, 9]), st.sampled_from([0, 12]), st.booleans())
 def test_only_those_give_way_that_may_and_every_job_ends_once(
     columns: dict[str, Any], kind: Any, grace: int, exempt: int, strict: bool
