@@ -42,7 +42,7 @@ KINDS: Mapping[str, str] = {
     "rejected-fits": "a job was rejected although it fits the machine",
     "deadline-missed": "a job ended after the deadline that it was granted",
     "promised-yet-refused": "a job that did not run holds a promise",
-    "two-runs-at-once": "a job that was killed to make room began anew before that, or ran as long as it asked for",
+    "two-runs-at-once": "a job that was killed to make room began anew before that, or had run for longer than it could",
 }
 """Every kind of violation with what it means."""
 
@@ -415,13 +415,14 @@ class _Checks:
         yield from self.found("promised-yet-refused", idle, granted)
 
     def _cut_runs(self) -> Iterator[Violation]:
-        """Runs cut short begin after the submission, and end before the job's last run, and before its estimate."""
+        """Runs cut short begin after the submission, and end before the job's last run, and before their own end."""
         job, start, end = self.schedule.cut_job, self.schedule.cut_start, self.schedule.cut_end
         if job is None or start is None or end is None or not len(job) or not len(self.rows):
             return
         place = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
+        longest = self.estimate if self.overrun == "kill" else np.maximum(self.estimate, self.runtime)
         odd = (place < 0) | (start < self.submit[place] - self.tolerance) | (end <= start)
-        odd |= (end > self.schedule.start[place] + self.tolerance) | (end - start > self.estimate[place])
+        odd |= (end > self.schedule.start[place] + self.tolerance) | (end - start > longest[place])
         again = np.lexsort((start, job))
         same = job[again][1:] == job[again][:-1]
         odd[again[1:]] |= same & (start[again][1:] < end[again][:-1] - self.tolerance)

@@ -130,6 +130,11 @@ def test_runs_cut_short_are_runs_of_a_job_that_waits_again(job: int, start: int,
     assert "two-runs-at-once" in found(cut_short(job, start, end))
 
 
+def test_where_jobs_outlive_their_estimates_so_may_runs_cut_short() -> None:
+    assert "two-runs-at-once" not in found(cut_short(14, 10, 19), overrun="extend")
+    assert "two-runs-at-once" in found(cut_short(14, 10, 20), overrun="extend"), "it runs 9 s"
+
+
 def test_runs_cut_short_hold_cores() -> None:
     assert found(cut_short(14, 7, 10))["oversubscribed"].instants == (7.0,)
     assert "oversubscribed" not in found(cut_short(13, 9, 10)), "one core is free"

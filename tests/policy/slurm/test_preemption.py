@@ -285,7 +285,7 @@ def mixed(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "submit": sorted(column(st.integers(0, 60))),
         "runtime": runtime,
-        "estimate": [time + draw(st.integers(0, 30)) for time in runtime],
+        "estimate": [max(1, time + draw(st.integers(-5, 30))) for time in runtime],
         "cores": column(st.integers(1, 10)),
         "memory_mb": column(st.sampled_from([-1, 100, 500])),
         "partition": column(st.sampled_from(["low", "mid", "high", "low,high"])),
