@@ -42,7 +42,7 @@ KINDS: Mapping[str, str] = {
     "rejected-fits": "a job was rejected although it fits the machine",
     "deadline-missed": "a job ended after the deadline that it was granted",
     "promised-yet-refused": "a job that did not run holds a promise",
-    "two-runs-at-once": "a job that was killed to make room began anew before that, or had run for longer than it could",
+    "two-runs-at-once": "a job that was killed to make room began anew before that, or had run longer than it could",
 }
 """Every kind of violation with what it means."""
 
