@@ -6,7 +6,7 @@ What is modelled and what is not is told in the documentation (background, Slurm
 from __future__ import annotations
 
 import heapq
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,18 +30,18 @@ from gridsim.policy.slurm.expected import Look
 from gridsim.policy.slurm.holding import held_by, release
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import limits_of
-from gridsim.policy.slurm.needs import SECOND, asks_of, machine_of, rows_of_numbers
+from gridsim.policy.slurm.needs import SECOND, asks_of, machine_of
 from gridsim.policy.slurm.passes import main_pass
 from gridsim.policy.slurm.preemption import REQUEUE, rules_of
+from gridsim.policy.slurm.repeats import Repeats
 from gridsim.policy.slurm.standing import Standing
+from gridsim.policy.slurm.timing import Timing
+from gridsim.policy.slurm.waiting import Waiting
 
 __all__ = ["Slurm"]
 
 LATER = SECOND // 4
 """Priorities are made so much later than the backfill pass of the same second, on a real Slurm 22.05."""
-
-ENDLESS = 1000
-"""How often one job is preempted, with no job that comes or ends meanwhile, until it is taken to go on so for ever."""
 
 NOBODY: IntArray = np.zeros(0, dtype=np.int64)
 
@@ -186,30 +186,15 @@ class Slurm:
         shapes = max(int(self._asks["form"].max(initial=0)), int(self._asks["kind"].max(initial=0))) + 1
         self._fits, self._soonest = np.zeros(shapes, dtype=np.int64), np.zeros(shapes, dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
-        self._begin_columns()
-
-    def _begin_columns(self) -> None:
-        requests, n = self._requests, len(self._requests)
-        self._entry: IntArray = np.arange(n, dtype=np.int64)  # as which each request runs, or ran last
-        self._began: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self._order: IntArray = np.zeros(0, dtype=np.int64)
-        self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
-        self._withdrawn = label_of(requests, "withdrawn")
-        self._row_of = rows_of_numbers(requests) if (self._after >= 0).any() else {}
-        self._followers: dict[int, list[int]] = defaultdict(list)
-        self._choices: dict[int, list[int]] = {}  # entries of requests that have not one, their own
-        self._reserved: dict[int, list[int]] = defaultdict(list)  # waiting requests by reservation
-        self._over = np.zeros(n, dtype=bool)
-        self._timed: list[tuple[int, int]] = []
-        self._leaves: list[tuple[int, int]] = []
+        self._entry: IntArray = np.arange(len(requests), dtype=np.int64)  # as which each request runs, or ran last
+        self._timing, self._repeats = Timing(look, self._boot), Repeats(requests.number)
+        told = (self._standing, self._intake, self._bookings, self._timing)
+        self._waiting = Waiting(requests, self._entries, self._asks, self._held.busy, *told)
         self._stops: list[Stop] = []
-        self._anew: Counter[int] = Counter()  # how often each request was preempted since one came or ended
         self._exempt: list[int] = []
         self._ends_grace = NEVER
         self._gives_way = bool(self._rules.may.any())
-        self._main_due, self._main_last, self._full_wanted, self._backfill_wanted = NEVER, -NEVER, False, False
-
-        self._exempts = bool(self._rules.may.any() and self._rules.own["exempt"].any())
+        self._exempts = bool(self._gives_way and self._rules.own["exempt"].any())
         self._within = bool(np.diag(self._rules.may).any())
 
     @property
@@ -224,85 +209,26 @@ class Slurm:
         found = self._intake.choices(request, now, self._bookings.over)
         if not found:
             return None
-        if found != [request]:
-            self._choices[request] = found
+        self._waiting.choose(request, found)
         return Quote(request)
 
     def commit(self, quote: Quote, now: int) -> None:
         """The request joins the queue, now or when what it waits for has come."""
-        request = quote.request
-        self._anew.clear()
-        for reservation in self._asked_for(request):
-            self._bookings.ask(reservation, now)
-            self._reserved[reservation].append(request)
-        if self._withdrawn[request] >= 0:
-            heapq.heappush(self._leaves, (now + int(self._withdrawn[request]) * SECOND, request))
-        self._release_when_due(request, now)
-
-    def _chosen(self, request: int) -> list[int]:
-        return self._choices.get(request, [request])
-
-    def _asked_for(self, request: int) -> set[int]:
-        if not self._site.reservations:
-            return set()
-        return {int(row) for row in self._asks["reservation"][self._chosen(request)] if row >= 0}
-
-    def _release_when_due(self, request: int, now: int) -> None:
-        on = self._row_of.get(int(self._after[request]), -1) if self._after[request] >= 0 else -1
-        if on >= 0 and not self._over[on] and on != request:
-            self._followers[on].append(request)
-        elif (
-            self._begin[request] > 0
-            and (due := int(self._requests.submit[request]) + int(self._begin[request]) * SECOND) > now
-        ):
-            heapq.heappush(self._timed, (due, request))
-        else:
-            self._join(request, now)
-            if not self._site.scheduling.defer:
-                # "How long … the scheduling of batch jobs can be delayed": since the last pass, in whole seconds of
-                # Slurm's own clock.
-                tick = now + (self._boot - now) % SECOND
-                due = max(tick, self._main_last + self._site.scheduling.batch_delay)
-                self._main_due = min(self._main_due, due)
-
-    def _join(self, request: int, now: int) -> None:
-        """A request can run from *now* on."""
-        self._calculate(now)
-        for entry in self._chosen(request):
-            if not self._entries.waits[entry]:
-                self._enter(entry, now)
-
-    def _enter(self, entry: int, now: int) -> None:
-        since = max(now, self._bookings.begins(int(self._asks["reservation"][entry])))
-        self._standing.eligible(entry, since)
-        self._standing.rank(np.array([entry]), now)
-        self._order = np.insert(self._order, self._standing.place(self._order, entry), entry)
-        self._full_wanted = self._backfill_wanted = True
+        self._repeats.clear()
+        self._waiting.come(quote.request, now)
 
     def ended(self, request: int, now: int) -> None:
         """The request gave its cores back."""
         entry = int(self._entry[request])
-        self._calculate(now)
+        self._waiting.calculate(now)
         self._standing.ended(entry, now)
         release(entry, *self._parts)
-        self._began[request] = NEVER
-        self._done(request, now)
-        self._stir(now)
+        self._over(request, now)
+        self._timing.freed(now)
 
-    def _stir(self, now: int) -> None:
-        """Something has become free: all passes have something to look at."""
-        self._main_due = min(self._main_due, now)
-        self._full_wanted = self._backfill_wanted = True
-
-    def _done(self, request: int, now: int) -> None:
-        """A request is over; whoever waited for that may run."""
-        self._over[request] = True
-        self._anew.clear()
-        self._intake.give(request)
-        for reservation in self._asked_for(request):
-            self._bookings.leave(reservation, now)
-        for follower in self._followers.pop(request, ()):
-            self._release_when_due(follower, now)
+    def _over(self, request: int, now: int) -> None:
+        self._repeats.clear()
+        self._waiting.done(request, now)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """A request that reached its limit is taken to end next; Slurm's own time-outs are late by up to a minute."""
@@ -312,79 +238,27 @@ class Slurm:
 
     def leaving(self, now: int) -> Sequence[int]:
         """Waiting requests that are cancelled by *now*: by their users, or since they can never run."""
-        found = [request for request in self._let_go(now) if self._drop(request, now)]
-        while self._leaves and self._leaves[0][0] <= now:
-            request = heapq.heappop(self._leaves)[1]
-            if self._drop(request, now):
-                found.append(request)
+        found = self._waiting.leave(now)
+        if found:
+            self._repeats.clear()
         return found
-
-    def _drop(self, request: int, now: int) -> bool:
-        """Take a request out of the queue for good, if it waits."""
-        if self._over[request] or self._began[request] < NEVER:
-            return False
-        self._order = self._order[self._asks["request"][self._order] != request]
-        self._done(request, now)
-        self._stir(now)
-        return True
-
-    def _let_go(self, now: int) -> list[int]:
-        """Waiting requests that no nodes are left for where a reservation begins or ends.
-
-        Slurm would hold them until somebody does something about it. Those whose reservation says so
-        (``NO_HOLD_JOBS_AFTER``) go on without it.
-        """
-        if now < self._bookings.change:
-            return []
-        lost = []
-        for reservation in self._bookings.turn(now):
-            for request in self._reserved.pop(reservation, ()):
-                waits = not self._over[request] and self._began[request] >= NEVER
-                if waits and not self._without(request, reservation, now):
-                    lost.append(request)
-        self._stir(now)
-        for entry in self._order.tolist():
-            request = int(self._asks["request"][entry])
-            if request not in lost and not any(self._intake.could(each, now) for each in self._chosen(request)):
-                lost.append(request)
-        return lost
-
-    def _without(self, request: int, reservation: int, now: int) -> bool:
-        """Go on without a reservation; whether anything is left that the request could start in."""
-        before = self._chosen(request)
-        left = [entry for entry in before if self._asks["reservation"][entry] != reservation]
-        self._choices[request] = left
-        self._bookings.leave(reservation, now)
-        queued = np.isin(self._order, before)
-        inside = self._order[queued]
-        self._order = self._order[~queued | (self._asks["reservation"][self._order] != reservation)]
-        if left and len(inside) and all(self._entries.waits[entry] for entry in left):
-            self._entries.waits[left] = False
-            for entry in left:
-                self._enter(entry, now)
-        return bool(left)
 
     # -- decisions ------------------------------------------------------------------------------------------------
 
     def dispatch(self, now: int) -> Sequence[int]:
         """The passes that are due."""
-        look = self._site.scheduling
         self._stops = []
         self._end_grace(now)
-        while self._timed and self._timed[0][0] <= now:
-            request = heapq.heappop(self._timed)[1]
-            if not self._over[request]:
-                self._join(request, now)
-                self._main_due = min(self._main_due, now)
+        self._waiting.join_due(now)
         while self._exempt and self._exempt[0] <= now:
             heapq.heappop(self._exempt)
-            self._full_wanted = self._backfill_wanted = True
-        self._calculate(now)
+            self._timing.changed()
+        self._waiting.calculate(now)
         started: list[int] = []
-        full = self._full_wanted and self._on_the_clock(now, look.full_interval)
-        if full or (self._main_due <= now and now >= self._main_last + look.least_interval):
-            started += self._main(now, 0 if full else look.queue_depth)
-        if look.backfill and self._backfill_wanted and self._on_the_clock(now, look.interval):
+        depth = self._timing.depth(now)
+        if depth is not None:
+            started += self._main(now, depth)
+        if self._timing.backfills(now):
             started += self._backfill(now)
         return started
 
@@ -400,7 +274,7 @@ class Slurm:
             if self._rules.own["leaves"][entry] <= now:
                 release(entry, *self._parts)
                 self._stop(entry, now)
-        self._stir(now)
+        self._timing.freed(now)
         self._look_for_grace()
 
     def _look_for_grace(self) -> None:
@@ -408,58 +282,40 @@ class Slurm:
         self._ends_grace = int(self._rules.own["leaves"][running].min(initial=NEVER))
 
     def _stop(self, entry: int, now: int) -> None:
-        """A running entry was preempted: its request waits anew, or is over.
-
-        Raises
-        ------
-        InputError
-            When this would go on for ever.
-        """
+        """A running entry was preempted: its request waits anew, or is over."""
         request = int(self._asks["request"][entry])
-        self._anew[request] += 1
-        if self._anew[request] > ENDLESS:
-            jobs = sorted(int(self._requests.number[each]) for each, many in self._anew.items() if 2 * many > ENDLESS)
-            named = ", ".join(str(job) for job in jobs[:5]) + (" and others" if len(jobs) > 5 else "")
-            what = f"preempts jobs {named} for ever: {ENDLESS} times by {now / SECOND:.0f} s, while none came or ended"
-            cure = "what is freed goes to others than those who wait for it"
-            where = "PreemptExemptTime, GraceTime, requeue_delay, bf_min_prio_reserve"
-            raise InputError(f"{what}; {cure}, by the rules of the site: look at {where}", field="policy")
+        self._repeats.preempted(request, now)
         self._standing.ended(entry, now)
-        self._began[request] = self._rules.own["began"][entry] = NEVER
+        self._rules.own["began"][entry] = NEVER
         again = bool(self._rules.own["mode"][entry] == REQUEUE)
         self._stops.append(Stop(request, again))
         if again:
             self._standing.requeued(request, now)
-            heapq.heappush(self._timed, (now + self._site.preemption.delay, request))
+            self._waiting.come_back(request, now + self._site.preemption.delay)
         else:
-            self._done(request, now)
-
-    def _on_the_clock(self, now: int, period: int) -> bool:
-        return (now - self._boot) % max(period, 1) == 0
+            self._over(request, now)
 
     def _main(self, now: int, depth: int) -> list[int]:
-        self._main_due, self._main_last = NEVER, now
-        if not depth or depth >= len(self._order):
-            self._full_wanted = False
-        if not len(self._order):
+        waiting, look = len(self._waiting.order), self._site.scheduling
+        self._timing.looked(now, at_all=not depth or depth >= waiting)
+        if not waiting:
             return []
-        look, arrays = self._site.scheduling, (*self._prepare(now), self._started)
-        count = main_pass(now, self._order, depth, look.partition_depth, look.stop_at_limit, *arrays)
-        return self._begin_all(count, now)
+        arrays = (*self._prepare(now), self._started)
+        order = self._waiting.order
+        return self._begin(main_pass(now, order, depth, look.partition_depth, look.stop_at_limit, *arrays), now)
 
     def _backfill(self, now: int) -> list[int]:
-        self._backfill_wanted = False
-        if not len(self._order):
+        if not len(self._waiting.order):
             return []
         arrays = (*self._prepare(now), self._started, self._fits, self._soonest, NOBODY)
-        begun = self._begin_all(backfill_pass(now, self._order, self._look, *arrays), now)
+        begun = self._begin(backfill_pass(now, self._waiting.order, self._look, *arrays), now)
         self._end_grace(now)
         return begun
 
     def _prepare(self, now: int) -> tuple[Any, IntArray]:
         """What a pass works on, and which entries may hold others back; the queue is in order."""
         if self._standing.circular:
-            self._order = self._standing.order(self._order)
+            self._waiting.order = self._standing.order(self._waiting.order)
         if self._within:
             self._rules.own["priority"][:] = self._standing.priority
         return self._parts, self._reserving(now)
@@ -482,19 +338,21 @@ class Slurm:
         parts = (asks, *(_copied(each) for each in others))
         planned = np.full(len(asks["request"]), NEVER, dtype=np.int64)
         arrays = (parts, self._reserving(now), self._started.copy(), self._fits.copy(), self._soonest.copy(), planned)
-        if len(self._order):
-            backfill_pass(now, self._standing.order(self._order), self._look, *arrays)
+        order = self._standing.order(self._waiting.order)
+        if len(order):
+            backfill_pass(now, order, self._look, *arrays)
         found: dict[int, int] = {}
         for entry in np.flatnonzero(planned < NEVER).tolist():
             request = int(asks["request"][entry])
             found[request] = min(found.get(request, NEVER), int(planned[entry]))
         return dict(sorted(found.items()))
 
-    def _begin_all(self, count: int, now: int) -> list[int]:
+    def _begin(self, count: int, now: int) -> list[int]:
+        """What a pass decided: those who had to go have gone, and the first entries of those that start have begun."""
         for entry in self._held.stopped[: self._held.counts[1]].tolist():
             self._stop(entry, now)
         if self._held.counts[1]:
-            self._stir(now)
+            self._timing.freed(now)
         self._held.counts[1] = 0
         if self._gives_way:
             self._look_for_grace()
@@ -502,8 +360,8 @@ class Slurm:
             return []
         entries = self._started[:count].copy()
         requests = self._asks["request"][entries]
-        self._entry[requests], self._began[requests], self._rules.own["began"][entries] = entries, now, now
-        self._order = self._order[self._began[self._asks["request"][self._order]] >= NEVER]
+        self._entry[requests], self._rules.own["began"][entries] = entries, now
+        self._waiting.start()
         for entry in entries.tolist():
             self._standing.began(entry, int(self._pieces(entry)[1].sum()), now)
             if self._exempts and self._rules.own["exempt"][entry] > 0:
@@ -513,34 +371,12 @@ class Slurm:
 
     def wake(self, now: int) -> int:
         """The next pass by the clock that could start anything, new priorities, or an instant somebody waits for."""
-        look = self._site.scheduling
-        times = [each[0][0] for each in (self._timed, self._leaves) if each]
-        times.append(self._ends_grace)
-        if len(self._order) or self._bookings.wanted:
-            times.append(self._bookings.change)
-        if len(self._order):
-            times.append(self._standing.next_calculation())
+        times = [self._waiting.next(), self._ends_grace]
+        if len(self._waiting.order):
+            times.append(self._timing.next(now))
             if self._exempt:
                 times.append(self._exempt[0])
-            if self._main_due < NEVER:
-                times.append(max(self._main_due, self._main_last + look.least_interval))
-            if self._backfill_wanted and look.backfill:
-                times.append(self._next(now, look.interval))
-            if self._full_wanted:
-                times.append(self._next(now, look.full_interval))
         return max(min(times), now + 1)
-
-    def _next(self, now: int, period: int) -> int:
-        """First instant after now that is a whole number of periods after the boot."""
-        return self._boot + ((now - self._boot) // max(period, 1) + 1) * max(period, 1)
-
-    def _calculate(self, now: int) -> None:
-        """Make priorities anew where a period has gone by."""
-        boundary = self._standing.calculate(now)
-        if boundary is not None and len(self._order):
-            self._standing.rank(self._order, boundary)
-            self._order = self._standing.order(self._order)
-            self._full_wanted = self._backfill_wanted = True
 
     def _pieces(self, entry: int) -> tuple[IntArray, IntArray]:
         """Nodes that an entry holds or held last, and how many cores of each."""

@@ -1,0 +1,44 @@
+"""Preemption that would go on for ever, by the rules of a site."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gridsim.errors import InputError
+from gridsim.model.time import IntArray
+from gridsim.policy.slurm.needs import SECOND
+
+__all__ = ["ENDLESS", "Repeats"]
+
+ENDLESS = 1000
+"""How often one job is preempted, with no job that comes or ends meanwhile, until it is taken to go on so for ever."""
+
+
+class Repeats:
+    """How often requests were preempted since one came or ended; *number* are their jobs' numbers."""
+
+    def __init__(self, number: IntArray) -> None:
+        self._number = number
+        self._times: Counter[int] = Counter()
+
+    def clear(self) -> None:
+        """A request came, or ended."""
+        self._times.clear()
+
+    def preempted(self, request: int, now: int) -> None:
+        """A request was preempted.
+
+        Raises
+        ------
+        InputError
+            When this would go on for ever.
+        """
+        self._times[request] += 1
+        if self._times[request] <= ENDLESS:
+            return
+        jobs = sorted(int(self._number[each]) for each, times in self._times.items() if 2 * times > ENDLESS)
+        named = ", ".join(str(job) for job in jobs[:5]) + (" and others" if len(jobs) > 5 else "")
+        what = f"preempts jobs {named} for ever: {ENDLESS} times by {now / SECOND:.0f} s, while none came or ended"
+        why = "what is freed goes to others than those who wait for it, by the rules of the site"
+        where = "PreemptExemptTime, GraceTime, requeue_delay, bf_min_prio_reserve"
+        raise InputError(f"{what}; {why}: look at {where}", field="policy")

@@ -1,0 +1,222 @@
+"""Requests that wait: those in the queue, those that come into it later, and those that leave it without a start.
+
+Sources: sbatch(1), ``--dependency``, ``--begin`` and ``--reservation``; reservations.html ("when a reservation ends the
+reservation request will be removed from any pending jobs submitted to the reservation and will be put into a held
+state"; ``NO_HOLD_JOBS_AFTER``).
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+
+import numpy as np
+
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.queue import Requests
+from gridsim.policy.slurm.bookings import Bookings
+from gridsim.policy.slurm.entries import Entries, label_of
+from gridsim.policy.slurm.intake import Intake
+from gridsim.policy.slurm.needs import SECOND, rows_of_numbers
+from gridsim.policy.slurm.nodes import Asks, Bytes
+from gridsim.policy.slurm.standing import Standing
+from gridsim.policy.slurm.timing import Timing
+
+__all__ = ["Waiting"]
+
+
+class Waiting:
+    """The waiting requests of a run.
+
+    Parameters
+    ----------
+    requests, entries, asks
+        The requests, their entries, and what these ask for.
+    busy : (r,) uint8
+        Which requests run.
+    standing : Standing
+        Told when entries can run; puts them in order.
+    intake, bookings, timing
+        Told who is over, who asks for which reservation, and that there is something to look at.
+
+    Attributes
+    ----------
+    order : (k,) int64
+        The queue: entries, the first one first.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        entries: Entries,
+        asks: Asks,
+        busy: Bytes,
+        standing: Standing,
+        intake: Intake,
+        bookings: Bookings,
+        timing: Timing,
+    ) -> None:
+        self._requests, self._entries, self._asks, self._busy = requests, entries, asks, busy
+        self._standing, self._intake, self._bookings, self._timing = standing, intake, bookings, timing
+        self.order: IntArray = np.zeros(0, dtype=np.int64)
+        self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
+        self._withdrawn = label_of(requests, "withdrawn")
+        self._row_of = rows_of_numbers(requests) if (self._after >= 0).any() else {}
+        self._books = bool((asks["reservation"] >= 0).any())
+        self._over = np.zeros(len(requests), dtype=bool)
+        self._choices: dict[int, list[int]] = {}  # entries of requests that have not one, their own
+        self._reserved: dict[int, list[int]] = defaultdict(list)  # waiting requests by reservation
+        self._followers: dict[int, list[int]] = defaultdict(list)
+        self._later: list[tuple[int, int]] = []  # when each can run
+        self._leaves: list[tuple[int, int]] = []  # when each is cancelled
+
+    # -- coming -------------------------------------------------------------------------------------------------------
+
+    def choose(self, request: int, entries: list[int]) -> None:
+        """Say in which entries a request could start."""
+        if entries != [request]:
+            self._choices[request] = entries
+
+    def come(self, request: int, now: int) -> None:
+        """A request was submitted: it joins the queue, now or when what it waits for has come."""
+        for reservation in self._asked_for(request):
+            self._bookings.ask(reservation, now)
+            self._reserved[reservation].append(request)
+        if self._withdrawn[request] >= 0:
+            heapq.heappush(self._leaves, (now + int(self._withdrawn[request]) * SECOND, request))
+        self._release(request, now)
+
+    def come_back(self, request: int, at: int) -> None:
+        """A request can run again from an instant on."""
+        heapq.heappush(self._later, (at, request))
+
+    def join_due(self, now: int) -> None:
+        """Requests join whose time has come."""
+        while self._later and self._later[0][0] <= now:
+            request = heapq.heappop(self._later)[1]
+            if not self._over[request]:
+                self._join(request, now)
+                self._timing.wake(now)
+
+    def _release(self, request: int, now: int) -> None:
+        on = self._row_of.get(int(self._after[request]), -1) if self._after[request] >= 0 else -1
+        due = int(self._requests.submit[request]) + int(self._begin[request]) * SECOND
+        if on >= 0 and not self._over[on] and on != request:
+            self._followers[on].append(request)
+        elif self._begin[request] > 0 and due > now:
+            self.come_back(request, due)
+        else:
+            self._join(request, now)
+            self._timing.submitted(now)
+
+    def _join(self, request: int, now: int) -> None:
+        """A request can run from *now* on."""
+        self.calculate(now)
+        for entry in self._chosen(request):
+            if not self._entries.waits[entry]:
+                self._enter(entry, now)
+
+    def _enter(self, entry: int, now: int) -> None:
+        since = max(now, self._bookings.begins(int(self._asks["reservation"][entry])))
+        self._standing.eligible(entry, since)
+        self._standing.rank(np.array([entry]), now)
+        self.order = np.insert(self.order, self._standing.place(self.order, entry), entry)
+        self._timing.changed()
+
+    def calculate(self, now: int) -> None:
+        """Make priorities anew where a period has gone by."""
+        boundary = self._standing.calculate(now)
+        if boundary is not None and len(self.order):
+            self._standing.rank(self.order, boundary)
+            self.order = self._standing.order(self.order)
+            self._timing.changed()
+
+    # -- leaving ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Those leave the queue that run."""
+        self.order = self.order[self._busy[self._asks["request"][self.order]] == 0]
+
+    def done(self, request: int, now: int) -> None:
+        """A request is over; whoever waited for that may run."""
+        self._over[request] = True
+        self._intake.give(request)
+        for reservation in self._asked_for(request):
+            self._bookings.leave(reservation, now)
+        for follower in self._followers.pop(request, ()):
+            self._release(follower, now)
+
+    def leave(self, now: int) -> list[int]:
+        """Requests that are cancelled by *now*: by their users, or since they can never run."""
+        found = [request for request in self._lost(now) if self._drop(request, now)]
+        while self._leaves and self._leaves[0][0] <= now:
+            request = heapq.heappop(self._leaves)[1]
+            if self._drop(request, now):
+                found.append(request)
+        return found
+
+    def _waits(self, request: int) -> bool:
+        return not self._over[request] and not self._busy[request]
+
+    def _drop(self, request: int, now: int) -> bool:
+        """Take a request out of the queue for good, if it waits."""
+        if not self._waits(request):
+            return False
+        self.order = self.order[self._asks["request"][self.order] != request]
+        self.done(request, now)
+        self._timing.freed(now)
+        return True
+
+    def _lost(self, now: int) -> list[int]:
+        """Requests that no nodes are left for where a reservation begins or ends.
+
+        Slurm would hold them until somebody does something about it. Those whose reservation says so
+        (``NO_HOLD_JOBS_AFTER``) go on without it.
+        """
+        if now < self._bookings.change:
+            return []
+        lost = []
+        for reservation in self._bookings.turn(now):
+            for request in self._reserved.pop(reservation, ()):
+                if self._waits(request) and not self._without(request, reservation, now):
+                    lost.append(request)
+        self._timing.freed(now)
+        for entry in self.order.tolist():
+            request = int(self._asks["request"][entry])
+            if request not in lost and not any(self._intake.could(each, now) for each in self._chosen(request)):
+                lost.append(request)
+        return lost
+
+    def _without(self, request: int, reservation: int, now: int) -> bool:
+        """Go on without a reservation; whether anything is left that the request could start in."""
+        before = self._chosen(request)
+        left = [entry for entry in before if self._asks["reservation"][entry] != reservation]
+        self._choices[request] = left
+        self._bookings.leave(reservation, now)
+        queued = np.isin(self.order, before)
+        inside = self.order[queued]
+        self.order = self.order[~queued | (self._asks["reservation"][self.order] != reservation)]
+        if left and len(inside) and all(self._entries.waits[entry] for entry in left):
+            self._entries.waits[left] = False
+            for entry in left:
+                self._enter(entry, now)
+        return bool(left)
+
+    def _chosen(self, request: int) -> list[int]:
+        return self._choices.get(request, [request])
+
+    def _asked_for(self, request: int) -> set[int]:
+        if not self._books:
+            return set()
+        return {int(row) for row in self._asks["reservation"][self._chosen(request)] if row >= 0}
+
+    # -- what comes next ----------------------------------------------------------------------------------------------
+
+    def next(self) -> int:
+        """The next instant that changes the queue, if nothing happens."""
+        times = [each[0][0] for each in (self._later, self._leaves) if each]
+        if len(self.order):
+            times.append(self._standing.next_calculation())
+        if len(self.order) or self._bookings.wanted:
+            times.append(self._bookings.change)
+        return min(times, default=NEVER)
