@@ -29,17 +29,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.metrics.campaign import (
-    MARGIN,
-    RESAMPLES,
-    Better,
-    Comparison,
-    Paired,
-    compare_policies,
-    corrected,
-    t_test,
-)
+from gridsim.metrics.campaign import Comparison, Paired, compare_policies, corrected
 from gridsim.metrics.dag import DAG_METRICS
+from gridsim.metrics.paired_tests import MARGIN, RESAMPLES, Better, t_test
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS, Metric
 from gridsim.model.time import FloatArray, IntArray
 

@@ -23,16 +23,9 @@ and 1 + m, not a large p value.
 number of each kind of workload fixed, and agrees so with the t-test. Dominance has a Clopper-Pearson interval, which
 over all loads is too short, as it takes the pairs for independent.
 
-*What was checked* (tests/metrics/test_campaign.py): scipy's own answers; intervals of normal and of skewed log
+*What was checked* (tests/metrics/test_paired_tests.py): scipy's own answers; intervals of normal and of skewed log
 ratios that cover the truth as often as they say at n = 150; tests that reject a true hypothesis about as often as
 they say, also the equivalence test at its margin.
-
-References
-----------
-Schuirmann, "A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of
-average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15(6), 1987.
-Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", Biometrika
-26(4), 1934.
 """
 
 from __future__ import annotations
@@ -40,51 +33,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import lru_cache
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.compare import holm
 from gridsim.metrics.dag import DAG_METRICS
-from gridsim.model.streams import stream
+from gridsim.metrics.paired_tests import (
+    MARGIN,
+    NAN,
+    RESAMPLES,
+    Better,
+    bootstrap_means,
+    dominance,
+    equivalence,
+    log_ratios,
+    t_test,
+    wilcoxon,
+)
 from gridsim.model.time import FloatArray
 
-__all__ = [
-    "Comparison",
-    "Dominance",
-    "Paired",
-    "PairedTest",
-    "Rows",
-    "bootstrap_means",
-    "clopper_pearson",
-    "compare_policies",
-    "corrected",
-    "dominance",
-    "equivalence",
-    "log_ratios",
-    "t_test",
-    "tidy",
-    "wilcoxon",
-]
+__all__ = ["Comparison", "Paired", "Rows", "compare_policies", "corrected", "tidy"]
 
 Rows = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 """Stored numbers, one row a value: ``kind``, ``workload``, ``load``, ``policy``, ``metric``, ``value``; ``decile`` from
 1, or None for a value of the whole schedule. A list of mappings, or a mapping of columns."""
 
-MARGIN = 0.05
-"""Ratios closer to 1 than by this part are as good as equal."""
-
-RESAMPLES = 10_000
-"""Of the bootstrap."""
-
-ROUNDING = 1e-12
-"""Spread of differences, in parts of the values, that is no more than rounding."""
-
-NAN = float("nan")
-
-Better = Literal["lower", "higher"]
 Verdict = Literal["better", "worse", "equivalent", "no clear difference", "too little data"]
 
 
@@ -179,178 +154,6 @@ class Paired:
         """The same for the workloads of one kind."""
         rows = [row for row, (own, _) in enumerate(self.workloads) if own == kind]
         return replace(self, workloads=tuple(self.workloads[row] for row in rows), values=self.values[rows])
-
-
-class PairedTest(NamedTuple):
-    """A paired t-test: mean difference with its interval, t, two-sided p, d_z (mean over deviation), pairs."""
-
-    mean: float
-    low: float
-    high: float
-    t: float
-    p: float
-    d_z: float
-    pairs: int
-
-
-def t_test(differences: FloatArray, *, scale: float = 1.0, confidence: float = 0.95) -> PairedTest:
-    """Student's t-test that the mean of paired differences is 0.
-
-    Parameters
-    ----------
-    differences : (n,) float64
-        One a pair.
-    scale : float
-        Size of the values subtracted: deviations far below it are rounding, and count as none.
-
-    Notes
-    -----
-    Without any deviation the answer is certain: p is 1 for equal values and 0 for a constant difference.
-
-    Examples
-    --------
-    >>> test = t_test(np.array([1.0, 2.0, 3.0]))
-    >>> round(test.mean, 3), round(test.t, 3), round(test.p, 3), round(test.d_z, 3)
-    (2.0, 3.464, 0.074, 2.0)
-    """
-    from scipy.special import stdtr, stdtrit  # a fifth of a second: only where something is tested
-
-    n = len(differences)
-    if n < 2:
-        return PairedTest(float(differences[0]) if n else NAN, NAN, NAN, NAN, NAN, NAN, n)
-    mean, deviation = float(differences.mean()), float(differences.std(ddof=1))
-    if deviation <= ROUNDING * scale:
-        certain = math.copysign(math.inf, mean) if abs(mean) > ROUNDING * scale else 0.0
-        return PairedTest(mean, mean, mean, certain, 0.0 if certain else 1.0, certain, n)
-    error = deviation / math.sqrt(n)
-    half = float(stdtrit(n - 1, (1 + confidence) / 2)) * error
-    t = mean / error
-    return PairedTest(mean, mean - half, mean + half, t, float(2 * stdtr(n - 1, -abs(t))), mean / deviation, n)
-
-
-def log_ratios(mine: FloatArray, theirs: FloatArray) -> FloatArray:
-    """Natural logarithm of *mine* over *theirs*; 0 for equal values, NaN where there is no ratio.
-
-    Examples
-    --------
-    >>> log_ratios(np.array([2.0, 0.0, 1.0]), np.array([2.0, 0.0, 0.0]))
-    array([ 0.,  0., nan])
-    """
-    known = (mine > 0) & (theirs > 0) & np.isfinite(mine) & np.isfinite(theirs)
-    logs = np.log(np.where(known, mine, 1.0)) - np.log(np.where(known, theirs, 1.0))
-    return np.where(mine == theirs, 0.0, np.where(known, logs, np.nan))
-
-
-def wilcoxon(differences: FloatArray) -> float:
-    """Two-sided p of Wilcoxon's signed-rank test, zeros left out; 1 where all are zero, NaN without any."""
-    from scipy import stats  # a second, for this test alone
-
-    moved = differences[differences != 0]
-    if not len(moved):
-        return 1.0 if len(differences) else NAN
-    return float(stats.wilcoxon(moved).pvalue)
-
-
-def equivalence(logs: FloatArray, margin: float = MARGIN) -> float:
-    """p of two one-sided t-tests that the geometric-mean ratio lies within ``1 / (1 + margin)`` and ``1 + margin``.
-
-    Examples
-    --------
-    >>> equivalence(np.log([1.01, 0.99, 1.0, 1.02])) < 0.05, equivalence(np.log([1.3, 0.8, 1.0, 1.1])) < 0.05
-    (True, False)
-    """
-    from scipy.special import stdtr  # a fifth of a second: only where something is tested
-
-    if margin <= 0:
-        raise InputError(f"a margin of {margin} leaves no room; expected a part above 0", field="margin")
-    n, limit = len(logs), math.log1p(margin)
-    if n < 2:
-        return NAN
-    mean, error = float(logs.mean()), float(logs.std(ddof=1)) / math.sqrt(n)
-    if error <= ROUNDING:
-        return 0.0 if abs(mean) < limit else 1.0
-    return float(stdtr(n - 1, (abs(mean) - limit) / error))
-
-
-class Dominance(NamedTuple):
-    """Share of the pairs that are no worse, with its Clopper-Pearson interval; strict wins, ties and losses."""
-
-    share: float
-    low: float
-    high: float
-    wins: int
-    ties: int
-    losses: int
-
-
-def dominance(mine: FloatArray, theirs: FloatArray, *, better: Better = "lower", confidence: float = 0.95) -> Dominance:
-    """How often *mine* is at least as good as *theirs*; ties count for it.
-
-    Examples
-    --------
-    >>> found = dominance(np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 2.0, 2.0, 5.0]))
-    >>> found.share, round(found.low, 3), round(found.high, 3), found[3:]
-    (0.75, 0.194, 0.994, (2, 1, 1))
-    """
-    known = ~(np.isnan(mine) | np.isnan(theirs))
-    sign = -1.0 if better == "higher" else 1.0
-    mine, theirs = sign * mine[known], sign * theirs[known]
-    n, wins, ties = len(mine), int((mine < theirs).sum()), int((mine == theirs).sum())
-    if not n:
-        return Dominance(NAN, NAN, NAN, 0, 0, 0)
-    low, high = clopper_pearson(wins + ties, n, confidence)
-    return Dominance((wins + ties) / n, low, high, wins, ties, n - wins - ties)
-
-
-def clopper_pearson(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    """Interval for a probability of which *k* of *n* trials came true: never too short.
-
-    Examples
-    --------
-    >>> low, high = clopper_pearson(150, 150)
-    >>> round(low, 4), high
-    (0.9757, 1.0)
-    """
-    from scipy.special import betaincinv  # a fifth of a second: only where something is tested
-
-    tail = (1 - confidence) / 2
-    low = float(betaincinv(k, n - k + 1, tail)) if k else 0.0
-    high = float(betaincinv(k + 1, n - k, 1 - tail)) if k < n else 1.0
-    return low, high
-
-
-def bootstrap_means(values: FloatArray, *, seed: int = 0, resamples: int = RESAMPLES) -> FloatArray:
-    """Means over the first axis of resampled rows; the other axes stay together.
-
-    Parameters
-    ----------
-    values : (n, ...) float64
-        A row a workload: a number, or a profile such as its values by decile and policy.
-    seed, resamples : int
-        The same for the same seed and number of rows, so that metrics are resampled alike.
-
-    Returns
-    -------
-    (resamples, ...) float64
-        Quantiles over the first axis are an interval; the share of rows in which an order holds is how sure it is.
-
-    Examples
-    --------
-    >>> bootstrap_means(np.array([[1.0, 5.0], [3.0, 5.0]]), resamples=4)[:, 1]
-    array([5., 5., 5., 5.])
-    """
-    n = len(values)
-    if not n:
-        return np.full((resamples, *values.shape[1:]), np.nan)
-    means = _drawn(seed, n, resamples) @ values.reshape(n, -1) / n
-    return means.reshape(resamples, *values.shape[1:])
-
-
-@lru_cache(maxsize=4)
-def _drawn(seed: int, n: int, resamples: int) -> FloatArray:
-    """How often each of *n* rows is in each resample; 12 MB for 150 rows, and slower to draw than all the rest."""
-    drawn = stream(seed, "campaign", "bootstrap", n).multinomial(n, np.full(n, 1 / n), size=resamples)
-    return drawn.astype(np.float64)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gridsim.metrics.campaign import log_ratios, t_test
 from gridsim.metrics.groups import rows_by_group, weight_classes
+from gridsim.metrics.paired_tests import log_ratios, t_test
 from gridsim.metrics.responsiveness import response
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray, seconds
 from gridsim.record import Record

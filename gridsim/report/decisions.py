@@ -3,7 +3,7 @@
 Differences are taken unit by unit and averaged over the streams of a window first, so n is windows. Holm's correction
 takes one comparison at all loads (or all slack factors) for a family.
 
-Statistics are those of `gridsim.metrics.campaign` and `gridsim.metrics.compare`; Page's trend test is scipy's.
+Statistics are those of `gridsim.metrics.paired_tests` and `gridsim.metrics.compare`; Page's trend test is scipy's.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Literal, NamedTuple, TypeVar
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import PairedTest, bootstrap_means, equivalence, t_test
 from gridsim.metrics.compare import holm
+from gridsim.metrics.paired_tests import PairedTest, bootstrap_means, equivalence, t_test
 from gridsim.model.time import FloatArray
 from gridsim.report.paired import Values, by_window, changes
 from gridsim.report.verdicts import LEVEL, NAN, Answer, Finding, counted

@@ -15,8 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import ROUNDING
 from gridsim.metrics.dag import DAG_METRICS
+from gridsim.metrics.paired_tests import ROUNDING
 from gridsim.model.streams import stream
 from gridsim.report.orders import (
     at_deciles,

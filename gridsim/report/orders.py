@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import bootstrap_means
+from gridsim.metrics.paired_tests import bootstrap_means
 from gridsim.model.time import FloatArray
 from gridsim.report.verdicts import LEVEL, Finding, Judge, Stored, counted
 

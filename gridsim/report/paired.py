@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from gridsim.metrics.campaign import log_ratios
+from gridsim.metrics.paired_tests import log_ratios
 from gridsim.model.time import FloatArray
 
 __all__ = ["Values", "by_window", "changes", "combined"]

@@ -22,8 +22,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import Comparison, Paired, Rows, compare_policies, tidy, wilcoxon
+from gridsim.metrics.campaign import Comparison, Paired, Rows, compare_policies, tidy
 from gridsim.metrics.dag import DAG_METRICS
+from gridsim.metrics.paired_tests import wilcoxon
 from gridsim.model.time import FloatArray
 from gridsim.report.campaign_figures import POLICIES, PRINTED_DOMINANCE
 

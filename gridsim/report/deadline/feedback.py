@@ -17,8 +17,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import t_test
 from gridsim.metrics.compare import holm
+from gridsim.metrics.paired_tests import t_test
 from gridsim.report.deadline.exact import as_plain, victims_are_served
 from gridsim.report.deadline.readings import Question
 from gridsim.report.deadline.schemes import Judge, trend_at_each

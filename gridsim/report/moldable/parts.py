@@ -13,9 +13,9 @@ from itertools import chain
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.campaign import t_test
 from gridsim.metrics.compare import holm
 from gridsim.metrics.moldable import DEGRADED
+from gridsim.metrics.paired_tests import t_test
 from gridsim.report.decisions import ENOUGH, Part, State, signed, standing
 from gridsim.report.moldable.study import Bar, Bars
 from gridsim.report.paired import Values, by_window, changes

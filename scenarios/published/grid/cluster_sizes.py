@@ -7,7 +7,7 @@ import argparse
 import numpy as np
 
 from gridsim.campaign.grid import GridCampaign
-from gridsim.metrics.campaign import bootstrap_means
+from gridsim.metrics.paired_tests import bootstrap_means
 from gridsim.report.reproduction.paper import RECIPES
 from gridsim.report.verdicts import Stored
 

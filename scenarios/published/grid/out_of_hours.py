@@ -9,7 +9,7 @@ import numpy as np
 
 from gridsim.campaign.grid import GridCampaign
 from gridsim.files import write_text
-from gridsim.metrics.campaign import bootstrap_means
+from gridsim.metrics.paired_tests import bootstrap_means
 from gridsim.model.time import MICROSECOND, FloatArray
 from gridsim.record import Record
 from gridsim.simulation import Run, run
