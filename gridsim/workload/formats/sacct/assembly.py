@@ -1,0 +1,249 @@
+"""From rows that are kept to a workload: what is known of each job, and what is told of the log."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.time import MICROSECOND, NEVER, IntArray
+from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.workload.formats.sacct.dependencies import Edges, chained
+from gridsim.workload.formats.sacct.facts import Facts, Lines
+from gridsim.workload.formats.sacct.intake import Intake
+from gridsim.workload.formats.sacct.needs import needs
+from gridsim.workload.formats.sacct.rows import NAMED
+from gridsim.workload.formats.sacct.values import ABSENT, STATES, BoolArray
+from gridsim.workload.formats.swf_header import CANCELLED
+
+__all__ = ["Assembly", "Kept"]
+
+_ENOUGH = 20
+"""Jobs from which on it is strange that none completed, or that all are one user's."""
+
+_COMPLETED, _CANCELLED = (STATES.index(name) for name in ("COMPLETED", "CANCELLED"))
+_FAILED = [
+    STATES.index(name)
+    for name in (
+        "FAILED",
+        "TIMEOUT",
+        "NODE_FAIL",
+        "PREEMPTED",
+        "BOOT_FAIL",
+        "DEADLINE",
+        "OUT_OF_MEMORY",
+        "LAUNCH_FAILED",
+    )
+]
+
+_KEPT = (
+    ("requested", "requested", np.int32),
+    ("nodes", "nodes", np.int32),
+    ("memory", "memory", np.int64),
+    ("gpus", "gpus", np.int32),
+    ("priority", "priority", np.int64),
+    ("array_task", "task", np.int64),
+    ("het_part", "part", np.int32),
+)
+"""Logged columns, the columns that they come from, and their types."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is kept of a log.
+
+    Attributes
+    ----------
+    rows : (m,) int64
+        Rows of the lines, one a job, in the order of the jobs; a row several times where it stands for several tasks.
+    earlier, gave_up : (n,) bool
+        Lines of runs before a job's last one; of jobs that were cancelled before they began.
+    edges : Edges
+        Who waited for whom.
+    jobs : int
+        Lines that are a job's only or last run, kept or not.
+    states, cores_field : mapping
+        How many of those ended how; how many lines say cores as allocated, or as requested alone.
+    machine, peak : int or None, int
+        Cores of the machine where somebody said, and the most that were in use at once.
+    clock : str
+        ``epoch``, a time zone, or ``local``.
+    missing : list of str
+        What the log could say and does not.
+    """
+
+    rows: IntArray
+    earlier: BoolArray
+    gave_up: BoolArray
+    edges: Edges
+    jobs: int
+    states: dict[str, int]
+    cores_field: dict[str, int]
+    machine: int | None
+    peak: int
+    clock: str
+    missing: list[str]
+
+
+class Assembly:
+    """A workload in the making, of what was read and what is kept of it."""
+
+    def __init__(self, intake: Intake, lines: Lines, facts: Facts, kept: Kept) -> None:
+        self._intake, self._lines, self._facts, self._kept = intake, lines, facts, kept
+
+    def workload(self, sha256: str) -> Workload:
+        """The workload of the rows that are kept, in their order."""
+        facts, rows, edges = self._facts, self._kept.rows, self._kept.edges
+        submit = facts.submit[rows]
+        origin = int(min(submit.min(), facts.first_submit[rows].min()))
+        job = self._numbers()
+        logged = self._logged()
+        labels, names = self._labels()
+        labels |= needs(self._lines.columns, rows, facts.start[rows], facts.end[rows])
+        if len(edges):
+            labels["after"] = logged["after"] = edges.last_awaited(rows, job, facts.end)
+        if self._kept.gave_up.any():
+            labels["withdrawn"] = self._patience()
+        workload = Workload(
+            job=job,
+            submit=(submit - origin) * MICROSECOND,
+            runtime=facts.elapsed[rows] * MICROSECOND,
+            estimate=facts.limit[rows] * MICROSECOND,
+            cores=facts.cores[rows],
+            deadline=np.full(len(rows), NEVER, dtype=np.int64),
+            labels=labels,
+            logged=logged,
+            cores_stated=self._kept.machine or self._kept.peak or None,
+            provenance=self._provenance(sha256, origin, logged["status"]),
+            names=names,
+        )
+        return chained(workload, edges.among(rows)) if edges.joined else workload
+
+    def _numbers(self) -> IntArray:
+        """Numbers of the jobs: raw ones, those above the largest where the log has none for it."""
+        rows = self._kept.rows
+        if "raw" in self._lines:
+            job = self._lines.column("raw")[rows].astype(np.int64)
+            new = np.zeros(len(rows), dtype=bool)
+        else:
+            job = self._lines.column("base")[rows].astype(np.int64)
+            new = (self._lines.column("task")[rows] != ABSENT) | (self._lines.column("part")[rows] > 0)
+        new |= self._kept.earlier[rows]
+        new[1:] |= rows[1:] == rows[:-1]
+        again = np.ones(len(rows), dtype=bool)
+        fixed = np.flatnonzero(~new)
+        again[fixed[np.unique(job[fixed], return_index=True)[1]]] = False
+        repeated = np.flatnonzero(again & ~new)
+        if len(repeated):
+            lines = np.sort(self._lines.column("number")[rows[repeated]])
+            self._intake.problems.found(
+                "duplicate-job", lines[:8].tolist(), count=len(repeated), value=int(job[repeated[0]])
+            )
+        fresh = np.flatnonzero(again)
+        job[fresh] = max(int(job.max(initial=0)), 0) + 1 + np.arange(len(fresh))
+        return job
+
+    def _logged(self) -> dict[str, npt.NDArray[Any]]:
+        """What did happen: the schedule relative to submit times, so that it moves with them; what jobs were given."""
+        facts, rows = self._facts, self._kept.rows
+        running, held = facts.running[rows], facts.held[rows].astype(np.float64)
+        logged: dict[str, npt.NDArray[Any]] = {
+            "wait": np.where(facts.start[rows] == ABSENT, np.nan, facts.start[rows] - facts.submit[rows]),
+            "status": _statuses(facts.state[rows], running),
+            "allocated": np.maximum(self._lines.column("allocated")[rows], UNKNOWN).astype(np.int64),
+            "state": facts.state[rows].astype(np.int8),
+            "before_eligible": (facts.submit[rows] - facts.first_submit[rows]).astype(np.float64),
+        }
+        held[running | (facts.start[rows] == ABSENT)] = np.nan
+        if not np.array_equal(held, facts.elapsed[rows]):
+            logged["held"] = held
+        for name, column, kind in _KEPT:
+            if column in self._lines and (self._lines.columns[column][rows] != ABSENT).any():
+                logged[name] = self._lines.columns[column][rows].astype(kind)
+        if "array_task" in logged or "het_part" in logged:
+            logged["array_job"] = self._lines.identity()[rows].astype(np.int64)
+        return logged
+
+    def _labels(self) -> tuple[dict[str, IntArray], dict[str, tuple[str, ...]]]:
+        labels: dict[str, IntArray] = {}
+        names: dict[str, tuple[str, ...]] = {}
+        for label in NAMED:
+            codes = self._intake.parser.codes[label]
+            if codes.overflown:
+                self._kept.missing.append(f"labels '{label}': more than {len(codes):,} different names")
+            elif label in self._lines:
+                column = self._lines.columns[label][self._kept.rows].astype(np.int64)
+                if (column != UNKNOWN).any():
+                    labels[label], names[label] = column, codes.names()
+        for label, source in (("group", "account"), ("queue", "qos")):
+            if label not in labels and source in labels:
+                labels[label], names[label] = labels[source], names[source]
+        return labels, names
+
+    def _lacks(self) -> list[str]:
+        """What the log could say and does not."""
+        rows, states = self._kept.rows, self._facts.state[self._kept.rows]
+        lacking = list(self._kept.missing)
+        if "state" not in self._lines:
+            lacking.append("states (State): what failed or was cancelled is not known")
+        elif len(rows) >= _ENOUGH and not (states == _COMPLETED).any():
+            lacking.append("jobs that completed (was sacct told states, -s?)")
+        user = self._lines.columns.get("user")
+        if user is not None and len(rows) >= _ENOUGH and len(np.unique(user[rows])) == 1:
+            lacking.append("jobs of other users (was -a left out?)")
+        cut = sum(name.endswith(b"+") for codes in self._intake.parser.codes.values() for name in codes)
+        if cut and any(header.spans for header in self._intake.headers):
+            lacking.append(f"{cut} names in full (a table cuts them; give -P)")
+        return lacking
+
+    def _provenance(self, sha256: str, origin: int, statuses: IntArray) -> dict[str, Any]:
+        intake, kept = self._intake, self._kept
+        header: dict[str, list[str]] = {}
+        if kept.clock != "local":
+            header["UnixStartTime"] = [str(origin)]
+        if kept.clock not in ("local", "epoch"):
+            header["TimeZoneString"] = [kept.clock]
+        moment = np.datetime_as_string(np.datetime64(origin, "s"))
+        words = {"local": "of a clock whose zone is not known", "epoch": "UTC"}.get(kept.clock, "UTC")
+        return {
+            "source": os.fspath(intake.path),  # type: ignore[call-overload]
+            "sha256": sha256,
+            "format": "sacct",
+            "lines": intake.lines,
+            "comments": intake.comments,
+            "steps": intake.steps,
+            "jobs_read": kept.jobs + int(np.count_nonzero(kept.rows[1:] == kept.rows[:-1])),
+            "jobs_kept": len(kept.rows),
+            "header": header,
+            "cores_from": "most cores in use at once" if kept.machine is None else "given",
+            "cores_field": kept.cores_field,
+            "cores_rule": "allocated",
+            "problems": intake.problems.to_json(),
+            "statuses": {
+                str(code): int(count) for code, count in zip(*np.unique(statuses, return_counts=True), strict=True)
+            },
+            "states": kept.states,
+            "clock": {"origin": origin, "zone": kept.clock},
+            "origin_shift": f"{moment} ({words}) becomes 0 s",
+            "missing": self._lacks(),
+        }
+
+    def _patience(self) -> IntArray:
+        """Seconds that jobs waited until they were cancelled; 0 for those that never could start."""
+        facts, rows = self._facts, self._kept.rows
+        eligible = self._lines.column("eligible")[rows] if "eligible" in self._lines else facts.submit[rows]
+        waited = np.where(eligible == ABSENT, 0, np.maximum(facts.end[rows] - facts.submit[rows], 0))
+        return np.where(self._kept.gave_up[rows], waited, UNKNOWN)
+
+
+def _statuses(states: IntArray, running: BoolArray) -> IntArray:
+    """Status codes of SWF."""
+    status = np.full(len(states), -1, dtype=np.int64)
+    status[states == _COMPLETED] = 1
+    status[np.isin(states, _FAILED)] = 0
+    status[np.isin(states, [_CANCELLED])] = CANCELLED
+    status[running] = -1
+    return status
