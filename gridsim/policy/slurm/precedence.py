@@ -72,7 +72,7 @@ def by_levels(rows: IntArray, level: IntArray, precedence: Precedence) -> IntArr
     """Entries in order, the quick way, where they have levels."""
     own, request = precedence.own, precedence.own["request"][rows]
     now = (-own["priority"][rows], -own["tier"][rows], own["free"][rows])
-    keys = (request, precedence.came[request], *now, level[rows])
+    keys = (own["natural"][rows], precedence.came[request], *now, level[rows])
     ordered: IntArray = rows[np.lexsort(keys)]
     return ordered
 
@@ -94,7 +94,7 @@ def _compare(one, other, precedence):  # type: ignore[no-untyped-def]
     first, second = own.request[one], own.request[other]
     if came[first] != came[second]:
         return came[first] - came[second]
-    return first - second
+    return own.natural[one] - own.natural[other]
 
 
 @compiled
