@@ -74,7 +74,7 @@ def asks_of(requests: Requests, site: Site, owners: Sequence[Owner], entries: En
     unit = np.maximum(label("cores_per_task"), 1)
     unit = np.where(cores % unit == 0, unit, 1)
     most = np.maximum(label("tasks_per_node"), 0) * unit
-    memory, core_memory = _memory(label, of_partition, site)
+    memory, core_memory = _memory(label, of_partition, site, requests.cores[who], nodes)
     gpus = np.maximum(label("gpus"), 0)
     group = _kinds([partition, label("constraint")])
     users = {name: row for row, name in enumerate(dict.fromkeys(owner.user for owner in owners))}
@@ -129,9 +129,16 @@ def _node_range(
 
 
 def _memory(
-    label: Callable[[str], IntArray], of_partition: Callable[[Sequence[int]], IntArray], site: Site
+    label: Callable[[str], IntArray],
+    of_partition: Callable[[Sequence[int]], IntArray],
+    site: Site,
+    cores: IntArray,
+    nodes: IntArray,
 ) -> tuple[IntArray, IntArray]:
     """MiB a node and MiB a core: as asked for, else as the partition or the site says, else all of the node's memory.
+
+    A log does not say whether memory was asked for on nodes or on cores. What is just the default of a core for all
+    cores is that default.
 
     Sources: sbatch(1), ``--mem`` and ``--mem-per-cpu``; slurm.conf(5), ``DefMemPerNode``, ``DefMemPerCPU`` (the default
     of both is 0, which is "unlimited").
@@ -141,6 +148,7 @@ def _memory(
         return np.zeros_like(node), np.zeros_like(node)
     defaults = [_default_memory(each, site) for each in site.partitions]
     default, default_core = (of_partition([each[place] for each in defaults]) for place in (0, 1))
+    node = np.where((node > 0) & (node == -(-default_core * cores // np.maximum(nodes, 1))), UNKNOWN, node)
     core = np.where(node >= 0, 0, np.where(core > 0, core, default_core))
     node = np.where(node > 0, node, np.where(node == 0, ALL, np.where(core > 0, 0, default)))
     return np.where((node == 0) & (core == 0), ALL, node), core

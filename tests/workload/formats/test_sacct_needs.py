@@ -85,6 +85,9 @@ def test_who_had_more_cores_than_asked_for_up_to_the_whole_node_wanted_it_alone(
         ({"ReqMem": "4000Mn", "ReqTRES": "cpu=8,node=2", "NNodes": 2}, 4000, None),
         ({"ReqMem": "2000Mc"}, None, 2000),
         ({"ReqMem": "0"}, 0, None),
+        ({"ReqMem": "8000M", "ReqCPUS": 4, "SubmitLine": "sbatch --mem-per-cpu=2000 x"}, None, 2000),
+        ({"ReqMem": "8000M", "ReqCPUS": 4, "SubmitLine": "sbatch --mem=8000 x"}, 8000, None),
+        ({"ReqMem": "2000Mc", "SubmitLine": "sbatch --mem=8000 x"}, None, 2000),
     ],
 )
 def test_memory_is_that_of_a_node_or_of_a_core(

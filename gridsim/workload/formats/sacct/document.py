@@ -41,6 +41,7 @@ COLUMNS: Mapping[str, str] = {
     "AllocCPUS": "count",
     "AllocTRES": "tres",
     "ReqTRES": "tres",
+    "ReqMem": "number",
     "Reason": "word",
     "Constraints": "free",
     "Reservation": "word",
@@ -238,6 +239,33 @@ def _tres(value: Any) -> bytes:
     return b",".join(words)
 
 
+def _memory(required: Any, requested: bytes) -> bytes:
+    """Memory asked for as older versions print it, on nodes or cores: newer ones say which, others leave it to the sum.
+
+    Examples
+    --------
+    >>> _memory({"memory_per_cpu": {"set": True, "number": 500}}, b""), _memory({"memory": 1800}, b"cpu=4,mem=7200M")
+    (b'500Mc', b'1800Mc')
+    >>> _memory({"memory": 8000}, b"cpu=4,mem=16000M,node=2"), _memory({"memory": 8000}, b"cpu=1,mem=8000M,node=1")
+    (b'8000Mn', b'8000M')
+    """
+    core, node, either = (number(_part(required, name)) for name in ("memory_per_cpu", "memory_per_node", "memory"))
+    if core or node:
+        return b"%dMc" % core if core else b"%dMn" % (node or 0)
+    cores, sum_of_all, nodes = (_counted(name, requested) for name in (b"cpu", b"mem", b"node"))
+    if not either or not sum_of_all:
+        return b""
+    of_cores, of_nodes = either * cores == sum_of_all, either * max(nodes, 1) == sum_of_all
+    if of_cores == of_nodes:
+        return b"%dM" % sum_of_all if of_cores else b""
+    return b"%dM" % either + (b"c" if of_cores else b"n")
+
+
+def _counted(name: bytes, requested: bytes) -> int:
+    found = re.search(rb"(?:^|,)" + name + rb"=(\d+)", requested)
+    return int(found[1]) if found else 0
+
+
 def _identity(job: Mapping[str, Any]) -> bytes:
     """What `sacct` prints as JobID: of an array its number and the task, of a group its number and the part."""
     own = _count(job.get("job_id"))
@@ -307,6 +335,7 @@ def texts(job: Mapping[str, Any]) -> Mapping[str, bytes] | None:
         "AllocCPUS": cores[1] if cores else asked,
         "AllocTRES": allocated,
         "ReqTRES": requested,
+        "ReqMem": _memory(job.get("required"), requested),
         "Reason": _text(_part(job, "state", "reason")),
         "Constraints": _text(job.get("constraints")),
         "Reservation": _text(_part(job, "reservation", "name")),

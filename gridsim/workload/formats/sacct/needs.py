@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
+from gridsim.workload.formats.sacct.submitted import A_CORE
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
 
 __all__ = ["needs"]
@@ -39,7 +40,9 @@ def needs(
     -----
     ``ReqTRES`` counts the least nodes: 1 where nobody asked for a number. So a job that had one node counts as one that
     wanted one (with ``--cpus-per-task`` it could not have had more), and one that had several without asking for them
-    as one that takes what there is. Without ``ReqTRES`` several nodes count as wanted where the job had them whole.
+    as one that takes what there is, and so one that has not started. Without ``ReqTRES`` several nodes count as wanted where the job had them whole.
+
+    Memory is of a core where ``ReqMem`` or the submit line says so (``--mem-per-cpu``), else of a node.
 
     The throttle of an array is in submit lines and in the rows of waiting tasks. Where neither is there and tasks
     waited for it (``Reason`` is JobArrayTaskLimit), it is the most that ever ran at once.
@@ -50,7 +53,8 @@ def needs(
             return np.full(len(rows), ABSENT, dtype=np.int64)
         return columns[name][rows].astype(np.int64)
 
-    given, allocated, requested = column("nodes"), column("allocated"), column("requested")
+    allocated, requested = column("allocated"), column("requested")
+    given = np.where(start == ABSENT, ABSENT, column("nodes"))  # of a job that waits it is the least number
     whole = _whole(given, allocated, column("partition"))
     found = _nodes(column("asked_nodes"), given, whole)
     alone = (column("alone") > 0) | (
@@ -58,10 +62,11 @@ def needs(
     )
     array = np.where(column("task") != ABSENT, column("base"), UNKNOWN)
     gpus = column("gpus")
+    asked_nodes = column("asked_nodes" if "asked_nodes" in columns else "nodes")
+    memory = (column("asked_memory"), column("asked_memory_of"), column("memory_of"))
+    found |= _memory(*memory, asked_nodes, requested)
     found |= {
         "exclusive": np.where(alone, 1, UNKNOWN),
-        "memory_mb": column("memory_node"),
-        "memory_core_mb": column("memory_core"),
         "gpus": np.where((gpus > 0) & (given > 0), -(-gpus // np.maximum(given, 1)), UNKNOWN),
         "cores_per_task": column("per_task"),
         "tasks_per_node": column("per_node"),
@@ -86,6 +91,17 @@ def _nodes(asked: IntArray, given: IntArray, whole: BoolArray) -> dict[str, IntA
     where_unknown = np.where(one | (whole & (given > 0)), given, UNKNOWN)
     nodes = np.where(asked > 1, asked, np.where(asked == 1, np.where(one, 1, UNKNOWN), where_unknown))
     return {"nodes": nodes, "nodes_most": np.where((asked > 1) & (given > asked), given, UNKNOWN)}
+
+
+def _memory(asked: IntArray, what: IntArray, said: IntArray, nodes: IntArray, cores: IntArray) -> dict[str, IntArray]:
+    """MiB on each node, or on each core. Since 21.08 the log's number is for all of them together, and does not say."""
+    together = what == 0
+    on_cores = (what == A_CORE) | (together & (said == A_CORE))
+    of_node, of_core = (-(-asked // np.where(together, np.maximum(count, 1), 1)) for count in (nodes, cores))
+    return {
+        "memory_mb": np.where((asked != ABSENT) & ~on_cores, of_node, UNKNOWN),
+        "memory_core_mb": np.where((asked != ABSENT) & on_cores, of_core, UNKNOWN),
+    }
 
 
 def _said(columns: Mapping[str, npt.NDArray[Any]]) -> tuple[IntArray, IntArray]:

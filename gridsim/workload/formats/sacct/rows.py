@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct import values
 from gridsim.workload.formats.sacct.submitted import throttle
@@ -78,7 +77,7 @@ class Parser:
 
     Columns are ``base, task, part, tasks`` (identity), ``raw``, the times ``submit, eligible, start, end`` and
     ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``asked_nodes``,
-    ``memory`` (MiB), of it what was asked for on a node or a core (``memory_node``, ``memory_core``), ``gpus``,
+    ``memory`` (MiB), ``asked_memory`` (MiB; node where ``asked_memory_of`` is 1, core for 2, else in all), ``gpus``,
     ``priority``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), and the labels of `NAMED`.
     """
 
@@ -202,24 +201,18 @@ class Parser:
             columns["gpus"] = self._tres["gpus"].column(allocated).astype(np.int32)
         if "ReqMem" in cells:
             asked = self._request.column(cells["ReqMem"])
-            number, what = asked // 4, asked % 4
+            number_asked, what = asked // 4, asked % 4
+            number = number_asked
             nodes, cores = columns.get("nodes"), columns.get("allocated", columns.get("requested"))
             for code, times in ((1, nodes), (2, cores)):
                 if times is not None:
                     number = np.where(what == code, number * np.maximum(times, 1), number)
             known = (memory == ABSENT) & (asked != INVALID)
             memory = np.where(known, number, memory)
-            self._memories_of(asked, columns)
+            columns["asked_memory"] = np.where(asked != INVALID, number_asked, ABSENT)
+            columns["asked_memory_of"] = what.astype(np.int8)
         if "AllocTRES" in cells or "ReqMem" in cells:
             columns["memory"] = memory
-
-    def _memories_of(self, asked: IntArray, columns: dict[str, npt.NDArray[Any]]) -> None:
-        """MiB asked for on each node, or on each core; since 21.08 the number is for all nodes asked for together."""
-        number, what, known = asked // 4, asked % 4, asked != INVALID
-        nodes = columns.get("asked_nodes", columns.get("nodes"))
-        each = number if nodes is None else -(-number // np.where(what == 0, np.maximum(nodes, 1), 1))
-        columns["memory_node"] = np.where(known & (what != 2), each, ABSENT)
-        columns["memory_core"] = np.where(known & (what == 2), number, ABSENT)
 
     def labels(self, cells: Cells) -> dict[str, npt.NDArray[Any]]:
         """Numbers of the names of users, accounts and so on."""

@@ -10,22 +10,26 @@ from typing import NamedTuple
 
 from gridsim.workload.formats.sacct.values import ABSENT
 
-__all__ = ["NUMBERS", "TELLING", "Submitted", "submitted", "throttle"]
+__all__ = ["A_CORE", "A_NODE", "NUMBERS", "TELLING", "Submitted", "submitted", "throttle"]
 
 _AFTER = re.compile(rb"after(?:ok|any|notok|corr)((?::\d{1,17}(?:_\d{1,17}|_\*)?(?:\+\d+)?)+)")
 _THROTTLE = re.compile(rb"%(\d{1,9})")
 _OPTION = re.compile(
-    rb"(?:^|\s)(?:--(?P<name>dependency|array|cpus-per-task|ntasks-per-node)[=\s]\s*(?P<long>\S+)"
+    rb"(?:^|\s)(?:--(?P<name>dependency|array|cpus-per-task|ntasks-per-node|mem-per-cpu|mem)[=\s]\s*(?P<long>\S+)"
     rb"|--(?P<flag>exclusive)(?:=(?P<how>\S+))?(?=\s|$)"
     rb"|-(?P<letter>[dac])\s?(?P<short>\S+))"
 )
 _LETTERS = {b"d": b"dependency", b"a": b"array", b"c": b"cpus-per-task"}
 
-TELLING = re.compile(rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per-node)|\s-[dac]")
+TELLING = re.compile(rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per-node|mem)|\s-[dac]")
 """What stands in every line that says anything."""
 
-NUMBERS = ("throttle", "alone", "per_task", "per_node")
+NUMBERS = ("throttle", "alone", "per_task", "per_node", "memory_of")
 """Columns that a submit line fills; `ABSENT` where it says nothing."""
+
+
+A_NODE, A_CORE = 1, 2
+"""What memory is asked for on (`gridsim.workload.formats.sacct.values.memory`)."""
 
 
 class Submitted(NamedTuple):
@@ -41,6 +45,8 @@ class Submitted(NamedTuple):
         1: whole nodes.
     per_task, per_node : int
         Cores of a task, tasks of a node.
+    memory_of : int
+        What memory was asked for on: `A_NODE`, `A_CORE`.
     """
 
     after: tuple[int, ...] = ()
@@ -48,6 +54,7 @@ class Submitted(NamedTuple):
     alone: int = ABSENT
     per_task: int = ABSENT
     per_node: int = ABSENT
+    memory_of: int = ABSENT
 
 
 def submitted(line: bytes) -> Submitted:
@@ -58,7 +65,7 @@ def submitted(line: bytes) -> Submitted:
     >>> submitted(b"sbatch --dependency=afterok:41294:41295,afterany:7_3 job.sh").after
     (41294, 41295, 7)
     >>> submitted(b"sbatch -d singleton --array=1-9%3 --exclusive -c 4 job.sh")
-    Submitted(after=(), throttle=3, alone=1, per_task=4, per_node=-1)
+    Submitted(after=(), throttle=3, alone=1, per_task=4, per_node=-1, memory_of=-1)
     """
     said: dict[bytes, bytes] = {}
     for found in _OPTION.finditer(line):
@@ -71,6 +78,7 @@ def submitted(line: bytes) -> Submitted:
         alone=ABSENT if alone is None or alone in (b"user", b"mcs") else 1,
         per_task=_count(said.get(b"cpus-per-task", b"")),
         per_node=_count(said.get(b"ntasks-per-node", b"")),
+        memory_of=A_CORE if b"mem-per-cpu" in said else A_NODE if b"mem" in said else ABSENT,
     )
 
 
