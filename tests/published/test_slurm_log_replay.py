@@ -94,3 +94,21 @@ def test_the_hours_of_the_log_are_those_of_slurm_s_own_report(logs: Path) -> Non
     since, until = ((instant - log.epoch) * 1e6 for instant in (1_795_240_800, 1_795_244_400))
     held = np.minimum(log.logged_end, until) - np.maximum(log.logged_start, since)
     assert (np.maximum(held, 0) * log.cores).sum() / 1e6 == 8813
+
+
+def test_a_log_that_does_not_say_what_memory_was_asked_for_on_is_replayed_as_near_as_what_was_asked_for() -> None:
+    # Run B schedules memory, 1800 MiB a core where a job says nothing; simulated from what its jobs asked for, the mean
+    # error is 99 s. Taken for memory of one node, it was 175 s from this log, and the rank correlation 0.74.
+    folder = Path(__file__).parent / "slurm-b"
+    logs = folder / "logs"
+    site = read_site(folder / "config" / "slurm.conf", assoc=logs / "sacctmgr_dump.cfg", qos=logs / "sacctmgr_qos.txt")
+    log = read(logs / "sacct_epoch.txt.gz", site)
+    assert log.epoch is not None
+    booked = str(logs / "scontrol_reservation.txt")
+    found = []
+    for boot in (1_795_294_845.0, 1_795_294_845.5, 1_795_294_846.0):
+        policy = Slurm(site=site, reservations=booked, epoch=log.epoch, boot=boot - log.epoch)
+        found.append(agreement(simulate(log, policy=policy, overrun="extend").record))
+    assert all(each.jobs == 395 for each in found)
+    assert np.mean([each.mean for each in found]) < 140
+    assert np.mean([each.spearman for each in found]) > 0.8

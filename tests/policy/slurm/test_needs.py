@@ -46,6 +46,16 @@ def test_memory_is_asked_for_by_node_by_core_or_all_of_it() -> None:
     assert starts(site, submit=[0, 1], cores=[1, 1], memory_mb=[0, 1]) == [0, 10]
 
 
+def test_what_is_just_the_default_of_a_core_for_all_cores_is_that_default() -> None:
+    # A log says 2000 MiB of a job of 8 cores: it asked for nothing, and nodes of 1000 MiB can hold its halves.
+    site = one(*nodes(2), memory=True, default_core_memory=250)
+    record, slurm = run(site, submit=[0, 1], runtime=[5, 5], cores=[8, 6], memory_mb=[2000, 1501])
+    assert slurm.nodes_of(0) == {"n1": 4, "n2": 4}
+    assert record.status.tolist() == [Status.completed, Status.unadmitted]  # nobody has 1501 MiB on a node
+    record, slurm = run(site, submit=[0], runtime=[5], cores=[8], nodes=[2], memory_mb=[1000])
+    assert slurm.nodes_of(0) == {"n1": 4, "n2": 4}
+
+
 def test_a_job_is_spread_where_its_memory_is() -> None:
     _, slurm = run(one(*nodes(2), memory=True), submit=[0], runtime=[10], cores=[4], memory_core_mb=[400])
     assert slurm.nodes_of(0) == {"n1": 2, "n2": 2}

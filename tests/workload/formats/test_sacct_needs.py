@@ -63,6 +63,14 @@ def test_one_node_was_wanted_where_one_was_given_several_only_where_they_were_as
     assert label(workload, "nodes_most") == {1: -1, 2: -1, 3: -1, 4: 6}
 
 
+def test_of_a_job_that_did_not_start_no_number_of_nodes_is_known_unless_it_asked_for_one(tmp_path: Path) -> None:
+    # `sacct` prints one node for it, however wide it is.
+    pending = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "ElapsedRaw": 0, "ReqCPUS": 12, "AllocCPUS": 0}
+    jobs = [job(1, **pending), job(2, NNodes=2, **pending | {"ReqTRES": "cpu=12,node=2"}), waiting(3, 130), job(4)]
+    workload = read(tmp_path, *jobs, rules={"still-waiting": "repair", "never-ran": "keep"})
+    assert label(workload, "nodes") == {1: -1, 2: 2, 3: -1, 4: 1}
+
+
 def test_without_what_was_asked_for_several_nodes_count_where_they_were_had_whole(tmp_path: Path) -> None:
     jobs = [job(1), job(2, NNodes=2, AllocCPUS=6, ReqCPUS=6), job(3, NNodes=2, AllocCPUS=8, ReqCPUS=8)]
     assert label(read(tmp_path, *jobs, without="ReqTRES"), "nodes") == {1: 1, 2: -1, 3: 2}

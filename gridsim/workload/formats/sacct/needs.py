@@ -39,8 +39,9 @@ def needs(
     Notes
     -----
     ``ReqTRES`` counts the least nodes: 1 where nobody asked for a number. So a job that had one node counts as one that
-    wanted one (with ``--cpus-per-task`` it could not have had more), and one that had several without asking for them
-    as one that takes what there is, and so one that has not started. Without ``ReqTRES`` several nodes count as wanted where the job had them whole.
+    wanted one (with ``--cpus-per-task`` it could not have had more), and one that had several without asking for them,
+    or has not started, as one that takes what there is. Without ``ReqTRES`` several nodes count as wanted where the job
+    had them whole.
 
     Memory is of a core where ``ReqMem`` or the submit line says so (``--mem-per-cpu``), else of a node.
 
