@@ -183,8 +183,7 @@ class Slurm:
         more = (look.both_tests, look.linear, look.array_reserves, look.partition_reserves, look.once)
         origin = -round((self.epoch or 0) * SECOND) % max(look.resolution, 1)
         self._look = Look(max(look.resolution, 1), origin, look.window, *limits, *more)
-        shapes = max(int(self._asks["form"].max(initial=0)), int(self._asks["kind"].max(initial=0))) + 1
-        self._fits, self._soonest = np.zeros(shapes, dtype=np.int64), np.zeros(shapes, dtype=np.int64)
+        self._fits = np.zeros(int(self._asks["kind"].max(initial=0)) + 1, dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         self._entry: IntArray = np.arange(len(requests), dtype=np.int64)  # as which each request runs, or ran last
         self._timing, self._repeats = Timing(look, self._boot), Repeats(requests.number)
@@ -307,7 +306,7 @@ class Slurm:
     def _backfill(self, now: int) -> list[int]:
         if not len(self._waiting.order):
             return []
-        arrays = (*self._prepare(now), self._started, self._fits, self._soonest, NOBODY)
+        arrays = (*self._prepare(now), self._started, self._fits, NOBODY)
         begun = self._begin(backfill_pass(now, self._waiting.order, self._look, *arrays), now)
         self._end_grace(now)
         return begun
@@ -337,7 +336,7 @@ class Slurm:
         asks, *others = self._parts
         parts = (asks, *(_copied(each) for each in others))
         planned = np.full(len(asks["request"]), NEVER, dtype=np.int64)
-        arrays = (parts, self._reserving(now), self._started.copy(), self._fits.copy(), self._soonest.copy(), planned)
+        arrays = (parts, self._reserving(now), self._started.copy(), self._fits.copy(), planned)
         order = self._standing.order(self._waiting.order)
         if len(order):
             backfill_pass(now, order, self._look, *arrays)

@@ -4,8 +4,7 @@ Sources: slurm.schedmd.com/sched_config.html (backfill starts lower-priority job
 expected start time of any higher priority jobs"); slurm.conf(5), ``SchedulerParameters``; sinfo(1), state PLANNED ("the
 node is planned by the backfill scheduler for a higher priority job": whole nodes); preempt.html ("if during backfill
 scheduling a job preempts one or more other jobs, the whole nodes for those preempted jobs are reserved for the
-preemptor job"). That ends are rounded to ``bf_resolution`` and starts are not, and that who preempts starts in a later
-pass, is what a real Slurm 22.05 wrote into its log.
+preemptor job"). That who preempts starts in a later pass is what a real Slurm 22.05 wrote into its log.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from gridsim.policy.slurm.closed import in_time, next_change, open_nodes
 from gridsim.policy.slurm.expected import first_fit, rounded, rounded_up
 from gridsim.policy.slurm.holding import allowed, postpone, take
 from gridsim.policy.slurm.nodes import FREE, select
+from gridsim.policy.slurm.planned import empty_plan, is_clear, keep_clear, next_opening, reserve
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
 from gridsim.profile.compiled import compiled
 
@@ -24,15 +24,15 @@ __all__ = ["backfill_pass"]
 
 
 @compiled
-def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, planned):  # type: ignore[no-untyped-def]
+def backfill_pass(now, order, look, parts, reserving, started, fits, planned):  # type: ignore[no-untyped-def]
     """Start every entry whose start delays no higher one; how many.
 
     *parts* and *reserving* are as in `main_pass`. Every entry that does not start, in order, reserves its nodes, whole,
-    from its expected start for its time limit; reservations are made anew in each pass, and end at whole multiples of
-    the resolution. An entry that preempts others reserves its nodes too, and starts in a later pass, without them.
-    Entries that ask for the same as one before cannot start before it (*soonest*, by shape). Behind the last entry that
-    could still start now, for all that is free and not reserved, nothing is looked at, unless *planned*, one row an
-    entry, is to be filled with expected starts.
+    from its expected start for its time limit; reservations are made anew in each pass, and begin and end at whole
+    multiples of the resolution. One that does not fit is looked at again at the instants of `next_opening`, and left
+    out where there is none. An entry that preempts others reserves its nodes too, and starts in a later pass, without
+    them. Behind the last entry that could still start now, for all that is free and not reserved, nothing is looked
+    at, unless *planned*, one row an entry, is to be filled with expected starts.
     """
     asks, machine, limits, held, closed, rules = parts
     count = len(machine.cores)
@@ -49,7 +49,6 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
     for place in range(waiting):
         entry = order[place]
         size = asks.kind[entry]
-        soonest[asks.form[entry]] = now
         if fits[size] < 0:
             fits[size] = 0
             if asks.cores[entry] <= unused:
@@ -63,9 +62,8 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
     tested, both = np.zeros(partitions, np.int64), np.zeros((machine.counts[2], partitions), np.int64)
     of_array, of_partition = np.zeros(machine.counts[4], np.int64), np.zeros(partitions, np.int64)
     booked = np.zeros(len(held.busy), np.uint8)
-    reserved = np.zeros((last + 2, 4), np.int64)  # start, end, first piece, pieces
-    pieces = np.zeros(max(1024, 4 * count), np.int64)
-    reservations, written, found = 0, 0, 0
+    plan = empty_plan(rounded(now, look), count)
+    found = 0
     promised = np.full(count, NEVER)  # first reservation of each node
     victims = np.zeros(held.counts[0] + waiting + 1, np.int64)
     for place in range(last + 1):
@@ -92,13 +90,12 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
             continue
         if look.both_tests > 0 and both[user, partition] > look.both_tests:
             continue
-        shape, limit = asks.form[entry], asks.limit[entry]
-        start, used, preempted = max(now, soonest[shape]), 0, 0
+        limit, member = asks.limit[entry], machine.member[asks.group[entry]]
+        start, used, preempted = now, 0, 0
         strong = may_preempt(entry, rules)
         while start - now <= look.window:
-            until = rounded(start + limit, look) + look.resolution
             open_nodes(entry, now, start, start + limit, asks, machine, closed, mask, kept)
-            _keep_clear(start, until, reservations, reserved, pieces, mask)
+            keep_clear(start, start + limit, plan, mask)
             if start == now:
                 used = select(entry, mask, kept, asks, machine, machine.now, room, chosen, given)
                 if used == 0 and strong:
@@ -110,13 +107,11 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
                 if used:
                     break
             following = rounded_up(next_change(start, closed), look) if len(closed.rows) else NEVER
-            for other in range(reservations):
-                if reserved[other, 1] > start:
-                    following = min(following, reserved[other, 1])
+            following = min(following, next_opening(start, start + limit, member, plan))
             used, when = first_fit(
                 entry, now, start, following, strong, look, mask, kept, asks, machine, held, rules, room, chosen, given
             )
-            if used and (when <= start or _is_clear(when, limit, used, chosen, reservations, reserved, pieces, look)):
+            if used and (when <= start or is_clear(when, rounded(when + limit, look), used, chosen, plan)):
                 start = max(when, start)
                 break
             start = when if used else following
@@ -126,7 +121,6 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
         if used and len(planned):
             planned[entry] = start if preempted == 0 else now + 1  # when they have gone
         if not used:
-            soonest[shape] = now + look.window + 1
             continue
         if start == now and preempted == 0:
             take(entry, now + limit, used, chosen, given, *parts)
@@ -136,7 +130,6 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
                 break
             continue
         if preempted == 0:
-            soonest[shape] = start
             array = asks.array[entry]
             if len(reserving) and not reserving[entry]:
                 continue
@@ -149,42 +142,11 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, soonest, pl
             booked[asks.request[entry]] = 1
             of_array[array] += 1
             of_partition[partition] += 1
-        if written + used > len(pieces):
-            grown = np.zeros(2 * len(pieces) + used, np.int64)
-            grown[:written] = pieces[:written]
-            pieces = grown
-        reserved[reservations, 0], reserved[reservations, 1] = start, rounded(start + limit, look)
-        reserved[reservations, 2], reserved[reservations, 3] = written, used
-        pieces[written : written + used] = chosen[:used]
         for piece in range(used):
             promised[chosen[piece]] = min(promised[chosen[piece]], start)
-        written += used
-        reservations += 1
+        begin = rounded(start, look)
+        plan = reserve(begin, max(rounded(start + limit, look), begin + look.resolution), used, chosen, plan)
     return found
-
-
-@compiled
-def _keep_clear(start, until, reservations, reserved, pieces, mask):  # type: ignore[no-untyped-def]
-    """Take nodes out of *mask* that are reserved at any time from *start* to *until*."""
-    for other in range(reservations):
-        if reserved[other, 0] < until and reserved[other, 1] > start:
-            for piece in range(reserved[other, 2], reserved[other, 2] + reserved[other, 3]):
-                mask[pieces[piece]] = 0
-
-
-@compiled
-def _is_clear(  # type: ignore[no-untyped-def]
-    start, limit, used, chosen, reservations, reserved, pieces, look
-):
-    """Whether none of the chosen nodes is reserved at any time from *start* to the end, rounded."""
-    until = rounded(start + limit, look)
-    for other in range(reservations):
-        if reserved[other, 0] < until and reserved[other, 1] > start:
-            for piece in range(reserved[other, 2], reserved[other, 2] + reserved[other, 3]):
-                for place in range(used):
-                    if chosen[place] == pieces[piece]:
-                        return False
-    return True
 
 
 @compiled

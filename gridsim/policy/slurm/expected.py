@@ -81,9 +81,9 @@ def first_fit(  # type: ignore[no-untyped-def]
 
     Tried on the nodes of *mask* after each group of ends up to *until*, and where *start* is later than *now* also
     before them. What the entry may preempt (*strong*) is out of the way from the beginning. A group is an end and all
-    within 30 s of it, twice, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that would
-    close it counts as rounded down to 30 s. It is not looked at where that end is on other nodes. No documentation
-    says these two: they are what fits the plans of a real Slurm 22.05 best.
+    within 30 s of it, three times, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that
+    would close it counts as rounded down to 30 s. It is not looked at where that end is on other nodes. No
+    documentation says these two, nor the number of short ones: they are what fits the plans of a real Slurm 22.05 best.
     """
     state = machine.now.copy()
     if strong:
@@ -114,7 +114,7 @@ def first_fit(  # type: ignore[no-untyped-def]
         if used:
             return used, time
         opened, groups = NEVER, groups + 1
-        if groups > 1:
+        if groups > 2:
             span = span + look.linear if look.linear > 0 else 2 * span
     used = select(entry, mask, kept, asks, machine, state, room, chosen, given) if opened < NEVER else 0
     return used, time if used else NEVER

@@ -85,9 +85,6 @@ def asks_of(requests: Requests, site: Site, owners: Sequence[Owner], entries: En
     alike = [cores, nodes, most_nodes, memory, core_memory, gpus, unit, most, exclusive]
     alike += [group, partition, entries.reservation]
     limit = requests.estimate[who]
-    levels = {name: row for row, name in enumerate(dict.fromkeys(owner.qos for owner in owners))}
-    level = np.array([levels[owner.qos] for owner in owners], dtype=np.int64)
-    shaped = [*alike, limit, level] if site.preemption.kind == "qos" else [*alike, limit]
     array = np.unique(np.maximum(label("array"), -1), return_inverse=True)[1].astype(np.int64)
     array = array + (label("array").min(initial=0) >= 0)
     return records(
@@ -106,7 +103,6 @@ def asks_of(requests: Requests, site: Site, owners: Sequence[Owner], entries: En
         limit=limit,
         reservation=reservation,
         request=who,
-        form=_kinds(shaped),
         kind=_kinds(alike),
         user=user,
         association=association,

@@ -1,0 +1,153 @@
+"""Which nodes a backfill pass has planned for jobs to come, interval by interval.
+
+Sources: sinfo(1), state PLANNED ("the node is planned by the backfill scheduler for a higher priority job": whole
+nodes); slurm.conf(5), ``bf_resolution``. That plans begin and end at whole multiples of it, and when a job that does
+not fit is looked at again, is what a real Slurm 22.05 wrote into its log (``DebugFlags=BackfillMap``).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.slurm.nodes import Bytes
+from gridsim.profile.compiled import compiled
+
+__all__ = ["Plan", "empty_plan", "is_clear", "keep_clear", "next_opening", "reserve"]
+
+
+class Plan(NamedTuple):
+    """Intervals of time, one after the other, in which the same nodes are planned; the first one is row 0.
+
+    Attributes
+    ----------
+    begin, end, after : (r,) int64
+        Whole microseconds, and the row of the next interval; -1 for the last one, which has no end.
+    taken : (r, nodes) uint8
+        Whether a node is planned.
+    rows : (1,) int64
+        How many rows were ever used.
+    """
+
+    begin: IntArray
+    end: IntArray
+    after: IntArray
+    taken: Bytes
+    rows: IntArray
+
+
+@compiled
+def empty_plan(begin, nodes):  # type: ignore[no-untyped-def]
+    """Nothing is planned, from an instant on."""
+    plan = _room(32, nodes)
+    plan.begin[0], plan.end[0], plan.after[0], plan.rows[0] = begin, NEVER, -1, 1
+    return plan
+
+
+@compiled
+def _room(rows, nodes):  # type: ignore[no-untyped-def]
+    return Plan(
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros(rows, np.int64),
+        np.zeros((rows, nodes), np.uint8),
+        np.zeros(1, np.int64),
+    )
+
+
+@compiled
+def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
+    """Plan the first *used* of the nodes *chosen*; the plan with room for the next ones."""
+    if plan.rows[0] + 2 > len(plan.begin):
+        wider = _room(2 * len(plan.begin), plan.taken.shape[1])
+        for old, new in ((plan.begin, wider.begin), (plan.end, wider.end), (plan.after, wider.after)):
+            new[: len(old)] = old
+        wider.taken[: len(plan.begin)] = plan.taken
+        wider.rows[0] = plan.rows[0]
+        plan = wider
+    _divide(begin, plan)
+    _divide(end, plan)
+    row = 0
+    while row >= 0:
+        if plan.begin[row] >= begin and plan.end[row] <= end:
+            for place in range(used):
+                plan.taken[row, chosen[place]] = 1
+        row = plan.after[row]
+    row = 0
+    while plan.after[row] >= 0:
+        following = plan.after[row]
+        if plan.begin[following] <= end and _equal(row, following, plan):
+            plan.end[row], plan.after[row] = plan.end[following], plan.after[following]
+        else:
+            row = following
+    return plan
+
+
+@compiled
+def _divide(time, plan):  # type: ignore[no-untyped-def]
+    """Make two of the interval that holds an instant."""
+    row = 0
+    while row >= 0:
+        if plan.begin[row] < time < plan.end[row]:
+            new = plan.rows[0]
+            plan.rows[0] += 1
+            plan.begin[new], plan.end[new], plan.after[new] = time, plan.end[row], plan.after[row]
+            plan.taken[new] = plan.taken[row]
+            plan.end[row], plan.after[row] = time, new
+            return
+        row = plan.after[row]
+
+
+@compiled
+def _equal(row, other, plan):  # type: ignore[no-untyped-def]
+    for node in range(plan.taken.shape[1]):  # noqa: SIM110 (compiled)
+        if plan.taken[row, node] != plan.taken[other, node]:
+            return False
+    return True
+
+
+@compiled
+def keep_clear(start, end, plan, mask):  # type: ignore[no-untyped-def]
+    """Take nodes out of *mask* that are planned at any time from *start* to *end*, that included."""
+    row = 0
+    while row >= 0 and plan.begin[row] <= end:
+        if plan.end[row] > start:
+            for node in range(len(mask)):
+                if plan.taken[row, node]:
+                    mask[node] = 0
+        row = plan.after[row]
+
+
+@compiled
+def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
+    """Whether none of the nodes chosen is planned at any time from *start* to *end*, that not included."""
+    row = 0
+    while row >= 0 and plan.begin[row] < end:
+        if plan.end[row] > start:
+            for place in range(used):
+                if plan.taken[row, chosen[place]]:
+                    return False
+        row = plan.after[row]
+    return True
+
+
+@compiled
+def next_opening(start, end, member, plan):  # type: ignore[no-untyped-def]
+    """When to look again at a job that does not fit from *start* to *end*; `NEVER` where it is left out of the plan.
+
+    At the first end of an interval after which nodes of its partition (*member*) are free that were planned within it.
+    Of the intervals after *end*, only the first one is looked at.
+    """
+    row = 0
+    while plan.after[row] >= 0:
+        following = plan.after[row]
+        if plan.end[row] > start:
+            for node in range(len(member)):
+                if member[node] and plan.taken[row, node] and not plan.taken[following, node]:
+                    return plan.end[row]
+            if plan.begin[row] > end:
+                return NEVER
+        row = following
+    return NEVER
