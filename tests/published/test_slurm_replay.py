@@ -230,7 +230,7 @@ def test_whatever_the_phase_of_its_clock_it_comes_nearer_than_fcfs_with_backfill
 
 
 def test_over_all_phases_of_its_clock_it_comes_near_the_bar(jobs: Workload, site: Site) -> None:
-    # No phase is chosen: those that the daemon did not have are worse, up to a median of 15 s; the middle one has 6.7 s.
+    # No phase is chosen: those that the daemon did not have are worse, up to a median of 15 s; the middle one: 6.7 s.
     found = [
         agreement(simulate(jobs, platform=site.platform(), policy=Slurm(site=site, boot=boot), overrun="extend").record)
         for boot in np.arange(10) / 10

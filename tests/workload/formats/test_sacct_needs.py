@@ -67,8 +67,9 @@ def test_of_a_job_that_did_not_start_no_number_of_nodes_is_known_unless_it_asked
     # `sacct` prints one node for it, however wide it is.
     pending = {"State": "PENDING", "Start": "Unknown", "End": "Unknown", "ElapsedRaw": 0, "ReqCPUS": 12, "AllocCPUS": 0}
     jobs = [job(1, **pending), job(2, NNodes=2, **pending | {"ReqTRES": "cpu=12,node=2"}), waiting(3, 130), job(4)]
+    jobs += [job(5, **pending, SubmitLine="sbatch -N1 -n 12 x"), job(6, **pending, SubmitLine="sbatch --nodes=1-2 x")]
     workload = read(tmp_path, *jobs, rules={"still-waiting": "repair", "never-ran": "keep"})
-    assert label(workload, "nodes") == {1: -1, 2: 2, 3: -1, 4: 1}
+    assert label(workload, "nodes") == {1: -1, 2: 2, 3: -1, 4: 1, 5: 1, 6: 1}
 
 
 def test_without_what_was_asked_for_several_nodes_count_where_they_were_had_whole(tmp_path: Path) -> None:

@@ -58,6 +58,8 @@ def needs(
     given = np.where(start == ABSENT, ABSENT, column("nodes"))  # of a job that waits it is the least number
     whole = _whole(given, allocated, column("partition"))
     found = _nodes(column("asked_nodes"), given, whole)
+    said = np.minimum(column("least_nodes"), np.maximum(requested, 1))  # Slurm lowers it to the number of tasks
+    found["nodes"] = np.where((found["nodes"] == UNKNOWN) & (said > 0), said, found["nodes"])
     alone = (column("alone") > 0) | (
         (allocated > requested) & (requested > 0) & (whole | (allocated > _SPREAD * requested))
     )

@@ -15,16 +15,17 @@ __all__ = ["A_CORE", "A_NODE", "NUMBERS", "TELLING", "Submitted", "submitted", "
 _AFTER = re.compile(rb"after(?:ok|any|notok|corr)((?::\d{1,17}(?:_\d{1,17}|_\*)?(?:\+\d+)?)+)")
 _THROTTLE = re.compile(rb"%(\d{1,9})")
 _OPTION = re.compile(
-    rb"(?:^|\s)(?:--(?P<name>dependency|array|cpus-per-task|ntasks-per-node|mem-per-cpu|mem)[=\s]\s*(?P<long>\S+)"
+    rb"(?:^|\s)(?:--(?P<name>dependency|array|cpus-per-task|ntasks-per-node|mem-per-cpu|mem|nodes)[=\s]\s*(?P<long>\S+)"
     rb"|--(?P<flag>exclusive)(?:=(?P<how>\S+))?(?=\s|$)"
-    rb"|-(?P<letter>[dac])\s?(?P<short>\S+))"
+    rb"|-(?P<letter>[dacN])\s?(?P<short>\S+))"
 )
-_LETTERS = {b"d": b"dependency", b"a": b"array", b"c": b"cpus-per-task"}
+_LETTERS = {b"d": b"dependency", b"a": b"array", b"c": b"cpus-per-task", b"N": b"nodes"}
+_NODES = re.compile(rb"(\d{1,5})(?:-\d{1,5})?")
 
-TELLING = re.compile(rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per-node|mem)|\s-[dac]")
+TELLING = re.compile(rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per-node|mem|nodes)|\s-[dacN]")
 """What stands in every line that says anything."""
 
-NUMBERS = ("throttle", "alone", "per_task", "per_node", "memory_of")
+NUMBERS = ("throttle", "alone", "per_task", "per_node", "memory_of", "least_nodes")
 """Columns that a submit line fills; `ABSENT` where it says nothing."""
 
 
@@ -47,6 +48,8 @@ class Submitted(NamedTuple):
         Cores of a task, tasks of a node.
     memory_of : int
         What memory was asked for on: `A_NODE`, `A_CORE`.
+    least_nodes : int
+        Nodes, the fewest of a range.
     """
 
     after: tuple[int, ...] = ()
@@ -55,6 +58,7 @@ class Submitted(NamedTuple):
     per_task: int = ABSENT
     per_node: int = ABSENT
     memory_of: int = ABSENT
+    least_nodes: int = ABSENT
 
 
 def submitted(line: bytes) -> Submitted:
@@ -64,8 +68,8 @@ def submitted(line: bytes) -> Submitted:
     --------
     >>> submitted(b"sbatch --dependency=afterok:41294:41295,afterany:7_3 job.sh").after
     (41294, 41295, 7)
-    >>> submitted(b"sbatch -d singleton --array=1-9%3 --exclusive -c 4 job.sh")
-    Submitted(after=(), throttle=3, alone=1, per_task=4, per_node=-1, memory_of=-1)
+    >>> submitted(b"sbatch -d singleton --array=1-9%3 --exclusive -c 4 -N 2-3 job.sh")
+    Submitted(after=(), throttle=3, alone=1, per_task=4, per_node=-1, memory_of=-1, least_nodes=2)
     """
     said: dict[bytes, bytes] = {}
     for found in _OPTION.finditer(line):
@@ -78,6 +82,7 @@ def submitted(line: bytes) -> Submitted:
         alone=ABSENT if alone is None or alone in (b"user", b"mcs") else 1,
         per_task=_count(said.get(b"cpus-per-task", b"")),
         per_node=_count(said.get(b"ntasks-per-node", b"")),
+        least_nodes=int(nodes[1]) if (nodes := _NODES.fullmatch(said.get(b"nodes", b""))) else ABSENT,
         memory_of=A_CORE if b"mem-per-cpu" in said else A_NODE if b"mem" in said else ABSENT,
     )
 
