@@ -107,6 +107,14 @@ def test_memory_is_that_of_a_node_or_of_a_core(
         assert label(workload, name) == ({} if wanted is None else {7: wanted})
 
 
+def test_who_had_more_cores_than_his_tasks_could_use_on_whole_nodes_is_not_held_to_them(tmp_path: Path) -> None:
+    # 24 tasks, 4 a node, alone on six nodes, one of which has 12 cores: the job held 32 cores, and no six nodes give
+    # those to 4 tasks each.
+    line = {"NNodes": 6, "ReqTRES": "cpu=24,node=6", "ReqCPUS": 24, "SubmitLine": "sbatch --ntasks-per-node=4 x"}
+    workload = read(tmp_path, job(1, AllocCPUS=32, **line), job(2, AllocCPUS=24, **line))
+    assert label(workload, "tasks_per_node") == {1: -1, 2: 4}
+
+
 def test_gpus_are_those_of_a_node(tmp_path: Path) -> None:
     workload = read(tmp_path, job(1, NNodes=2, AllocTRES="cpu=4,node=2,gres/gpu=8"), job(2))
     assert label(workload, "gpus") == {1: 4, 2: -1}

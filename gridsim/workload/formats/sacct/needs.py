@@ -72,7 +72,7 @@ def needs(
         "exclusive": np.where(alone, 1, UNKNOWN),
         "gpus": np.where((gpus > 0) & (given > 0), -(-gpus // np.maximum(given, 1)), UNKNOWN),
         "cores_per_task": column("per_task"),
-        "tasks_per_node": column("per_node"),
+        "tasks_per_node": _tasks_per_node(column("per_node"), column("per_task"), given, allocated),
         "array": array,
         "array_limit": _throttles(array, _said(columns), column("limited") > 0, start, end),
     }
@@ -94,6 +94,12 @@ def _nodes(asked: IntArray, given: IntArray, whole: BoolArray) -> dict[str, IntA
     where_unknown = np.where(one | (whole & (given > 0)), given, UNKNOWN)
     nodes = np.where(asked > 1, asked, np.where(asked == 1, np.where(one, 1, UNKNOWN), where_unknown))
     return {"nodes": nodes, "nodes_most": np.where((asked > 1) & (given > asked), given, UNKNOWN)}
+
+
+def _tasks_per_node(said: IntArray, per_task: IntArray, given: IntArray, allocated: IntArray) -> IntArray:
+    """Tasks of a node; unknown where whole nodes gave the job more cores than its tasks could use."""
+    usable = said * np.maximum(per_task, 1) * np.maximum(given, 1)
+    return np.where((said > 0) & (given > 0) & (allocated > usable), UNKNOWN, said)
 
 
 def _memory(asked: IntArray, what: IntArray, said: IntArray, nodes: IntArray, cores: IntArray) -> dict[str, IntArray]:
