@@ -168,7 +168,6 @@ class Slurm:
         self._entries = entries_of(requests, site)
         owners = owners_of(requests, site, self._entries)
         self._asks = asks_of(requests, site, owners, self._entries)
-        self._standing = Standing(requests, site, owners, self._asks, self._boot + LATER)
         self._machine = machine_of(site, requests, self._asks)
         self._limits = limits_of(site, owners)
         self._held = held_by(self._asks, len(site.nodes))
@@ -176,7 +175,8 @@ class Slurm:
         self._bookings = Bookings(site, self._closed)
         requeue = label_of(requests, "requeue")[self._entries.request]
         self._rules = rules_of(site, owners, self._asks, requeue)
-        self._standing.preempting(self._rules.may, self._rules.own["kind"])
+        classes = (self._rules.may, self._rules.own["kind"])
+        self._standing = Standing(requests, site, owners, self._asks, self._boot + LATER, classes)
         self._intake = Intake(site, owners, self._entries, self._asks, self._machine, self._limits, self._closed)
         look = site.scheduling
         limits = (look.tests, look.user_tests, look.partition_tests, look.association_tests, look.starts)
@@ -295,26 +295,24 @@ class Slurm:
             self._over(request, now)
 
     def _main(self, now: int, depth: int) -> list[int]:
-        waiting, look = len(self._waiting.order), self._site.scheduling
-        self._timing.looked(now, at_all=not depth or depth >= waiting)
-        if not waiting:
+        order, look = self._waiting.ordered(), self._site.scheduling
+        self._timing.looked(now, at_all=not depth or depth >= len(order))
+        if not len(order):
             return []
         arrays = (*self._prepare(now), self._started)
-        order = self._waiting.order
         return self._begin(main_pass(now, order, depth, look.partition_depth, look.stop_at_limit, *arrays), now)
 
     def _backfill(self, now: int) -> list[int]:
-        if not len(self._waiting.order):
+        order = self._waiting.ordered()
+        if not len(order):
             return []
         arrays = (*self._prepare(now), self._started, self._fits, NOBODY)
-        begun = self._begin(backfill_pass(now, self._waiting.order, self._look, *arrays), now)
+        begun = self._begin(backfill_pass(now, order, self._look, *arrays), now)
         self._end_grace(now)
         return begun
 
     def _prepare(self, now: int) -> tuple[Any, IntArray]:
-        """What a pass works on, and which entries may hold others back; the queue is in order."""
-        if self._standing.circular:
-            self._waiting.order = self._standing.order(self._waiting.order)
+        """What a pass works on, and which entries may hold others back."""
         if self._within:
             self._rules.own["priority"][:] = self._standing.priority
         return self._parts, self._reserving(now)
@@ -337,7 +335,7 @@ class Slurm:
         parts = (asks, *(_copied(each) for each in others))
         planned = np.full(len(asks["request"]), NEVER, dtype=np.int64)
         arrays = (parts, self._reserving(now), self._started.copy(), self._fits.copy(), planned)
-        order = self._standing.order(self._waiting.order)
+        order = self._waiting.ordered()
         if len(order):
             backfill_pass(now, order, self._look, *arrays)
         found: dict[int, int] = {}

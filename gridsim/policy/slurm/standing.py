@@ -33,6 +33,9 @@ class Standing:
         What they ask for.
     boot : int
         Instant from which periods are counted, whole microseconds.
+    classes : ((k, k) uint8, (n,) int64) or None
+        Which classes of entries may preempt which (`gridsim.policy.slurm.preemption.Rules.may`), and the class of each
+        entry; nobody may preempt anybody where left out.
 
     Attributes
     ----------
@@ -42,25 +45,30 @@ class Standing:
         Instants from which requests grow older, whole microseconds.
     """
 
-    def __init__(self, requests: Requests, site: Site, owners: Sequence[Owner], asks: Asks, boot: int) -> None:
+    def __init__(
+        self,
+        requests: Requests,
+        site: Site,
+        owners: Sequence[Owner],
+        asks: Asks,
+        boot: int,
+        classes: tuple[Bytes, IntArray] | None = None,
+    ) -> None:
         self._site, self._boot, self._requests = site, boot, requests
         self.shares, self.leaf = shares_of(site, owners)
-        self._fixed, self._tier = fixed_factors(requests, site, owners, asks)
+        self._fixed, tier = fixed_factors(requests, site, owners, asks)
         self._use = use_factors(site, owners)
         self.since: IntArray = requests.submit[asks["request"]].copy()
         self._factors = self.shares.factors()
         self._calculated = self._last_boundary(0)
         self._began: IntArray = np.full(len(owners), NEVER, dtype=np.int64)
         self._cores = np.zeros(len(owners))
-        self._request, self._free = asks["request"], (asks["reservation"] < 0).astype(np.int64)
+        self._request, free = asks["request"], (asks["reservation"] < 0).astype(np.int64)
         self._came = requests.submit.astype(np.int64)
         self._again = np.zeros(len(requests), dtype=bool)
         self._running: dict[int, None] = {}
-        self.preempting(np.zeros((1, 1), dtype=np.uint8), np.zeros(len(owners), dtype=np.int64))
-
-    def preempting(self, may: Bytes, kind: IntArray) -> None:
-        """Say which classes of entries may preempt which (`gridsim.policy.slurm.preemption.Rules`)."""
-        self._precedence = precedence_of(may, kind, self._request, self._free, self._tier, self._came)
+        may, kind = classes or (np.zeros((1, 1), dtype=np.uint8), np.zeros(len(owners), dtype=np.int64))
+        self._precedence = precedence_of(may, kind, self._request, free, tier, self._came)
         self.priority: IntArray = self._precedence.own["priority"]
         self._level = levels_of(may, kind)
 

@@ -131,6 +131,12 @@ class Waiting:
             self.order = self._standing.order(self.order)
             self._timing.changed()
 
+    def ordered(self) -> IntArray:
+        """The queue as a pass looks at it."""
+        if self._standing.circular:
+            self.order = self._standing.order(self.order)
+        return self.order
+
     # -- leaving ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:

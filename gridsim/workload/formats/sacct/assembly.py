@@ -16,7 +16,7 @@ from gridsim.workload.formats.sacct.facts import Facts, Lines
 from gridsim.workload.formats.sacct.intake import Intake
 from gridsim.workload.formats.sacct.needs import needs
 from gridsim.workload.formats.sacct.rows import NAMED
-from gridsim.workload.formats.sacct.values import ABSENT, STATES, BoolArray
+from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, codes
 from gridsim.workload.formats.swf_header import CANCELLED
 
 __all__ = ["Assembly", "Kept"]
@@ -24,20 +24,10 @@ __all__ = ["Assembly", "Kept"]
 _ENOUGH = 20
 """Jobs from which on it is strange that none completed, or that all are one user's."""
 
-_COMPLETED, _CANCELLED = (STATES.index(name) for name in ("COMPLETED", "CANCELLED"))
-_FAILED = [
-    STATES.index(name)
-    for name in (
-        "FAILED",
-        "TIMEOUT",
-        "NODE_FAIL",
-        "PREEMPTED",
-        "BOOT_FAIL",
-        "DEADLINE",
-        "OUT_OF_MEMORY",
-        "LAUNCH_FAILED",
-    )
-]
+_COMPLETED, _CANCELLED = codes("COMPLETED", "CANCELLED")
+_FAILED = codes(
+    "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "LAUNCH_FAILED"
+)
 
 _KEPT = (
     ("requested", "requested", np.int32),

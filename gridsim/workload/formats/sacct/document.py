@@ -252,7 +252,8 @@ def _memory(required: Any, requested: bytes) -> bytes:
     core, node, either = (number(_part(required, name)) for name in ("memory_per_cpu", "memory_per_node", "memory"))
     if core or node:
         return b"%dMc" % core if core else b"%dMn" % (node or 0)
-    cores, sum_of_all, nodes = (_counted(name, requested) for name in (b"cpu", b"mem", b"node"))
+    found = [_counted(name, requested) for name in (b"cpu", b"mem", b"node")]
+    cores, sum_of_all, nodes = (int(text) if 0 < len(text) < 18 else 0 for text in found)
     if not either or not sum_of_all:
         return b""
     of_cores, of_nodes = either * cores == sum_of_all, either * max(nodes, 1) == sum_of_all
@@ -261,9 +262,10 @@ def _memory(required: Any, requested: bytes) -> bytes:
     return b"%dM" % either + (b"c" if of_cores else b"n")
 
 
-def _counted(name: bytes, requested: bytes) -> int:
-    found = re.search(rb"(?:^|,)" + name + rb"=(\d+)", requested)
-    return int(found[1]) if found else 0
+def _counted(name: bytes, tres: bytes) -> bytes:
+    """Digits of one kind of resource; none where it is not in the list."""
+    found = re.search(rb"(?:^|,)" + name + rb"=(\d+)", tres)
+    return found[1] if found else b""
 
 
 def _identity(job: Mapping[str, Any]) -> bytes:
@@ -309,10 +311,9 @@ def texts(job: Mapping[str, Any]) -> Mapping[str, bytes] | None:
     if not isinstance(time, Mapping) or not _count(job.get("job_id")):
         return None
     allocated, requested = _tres(_part(job, "tres", "allocated")), _tres(_part(job, "tres", "requested"))
-    cores = re.search(rb"(?:^|,)cpu=(\d+)", allocated)
     asked = _count(_part(job, "required", "CPUs"))
-    if asked in (b"", b"0") and (found := re.search(rb"(?:^|,)cpu=(\d+)", requested)):
-        asked = found[1]
+    if asked in (b"", b"0"):
+        asked = _counted(b"cpu", requested) or asked
     return {
         "JobID": _identity(job),
         "JobIDRaw": _count(job.get("job_id")),
@@ -332,7 +333,7 @@ def texts(job: Mapping[str, Any]) -> Mapping[str, bytes] | None:
         "State": _state(_part(job, "state", "current")),
         "NNodes": _count(job.get("allocation_nodes")),
         "ReqCPUS": asked,
-        "AllocCPUS": cores[1] if cores else asked,
+        "AllocCPUS": _counted(b"cpu", allocated) or asked,
         "AllocTRES": allocated,
         "ReqTRES": requested,
         "ReqMem": _memory(job.get("required"), requested),

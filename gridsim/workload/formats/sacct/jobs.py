@@ -17,7 +17,7 @@ from gridsim.workload.formats.sacct.facts import Facts, Lines
 from gridsim.workload.formats.sacct.fields import refusal
 from gridsim.workload.formats.sacct.instants import on_one_clock
 from gridsim.workload.formats.sacct.intake import Intake
-from gridsim.workload.formats.sacct.values import ABSENT, PARTITION, STATES, UNLIMITED, BoolArray
+from gridsim.workload.formats.sacct.values import ABSENT, PARTITION, STATES, UNLIMITED, BoolArray, codes
 from gridsim.workload.problems import Problems
 
 __all__ = ["Jobs"]
@@ -32,8 +32,8 @@ _MOST_TASKS = 100_000
 """Tasks that one line may stand for are told apart up to about as many as there are lines, and so many."""
 
 _HOUR = 3600
-_BY_SYSTEM = [STATES.index(name) for name in ("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED")]
-_GIVEN_UP = [STATES.index(name) for name in ("CANCELLED", "DEADLINE", "REVOKED")]
+_BY_SYSTEM = codes("NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "REVOKED")
+_GIVEN_UP = codes("CANCELLED", "DEADLINE", "REVOKED")
 
 
 class Jobs:

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
-from gridsim.workload.formats.sacct.submitted import A_CORE
-from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
+from gridsim.workload.formats.sacct.values import A_CORE, ABSENT, BoolArray
 
 __all__ = ["needs"]
 
@@ -57,9 +56,8 @@ def needs(
     allocated, requested = column("allocated"), column("requested")
     given = np.where(start == ABSENT, ABSENT, column("nodes"))  # of a job that waits it is the least number
     whole = _whole(given, allocated, column("partition"))
-    found = _nodes(column("asked_nodes"), given, whole)
     said = np.minimum(column("least_nodes"), np.maximum(requested, 1))  # Slurm lowers it to the number of tasks
-    found["nodes"] = np.where((found["nodes"] == UNKNOWN) & (said > 0), said, found["nodes"])
+    found = _nodes(column("asked_nodes"), given, whole, said)
     alone = (column("alone") > 0) | (
         (allocated > requested) & (requested > 0) & (whole | (allocated > _SPREAD * requested))
     )
@@ -88,11 +86,12 @@ def _whole(nodes: IntArray, cores: IntArray, partition: IntArray) -> BoolArray:
     return whole
 
 
-def _nodes(asked: IntArray, given: IntArray, whole: BoolArray) -> dict[str, IntArray]:
+def _nodes(asked: IntArray, given: IntArray, whole: BoolArray, said: IntArray) -> dict[str, IntArray]:
     """Least and most nodes."""
     one = given == 1
     where_unknown = np.where(one | (whole & (given > 0)), given, UNKNOWN)
     nodes = np.where(asked > 1, asked, np.where(asked == 1, np.where(one, 1, UNKNOWN), where_unknown))
+    nodes = np.where((nodes == UNKNOWN) & (said > 0), said, nodes)
     return {"nodes": nodes, "nodes_most": np.where((asked > 1) & (given > asked), given, UNKNOWN)}
 
 

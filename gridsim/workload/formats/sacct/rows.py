@@ -201,15 +201,15 @@ class Parser:
             columns["gpus"] = self._tres["gpus"].column(allocated).astype(np.int32)
         if "ReqMem" in cells:
             asked = self._request.column(cells["ReqMem"])
-            number_asked, what = asked // 4, asked % 4
-            number = number_asked
+            each, what = asked // 4, asked % 4
+            number = each
             nodes, cores = columns.get("nodes"), columns.get("allocated", columns.get("requested"))
-            for code, times in ((1, nodes), (2, cores)):
+            for code, times in ((values.A_NODE, nodes), (values.A_CORE, cores)):
                 if times is not None:
                     number = np.where(what == code, number * np.maximum(times, 1), number)
             known = (memory == ABSENT) & (asked != INVALID)
             memory = np.where(known, number, memory)
-            columns["asked_memory"] = np.where(asked != INVALID, number_asked, ABSENT)
+            columns["asked_memory"] = np.where(asked != INVALID, each, ABSENT)
             columns["asked_memory_of"] = what.astype(np.int8)
         if "AllocTRES" in cells or "ReqMem" in cells:
             columns["memory"] = memory
@@ -227,4 +227,4 @@ class Parser:
 
 def _packed(number: int, what: bytes) -> int:
     """Memory and what it is for in one number."""
-    return min(number, 2**50) * 4 + {b"": 0, b"n": 1, b"c": 2}[what]
+    return min(number, 2**50) * 4 + {b"": 0, b"n": values.A_NODE, b"c": values.A_CORE}[what]

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from gridsim.workload.formats.sacct.values import ABSENT
+from gridsim.workload.formats.sacct.values import A_CORE, A_NODE, ABSENT
 
-__all__ = ["A_CORE", "A_NODE", "NUMBERS", "TELLING", "Submitted", "submitted", "throttle"]
+__all__ = ["NUMBERS", "TELLING", "Submitted", "submitted", "throttle"]
 
 _AFTER = re.compile(rb"after(?:ok|any|notok|corr)((?::\d{1,17}(?:_\d{1,17}|_\*)?(?:\+\d+)?)+)")
 _THROTTLE = re.compile(rb"%(\d{1,9})")
@@ -27,10 +27,6 @@ TELLING = re.compile(rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per
 
 NUMBERS = ("throttle", "alone", "per_task", "per_node", "memory_of", "least_nodes")
 """Columns that a submit line fills; `ABSENT` where it says nothing."""
-
-
-A_NODE, A_CORE = 1, 2
-"""What memory is asked for on (`gridsim.workload.formats.sacct.values.memory`)."""
 
 
 class Submitted(NamedTuple):

@@ -224,6 +224,11 @@ STATES = (
 _SHORT = {"CD": 4, "CA": 5, "F": 6, "TO": 7, "NF": 8, "PR": 9, "BF": 10, "DL": 11, "OOM": 12, "RQ": 13, "PD": 1, "R": 2}
 
 
+def codes(*names: str) -> list[int]:
+    """Positions of states in `STATES`."""
+    return [STATES.index(name) for name in names]
+
+
 def state(text: bytes) -> int:
     """Position in `STATES`; of a text that was cut (``CANCELLED+``) too, `INVALID` of one that is none.
 
@@ -282,6 +287,10 @@ def task_count(text: bytes) -> int:
 
 _UNITS = {b"": 1, b"K": 2**10, b"M": 2**20, b"G": 2**30, b"T": 2**40, b"P": 2**50, b"E": 2**60}
 _MEMORY = re.compile(rb"(\d{1,15}(?:\.\d{1,6})?)([KMGTPE]?)([nc]?)")
+
+
+A_NODE, A_CORE = 1, 2
+"""What memory was asked for on; 0 where the number is for the whole job."""
 
 
 def memory(text: bytes, unit: int = 2**20) -> tuple[int, bytes]:
