@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "CheckFailed",
@@ -11,6 +12,7 @@ __all__ = [
     "InputError",
     "PolicyError",
     "UnknownNameError",
+    "nearest",
 ]
 
 
@@ -18,6 +20,16 @@ class GridsimError(Exception):
     """Base of all errors that gridsim raises on purpose; the command line exits with ``exit_code``."""
 
     exit_code = 2
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_raised, (type(self), self.args, self.__dict__)  # whatever its class is made of
+
+
+def _as_raised(kind: type[GridsimError], args: tuple[Any, ...], state: dict[str, Any]) -> GridsimError:
+    """An error that was raised in another process."""
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class InputError(GridsimError):
@@ -50,10 +62,45 @@ class UnknownNameError(InputError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
-        hint = f"did you mean '{near[0]}'? " if near else ""
+        near = nearest(name, names)
+        hint = f"did you mean '{near}'? " if near is not None else ""
         super().__init__(f"unknown {kind} '{name}'; {hint}known: {', '.join(names) or 'none'}")
-        self.kind, self.name, self.nearest = kind, name, near[0] if near else None
+        self.kind, self.name, self.nearest = kind, name, near
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """The one of *names* that was probably meant: one slip of the fingers away in every three letters, else the most
+    alike, such as the whole word of an abbreviation; None where none is.
+
+    Examples
+    --------
+    >>> nearest("sfj", ["sjf", "spf"]), nearest("cons", ["fcfs", "conservative"]), nearest("qqqq", ["easy"])
+    ('sjf', 'conservative', None)
+    """
+    given = name.lower()
+    slips = {known: _slips(given, known.lower()) for known in names}
+    alike = {known: difflib.SequenceMatcher(None, known.lower(), given).ratio() for known in slips}
+    order = sorted(slips, key=lambda known: (slips[known], -alike[known], known))
+    if order and slips[order[0]] <= max(len(name) // 3, 1) and alike[order[0]]:
+        return order[0]
+    likest = max(order, key=lambda known: (known.lower().startswith(given), alike[known]), default=None)
+    return likest if likest is not None and alike[likest] >= _ALIKE else None
+
+
+_ALIKE = 0.4
+"""Share of letters in common below which a name is like no other."""
+
+
+def _slips(one: str, other: str) -> int:
+    """Letters left out, added, mistaken or exchanged with their neighbour between two words (optimal alignment)."""
+    above, row = list[int](), list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        before, above, row = above, row, [i]
+        for j, there in enumerate(other, 1):
+            row.append(min(above[j] + 1, row[-1] + 1, above[j - 1] + (letter != there)))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == there:
+                row[j] = min(row[j], before[j - 2] + 1)
+    return row[-1]
 
 
 class PolicyError(GridsimError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import hashlib
 import json
 import math
@@ -15,7 +16,16 @@ from typing import Any
 
 from gridsim.errors import InputError
 
-__all__ = ["checksum", "naming", "read_toml", "write_atomically", "write_json", "write_text"]
+__all__ = [
+    "checksum",
+    "encoding_of",
+    "naming",
+    "read_text",
+    "read_toml",
+    "write_atomically",
+    "write_json",
+    "write_text",
+]
 
 
 def write_atomically(path: str | Path, write: Callable[[Path], None]) -> None:
@@ -81,6 +91,46 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+)
+"""Bytes that texts of an encoding begin with, the longer ones first."""
+
+
+def encoding_of(beginning: bytes) -> str:
+    """How a text that begins so is encoded: by its mark, and UTF-16 without one by its zeros; else UTF-8.
+
+    Examples
+    --------
+    >>> encoding_of("7|ann".encode("utf-16")), encoding_of("7|ann".encode("utf-16-be")), encoding_of(b"7|ann")
+    ('utf-16', 'utf-16-be', 'utf-8')
+    """
+    for mark, encoding in _MARKS:
+        if beginning.startswith(mark):
+            return encoding
+    even, odd = beginning[0:16:2], beginning[1:16:2]
+    if len(odd) > 1 and not any(odd) and all(even):
+        return "utf-16-le"
+    return "utf-16-be" if len(odd) > 1 and not any(even) and all(odd) else "utf-8"
+
+
+def read_text(path: str | Path, *, errors: str = "strict") -> str:
+    """Text of a file in UTF-8, or in UTF-16 as other systems write it; line breaks become ``\\n``.
+
+    Parameters
+    ----------
+    errors : {"strict", "replace"}
+        What becomes of bytes that are no text.
+    """
+    data = Path(path).read_bytes()
+    text = data.decode(encoding_of(data[:16]), errors)
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def read_toml(path: str | Path) -> dict[str, Any]:
     """Tables of a TOML file.
 
@@ -90,7 +140,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         Naming the file, when it cannot be read or is no TOML.
     """
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(read_text(path))
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 
-__all__ = ["Promises", "Record", "Status", "TaskRecord"]
+__all__ = ["Beyond", "Promises", "Reasons", "Record", "Refusal", "Status", "TaskRecord"]
 
 
 class Status(IntEnum):
@@ -49,6 +49,9 @@ class TaskRecord:
     cluster: npt.NDArray[np.int16]
     cores_used: IntArray | None = None
 
+    def __repr__(self) -> str:
+        return f"<TaskRecord: {len(self.start_us):,} tasks, {np.count_nonzero(self.start_us < NEVER):,} of them ran>"
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Promises:
@@ -69,6 +72,10 @@ class Promises:
         job began anew later.
     guarantees : bool
         Whether the policy promises deadlines at all; one that does not may still cut runs short (preemption).
+    killed_by : (k,) int64
+        Row of the job that each of these runs made room for, -1 where that is not known.
+    cancelled_by : (n,) int64
+        The same for jobs whose run was cut short for good, -1 for an unknown one; `NEVER` for all other jobs.
     """
 
     granted_us: IntArray
@@ -79,6 +86,22 @@ class Promises:
     killed_start_us: IntArray
     killed_end_us: IntArray
     guarantees: bool = True
+    killed_by: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    cancelled_by: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        for name, count, nobody in (
+            ("killed_by", len(self.killed), -1),
+            ("cancelled_by", len(self.granted_us), NEVER),
+        ):
+            if len(getattr(self, name)) != count:  # left out
+                object.__setattr__(self, name, np.full(count, nobody, dtype=np.int64))
+
+    def __repr__(self) -> str:
+        promised, cut = np.count_nonzero(self.granted_us < NEVER), len(self.killed)
+        return (
+            f"<Promises: {promised:,} of {len(self.granted_us):,} jobs, {self.broken.sum():,} broken, {cut:,} runs cut>"
+        )
 
     def select(self, rows: Any) -> Promises:
         """Those of some jobs (mask, slice or indices)."""
@@ -88,8 +111,122 @@ class Promises:
         runs = place[self.killed] >= 0
         columns = (self.granted_us, self.offer_us, self.doublings, self.broken)
         cut = (place[self.killed], self.killed_start_us, self.killed_end_us)
+        by = np.where(self.killed_by >= 0, place[self.killed_by], -1)[runs]
+        over = self.cancelled_by[rows]
         found = Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
-        return replace(found, guarantees=self.guarantees)
+        over = np.where((over >= 0) & (over < NEVER), place[np.where(over < NEVER, over, 0)], over)
+        return replace(found, guarantees=self.guarantees, killed_by=by, cancelled_by=over)
+
+
+class Refusal(NamedTuple):
+    """Why a job was turned away: a word for it, what it asked for, the most that is allowed, and whose rule that is.
+
+    ``asked`` and ``most`` are numbers of *unit*, or ``asked`` says in words what is not allowed and ``most`` is None.
+    """
+
+    reason: str
+    asked: float | str
+    most: float | None
+    unit: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reasons:
+    """Why jobs waited, as their scheduler says: words in columns, one row for each time that one held.
+
+    Attributes
+    ----------
+    words : tuple of str
+        Those of the scheduler; of Slurm its reason codes.
+    job, word : (k,) int64
+        Rows of the workload and of *words*, by job, then in order of time.
+    since_us, until_us : (k,) int64
+        Whole microseconds; `NEVER` where it held to the end.
+    reach, free : (n,) int64
+        Cores of the nodes that each job could have, and how many of these cores it could have had when it came; -1
+        where that is not known.
+    pool : (n,) int64
+        Jobs of different pools could have no node in common.
+    refused : mapping of int to Refusal
+        By row of the workload.
+    """
+
+    words: tuple[str, ...]
+    job: IntArray
+    word: IntArray
+    since_us: IntArray
+    until_us: IntArray
+    reach: IntArray
+    free: IntArray
+    pool: IntArray
+    refused: Mapping[int, Refusal] = field(default_factory=dict)
+
+    def select(self, rows: Any) -> Reasons:
+        """Those of some jobs (mask, slice or indices)."""
+        place = np.full(len(self.reach), -1, dtype=np.int64)
+        kept = np.arange(len(place))[rows]
+        place[kept] = np.arange(len(kept))
+        chosen = np.flatnonzero(place[self.job] >= 0)
+        chosen = chosen[np.argsort(place[self.job[chosen]], kind="stable")]
+        refused = {int(place[job]): why for job, why in self.refused.items() if place[job] >= 0}
+        return Reasons(
+            self.words,
+            place[self.job[chosen]],
+            self.word[chosen],
+            self.since_us[chosen],
+            self.until_us[chosen],
+            self.reach[rows],
+            self.free[rows],
+            self.pool[rows],
+            refused,
+        )
+
+
+def _no_runs() -> IntArray:
+    return np.zeros(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Beyond:
+    """What became of jobs that asked for more time than they may have, and were not turned away.
+
+    Attributes
+    ----------
+    how : {"clip", "split"}
+        Whether they were lowered to the limit and killed there, or went on in a chain of pieces no longer than it.
+    limit_us : (n,) int64
+        The limit of each job that was above it, whole microseconds; `NEVER` for all others.
+    job, start_us, end_us : (k,) int64
+        Runs of the pieces of chains but the last one of each, in job order: row of the job, and when it held its cores.
+    """
+
+    how: Literal["clip", "split"]
+    limit_us: IntArray
+    job: IntArray = field(default_factory=_no_runs)
+    start_us: IntArray = field(default_factory=_no_runs)
+    end_us: IntArray = field(default_factory=_no_runs)
+
+    @property
+    def held_us(self) -> IntArray:
+        """Time that the earlier pieces of each job held their cores, whole microseconds."""
+        held: IntArray = np.zeros(len(self.limit_us), dtype=np.int64)
+        np.add.at(held, self.job, self.end_us - self.start_us)
+        return held
+
+    @property
+    def pieces(self) -> IntArray:
+        """How many runs before its last one each job had, as pieces of a chain."""
+        return np.bincount(self.job, minlength=len(self.limit_us))
+
+    def select(self, rows: Any) -> Beyond:
+        """Those of some jobs (mask, slice or indices)."""
+        place = np.full(len(self.limit_us), -1, dtype=np.int64)
+        kept = np.arange(len(place))[rows]
+        place[kept] = np.arange(len(kept))
+        there = place[self.job] >= 0
+        runs = (place[self.job][there], self.start_us[there], self.end_us[there])
+        return Beyond(self.how, self.limit_us[rows], *runs)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -101,7 +238,8 @@ class Record:
     workload : Workload
         The jobs as they were simulated.
     start_us, end_us : (n,) int64
-        When the job held its cores, ``[start, end)``, whole microseconds; `NEVER` for jobs that did not run.
+        When the job held its cores, ``[start, end)``, whole microseconds; `NEVER` for jobs that did not run. The last
+        piece of a chain.
     status : (n,) int8
         Values of `Status`.
     cluster : (n,) int16
@@ -121,6 +259,10 @@ class Record:
     logged_submit_us : (n,) int64 or None
         Where users reacted: submit times of the workload that was given, whole microseconds, in whose order the rows
         stay. Those of `workload` are then the ones of this run, and not in order. None: they are the same.
+    reasons : Reasons or None
+        Why jobs waited, of policies that say so.
+    beyond : Beyond or None
+        Where jobs above a limit of time were lowered to it, or split.
     """
 
     workload: Workload
@@ -135,6 +277,8 @@ class Record:
     promises: Promises | None = None
     cores_used: IntArray | None = None
     logged_submit_us: IntArray | None = None
+    reasons: Reasons | None = None
+    beyond: Beyond | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
@@ -186,6 +330,9 @@ class Record:
     def __len__(self) -> int:
         return len(self.start_us)
 
+    def __repr__(self) -> str:
+        return f"<Record: {len(self):,} jobs on {self.cores:,} cores, {np.count_nonzero(self.ran):,} of them ran>"
+
     @property
     def ran(self) -> npt.NDArray[np.bool_]:
         """Which jobs held cores at all."""
@@ -219,14 +366,37 @@ class Record:
         return seconds(self.end_us)
 
     @property
+    def first_start_us(self) -> IntArray:
+        """When each job first held its cores, before any run that was cut short, of a chain with its first piece.
+
+        Whole microseconds; `NEVER` for none.
+
+        This is what a log's start is compared with: both belong to the first submit.
+        """
+        first = self.start_us.copy()
+        if self.promises is not None:
+            np.minimum.at(first, self.promises.killed, self.promises.killed_start_us)
+        if self.beyond is not None:
+            np.minimum.at(first, self.beyond.job, self.beyond.start_us)
+        return first
+
+    @property
     def held(self) -> FloatArray:
-        """Time each job held its cores, s, less than its true runtime where it was killed; NaN where it did not run."""
-        return np.where(self.ran, seconds(self.end_us - self.start_us), np.nan)
+        """Time each job held its cores, s, less than its true runtime where it was killed; NaN where it did not run.
+
+        All pieces of a chain together.
+        """
+        return np.where(self.ran, seconds(self.end_us - self.start_us + self._before), np.nan)
+
+    @property
+    def _before(self) -> IntArray | int:
+        """Time that earlier pieces of a chain held cores, whole microseconds."""
+        return 0 if self.beyond is None else self.beyond.held_us
 
     @property
     def wait(self) -> FloatArray:
-        """Start minus submit, s; NaN for jobs that did not run."""
-        return np.where(self.ran, seconds(self.start_us - self.workload.submit), np.nan)
+        """Start minus submit, s; NaN for jobs that did not run. Of a chain the waits of all its pieces together."""
+        return np.where(self.ran, seconds(self.start_us - self.workload.submit - self._before), np.nan)
 
     @property
     def response(self) -> FloatArray:
@@ -252,7 +422,8 @@ class Record:
     def holds(self) -> tuple[IntArray, IntArray, IntArray]:
         """Who held cores when: start and end of each job that ran (of each task where jobs have several), and cores.
 
-        Whole microseconds. Runs that were cut short to make room for another job come behind the others.
+        Whole microseconds. Runs that were cut short to make room for another job, and earlier pieces of chains, come
+        behind the others.
         """
         if self.tasks is not None and self.workload.tasks is not None:
             start, end = self.tasks.start_us, self.tasks.end_us
@@ -260,14 +431,25 @@ class Record:
             start, end = self.start_us, self.end_us
         ran = start < NEVER
         start, end, cores = start[ran], end[ran], self.given[ran]
-        if self.promises is None or not len(self.promises.killed):
+        job, began, ended = self.earlier_runs()
+        if not len(job):
             return start, end, cores
-        cut = self.promises
-        return (
-            np.concatenate([start, cut.killed_start_us]),
-            np.concatenate([end, cut.killed_end_us]),
-            np.concatenate([cores, self.given[cut.killed]]),
-        )
+        return np.concatenate([start, began]), np.concatenate([end, ended]), np.concatenate([cores, self.given[job]])
+
+    def earlier_runs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Runs of jobs before their last one: row of the job, start and end, whole microseconds.
+
+        Those that were cut short to make room, then pieces of chains.
+        """
+        found = []
+        if self.promises is not None:
+            found.append((self.promises.killed, self.promises.killed_start_us, self.promises.killed_end_us))
+        if self.beyond is not None:
+            found.append((self.beyond.job, self.beyond.start_us, self.beyond.end_us))
+        if not found:
+            return _no_runs(), _no_runs(), _no_runs()
+        job, start, end = (np.concatenate(columns) for columns in zip(*found, strict=True))
+        return job, start, end
 
     @property
     def kills(self) -> IntArray:
@@ -303,6 +485,10 @@ class Record:
         parts: dict[str, Any] = {}
         if self.promises is not None:
             parts["promises"] = self.promises.select(rows)
+        if self.reasons is not None:
+            parts["reasons"] = self.reasons.select(rows)
+        if self.beyond is not None:
+            parts["beyond"] = self.beyond.select(rows)
         if self.cores_used is not None:
             parts["cores_used"] = self.cores_used[rows]
         if self.logged_submit_us is not None:

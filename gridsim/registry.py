@@ -28,6 +28,7 @@ __all__ = [
     "Spec",
     "describe",
     "describe_file",
+    "file_of",
     "files_named",
     "find",
     "kind_of",
@@ -40,6 +41,7 @@ __all__ = [
     "parse",
     "plugins",
     "spellings",
+    "split",
 ]
 
 KINDS: dict[str, tuple[str, ...]] = {
@@ -167,6 +169,14 @@ def plugins(*things: object) -> list[dict[str, str]]:
     return [origin for place, origin in enumerate(found) if origin not in found[:place]]
 
 
+def file_of(thing: type) -> str | None:
+    """Plain file that a class comes from, as it was named; None for any other.
+
+    Such a class is in no module that another process could import: ``find`` takes it from its file there.
+    """
+    return _loaded.get(thing.__module__, {}).get("file")
+
+
 def _public(module: ModuleType) -> Iterator[type]:
     """Classes that a module offers: those it names in ``__all__``, else those defined in it."""
     listed = getattr(module, "__all__", None)
@@ -286,7 +296,7 @@ def parse(text: str) -> Spec:
     if not name:
         raise InputError(f"'{text}' has no name before its parameters")
     parameters: dict[str, Any] = {}
-    for part in _split(rest):
+    for part in split(rest):
         key, equals, value = part.partition("=")
         if not equals or not key.strip():
             raise InputError(f"'{part}' in '{text}' is not parameter=value")
@@ -294,8 +304,8 @@ def parse(text: str) -> Spec:
     return Spec(name.strip(), parameters)
 
 
-def _split(text: str) -> list[str]:
-    """Parts between ``&`` or ``,`` outside brackets."""
+def split(text: str) -> list[str]:
+    """Parameters of a spec, as written: parts between ``&`` or ``,`` outside brackets."""
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):
         depth += (letter in "([{") - (letter in ")]}")

@@ -19,10 +19,14 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.files import write_atomically, write_json
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
-from gridsim.metrics.summary import metrics
+from gridsim.metrics.summary import described, metrics
+from gridsim.model.card import card
+from gridsim.model.frames import frame_of_jobs
+from gridsim.model.job_id import JobIds
 from gridsim.model.network import Network
 from gridsim.model.platform import Platform
-from gridsim.model.time import NEVER, seconds
+from gridsim.model.site.vocabulary import Notice
+from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 
@@ -51,6 +55,10 @@ class Result:
         Options of the run: overrun, instant, seed, tick.
     plugins : sequence of mapping
         Plain files and installed packages that the policy came from, with their checksums.
+    label : str or None
+        What the policy is called, where its user said so.
+    notices : sequence of Notice
+        What the configuration of the policy says and the simulation does not follow.
     """
 
     record: Record
@@ -58,6 +66,8 @@ class Result:
     policy: str
     options: Mapping[str, Any] = field(default_factory=dict)
     plugins: Sequence[Mapping[str, str]] = ()
+    label: str | None = None
+    notices: Sequence[Notice] = ()
 
     @property
     def workload(self) -> Workload:
@@ -79,6 +89,7 @@ class Result:
         clusters = np.array([cluster.name for cluster in self.platform.clusters()])
         columns: dict[str, npt.NDArray[Any]] = {
             "job": workload.job,
+            **({"job_id": np.array(ids.texts())} if (ids := JobIds.of(workload)).known else {}),
             **{name: workload.labels[name] for name in _named_labels(workload)},
             "cores": workload.cores,
             "submit": record.submit,
@@ -94,16 +105,24 @@ class Result:
             "cluster": np.where(record.ran, clusters[record.cluster], ""),
             "status": np.array([status.name for status in Status])[record.status],
         }
+        if record.beyond is not None:
+            limit = record.beyond.limit_us
+            columns["limit"] = seconds(limit)
+            columns["pieces"] = np.where(record.ran, record.beyond.pieces + 1, 0)
         if workload.moldable is not None and record.tasks is None:
             columns["cores_min"], columns["cores_max"] = workload.moldable.minimum, workload.moldable.maximum
             columns["cores_used"] = record.given
         if not np.isnan(deadline).all():
             columns["deadline"] = deadline
+        if record.reasons is not None:
+            columns |= {"reach": record.reasons.reach, "free": record.reasons.free, "pool": record.reasons.pool}
         if record.promises is not None:
             promises = record.promises
             if promises.guarantees:
                 columns["granted"], columns["offer"] = seconds(promises.granted_us), seconds(promises.offer_us)
             columns["kills"], columns["lost_core_seconds"] = record.kills, record.lost
+            if (promises.cancelled_by < NEVER).any():
+                columns["cancelled_by"] = self._numbers(promises.cancelled_by)
             if promises.guarantees:
                 columns["artificial_doublings"] = promises.doublings
                 columns["guarantee_broken"] = promises.broken.astype(np.int64)
@@ -142,7 +161,7 @@ class Result:
 
     @property
     def killed_runs(self) -> dict[str, npt.NDArray[Any]]:
-        """Columns, one row a run that was cut short to make room for another job: job, cores, start and end in s."""
+        """Columns, one row a run that was cut short to make room: job, cores, start and end in s, `by` which job."""
         cut = self.record.promises
         if cut is None:
             return {}
@@ -151,21 +170,104 @@ class Result:
             "cores": self.record.given[cut.killed],
             "start": seconds(cut.killed_start_us),
             "end": seconds(cut.killed_end_us),
+            "by": self._numbers(cut.killed_by),
+        }
+
+    @property
+    def pieces(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns, one row a piece of a job that was split, but the last of each: job, cores, start and end in s."""
+        found = self.record.beyond
+        if found is None or not len(found.job):
+            return {}
+        return {
+            "job": self.workload.job[found.job],
+            "cores": self.record.given[found.job],
+            "start": seconds(found.start_us),
+            "end": seconds(found.end_us),
+        }
+
+    def _numbers(self, rows: IntArray) -> npt.NDArray[Any]:
+        """Numbers of the jobs in some rows as text, empty where it is none."""
+        known = (rows >= 0) & (rows < len(self.workload))
+        return np.where(known, self.workload.job[np.where(known, rows, 0)].astype(str), "")
+
+    @property
+    def reasons(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns, one row each time that one reason kept a job waiting: job, reason, from and until in s."""
+        told = self.record.reasons
+        if told is None:
+            return {}
+        return {
+            "job": self.workload.job[told.job],
+            "reason": np.array(told.words)[told.word],
+            "from": seconds(told.since_us),
+            "until": seconds(told.until_us),
+        }
+
+    @property
+    def refused(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns, one row a job that a rule of its site turned away: what it asked for, the most allowed, the rule."""
+        told = self.record.reasons
+        if told is None or not told.refused:
+            return {}
+        rows = sorted(told.refused)
+        why = [told.refused[row] for row in rows]
+        return {
+            "job": self.workload.job[rows],
+            "reason": np.array([each.reason for each in why]),
+            "asked": np.array([each.asked if isinstance(each.asked, str) else f"{each.asked:g}" for each in why]),
+            "most": np.array([np.nan if each.most is None else each.most for each in why], dtype=np.float64),
+            "unit": np.array([each.unit for each in why]),
+            "rule": np.array([each.rule for each in why]),
         }
 
     def to_pandas(self) -> Any:
-        """The jobs as a pandas data frame.
+        """The jobs as a pandas data frame: the columns of `jobs`, times in seconds.
+
+        Users, accounts and so on have their names where the source has them. Where it knows dates, ``submit_at``,
+        ``start_at`` and ``end_at`` are timestamps in its zone, without one where that is not known.
+        ``frame.attrs["units"]`` has the units.
 
         Raises
         ------
         InputError
             Where pandas is not installed.
         """
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError as error:
-            raise InputError("pandas is not installed; pip install pandas") from error
-        return pandas.DataFrame(self.jobs)
+        return frame_of_jobs(self.jobs, self.workload)
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        """Figures of this run by name, each a matplotlib ``Figure`` that is drawn when it is asked for.
+
+        ``list(result.figures)`` has the names; ``result.figures.save("folder/", kind="pdf")`` writes all of them as
+        files for a paper (`gridsim.report.gallery.Gallery`).
+        """
+        # Pictures are made two rooms above, and a user holds a result: found by name, as the package's own face is.
+        found: Mapping[str, Any] = importlib.import_module("gridsim.report.gallery").of_result(self)
+        return found
+
+    def __repr__(self) -> str:
+        jobs = f"{len(self.record):,} job{'' if len(self.record) == 1 else 's'}"
+        return f"<Result: {jobs} on {self.platform.cores:,} cores under {self.policy}>"
+
+    def __str__(self) -> str:
+        """The run and its main numbers, a line each."""
+        return "\n".join([repr(self), *(f"  {name}: {value}" for name, value in self._main())])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the main numbers."""
+        return card(repr(self).strip("<>"), self._main())
+
+    def _main(self) -> list[tuple[str, str]]:
+        """Main numbers with their units."""
+        if not len(self.record):
+            return []
+        numbers = self.metrics()
+        return [
+            (_called(name), f"{_few(value)} {described(name).unit}".rstrip())
+            for name, value in numbers.items()
+            if name in _ALWAYS_SHOWN or (name in _SHOWN_IF_ANY and value)
+        ]
 
     def provenance(self) -> dict[str, Any]:
         """The full recipe: input, its checksum, what was repaired or left out, machine, policy and its files,
@@ -177,10 +279,14 @@ class Result:
                 "cores": self.platform.cores,
                 "origin": self.platform.origin,
                 "tree": asdict(self.platform.root),
+                **({} if self.platform.by is None else {"by": self.platform.by}),
+                **({"pooled": self.platform.pooled} if self.platform.pooled else {}),
                 **self._between(),
             },
+            **({} if self.label is None else {"label": self.label}),
             "policy": self.policy,
             "plugins": [dict(plugin) for plugin in self.plugins],
+            **({"not_followed": [asdict(notice) for notice in self.notices]} if self.notices else {}),
             "options": dict(self.options),
             "versions": versions(),
         }
@@ -205,7 +311,9 @@ class Result:
     ) -> None:
         """Write ``jobs.csv`` (or ``jobs.parquet``, in place of the other), ``metrics.json`` and ``run.json``.
 
-        For DAG jobs also ``tasks.csv``; where jobs were killed to make room, ``killed_runs.csv``. Each is written
+        For DAG jobs also ``tasks.csv``; where jobs were killed to make room, ``killed_runs.csv``; where they were
+        split, ``pieces.csv``; where the policy says why jobs waited, ``reasons.csv``, and ``refused.csv`` where its
+        site turned any away. Each is written
         atomically.
 
         Where the log has names of users, accounts and so on, ``names.csv`` says which numbers stand for them.
@@ -223,10 +331,11 @@ class Result:
         cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
         numbers = self.metrics(**cuts)  # refuses what makes no sense before anything is written
         tables = {"jobs": self._columns(bound), "tasks": self.tasks}
-        killed = folder / "killed_runs.csv"
-        killed.unlink(missing_ok=True)
-        if self.record.kills.any():
-            write_atomically(killed, functools.partial(_write, _write_csv, self.killed_runs))
+        rare = {"killed_runs": self.killed_runs if self.record.kills.any() else {}, "pieces": self.pieces}
+        for name, columns in (rare | {"reasons": self.reasons, "refused": self.refused}).items():
+            (folder / f"{name}.csv").unlink(missing_ok=True)
+            if columns:
+                write_atomically(folder / f"{name}.csv", functools.partial(_write, _write_csv, columns))
         for name, columns in tables.items():
             for other in TABLES:
                 if other != table or not columns:
@@ -242,6 +351,19 @@ class Result:
 
 TABLES = ("csv", "parquet")
 """Formats of the per-job table."""
+
+_ALWAYS_SHOWN = ("wait_mean", "wait_median", "wait_p95", "bounded_slowdown_mean", "mean_slr", "utilisation", "makespan")
+_SHOWN_IF_ANY = ("killed_walltime", "rejected", "unadmitted")
+"""Numbers that a result shows of itself."""
+
+
+def _few(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _called(name: str) -> str:
+    return name.replace("_", " ")
+
 
 NAMES = "names.csv"
 """File of the names that numbers of users, accounts and so on stand for."""
@@ -336,8 +458,11 @@ def read_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDArray[
 
 
 def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
-    """Whole numbers, floats with NaN for empty ones, or the texts as they are."""
-    for kind in (np.int64, np.float64):
+    """Whole numbers, floats with NaN for empty ones, or the texts as they are.
+
+    Numbers as `_texts` writes them: to Python ``1_2`` is one too, and here it is a task of an array, or a name.
+    """
+    for kind in (np.int64, np.float64) if not any("_" in text for text in texts) else ():
         try:
             return np.array([text or "nan" for text in texts], dtype=object).astype(kind)
         except ValueError:
@@ -401,11 +526,15 @@ def _quoted(text: str) -> str:
 
 
 def _texts(column: npt.NDArray[Any]) -> list[str]:
+    values = column.tolist()
     if column.dtype.kind == "U":
-        return [_quoted(value) for value in column.tolist()]
+        quoted = {value: _quoted(value) for value in set(values)}  # few of them, mostly
+        return [quoted[value] for value in values]
     if column.dtype.kind != "f":
-        return [str(value) for value in column.tolist()]
+        return list(map(str, values))
+    if (np.abs(column) < 1e15).all() and (column == np.trunc(column)).all():  # whole seconds, mostly
+        return list(map(str, column.astype(np.int64).tolist()))
     return [
         "" if value != value else str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-        for value in column.tolist()
+        for value in values
     ]

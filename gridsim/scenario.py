@@ -16,16 +16,19 @@ from gridsim.files import read_toml
 from gridsim.model.machine import machine, machine_of
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
+from gridsim.model.pools import in_pools
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
+from gridsim.policy.presets import label_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.registry import Spec
 from gridsim.result import Result
 from gridsim.simulation import Run, run, simulate
+from gridsim.workers import Answer, Workers, crew
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import default_workload
 
-__all__ = ["Scenario", "rules_for", "simulate_all", "transformed", "with_users"]
+__all__ = ["Scenario", "rules_for", "simulate_all", "transformed", "under_way", "with_users"]
 
 
 FIXED = "fixed"
@@ -41,8 +44,8 @@ class Scenario:
 
     Parameters
     ----------
-    file : str or None
-        Log to read; relative to the recipe that names it.
+    file : str, sequence of str or None
+        Log to read, several of sacct or PBS as one; relative to the recipe that names it.
     model : str, Spec or None
         Workload model with its parameters instead (``lublin?jobs=5000&load=0.7``); the built-in workload of
         ``gridsim compare`` where neither is given.
@@ -55,10 +58,14 @@ class Scenario:
     users : str, Spec or None
         Users who react (``react?think=1200``): what they wait for is found before the transforms. None or ``fixed``:
         jobs come at the times of the workload.
+    cluster : str, sequence of str or None
+        Which clusters to read of a log of several (``all``: each kept apart).
     transforms : sequence of str or Spec
         Applied in this order (``slice?first=0&jobs=5000``).
     policy : str or Spec
         As ``--policy`` takes it; plain files are looked for beside the recipe that names them.
+    label : str or None
+        What the policy is called in results; in a recipe it stands before the policy (``today=slurm?conf=slurm.conf``).
     options : Run
         Overrun, instant, seed, tick, balancer, split.
     platform : Platform or None
@@ -70,7 +77,7 @@ class Scenario:
     50.0
     """
 
-    file: str | None = None
+    file: str | Sequence[str] | None = None
     model: str | Spec | None = None
     cores: int | None = None
     rules: Mapping[str, str] = field(default_factory=dict)
@@ -80,6 +87,8 @@ class Scenario:
     platform: Platform | None = None
     timezone: str | None = None
     users: str | Spec | None = None
+    cluster: str | Sequence[str] | None = None
+    label: str | None = None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -104,16 +113,22 @@ class Scenario:
         options = _table(recipe, "options", tuple(option.name for option in fields(Run)), path)
         policy = recipe.get("policy", "easy")
         for key in workload:
-            _typed(f"workload.{key}", workload[key], _TYPES[key], path)
+            wanted = list if key == "file" and isinstance(workload[key], list) else _TYPES[key]
+            _typed(f"workload.{key}", workload[key], wanted, path)
         _typed("policy", policy, str, path)
         if "file" in workload and "model" in workload:
             raise InputError("give a file or a model, not both", path=path, field="workload.model")
         file = workload.get("file")
-        if file is not None and path is not None:
+        if isinstance(file, list):
+            for number, name in enumerate(file):
+                _typed(f"workload.file[{number}]", name, str, path)
+            file = [name if path is None else str(path.parent / name) for name in file]
+        elif file is not None and path is not None:
             file = str(path.parent / file)
         folder = Path() if path is None else path.parent
         with _named(path, "policy"):
-            policy = registry.located(policy, folder)
+            label, spec = label_of(policy)
+            policy = registry.located(spec, folder)
             make_policy(policy)
         model = workload.get("model")
         if model is not None:
@@ -150,6 +165,8 @@ class Scenario:
             platform=platform,
             timezone=workload.get("timezone"),
             users=users,
+            cluster=workload.get("cluster"),
+            label=label,
         )
 
     def load(self) -> Workload:
@@ -160,7 +177,7 @@ class Scenario:
             platform = self.platform or (machine_of(policies) if self.cores is None else None)
             widest = self.cores if platform is None else platform.widest
             rules = {**rules_for(policies), **self.rules}
-            workload = read_workload(self.file, cores=widest, rules=rules, timezone=self.timezone)
+            workload = read_workload(self.file, cores=widest, rules=rules, timezone=self.timezone, cluster=self.cluster)
         elif self.model is None:
             workload = default_workload(seed=seed, cores=self._cores)
         else:
@@ -184,7 +201,8 @@ class Scenario:
         if workload is None:
             workload = self.load()
         platform = self.platform or machine(workload, self.cores, [make_policy(self.policy)])
-        return simulate(workload, platform=platform, policy=self.policy, options=self.options, progress=progress)
+        result = simulate(workload, platform=platform, policy=self.policy, options=self.options, progress=progress)
+        return replace(result, label=self.label)
 
 
 def _platform(recipe: Mapping[str, Any], path: Path | None) -> Platform | None:
@@ -210,6 +228,7 @@ _TYPES: dict[str, type] = {
     "transforms": list,
     "timezone": str,
     "users": str,
+    "cluster": str,
 }
 _WORDS = {str: "text", int: "whole number", Mapping: "table", list: "list of texts"}
 
@@ -315,7 +334,8 @@ def transformed(
         if reference is None:
             changed = transform.apply(workload, rng)
         else:
-            record = run(workload, platform or machine(workload, cores), reference, options)
+            whole = in_pools(workload, platform or machine(workload, cores), [reference], options.partitions)
+            record = run(workload, whole, reference, options)
             changed = transform.apply(workload, rng, record)
         workload = _with_plugins(_with_entry(changed, workload, transform), transform, reference)
     return workload
@@ -383,6 +403,7 @@ def simulate_all(
     platform: Platform,
     options: Run | None = None,
     progress: Callable[[str, int], None] | None = None,
+    workers: int | Workers = 1,
 ) -> dict[str, Result]:
     """Results of several policies on the same workload, by label.
 
@@ -392,10 +413,36 @@ def simulate_all(
         What each label stands for.
     progress : callable, optional
         Told the label and the number of jobs released so far.
+    workers : int or Workers
+        Processes that simulate; 1 for none but this one. Results are the same with any number.
     """
-    results = {}
+    with crew(workers, share=[workload]) as team:
+        answers = under_way(workload, policies, team, platform=platform, options=options, progress=progress)
+        return {label: answer.result() for label, answer in answers.items()}
+
+
+def under_way(
+    workload: Workload,
+    policies: Mapping[str, Any],
+    workers: Workers,
+    *,
+    platform: Platform,
+    options: Run | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> dict[str, Answer[Result]]:
+    """What `simulate_all` returns, for who has use of one result before the others are there. Parameters as there."""
     schedulers = {label: make_policy(policy) for label, policy in policies.items()}  # all names before the first run
-    for label, scheduler in schedulers.items():
+    platform = in_pools(workload, platform, schedulers.values(), None if options is None else options.partitions)
+
+    def begun(label: str) -> Answer[Result]:
         told = None if progress is None else functools.partial(progress, label)
-        results[label] = simulate(workload, platform=platform, policy=scheduler, options=options, progress=told)
-    return results
+        how: dict[str, Any] = {"platform": platform, "policy": schedulers[label], "options": options}
+        return workers.submit(simulate, workload, **how, name=label, progress=told)
+
+    answers = {label: begun(label) for label, _ in sorted(schedulers.items(), key=_effort, reverse=True)}
+    return {label: answers[label] for label in schedulers}
+
+
+def _effort(labelled: tuple[str, Any]) -> float:
+    """How long a policy takes: who takes longest begins first, or the last to begin would keep all waiting."""
+    return float(getattr(labelled[1], "effort", 1.0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -13,6 +13,7 @@ from simpy import Environment
 from gridsim import registry
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.instant import Mode, modes
+from gridsim.entities.limited import Limited, Limits, limited
 from gridsim.entities.link import links_of
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root, Split
@@ -21,6 +22,7 @@ from gridsim.entities.tree import admission, clusters_of
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
+from gridsim.model.pools import PARTITION, Partitions, in_pools, seen_by, ways
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
 from gridsim.model.workload import UNKNOWN, Workload
@@ -29,10 +31,10 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import told
 from gridsim.policy.queue import Requests
 from gridsim.policy.ranks import upward_ranks
-from gridsim.record import Promises, Record, TaskRecord
+from gridsim.record import Promises, Reasons, Record, TaskRecord
 from gridsim.result import Result
 
-__all__ = ["Moment", "Overrun", "Run", "run", "simulate", "state_at"]
+__all__ = ["Moment", "Overrun", "Run", "run", "simulate", "state_at", "told_when"]
 
 Overrun = Literal["kill", "extend"]
 
@@ -56,6 +58,12 @@ class Run:
         Which child of a router gets a piece of a job, as `gridsim.policy.balancing.balancer` takes it.
     split : {"task", "kind-group"}
         How a piece is split that no child can hold whole.
+    partitions : {"apart", "pooled"} or None
+        Whether partitions that jobs name are pools of their own; None: where their sizes are known and no two share a
+        node. A policy that knows its site keeps them itself.
+    limits : {"refuse", "clip", "split"}
+        What users do whose jobs ask for more time than a limit of the policy's site allows: they are turned away; they
+        ask for the limit, and their jobs are killed there; their jobs go on in a chain of pieces no longer than it.
     """
 
     overrun: Overrun = "kill"
@@ -64,6 +72,8 @@ class Run:
     tick: float | None = None
     balancer: Any = "expected-queue"
     split: Split = "task"
+    partitions: Partitions | None = None
+    limits: Limits = "refuse"
 
     def __post_init__(self) -> None:
         if self.overrun not in ("kill", "extend"):
@@ -77,10 +87,24 @@ class Run:
             raise InputError(f"{self.tick!r} is no number of seconds; at least 1e-06 is needed", field="tick")
         if self.split not in get_args(Split):
             raise InputError(f"'{self.split}' is neither task nor kind-group", field="split")
+        if self.partitions not in (None, *get_args(Partitions)):
+            raise InputError(f"'{self.partitions}' is neither apart nor pooled", field="partitions")
+        if self.limits not in get_args(Limits):
+            raise InputError(f"'{self.limits}' is none of {', '.join(get_args(Limits))}", field="limits")
 
     def tick_of(self, workload: Workload) -> float:
         """Unit of rounding up for a workload, s."""
         return float(workload.provenance.get("tick", 1.0)) if self.tick is None else self.tick
+
+    def written(self, workload: Workload) -> dict[str, Any]:
+        """The options of a run on a workload as files and pages tell them; of partitions only what was asked for."""
+        values = {option.name: getattr(self, option.name) for option in fields(self)}
+        if self.partitions is None:
+            del values["partitions"]
+        values["tick"] = self.tick_of(workload)
+        if not isinstance(self.balancer, str):
+            values["balancer"] = told(self.balancer)
+        return values
 
 
 def run(
@@ -106,6 +130,10 @@ def run(
         When the policy decides something impossible, or leaves jobs waiting on an idle machine.
     """
     options = options or Run()
+    changed = _within_limits(workload, policy, options)
+    if changed is not None:
+        made = run(changed.asked, platform, policy, replace(options, limits="refuse"), progress=progress)
+        return changed.record(made)
     tick = whole(options.tick_of(workload))
     world = _world(workload, platform, policy, options, tick)
     root = Root(world.env, world.clusters, world.admit)
@@ -116,12 +144,24 @@ def run(
         for cluster in world.clusters:
             cluster.users = users
     world.env.run()
+    if progress is not None:
+        progress(len(workload))
     requests, outcome = world.requests, world.outcome
     path = None if workload.tasks is None else _critical_path(workload, platform, requests.rank, options, tick)
     schedulers = [cluster.scheduler for cluster in world.clusters]
     record = _record(workload, requests, outcome, platform, schedulers, path)
     _check_complete(record, outcome, policy)
     return record
+
+
+def _within_limits(workload: Workload, policy: Any, options: Run) -> Limited | None:
+    """What users ask for instead of what is above a limit of time; None where all may ask for what they do."""
+    if options.limits == "refuse" or workload.tasks is not None or workload.moldable is not None:
+        return None
+    knows = getattr(make_policy(policy), "longest", None)
+    if knows is None:
+        return None
+    return limited(workload, knows(workload), options.limits)
 
 
 class _World(NamedTuple):
@@ -136,6 +176,8 @@ class _World(NamedTuple):
 
 def _world(workload: Workload, platform: Platform, policy: Any, options: Run, tick: int) -> _World:
     instant, tasks = modes[options.instant], workload.tasks
+    policy = make_policy(policy)
+    platform = seen_by(policy, platform)
     if workload.reactions is not None and tasks is not None:
         raise InputError("the jobs have several tasks; users react to jobs of one task", field="users")
     asked = workload.cores if tasks is None else tasks.cores
@@ -145,7 +187,7 @@ def _world(workload: Workload, platform: Platform, policy: Any, options: Run, ti
     outcome = Outcome(requests, runtime, workload.tolerance if tasks is None else None)
     env = Environment()
     try:
-        policy = _told_when(make_policy(policy), workload)
+        policy = told_when(policy, workload)
         clusters = clusters_of(env, platform, policy, requests, outcome, instant, options, tick)
     except InputError as error:  # jobs without what the policy asks for, such as a share
         source = error.path or workload.provenance.get("source")
@@ -153,11 +195,11 @@ def _world(workload: Workload, platform: Platform, policy: Any, options: Run, ti
     if requests.needed is not requests.minimum:  # the policy chooses no sizes
         _check_runnable(workload, platform, requests.needed)
     links = None if tasks is None else links_of(env, tasks, platform, instant, tick)
-    admit = admission(env, platform, clusters, requests, links, instant, options)
+    admit = admission(env, platform, clusters, requests, links, instant, options, ways(workload, platform))
     return _World(env, clusters, admit, requests, outcome)
 
 
-def _told_when(policy: Any, workload: Workload) -> Any:
+def told_when(policy: Any, workload: Workload) -> Any:
     """The policy; one that wants to know when second 0 was (its ``epoch`` is None) is told what the workload says.
 
     In a log of whole seconds, what happened in a second happened half a second after its beginning, on average: the
@@ -254,9 +296,10 @@ def state_at(
     InputError
         For platforms of several clusters and for DAG jobs: the state that is handed over is that of one cluster.
     """
-    options, count = options or Run(), len(list(platform.clusters()))
-    if count > 1:
-        raise InputError(f"the platform has {count} clusters; expected one", field="platform")
+    options, seen = options or Run(), seen_by(make_policy(policy), platform)
+    if (count := len(list(seen.clusters()))) > 1:
+        cure = " (--partitions pooled makes one of partitions)" if seen.by == PARTITION else ""
+        raise InputError(f"the platform has {count} clusters; expected one{cure}", field="platform")
     if workload.tasks is not None:
         raise InputError("the workload has jobs of several tasks; expected rigid jobs", field="workload")
     # What the log says has happened is what is asked about: its users do not react to this run.
@@ -363,8 +406,8 @@ def _record(
         if requests.moves:  # waits in the log are counted from other submits
             logged = workload.submit
             workload = replace(workload, submit=requests.submit, deadline=requests.deadline, logged={})
-        promises = _promises(outcome, schedulers)
-        return Record(workload, *columns, platform.cores, promises=promises, cores_used=used, logged_submit_us=logged)
+        more: dict[str, Any] = {"promises": _promises(outcome, schedulers), "reasons": _reasons(schedulers)}
+        return Record(workload, *columns, platform.cores, cores_used=used, logged_submit_us=logged, **more)
     begins = workload.tasks.first[:-1]
     used = None if workload.moldable is None else outcome.cores
     tasks = TaskRecord(requests.ready, outcome.start, outcome.end, outcome.status, outcome.cluster, used)
@@ -384,13 +427,20 @@ def _record(
 def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
     """What was promised, and which runs were cut short; None where the policy promises nothing and cut none."""
     guarantees = any(getattr(scheduler, "guarantees", False) for scheduler in schedulers)
-    if not guarantees and not outcome.cut:
+    preempts = any(getattr(scheduler, "preempts", False) for scheduler in schedulers)
+    if not guarantees and not preempts and not outcome.cut and (outcome.cancelled_by >= NEVER).all():
         return None
     for scheduler in schedulers:
         outcome.broken |= getattr(scheduler, "broken", False)
-    cut: IntArray = np.array(outcome.cut, dtype=np.int64).reshape(-1, 3)
-    found = Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, *cut.T)
-    return replace(found, guarantees=guarantees)
+    cut: IntArray = np.array(outcome.cut, dtype=np.int64).reshape(-1, 4)
+    request, began, ended, by = cut.T
+    found = Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, request, began, ended)
+    return replace(found, guarantees=guarantees, killed_by=by, cancelled_by=outcome.cancelled_by)
+
+
+def _reasons(schedulers: Sequence[Any]) -> Reasons | None:
+    """Why jobs waited, where the one scheduler of the machine says so."""
+    return schedulers[0].reasons() if len(schedulers) == 1 and hasattr(schedulers[0], "reasons") else None
 
 
 def _check_complete(record: Record, outcome: Outcome, scheduler: Any) -> None:
@@ -416,6 +466,8 @@ def simulate(
     tick: float | None = None,
     balancer: Any = None,
     split: Split | None = None,
+    partitions: Partitions | None = None,
+    limits: Limits | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Run one policy on one workload.
@@ -431,8 +483,8 @@ def simulate(
         A preset such as ``easy``, a composition such as ``backfilling?ordering=sjf&reserve=easy``, a bare ordering,
         ``file.py:Class``, or a policy object.
     options : Run, optional
-        Overrun, instant, seed, tick, balancer and split together.
-    overrun, instant, seed, tick, balancer, split : optional
+        Overrun, instant, seed, tick, balancer, split, partitions and limits together.
+    overrun, instant, seed, tick, balancer, split, partitions, limits : optional
         Each on its own, in place of that of the *options*.
 
     Raises
@@ -449,14 +501,12 @@ def simulate(
     array([ 0., 10.,  2.])
     """
     scheduler = make_policy(policy)
-    platform = platform or machine(workload, policies=[scheduler])
     given: dict[str, Any] = {"overrun": overrun, "instant": instant, "seed": seed, "tick": tick}
-    given |= {"balancer": balancer, "split": split}
+    given |= {"balancer": balancer, "split": split, "partitions": partitions, "limits": limits}
     options = replace(options or Run(), **{name: value for name, value in given.items() if value is not None})
+    platform = in_pools(workload, platform or machine(workload, policies=[scheduler]), [scheduler], options.partitions)
+    platform = seen_by(scheduler, platform)
     record = run(workload, platform, scheduler, options, progress=progress)
-    written = {**asdict(options), "tick": options.tick_of(workload)}
-    if not isinstance(options.balancer, str):
-        written["balancer"] = told(options.balancer)
-    return Result(
-        record, platform, told(scheduler), written, registry.plugins(scheduler, make_balancer(options.balancer))
-    )
+    plugins = registry.plugins(scheduler, make_balancer(options.balancer))
+    notices = getattr(told_when(scheduler, workload), "notices", ())
+    return Result(record, platform, told(scheduler), options.written(workload), plugins, notices=notices)

@@ -53,6 +53,8 @@ _FENCE = re.compile(
     r"(?P<before>(?:<!--[^\n]*-->\n)*)```(?P<language>\w+)\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
 )
 _OUTPUT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+_WHILE = re.compile(r"Compiling the inner loops |[\w ]+: [\d,]+ of [\d,]+ jobs(, about .* left)?$")
+"""What is told while a command is at work, the first time or where it takes long: no part of its answer."""
 _RUN = ("gridsim ", "cd ")
 _CHANGING = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1"}
 
@@ -146,7 +148,8 @@ def carry_out(command: str) -> tuple[int, str]:
             code = cli.main(words[1:])
         except SystemExit as done:  # argparse: --help, wrong usage
             code = int(done.code or 0)
-    return code, "".join(line.rstrip() + "\n" for line in printed.getvalue().splitlines())
+    lines = printed.getvalue().splitlines()
+    return code, "".join(line.rstrip() + "\n" for line in lines if not _WHILE.match(line))
 
 
 def gridsim_steps(text: str) -> Iterator[tuple[Block, Step]]:

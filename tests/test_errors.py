@@ -41,6 +41,23 @@ def test_a_name_that_is_like_no_other_answers_with_the_list_alone() -> None:
     assert str(UnknownNameError("policy", "x", [])).endswith("known: none")
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("sfj", "sjf"), ("esay", "easy"), ("fcsf", "fcfs"), ("SJF", "sjf"), ("conservativ", "conservative")],
+)
+def test_two_letters_exchanged_are_one_slip(typed: str, meant: str) -> None:
+    names = ["spf", "sjf", "saf", "fcfs", "easy", "lsf", "depth", "conservative"]
+    assert UnknownNameError("policy", typed, names).nearest == meant
+
+
+def test_an_abbreviation_is_taken_for_the_word_that_begins_so() -> None:
+    assert UnknownNameError("policy", "cons", ["fcfs", "conservative"]).nearest == "conservative"
+
+
+def test_a_letter_that_is_in_no_name_is_a_slip_of_none() -> None:
+    assert UnknownNameError("choice", "c", ["a", "b"]).nearest is None
+
+
 def test_bad_input_exits_with_two_and_a_failed_check_with_one() -> None:
     assert {kind.exit_code for kind in (GridsimError, InputError, PolicyError, UnknownNameError)} == {2}
     assert CheckFailed.exit_code == 1

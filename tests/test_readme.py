@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import re
+import shutil
+import subprocess
 from pathlib import Path
+
+import pytest
+
+from gridsim.cli import reproduce
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -27,3 +34,16 @@ def test_every_file_that_the_readme_shows_is_there() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for target in re.findall(r"\]\((?!https?:)([^)#]+)", text):
         assert (ROOT / target).exists(), target
+
+
+def test_what_the_commands_write_is_not_left_untracked_in_a_clone() -> None:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not in a clone")
+    campaigns = [Path(command.split()[2]).stem for command in commands() if "gridsim sweep" in command]
+    assert campaigns
+    default = argparse.ArgumentParser()
+    reproduce.add_arguments(default)
+    folders = ["gridsim-results", *(f"{stem}-results" for stem in campaigns), default.get_default("out")]
+    for folder in folders:
+        found = subprocess.run(["git", "check-ignore", "-q", f"{folder}/runs.csv"], cwd=ROOT, check=False)
+        assert found.returncode == 0, folder

@@ -22,7 +22,7 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
-from gridsim.result import Result
+from gridsim.result import Result, read_table
 from gridsim.simulation import simulate
 from gridsim.workload.read import read_workload
 
@@ -93,7 +93,12 @@ def test_a_result_is_written_as_jobs_metrics_and_run(tmp_path: Path) -> None:
     run = read(tmp_path / "out" / "run.json")
     assert run["policy"] == "Backfilling(ordering=Fifo(), reserve=Easy())"
     told = {"overrun": "kill", "instant": "batched", "seed": 1, "tick": 1.0}
-    assert run["options"] == {**told, "balancer": "expected-queue", "split": "task"}
+    assert run["options"] == {
+        **told,
+        "balancer": "expected-queue",
+        "split": "task",
+        "limits": "refuse",
+    }
     assert run["platform"]["cores"] == 4
     assert {"python", "gridsim", "simpy", "numpy", "scipy", "numba"} == set(run["versions"])
 
@@ -213,7 +218,7 @@ def test_a_data_frame_has_the_same_columns() -> None:
     assert frame["wait"].tolist()[:3] == [0, 9, 0]
 
 
-@pytest.mark.parametrize(("package", "told"), [("pandas", "pip install pandas"), ("duckdb", r"gridsim\[parquet\]")])
+@pytest.mark.parametrize(("package", "told"), [("pandas", r"gridsim\[pandas\]"), ("duckdb", r"gridsim\[parquet\]")])
 def test_a_package_that_is_not_there_is_named(
     package: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -375,3 +380,8 @@ def test_some_jobs_of_a_record_keep_their_tasks() -> None:
     assert (record.tasks.start_us.tolist(), record.tasks.cluster.tolist()) == ([11_000_000], [1])
     assert (record.rank.tolist(), record.critical_path.tolist()) == ([3_000_000], [3_000_000])
     assert record.area.tolist() == [6]
+
+
+def test_names_that_python_takes_for_numbers_are_read_back_as_names(tmp_path: Path) -> None:
+    (tmp_path / "tasks.csv").write_text("job,task\n1,1_0\n1,1_1\n")
+    assert read_table(tmp_path, "tasks")["task"].tolist() == ["1_0", "1_1"]

@@ -14,6 +14,7 @@ from gridsim.model.platform_file import platform_of
 from gridsim.model.workload import Workload
 from gridsim.scenario import Scenario, simulate_all, transformed
 from gridsim.simulation import Run, simulate
+from gridsim.workers import Workers
 from gridsim.workload.synthetic.lublin import default_workload
 
 SWF = """; MaxProcs: 4
@@ -258,7 +259,7 @@ def test_a_recipe_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_recipe_that_is_no_text_is_named(tmp_path: Path) -> None:
-    (tmp_path / "recipe.toml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "recipe.toml").write_bytes(b"\xff\x01\x00")
     with pytest.raises(InputError, match=r"recipe.toml: is no TOML"):
         Scenario.from_toml(tmp_path / "recipe.toml")
 
@@ -283,7 +284,22 @@ def test_several_policies_meet_the_same_workload_by_label() -> None:
     assert list(results) == ["a", "b"]
     assert results["a"].record.start.tolist() == [0, 10, 10]
     assert results["b"].record.start.tolist() == [0, 10, 2]
-    assert told == []
+    assert told == [("a", 3), ("b", 3)]  # at the end of each
+
+
+def test_who_takes_longest_begins_first_and_nobody_sees_it() -> None:
+    told: list[str] = []
+
+    class Counted(Workers):
+        def submit(self, *args: Any, **more: Any) -> Any:
+            told.append(more["name"])
+            return super().submit(*args, **more)
+
+    policies = {"a": "fcfs", "b": "easy", "c": "conservative"}
+    with Counted() as one:
+        results = simulate_all(JOBS, policies, platform=Platform.single(4), workers=one)
+    assert told == ["c", "a", "b"]
+    assert list(results) == ["a", "b", "c"]
 
 
 def test_each_is_what_it_would_be_alone() -> None:

@@ -136,7 +136,7 @@ def test_progress_is_told_and_an_interrupt_comes_through() -> None:
     jobs = Workload.from_columns(submit=np.arange(n), runtime=np.ones(n), cores=1)
     told: list[int] = []
     simulate(jobs, platform=Platform.single(4), progress=told.append)
-    assert told == [2048, 4096]
+    assert told == [2048, 4096, 5000]
 
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
@@ -169,14 +169,20 @@ def test_options_may_come_together_and_each_on_its_own() -> None:
     options = Run(overrun="extend", seed=5)
     assert simulate(JOBS, options=options).options == simulate(JOBS, overrun="extend", seed=5).options
     assert simulate(JOBS, options=options, seed=0).options["seed"] == 0
-    assert simulate(JOBS).options == {**asdict(Run()), "tick": 1.0}
+    assert simulate(JOBS).options | {"partitions": None} == {**asdict(Run()), "tick": 1.0}
+    assert simulate(JOBS, partitions="pooled").options["partitions"] == "pooled"
     assert Run().seed == 1
 
 
 def test_options_are_those_that_the_result_tells() -> None:
     result = simulate(JOBS, overrun="extend", instant="per-event", seed=3, tick=2.0)
     told = {"overrun": "extend", "instant": "per-event", "seed": 3, "tick": 2.0}
-    assert result.options == {**told, "balancer": "expected-queue", "split": "task"}
+    assert result.options == {
+        **told,
+        "balancer": "expected-queue",
+        "split": "task",
+        "limits": "refuse",
+    }
     assert Run(**result.options) == Run("extend", "per-event", 3, 2.0)
 
 

@@ -23,7 +23,7 @@ from sphinx.application import Sphinx
 from gridsim import registry
 from gridsim.cli.list import KINDS as LISTED
 from gridsim.metrics.dag import DAG_METRICS
-from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, Metric
+from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, PREEMPTION_METRICS, Metric
 from gridsim.model.network import Network
 from gridsim.policy.presets import PRESETS
 from gridsim.testing.invariants import KINDS as VIOLATIONS
@@ -103,6 +103,11 @@ def metrics() -> Iterator[nodes.Node]:
 def deadline_metrics() -> Iterator[nodes.Node]:
     """Those that it holds besides where there are deadlines or promises."""
     yield _of_metrics(DEADLINE_METRICS)
+
+
+def preemption_metrics() -> Iterator[nodes.Node]:
+    """Those that it holds besides where the policy preempts."""
+    yield _of_metrics(PREEMPTION_METRICS)
 
 
 def _of_metrics(metrics: Mapping[str, Metric]) -> nodes.table:
@@ -260,6 +265,7 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "rules": rules,
     "metrics": metrics,
     "deadline-metrics": deadline_metrics,
+    "preemption-metrics": preemption_metrics,
     "dag-metrics": dag_metrics,
     "network": network,
     "violations": violations,

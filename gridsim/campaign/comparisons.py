@@ -15,7 +15,16 @@ policy has no pair at all is left out of its comparison; ``conditions`` says how
 
 *Families* of Holm's correction are the values compared with the baseline: one metric, one condition (or all).
 
-*Independence.* Replicates are taken as independent of each other. Several seeds on one window are less than that.
+*Independence.* Replicates of one *source* are not independent of each other: windows of one log, seeds on one window.
+Their log ratios are averaged, and the tests are over sources with Student's t, whose degrees of freedom are those of
+the sources: with windows nested in logs that is the test of the mean under a random effect of the log, exact for as
+many windows of each (Donald and Lang 2007), and it holds its level where there are few logs, as estimates of variances
+between clusters do not. Where all are of one source there is no other to generalise to: its parts are then the units,
+blocks of its time, and what is found is said to be of this source only.
+
+References
+----------
+Donald, Lang: Inference with difference-in-differences and other panel data. Review of Economics and Statistics, 2007.
 """
 
 from __future__ import annotations
@@ -54,6 +63,9 @@ USUAL = (
 REPLICATES = ("log", "workload", "window", "seed")
 """Factors that make another workload, where nobody says which."""
 
+SOURCES = ("log", "workload")
+"""Factors of which other replicates are parts, where nobody says which; else windows, with several seeds on each."""
+
 DRAWN = 2_000_000
 """Numbers of the bootstrap's resamples that are held at once, 16 MB; many replicates are resampled less often."""
 
@@ -72,6 +84,9 @@ class Comparing:
         The value that the others are compared with; the first where left out.
     replicates : tuple of str, optional
         Factors that make another workload; those of `REPLICATES` that the campaign has where left out.
+    sources : tuple of str, optional
+        Those of the replicates of which the others are only parts (windows of a log); empty where all are independent.
+        Those of `SOURCES` where left out.
     metrics : tuple of str, optional
         Names of `KNOWN`; those of `USUAL` that the runs have where left out.
     margin : float
@@ -90,6 +105,7 @@ class Comparing:
     confidence: float = 0.95
     seed: int = 0
     resamples: int = RESAMPLES
+    sources: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
@@ -116,6 +132,18 @@ class Comparing:
             if name not in known:
                 raise UnknownNameError("factor", name, known)
         return self.replicates
+
+    def sources_of(self, replicates: Sequence[str]) -> tuple[str, ...]:
+        """Factors whose values the other *replicates* are parts of; none where all replicates are independent."""
+        for name in self.sources or ():
+            if name not in replicates:
+                raise UnknownNameError("factor that makes replicates", name, replicates)
+        if self.sources is not None:
+            return self.sources if len(self.sources) < len(replicates) else ()
+        whole = tuple(name for name in SOURCES if name in replicates)
+        if whole and len(whole) < len(replicates):
+            return whole
+        return ("window",) if "window" in replicates and len(replicates) > 1 and not whole else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +211,10 @@ class Comparisons:
         Factors that make conditions.
     runs, replicates, conditions : int
         Runs read, workloads, conditions.
+    sources : int
+        Of which the workloads are parts: logs of windows, say; as many as workloads where each is one of its own.
+    of_one : bool
+        Whether all workloads are parts of one log, so that nothing is said of others.
     found : tuple of Compared
         By metric and condition, over all conditions last; families of Holm's correction stand together.
     means : tuple of Mean
@@ -197,6 +229,13 @@ class Comparisons:
     conditions: int
     found: tuple[Compared, ...]
     means: tuple[Mean, ...]
+    sources: int = 0
+    of_one: bool = False
+
+    @property
+    def nested(self) -> bool:
+        """Whether tests are over sources, of which the workloads are only parts."""
+        return 1 < self.sources < self.replicates
 
     @property
     def metrics(self) -> tuple[str, ...]:
@@ -262,6 +301,8 @@ def compare_runs(
         grid.shape[1],
         tuple(found),
         tuple(means),
+        len(set(grid.sources.tolist())),
+        grid.of_one,
     )
 
 
@@ -330,6 +371,8 @@ class _Grid:
     conditions: list[dict[str, Any]]
     cells: IntArray
     shape: tuple[int, int, int]
+    sources: IntArray
+    of_one: bool
 
     @classmethod
     def of(cls, columns: _Columns, how: Comparing) -> _Grid:
@@ -346,8 +389,14 @@ class _Grid:
             run = int(first[count > 1][0])
             names = ", ".join(f"{name} {columns.values[name][code[run]]}" for name, code in columns.codes.items())
             raise InputError(f"{count.max()} runs of {names}; expected one")
-        how = replace(how, baseline=baseline, replicates=made_by)
-        return cls(how, others, compared, baseline, conditions, cells, shape)
+        asked, whole = how.sources, how.sources_of(made_by)
+        how = replace(how, baseline=baseline, replicates=made_by, sources=whole)
+        parts = [tuple(each[name] for name in whole or made_by) for each in replicates]
+        places = {part: place for place, part in enumerate(dict.fromkeys(parts))}
+        sources = np.array([places[part] for part in parts], dtype=np.int64)
+        windows = asked is None and "window" in made_by and not {*SOURCES} & {*made_by}
+        of_one = len(parts) > 1 and (windows or len(places) == 1)
+        return cls(how, others, compared, baseline, conditions, cells, shape, sources, of_one)
 
     def values(self, column: FloatArray) -> FloatArray:
         """One metric by replicate, condition and value of the factor; NaN where there is none."""
@@ -380,11 +429,16 @@ class _Grid:
         rows = np.flatnonzero(paired[:, used].all(axis=1))
         both = np.stack([column[np.ix_(rows, used)] for column in (mine, theirs)], axis=-1)
         mean, baseline_mean = both.mean(axis=(0, 1)).tolist() if len(rows) else (np.nan, np.nan)
-        test = replace(self._test(metric, both), policy=str(value), other=str(self.baseline))
+        test = replace(self._test(metric, both, self._sources(rows)), policy=str(value), other=str(self.baseline))
         missing = len(mine) - len(rows)
         return Compared(condition, len(used), value, self.baseline, missing, mean, baseline_mean, test)
 
-    def _test(self, metric: str, both: FloatArray) -> Comparison:
+    def _sources(self, rows: IntArray) -> IntArray | None:
+        """Of which source each of some replicates is; None where there is one, or each is one of its own."""
+        count = len(np.unique(self.sources))
+        return self.sources[rows] if 1 < count < len(self.sources) else None
+
+    def _test(self, metric: str, both: FloatArray, sources: IntArray | None) -> Comparison:
         """The numbers of complete pairs, before Holm's correction."""
         n, conditions, _ = both.shape
         how = self.comparing
@@ -403,6 +457,7 @@ class _Grid:
             confidence=how.confidence,
             seed=how.seed,
             resamples=min(how.resamples, max(FEWEST_RESAMPLES, DRAWN // max(n, 1))),
+            sources=sources,
         )
         return replace(found[0], load=None)
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
-import multiprocessing
-import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeVar
 
 from gridsim.errors import InputError
+from gridsim.workers import Processes
 
 __all__ = ["Pool", "pool_of"]
 
@@ -113,55 +109,17 @@ class _Here:
         return False
 
 
-class _Processes:
-    """Processes of this machine, started once for all units; they end with their driver, however it ends."""
+class _Processes(Processes):
+    """Processes of this machine, started once for all units."""
 
     together = _TOGETHER
 
-    def __init__(self, workers: int) -> None:
-        self.workers = workers
-        self.ahead = _AHEAD * workers
-        self._context = multiprocessing.get_context("forkserver" if os.name == "posix" else "spawn")
-        if os.name == "posix":
-            self._context.set_forkserver_preload(["gridsim.scenario"])
-        self._line, self._own_end = self._context.Pipe(duplex=False)  # nothing is sent: it breaks when the driver ends
-        self._executor = self._started()
-
-    def _started(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(
-            self.workers, mp_context=self._context, initializer=_end_with_driver, initargs=(self._line,)
-        )
-
-    def submit(self, work: Callable[..., Answer], /, *args: Any) -> Future[Answer]:
-        return self._executor.submit(work, *args)
-
-    def renew(self) -> None:
-        self._executor.shutdown(wait=True, cancel_futures=True)
-        self._executor = self._started()
+    @property
+    def ahead(self) -> int:
+        return _AHEAD * self.workers
 
     def gone(self) -> bool:
         return False
-
-    def close(self, *, at_once: bool) -> None:
-        """Stop; *at_once*: what is under way is not waited for, as nobody would keep it."""
-        if at_once:
-            self._own_end.close()
-        self._executor.shutdown(wait=True, cancel_futures=True)
-        if not at_once:
-            self._own_end.close()
-        self._line.close()
-
-
-def _end_with_driver(line: Connection) -> None:
-    """In a worker: end when the driver does. A pool alone would leave its workers waiting for ever."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver is interrupted too, and says so once
-
-    def watch() -> None:
-        with contextlib.suppress(EOFError, OSError):
-            line.recv_bytes()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 class _Other:

@@ -12,6 +12,7 @@ from typing import Any
 
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.policy.presets import label_of as policy_label
 
 __all__ = ["check_exclude", "files_in", "filled", "label_of", "used", "values_of", "with_places"]
 
@@ -45,6 +46,8 @@ def values_of(name: str, given: Any, path: Path) -> Sequence[Any]:
         given = list(range(given["first"], given["last"] + 1, given.get("step", 1)))
     if not isinstance(given, list | tuple) or not given:
         raise InputError(f"is {given!r}; a list of values was expected", path=path, field=f"factors.{name}")
+    if name == "policy":
+        given = [_policy(value) for value in given]
     for number, value in enumerate(given):
         label = value.get("name") if isinstance(value, Mapping) else value
         if not isinstance(label, str | int | float) or label in (math.inf, -math.inf) or label != label:
@@ -80,6 +83,12 @@ def check_exclude(exclude: Any, factors: Mapping[str, Sequence[Any]], path: Path
             if value not in [label_of(known) for known in factors[name]]:
                 told = f"is {value!r}, which is no value of the factor"
                 raise InputError(told, path=path, field=f"{place}.{name}")
+
+
+def _policy(value: Any) -> Any:
+    """A policy with a label (``today=slurm?conf=slurm.conf``) as a table with a name."""
+    label, spec = policy_label(value) if isinstance(value, str) else (None, value)
+    return value if label is None else {"name": label, "policy": spec}
 
 
 def label_of(value: Any) -> Any:
@@ -145,8 +154,8 @@ def filled(recipe: Any, chosen: Mapping[str, Any]) -> Any:
 
 def _value(match: re.Match[str], chosen: Mapping[str, Any]) -> Any:
     value = chosen[match[1]]
-    if match[2] is None:
-        return label_of(value)
+    if match[2] is None:  # a table may say what stands there under the factor's own name
+        return value.get(match[1], value["name"]) if isinstance(value, Mapping) else value
     if not isinstance(value, Mapping) or match[2] not in value:
         raise InputError(f"the value {value!r} of factor '{match[1]}' has no '{match[2]}'", field=f"factors.{match[1]}")
     return value[match[2]]
@@ -156,7 +165,7 @@ def files_in(recipe: Mapping[str, Any]) -> Iterator[str]:
     """Names of the files that a filled recipe reads."""
     workload, platform = recipe.get("workload", {}), recipe.get("platform", {})
     if "file" in workload:
-        yield workload["file"]
+        yield from [workload["file"]] if isinstance(workload["file"], str) else workload["file"]
     if isinstance(platform, Mapping) and "file" in platform:
         yield platform["file"]
     balancer = recipe.get("options", {}).get("balancer")

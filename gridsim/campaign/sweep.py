@@ -427,7 +427,7 @@ def _comparing(compare: Any, factors: Mapping[str, Sequence[Any]], path: Path) -
     }
     try:
         comparing = Comparing(**values)
-        comparing.replicates_of(factors)
+        comparing.sources_of(comparing.replicates_of(factors))
     except InputError as error:
         raise InputError(error.message, path=path, field=f"compare.{error.field or 'factor'}") from error
     labels = [str(label_of(value)) for value in factors[comparing.factor]]

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from datetime import datetime
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from gridsim.errors import InputError
 
-__all__ = ["began", "duration", "instant"]
+__all__ = ["duration", "instant"]
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _PARTS = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
@@ -60,47 +59,18 @@ def instant(text: str, field: str, provenance: Mapping[str, Any]) -> float:
             raise InputError(
                 f"'{text}' is no instant; expected such as 183600, 51h, 2d3h or 1996-07-01T12:00", field=field
             ) from error
-    begin = began(provenance)
-    if begin is None:
-        raise InputError(f"'{text}' is a date, but the log does not say when it began (UnixStartTime)", field=field)
+    from gridsim.model.dates import UNDATED, calendar_of  # numpy: not needed for --help
+
+    calendar = calendar_of(provenance)
+    if calendar is None:
+        why = (
+            "has none, as its arrivals were moved"
+            if provenance.get(UNDATED)
+            else "does not say when it began (UnixStartTime)"
+        )
+        raise InputError(f"'{text}' is a date, but the log {why}", field=field)
     try:
         date = datetime.fromisoformat(text)
     except ValueError as error:
         raise InputError(f"'{text}' is no date; expected such as 1996-07-01T12:00", field=field) from error
-    return ((date if date.tzinfo else date.replace(tzinfo=begin.tzinfo)) - begin).total_seconds()
-
-
-def began(provenance: Mapping[str, Any]) -> datetime | None:
-    """When second 0 of the log's clock was, in the time zone that its header names, else UTC; None if it does not say.
-
-    Examples
-    --------
-    >>> str(began({"header": {"UnixStartTime": ["835466398"]}}))
-    '1996-06-22 17:59:58+00:00'
-    """
-    from gridsim.model.workload import epoch_of  # numpy: not needed for --help
-
-    epoch = epoch_of(provenance)
-    if epoch is None:
-        return None
-    clock = provenance.get("clock", {})
-    dated = isinstance(clock.get("origin"), int | float)  # a log with dates
-    zone = _zone_of(str(clock.get("zone", ""))) if dated else _zone(provenance.get("header", {}))
-    return datetime.fromtimestamp(epoch, zone)
-
-
-def _zone_of(name: str) -> tzinfo:
-    """A zone by its name; local times of a zone that nobody knows stay as they are, and no zone is told."""
-    if name in ("", "local"):
-        return timezone(timedelta(0), " ")
-    try:
-        return ZoneInfo(name)
-    except (ValueError, OSError, KeyError):
-        return UTC
-
-
-def _zone(header: Mapping[str, Any]) -> tzinfo:
-    try:
-        return ZoneInfo(str(header.get("TimeZoneString", [""])[0]).strip())
-    except (ValueError, OSError, KeyError):  # none named, or one that is not known here
-        return UTC
+    return calendar.seconds(date)

@@ -4,33 +4,42 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import source
+from gridsim.cli import source, workers
 from gridsim.cli.clock import duration
 from gridsim.errors import InputError
 
 if TYPE_CHECKING:
     from gridsim.report.comparison import Comparison
+    from gridsim.report.gallery import Kind
+    from gridsim.report.page import Drawn
     from gridsim.result import Result
+    from gridsim.workers import Answer, Workers
 
 __all__ = ["add_arguments", "run"]
+
+_CHANGES = 4
+"""That ``--what-if`` asks under a policy, mostly."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     source.add_arguments(parser)
     source.add_users(parser)
+    source.add_nodes(parser)
     parser.add_argument(
         "--policy",
         action="append",
         metavar="POLICY",
-        help="a preset (easy), a composition (easy?ordering=sjf), an ordering, or file.py:Class; give it several "
-        "times, the first is the baseline (default: fcfs, easy, conservative; see gridsim list)",
+        help="a preset (easy), a composition (easy?ordering=sjf), an ordering, or file.py:Class, each with a "
+        "label if you like (today=slurm?conf=slurm.conf); give it several times, the first is the baseline (default: "
+        "fcfs, easy, conservative; see gridsim list)",
     )
+    parser.add_argument("--own", metavar="LABEL", help=source.OWN)
     run = parser.add_argument_group("simulation")
     run.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
     run.add_argument(
@@ -40,11 +49,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="one decision after all events of an instant, or one after each (default: batched)",
     )
     run.add_argument(
+        "--limits",
+        choices=("refuse", "clip", "split"),
+        default="refuse",
+        help="what users do whose jobs ask for more time than the site of a policy allows: they are turned away, ask "
+        "for the limit and are killed there, or go on in a chain of pieces no longer than it (default: refuse)",
+    )
+    run.add_argument(
         "--balancer", default="expected-queue", metavar="NAME", help="of routers, on a grid (see gridsim list)"
     )
     run.add_argument(
         "--split", choices=("task", "kind-group"), default="task", help="of jobs that no child can hold whole"
     )
+    workers.add_workers(run)
     told = parser.add_argument_group("what is told")
     told.add_argument(
         "--what-if",
@@ -57,8 +74,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told.add_argument("--cooldown", type=_duration, default=0.0, metavar="T", help="and of the last (90, 12h, 2d)")
     told.add_argument("--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)")
     told.add_argument("--table", choices=("csv", "parquet"), default="csv", help="format of the per-job tables")
+    add_figures(told)
     told.add_argument("--no-page", action="store_true", help="do not make the HTML page")
     told.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def add_figures(group: argparse._ActionsContainer) -> None:
+    """Add the option that writes figures as files for a paper."""
+    group.add_argument(
+        "--figures",
+        choices=("pdf", "svg", "png"),
+        metavar="KIND",
+        help="write each figure as a file for a paper too, in DIR/figures: pdf, svg or png",
+    )
 
 
 def _duration(text: str) -> float:
@@ -83,38 +111,53 @@ def _bound(text: str) -> float:
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, tell, write."""
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
-    from gridsim.model.machine import machine_of
+    from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.policy.presets import policy
-    from gridsim.report.calibration import trust_of
-    from gridsim.report.compare import DEFAULT_POLICIES, comparison_of, labelled, with_changes
+    from gridsim.report.calibration import own_policy, replays_once_more, trust_of
+    from gridsim.report.compare import DEFAULT_POLICIES, asked_beside, comparison_of
+    from gridsim.report.comparison import Comparison
+    from gridsim.report.labels import labelled
     from gridsim.result import require_table
-    from gridsim.scenario import simulate_all
+    from gridsim.scenario import under_way
     from gridsim.simulation import Run
 
     require_table(args.table)
-    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, balancer=args.balancer, split=args.split)
+    options = Run(
+        overrun=args.overrun,
+        instant=args.instant,
+        seed=args.seed,
+        balancer=args.balancer,
+        split=args.split,
+        partitions=args.partitions,
+        limits=args.limits,
+    )
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
+    own = own_policy(policies, args.own)
+    if nodes := source.nodes_asked(args):
+        policies = source.with_nodes(policies, nodes)
     workload, platform = source.load(args, options, policies.values())
+    if nodes:  # the log is of another machine: nothing that it says has happened is comparable
+        workload = replace(workload, logged={})
     told = sys.stderr if args.json else sys.stdout
     used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"
-    print("\n".join([*source.summary_lines(workload, platform), used]), file=told, flush=True)
-    with Progress(len(workload)) as progress:
-        results = simulate_all(workload, policies, platform=platform, options=options, progress=progress.told)
-        own = [label for label, made in policies.items() if machine_of([made])]
-        trust = trust_of(results, own, policies=policies, options=options, progress=progress.told)
-    comparison = comparison_of(
-        results,
-        options=options,
-        bound=args.bound,
-        warmup=args.warmup,
-        cooldown=args.cooldown,
-        command=shlex.join(["gridsim", *sys.argv[1:]]),
-        trust=trust,
-    )
-    if args.what_if:
-        with Progress(len(workload)) as progress:
-            comparison = with_changes(comparison, policies, platform=platform, options=options, progress=progress.told)
-    written = _write(args, comparison, results)
+    used += f", --limits {options.limits}" if options.limits != "refuse" else ""
+    tell([*source.summary_lines(workload, platform), used], told)
+    guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
+    progress = Progress(len(workload), len(policies) + replays_once_more(workload, options) + guessed)
+    with workers.workers_for(args, workload, len(policies), progress) as team, progress:
+        how: Any = {"options": options, "progress": progress.told}
+        answers = under_way(workload, policies, team, platform=platform, **how)
+        replayed = own or next(iter(policies))
+        trust = team.submit(trust_of, {replayed: answers[replayed].result()}, own, policies=policies, **how)
+        results = {label: answer.result() for label, answer in answers.items()}
+        cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
+        comparison = comparison_of(results, options=options, command=workers.command(), **cuts)
+        drawn = None if args.no_page else team.submit(Comparison.draw, comparison)
+        changes = asked_beside(comparison, policies, team, platform=platform, **how) if args.what_if else {}
+        progress.expect(sum(len(each.changes) - 1 for each in changes.values()) - guessed)
+        whatifs = tuple(each.answer(label, **cuts, lenient=True) for label, each in changes.items())
+        comparison = replace(comparison, trust=trust.result(), whatifs=whatifs)
+        written = _write(args, comparison, results, team, drawn)
     if args.json:
         print(json.dumps(comparison.to_dict(), indent=1))
     else:
@@ -130,41 +173,57 @@ def _tell(comparison: Comparison) -> None:
 
     console = Terminal()
     console.print()
-    console.print(terminal(comparison.table()))
+    for sentence in comparison.warnings():
+        console.print(sentence, markup=False)
+    console.print(terminal(comparison.table(), width=console.width))
     if found := comparison.by_weight():
         console.print(
             f"Change of the mean response against {comparison.baseline}, by weight of the jobs:", markup=False
         )
-        console.print(changes(found))
-    for sentence in comparison.sentences():
+        console.print(changes(found, width=console.width))
+    for sentence in comparison.sentences()[len(comparison.warnings()) :]:
         console.print(sentence, markup=False)
     if comparison.trust is not None:
-        console.print(comparison.trust.sentences[0], markup=False)
+        for sentence in comparison.trust.rest:
+            console.print(sentence, markup=False)
     if comparison.whatifs:
         console.print()
-        console.print(whatif_text.table(comparison.whatifs))
+        console.print(whatif_text.table(comparison.whatifs, width=console.width))
         for sentence in whatif_text.lead(comparison.whatifs):
             console.print(sentence, markup=False)
 
 
-def _write(args: argparse.Namespace, comparison: Comparison, results: dict[str, Result]) -> str:
+def _figures(comparison: Comparison, folder: Path, kind: Kind) -> list[str]:
+    """Write the figures; returns their paths in *folder*."""
+    from gridsim.report.gallery import FOLDER  # matplotlib: only where figures are made
+
+    return [f"{FOLDER}/{path.name}" for path in comparison.figures.save(folder / FOLDER, kind)]
+
+
+def _write(
+    args: argparse.Namespace,
+    comparison: Comparison,
+    results: dict[str, Result],
+    workers: Workers,
+    drawn: Answer[Drawn] | None,
+) -> str:
     """Write the result directory; returns where the answer is."""
     from gridsim.cli.folder import Earlier
     from gridsim.files import write_json
+    from gridsim.report.labels import folders
+    from gridsim.result import Result
 
     folder = Path(args.out)
     earlier = Earlier.of(folder)
     numbers = comparison.write(folder)
-    folders = {label: _folder(label, number) for number, label in enumerate(results, start=1)}
-    for label, result in results.items():
-        place = folder / folders[label]
-        result.write(place, table=args.table, bound=args.bound, warmup=args.warmup, cooldown=args.cooldown)
-    page = None if args.no_page else comparison.page(folder / "report.html")
-    earlier.remove(kept={*folders.values(), *numbers, *(() if page is None else (page.name,))})
-    write_json(folder / "run.json", {**comparison.info, "folders": folders})
+    places = folders(results)
+    how = {"table": args.table, "bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
+    tables = [workers.submit(Result.write, result, folder / places[label], **how) for label, result in results.items()]
+    asked = None if args.figures is None else workers.submit(_figures, comparison, folder, args.figures)
+    for table in tables:
+        table.result()
+    page = None if drawn is None else comparison.page(folder / "report.html", drawn=drawn.result())
+    figures = [] if asked is None else asked.result()
+    earlier.remove(kept={*places.values(), *numbers, *figures, *(() if page is None else (page.name,))})
+    write_json(folder / "run.json", {**comparison.info, "folders": places, **({"figures": figures} if figures else {})})
     return f"Written: {folder}/" if page is None else f"Page: {page}   (numbers beside it in {folder}/)"
-
-
-def _folder(label: str, number: int) -> str:
-    """Folder of a policy: its label where that is a plain name, ``policy-2`` for the second one and so on otherwise."""
-    return label if label.replace("-", "").isalnum() else f"policy-{number}"

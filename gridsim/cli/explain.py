@@ -11,7 +11,8 @@ __all__ = ["add_arguments", "run"]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     parser.add_argument("result", metavar="RESULT", help="folder that gridsim compare or gridsim run wrote")
-    parser.add_argument("job", metavar="JOB", nargs="?", type=int, help="its number (default: the longest wait)")
+    what = "its number or id: 387, 41206_5 of an array, 41479+1 of a heterogeneous job (default: the longest wait)"
+    parser.add_argument("job", metavar="JOB", nargs="?", help=what)
     parser.add_argument("--policy", metavar="LABEL", help="under this one (default: the first of the folder)")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
@@ -28,20 +29,21 @@ def run(args: argparse.Namespace) -> int:
     if label not in schedules:
         raise UnknownNameError(f"policy of {args.result}", label, schedules)
     job = schedules[label].longest() if args.job is None else args.job
-    found, under = explain(schedules[label], job), waits(schedules, job)
+    found = explain(schedules[label], job)
+    under = waits(schedules, found.job)
     if args.json:
         told = {"policy": label, **found.to_dict()}
         told["policies"] = {name: {"start": start, "wait": wait} for name, (start, wait) in under.items()}
         print(json.dumps(plain(told), indent=1))
         return 0
-    _tell(sentences(found, label), under, found.submit)
+    chains = any(each.pieces is not None and (each.pieces > 1).any() for each in schedules.values())
+    _tell("waits" if chains else "starts after", sentences(found, label), under, found.submit)
     return 0
 
 
-def _tell(lines: list[str], under: dict[str, tuple[float, float]], submit: float) -> None:
-    from rich.table import Table  # only where a table is printed
-
-    from gridsim.cli.terminal import Terminal
+def _tell(title: str, lines: list[str], under: dict[str, tuple[float, float]], submit: float) -> None:
+    from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
+    from gridsim.report.sheet import sheet
     from gridsim.report.words import duration
 
     console = Terminal()
@@ -49,10 +51,5 @@ def _tell(lines: list[str], under: dict[str, tuple[float, float]], submit: float
         console.print(line, markup=False)
     if len(under) < 2:
         return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("policy")
-    table.add_column("starts after", justify="right")
-    for name, (_, wait) in under.items():
-        table.add_row(name, "did not run" if wait != wait else duration(wait))
-    console.print()
-    console.print(table)
+    waits = ["did not run" if wait != wait else duration(wait) for _, wait in under.values()]
+    console.print(sheet(list(under), {title: waits}, first="policy", width=console.width))

@@ -5,6 +5,7 @@ Only what the earlier ``run.json`` names is looked at, and a folder goes only wh
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from typing import Any
 
 __all__ = ["TABLES", "Earlier"]
 
-TABLES = frozenset({"jobs.csv", "jobs.parquet", "tasks.csv", "tasks.parquet", "killed_runs.csv"})
+TABLES = frozenset({"jobs.csv", "jobs.parquet", "tasks.csv", "tasks.parquet"}) | {
+    f"{name}.csv" for name in ("killed_runs", "pieces", "reasons", "refused")
+}
 RESULT = TABLES | {"metrics.json", "run.json", "names.csv"}
 """What the folder of one policy holds."""
 
@@ -22,6 +25,9 @@ COMPARISON = frozenset(
     | {"distributions.csv", "over_time.csv", "fairness.csv", "deadlines.csv", "whatif.csv"}
 )
 """What only `gridsim compare` writes beside the folders of its policies."""
+
+FIGURES = "figures"
+"""Folder of figures, where they were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +60,21 @@ class Earlier:
             return cls(folder, TABLES | {"names.csv"})
         names = told["folders"].values() if isinstance(told["folders"], dict) else ()
         inside = {name for name in names if isinstance(name, str) and name == Path(name).name}
-        return cls(folder, COMPARISON, frozenset(inside))
+        drawn = {name for name in told.get("figures", ()) if isinstance(name, str) and _is_figure(name)}
+        return cls(folder, COMPARISON | drawn, frozenset(inside))
 
     def remove(self, kept: Collection[str]) -> None:
         """Remove what was written then and is not in *kept*, the files and folders that are written now."""
         for name in self.files.difference(kept):
             (self.folder / name).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not there, or not empty
+            (self.folder / FIGURES).rmdir()
         for name in self.folders.difference(kept):
             _remove_result(self.folder / name)
+
+
+def _is_figure(name: str) -> bool:
+    return name == f"{FIGURES}/{Path(name).name}" and Path(name).suffix in (".pdf", ".svg", ".png")
 
 
 def _remove_result(folder: Path) -> None:

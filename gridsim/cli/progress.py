@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from gridsim.campaign.run import Progress as Standing
     from gridsim.campaign.store import Failure
 
-__all__ = ["Progress", "RunsProgress"]
+__all__ = ["Progress", "RunsProgress", "hear_compiling"]
 
 _PAUSE = 10.0  # seconds between two plain lines
 
@@ -51,27 +52,31 @@ class _Told:
 
 
 class Progress(_Told):
-    """Tells on standard error how many jobs of each policy have been released.
+    """Tells on standard error how far the simulations of a question are, all together, and what is left of their time.
 
     Parameters
     ----------
     total : int, optional
-        Jobs of each policy.
+        Jobs of each run.
+    runs : int
+        How many runs there will be, as far as is known.
     """
 
-    def __init__(self, total: int | None = None) -> None:
+    def __init__(self, total: int | None = None, runs: int = 1) -> None:
         super().__init__(TimeRemainingColumn())
-        self._total = total
-        self._tasks: dict[str, TaskID] = {}
+        self._total, self._runs = total, runs
+        self._released: dict[str, int] = {}
+        self._task: TaskID | None = None
+        self._said: set[str] = set()
+        self._first: tuple[float, int] | None = None
         self._next = time.monotonic() + _PAUSE
         self._listening = ExitStack()
 
     def __enter__(self) -> Self:
         super().__enter__()
-        if self._terminal:
-            from gridsim.profile.compiled import when_compiling  # the compiler: not needed where workers simulate
+        from gridsim.profile.compiled import when_compiling  # the compiler: not needed where workers simulate
 
-            self._listening.enter_context(when_compiling(self._compiling))
+        self._listening.enter_context(when_compiling(lambda module: self.say(compiling(module))))
         return self
 
     def __exit__(
@@ -80,20 +85,86 @@ class Progress(_Told):
         self._listening.close()
         super().__exit__(kind, error, trace)
 
-    def _compiling(self) -> None:
-        self._bars.console.print("Compiling the inner loops, once for this installation: up to half a minute.")
+    def expect(self, runs: int) -> None:
+        """There are so many runs more than was said."""
+        self._runs += runs
 
-    def told(self, policy: str, jobs: int) -> None:
-        """Show that *jobs* jobs of *policy* have been released."""
-        if policy not in self._tasks:
-            self._tasks[policy] = self._bars.add_task(policy, total=self._total)
+    def say(self, text: str) -> None:
+        """Tell something that the user should know; the same only once."""
+        if text not in self._said:
+            self._said.add(text)
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def told(self, label: str, jobs: int) -> None:
+        """Show that *jobs* jobs have been released in a run."""
+        self._released[label] = jobs
+        self._runs = max(self._runs, len(self._released))
+        self._first = self._first or (time.monotonic(), self.released)
         if self._terminal:
-            self._bars.update(self._tasks[policy], completed=jobs)
+            if self._task is None:
+                self._task = self._bars.add_task("simulating")
+            self._bars.update(self._task, completed=self.released, total=self.total, description=self._runs_done())
         elif time.monotonic() > self._next:
             self._next = time.monotonic() + _PAUSE
-            print(
-                f"{policy}: {jobs:,}{f' of {self._total:,}' if self._total else ''} jobs", file=sys.stderr, flush=True
-            )
+            print(self._line(), file=sys.stderr, flush=True)
+
+    @property
+    def total(self) -> int | None:
+        """Jobs of all runs."""
+        return None if self._total is None else self._total * self._runs
+
+    @property
+    def released(self) -> int:
+        """Jobs released in all runs."""
+        return sum(self._released.values())
+
+    def _runs_done(self) -> str:
+        if self._runs == 1 or self._total is None:
+            return "simulating"
+        done = sum(jobs == self._total for jobs in self._released.values())
+        return f"{done} of {self._runs} runs"
+
+    def _line(self) -> str:
+        """How far it is, in one line."""
+        total, released = self.total, self.released
+        if total is None:
+            return f"{next(iter(self._released))}: {released:,} jobs"
+        told = f"{self._runs_done()}: {released:,} of {total:,} jobs"
+        assert self._first is not None
+        begun, before = self._first  # what went before the first word was waiting, for workers or a compiler
+        if released == before:
+            return told
+        left = (time.monotonic() - begun) / (released - before) * (total - released)
+        return f"{told}, about {_duration(left)} left"
+
+
+_LOOPS = {
+    "gridsim.policy.scheduler.molded": ("for moldable jobs", 7),
+    "gridsim.policy.scheduler": ("of backfilling", 3),
+    "gridsim.policy.admission": ("of plans", 3),
+    "gridsim.policy.slurm": ("of Slurm's scheduler", 35),
+    "gridsim.profile": ("of the chart", 5),
+}
+"""What the loops of modules with this beginning are for, and how long compiling them takes: measured, CPU seconds."""
+
+
+def compiling(module: str) -> str:
+    """What is said when loops of a module are compiled.
+
+    Examples
+    --------
+    >>> compiling("gridsim.policy.slurm.passes")
+    "Compiling the inner loops of Slurm's scheduler: about 35 s, once for this installation."
+    """
+    what, seconds = next((told for name, told in _LOOPS.items() if module.startswith(name)), (f"of {module}", 3))
+    return f"Compiling the inner loops {what}: about {seconds} s, once for this installation."
+
+
+def hear_compiling(say: Callable[[str], None]) -> None:
+    """In a worker: have it said when a loop is compiled."""
+    from gridsim.profile.compiled import tell_compiling  # the compiler
+
+    tell_compiling(lambda module: say(compiling(module)))
 
 
 class RunsProgress(_Told):

@@ -8,10 +8,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from gridsim.cli import source
-from gridsim.cli.clock import began, duration, instant
+from gridsim.cli.clock import duration, instant
 
 if TYPE_CHECKING:
-    from gridsim.model.workload import Workload
+    from collections.abc import Sequence
+
     from gridsim.report.quotation import Quotation
 
 __all__ = ["add_arguments", "run"]
@@ -65,18 +66,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, replay, ask, tell."""
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
+    from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.policy.presets import policy
-    from gridsim.report.compare import labelled
     from gridsim.report.forecast import as_of_now
+    from gridsim.report.labels import labelled
     from gridsim.report.quote import DEFAULT_POLICIES, busiest_moment, quote
     from gridsim.simulation import Run
 
-    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed)
+    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     walltime = duration(args.walltime, "walltime")
     workload, platform = source.load(args, options, policies.values(), usual={"still-waiting": "repair"})
     told = sys.stderr if args.json else sys.stdout
-    print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
+    tell(source.summary_lines(workload, platform), told)
     at, deadline = None, None
     if args.at == "now":
         workload, at = as_of_now(workload)
@@ -100,14 +102,15 @@ def run(args: argparse.Namespace) -> int:
             options=options,
             progress=progress.told,
         )
+    caveats = source.notice_lines(workload, policies, platform)
     if args.json:
-        print(json.dumps(found.to_dict(), indent=1))
+        print(json.dumps({**found.to_dict(), "not_followed": caveats}, indent=1))
     else:
-        _tell(found, workload)
+        _tell(found, caveats)
     return 0
 
 
-def _tell(found: Quotation, workload: Workload) -> None:
+def _tell(found: Quotation, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report.quotation_text import (
         alternatives_table,
@@ -119,7 +122,7 @@ def _tell(found: Quotation, workload: Workload) -> None:
     )
 
     console = Terminal()
-    for line in state_lines(found, began(workload.provenance)):
+    for line in state_lines(found):
         console.print(line, markup=False)
     console.print()
     if any(it.promise != "none" for it in found.answers) or not found.forecasts:
@@ -129,9 +132,9 @@ def _tell(found: Quotation, workload: Workload) -> None:
         console.print(forecasts_table(found, width=console.width))
     if found.alternatives:
         console.print("If it asked for less", markup=False)
-        console.print(alternatives_table(found))
+        console.print(alternatives_table(found, width=console.width))
     if len(found.prices) > 1:
         console.print(f"What a tighter deadline would cost under {found.priced_by}", markup=False)
-        console.print(prices_table(found))
-    for sentence in sentences(found):
+        console.print(prices_table(found, width=console.width))
+    for sentence in [*sentences(found), *caveats]:
         console.print(sentence, markup=False)

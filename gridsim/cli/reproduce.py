@@ -44,7 +44,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="run otherwise: loguniform, redraw (grid), ctc-338 (the others)",
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the archive's logs")
-    parser.add_argument("--cases", type=Path, metavar="DIR", help="folder of exact cases, which decide some claims")
+    parser.add_argument(
+        "--cases",
+        type=Path,
+        metavar="DIR",
+        help="folder of exact cases, which decide some claims (default: those that come with gridsim)",
+    )
     parser.add_argument(
         "--out", type=Path, default=Path("gridsim-reproduction"), metavar="DIR", help="folder (default: %(default)s)"
     )
@@ -63,6 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.report.reproduction.paper import Order, chosen
     from gridsim.report.reproduction.papers import PAPERS
     from gridsim.report.reproduction.reproduce import draw_alone, reproduce, write_page
+    from gridsim.testing.conformance import CASES
 
     if args.workers < 1:
         raise InputError(f"{args.workers} workers; expected at least 1", field="--workers")
@@ -81,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
             if args.figure is not None:
                 found = draw_alone(paper, order, args.figure, args.out, told=bars.told, **more)
             else:
-                cases = Cases(args.cases, _passes)
+                cases = Cases(args.cases or CASES, _passes)
                 found = reproduce(paper, order, args.out, cases=cases, told=bars.told, **more)
         _tell(found, args.out)
         missing += len(found.not_made)
@@ -140,9 +146,6 @@ def _tell(found: Reproduced, out: Path) -> None:
         _table(found.rulings)
         counts = Counter[str](one.answer for one in found.rulings)
         print("\n" + ", ".join(f"{answer}: {counts[answer]}" for answer in _STYLES if counts[answer]))
-        by_cases = sum("--cases" in one.weakest.verdict.note for one in found.rulings)
-        if by_cases:
-            print(f"{by_cases} more are decided by exact cases; give their folder with --cases")
 
 
 def _table(rulings: Sequence[Ruling]) -> None:
@@ -160,7 +163,7 @@ def _table(rulings: Sequence[Ruling]) -> None:
 
     table = Table(box=None, padding=(0, 2, 0, 0))
     for head in _HEADS:
-        table.add_column(head, overflow="fold")
+        table.add_column(head, overflow="fold", no_wrap=head != _HEADS[-1])
     for line in lines:
         table.add_row(*(Text(cell, _STYLES[line[1]] if at == 1 else "") for at, cell in enumerate(line)))
     console.print(table)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
+
+from gridsim.cli import source
 
 __all__ = ["add_arguments", "run"]
 
@@ -17,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table", choices=("csv", "parquet"), default="csv", help="format of the jobs (default: %(default)s)"
     )
+    source.add_nodes(parser)
     parser.add_argument("--json", action="store_true", help="print the metrics as JSON")
 
 
@@ -25,13 +29,18 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.folder import TABLES, Earlier  # numpy and rich: not needed for --help
     from gridsim.cli.progress import Progress
     from gridsim.files import plain
+    from gridsim.model.machine import with_nodes
+    from gridsim.policy.presets import policy
+    from gridsim.report import notices, pools
     from gridsim.result import require_table
     from gridsim.scenario import Scenario
 
     require_table(args.table)
     scenario = Scenario.from_toml(args.recipe)
+    if nodes := source.nodes_asked(args):
+        scenario = replace(scenario, policy=with_nodes(policy(scenario.policy), ";".join(nodes)))
     with Progress() as progress:
-        result = scenario.run(progress=lambda jobs: progress.told(str(scenario.policy), jobs))
+        result = scenario.run(progress=lambda jobs: progress.told(scenario.label or str(scenario.policy), jobs))
     earlier = Earlier.of(args.out)
     result.write(args.out, table=args.table)
     earlier.remove(kept=TABLES)
@@ -42,5 +51,9 @@ def run(args: argparse.Namespace) -> int:
     width = max(map(len, metrics))
     for name, value in metrics.items():
         print(f"{name:{width}}  {value:,.6g}")
+    for sentence in pools.of_one(result.record, result.platform):
+        print(sentence)
+    for sentence in notices.sentences({"the policy": result.notices}):
+        print(sentence)
     print(f"\nwritten to {args.out}")
     return 0

@@ -19,12 +19,23 @@ __all__ = [
     "add_arguments",
     "add_generator_options",
     "add_log_options",
+    "add_nodes",
+    "add_platform",
     "add_transform",
     "add_users",
     "load",
+    "nodes_asked",
+    "notice_lines",
     "read",
     "summary_lines",
+    "with_nodes",
 ]
+
+OWN = (
+    "which of the policies is the site's own: how far its replay is from the log is told (default: the first that "
+    "names a conf)"
+)
+"""Help of the option that says so."""
 
 _GENERATOR = ("jobs", "load")
 
@@ -35,14 +46,30 @@ def add_arguments(parser: ArgumentParser, machine: str = "--cores") -> None:
     *machine* is the option for the size of the machine, for verbs whose ``--cores`` are those of a job.
     """
     parser.add_argument(
-        "log", nargs="?", help="job log (SWF, sacct, PBS; also .gz or .xz); a synthetic workload where left out"
+        "log",
+        nargs="*",
+        help="job log (SWF, sacct, PBS; also .gz or .xz), several of sacct or PBS as one; a synthetic workload where "
+        "left out",
     )
-    add_log_options(parser, "[log]", machine)
-    parser.add_argument(
-        "--platform", metavar="FILE", help=f"the machine as a tree of clusters (TOML), instead of {machine}"
-    )
+    add_log_options(parser, "[log ...]", machine)
+    add_platform(parser, machine)
     add_transform(parser)
     add_generator_options(parser)
+
+
+def add_platform(parser: ArgumentParser, machine: str = "--cores") -> None:
+    """Add the machine as a file, and what becomes of its partitions."""
+    parser.add_argument(
+        "--platform",
+        metavar="FILE",
+        help=f"the machine as a tree of clusters (TOML) or a slurm.conf, instead of {machine}",
+    )
+    parser.add_argument(
+        "--partitions",
+        choices=("apart", "pooled"),
+        help="that jobs name: each a queue and a pool of its own, or all cores one pool (default: apart where their "
+        "sizes are known and no two share a node)",
+    )
 
 
 def add_transform(parser: ArgumentParser) -> None:
@@ -54,6 +81,35 @@ def add_transform(parser: ArgumentParser) -> None:
         help="change the workload (duplicate?load=1.4, deadlines?stringency=0.2 …; see gridsim list transforms); give "
         "it several times, they are applied in this order",
     )
+
+
+def add_nodes(parser: ArgumentParser) -> None:
+    """Add the option that adds nodes to sites."""
+    parser.add_argument(
+        "--nodes",
+        action="append",
+        metavar="[PARTITION:]+N",
+        help="a site (slurm?conf=...) with N nodes more, like the commonest of the partition, or of the default one; "
+        "-N for fewer; several times or with commas",
+    )
+
+
+def nodes_asked(args: Namespace) -> list[str]:
+    """Values of ``--nodes``, one by one."""
+    found = [text.strip() for entry in args.nodes or () for text in entry.split(",") if text.strip()]
+    if args.nodes and not found:
+        raise InputError("is empty; expected such as +10 or gpu:+10", field="nodes")
+    return found
+
+
+def with_nodes(policies: Mapping[str, Any], nodes: list[str]) -> dict[str, Any]:
+    """Policies by label, those that know their nodes with nodes added or taken away; one has to."""
+    from gridsim.model.machine import machine_of, with_nodes  # numpy: not needed for --help
+
+    if machine_of(policies.values()) is None:
+        raise InputError("are asked where no policy knows its nodes; give slurm?conf=..., or --cores", field="nodes")
+    text = ";".join(nodes)
+    return {label: with_nodes(it, text) if machine_of([it]) else it for label, it in policies.items()}
 
 
 def add_users(parser: ArgumentParser) -> None:
@@ -82,6 +138,12 @@ def add_log_options(parser: ArgumentParser, words: str, machine: str = "--cores"
         "--timezone",
         metavar="ZONE",
         help="zone of the clock that printed local times, such as Europe/Berlin (default: times as they are)",
+    )
+    parser.add_argument(
+        "--cluster",
+        action="append",
+        metavar="NAME",
+        help="of a log of several clusters (sacct): which to read; several times for several, or all, kept apart",
     )
     group = parser.add_argument_group(
         "damaged or impossible lines", "Each kind is counted, shown with its first line numbers, and met by a rule."
@@ -114,12 +176,15 @@ def rules(args: Namespace) -> dict[str, str]:
     return {name: rule for name, rule in chosen.items() if rule is not None}
 
 
-def read(path: str, args: Namespace, usual: Mapping[str, str] | None = None) -> Workload:
+def read(path: str | list[str], args: Namespace, usual: Mapping[str, str] | None = None) -> Workload:
     """Workload of a log, with the options of `add_log_options`; *usual* are rules where none was asked for."""
     from gridsim.workload.read import read_workload  # numpy: not needed for --help
 
     asked = {**(usual or {}), **rules(args)}
-    return read_workload(path, cores=args.cores, rules=asked, format=args.format, timezone=args.timezone)
+    path = path[0] if isinstance(path, list) and len(path) == 1 else path
+    return read_workload(
+        path, cores=args.cores, rules=asked, format=args.format, timezone=args.timezone, cluster=args.cluster
+    )
 
 
 def generate(args: Namespace) -> Workload:
@@ -155,11 +220,11 @@ def load(
         workload beside a log, and for what a transform refuses.
     """
     from gridsim.model.machine import machine, machine_of  # numpy: not needed for --help
-    from gridsim.model.platform_file import read_platform
+    from gridsim.model.pools import in_pools
     from gridsim.scenario import rules_for, transformed, with_users
     from gridsim.simulation import Run
 
-    platform = read_platform(args.platform) if args.platform is not None else None
+    platform, sites = (None, []) if args.platform is None else _given_machine(args.platform)
     if platform is not None and args.cores is not None:
         raise InputError(
             f"{args.machine_option} and --platform {args.platform} both give the machine; leave out one of them"
@@ -168,22 +233,39 @@ def load(
     if platform is None and args.cores is None:
         platform = machine_of(policies)
     if platform is not None:
-        args.cores = platform.cores if args.log is None else platform.widest
-    if args.log is None:
+        args.cores = platform.widest if args.log else platform.cores
+    if not args.log:
         workload = generate(args)
     else:
         given = [f"--{name}" for name in _GENERATOR if getattr(args, name) is not None]
         if given:
-            raise InputError(f"{', '.join(given)} shape the built-in workload; leave out either them or {args.log}")
+            raise InputError(
+                f"{', '.join(given)} shape the built-in workload; leave out either them or {' '.join(args.log)}"
+            )
         workload = read(args.log, args, {**rules_for(policies), **(usual or {})})
     options = options or Run(seed=args.seed)
     try:
         transforms = with_users(getattr(args, "users", None), args.transform or ())
+        if platform is not None:  # which the policies that transforms ask about run on too
+            platform = in_pools(workload, platform, [*policies, *sites], options.partitions)
         workload = transformed(workload, transforms, platform=platform, cores=args.cores, options=options)
-        return workload, platform or machine(workload, args.cores)
+        whole = platform or machine(workload, args.cores)
+        return workload, in_pools(workload, whole, [*policies, *sites], options.partitions)
     except InputError as error:
         message = error.message.replace("give --cores", f"give {args.machine_option}")
         raise InputError(message, path=error.path, line=error.line, field=error.field) from error
+
+
+def _given_machine(path: str) -> tuple[Platform, list[Any]]:
+    """The machine of a file, and the site that a slurm.conf describes."""
+    from gridsim.model.platform_file import read_platform  # numpy: not needed for --help
+    from gridsim.policy.presets import policy
+    from gridsim.registry import Spec
+
+    if not path.endswith(".conf"):
+        return read_platform(path), []
+    site = policy(Spec("slurm", {"conf": path}))
+    return site.machine(), [site]
 
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:
@@ -194,6 +276,19 @@ def summary_lines(workload: Workload, platform: Platform) -> list[str]:
         f"machine: {platform.cores:,} cores{_clusters(platform)} ({_machine_origin(platform.origin)})",
         *map(problem_line, problems(workload)),
     ]
+
+
+def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Platform | None = None) -> list[str]:
+    """What the simulation does not follow, for the end of an answer: of the sites' files, and partitions of the log."""
+    from gridsim.model.pools import seen_by
+    from gridsim.report.notices import of_policies, sentences  # numpy: not needed for --help
+    from gridsim.report.pools import pooled
+
+    told = sentences(of_policies(policies, workload))
+    if platform is None:
+        return told
+    labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
+    return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told
 
 
 def problems(workload: Workload) -> list[Problem]:
@@ -211,22 +306,22 @@ def problem_line(problem: Problem) -> str:
     """
     noun = "line" if problem.count == 1 else "lines"
     return (
-        f"{problem.kind}: {problem.count:,} {noun} ({first_lines(problem)}) {problem.outcome} "
+        f"{problem.kind}: {problem.count:,} {noun} ({problem.shown}) {problem.outcome} "
         f"({option(problem.kind)} {problem.rule})"
     )
 
 
-def first_lines(problem: Problem) -> str:
-    """Its first line numbers, with a sign that there are more."""
-    return ", ".join(map(str, problem.first_lines)) + (", …" if problem.count > len(problem.first_lines) else "")
-
-
 def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
+    from gridsim.report.words import listed  # numpy: not needed for --help
+
     if "jobs_read" not in provenance:
         seed = f", seed {provenance['seed']}" if "seed" in provenance else ""
         yield f"workload: {provenance.get('source', 'built-in')} model{seed}, {jobs:,} jobs"
         return
-    yield f"workload: {provenance['source']}, {jobs:,} of {provenance['jobs_read']:,} jobs"
+    yield f"workload: {provenance['source']}, {jobs:,} of {provenance['jobs_read']:,} jobs{_of_clusters(provenance)}"
+    if renumbered := [it for it in provenance.get("clusters", ()) if it["numbers_from"]]:
+        added = listed([f"{it['numbers_from']:,} to those of {it['name']}" for it in renumbered])
+        yield f"job numbers that clusters have in common are made different by adding {added}"
     fields = provenance["cores_field"]
     if provenance.get("cores_rule") == "allocated":
         if fields["requested"]:
@@ -239,6 +334,18 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
             f"cores of a job: requested processors {fields['requested']:,} times, "
             f"allocated ones {fields['allocated']:,} times where there is no request"
         )
+
+
+def _of_clusters(provenance: Any) -> str:
+    """Of which clusters of a log that names them the jobs are, where that is not plain."""
+    from gridsim.report.words import listed  # numpy: not needed for --help
+
+    left = [f"{name}: {count:,} jobs" for name, count in provenance.get("clusters_left_out", {}).items()]
+    names = [it["name"] for it in provenance.get("clusters", ())] or [provenance.get("cluster", "")]
+    if not left and len(names) == 1:
+        return ""
+    of = f" of cluster{'' if len(names) == 1 else 's'} {listed(names)}"
+    return of + (f" (left out: {', '.join(left)})" if left else "")
 
 
 def _transform_lines(workload: Workload) -> Iterator[str]:
@@ -257,7 +364,8 @@ def _word(value: Any) -> str:
 
 def _clusters(platform: Platform) -> str:
     count = len(list(platform.clusters()))
-    return f" in {count} clusters" if count > 1 else ""
+    what = "partitions, each a pool of its own" if platform.by == "partition" else "clusters"
+    return f" in {count} {what}" if count > 1 else ""
 
 
 def _machine_origin(origin: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gridsim.cli.compare import add_figures
 from gridsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--shard", metavar="I/N", help="only part I of N, for job arrays; merge the folders afterwards")
     parser.add_argument("--status", action="store_true", help="say how far it is, and run nothing")
     parser.add_argument("--retry-failed", action="store_true", help="run again what failed before")
+    add_figures(parser)
     parser.add_argument("--json", action="store_true", help="print where it stands as JSON")
 
 
@@ -45,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
     from gridsim.cli.progress import RunsProgress
+    from gridsim.workers import usable_cores
 
     if args.stores:
         raise InputError(f"'{args.stores[0]}' is too much; one campaign at a time")
@@ -63,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         summary = run_campaign(
             sweep,
             store.folder,
-            workers=_cores() if args.workers is None else args.workers,
+            workers=usable_cores() if args.workers is None else args.workers,
             executor=args.dask,
             shard=shard,
             retry_failed=args.retry_failed,
@@ -73,13 +75,6 @@ def run(args: argparse.Namespace) -> int:
     if shard.whole:
         _tables(args, sweep, store, at)
     return _tell(args, sweep, store, at) or (1 if at.failed else 0)
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):  # not on macOS
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _merge(args: argparse.Namespace) -> int:
@@ -112,7 +107,7 @@ def _tables(args: argparse.Namespace, sweep: Sweep, store: Store, at: Progress) 
 
     runs, made = store.folder / "runs.csv", store.folder / "tables.json"
     told = json.dumps({"of": plain(sweep.identity()), **at._asdict()}, indent=1) + "\n"
-    if runs.exists() and made.exists() and made.read_text(encoding="utf-8") == told:
+    if runs.exists() and made.exists() and made.read_text(encoding="utf-8") == told and args.figures is None:
         return
     write_runs(sweep, store, runs)
     if at.finished:
@@ -125,11 +120,15 @@ def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> None:
     from gridsim.cli.terminal import Terminal  # numpy and rich: not needed for --help
     from gridsim.report.campaign_sentences import sentences
     from gridsim.report.campaign_tables import terminal, write_tables
+    from gridsim.report.comparison_figures import figures
+    from gridsim.report.gallery import FOLDER
 
     found = sweep.compared(store)
     if found is None or not found.runs:
         return
     write_tables(store.folder, found, name=sweep.name)
+    if args.figures is not None:
+        figures(found).save(store.folder / FOLDER, args.figures)
     if args.json:
         return
     console = Terminal()

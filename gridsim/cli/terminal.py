@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from textwrap import TextWrapper
+from typing import IO, Any
 from unicodedata import category
 
 from rich.console import Console
 
-__all__ = ["Terminal"]
+from gridsim.report.words import together
+
+__all__ = ["Terminal", "tell"]
 
 
 class Terminal(Console):
@@ -17,12 +21,46 @@ class Terminal(Console):
         super().__init__(highlight=False, **options)
 
     def print(self, *objects: Any, **options: Any) -> None:
-        """As rich prints, but what a log holds can steer no terminal: control characters are shown as such."""
-        super().print(*(_harmless(each) if isinstance(each, str) else each for each in objects), **options)
+        """As rich prints, but what a log holds can steer no terminal: control characters are shown as such.
+
+        Sentences (without markup) are broken between words, and never between a number and its unit.
+        """
+        plain = not options.get("markup", True)
+        super().print(*(self._shown(each, plain) if isinstance(each, str) else each for each in objects), **options)
+
+    def _shown(self, text: str, plain: bool) -> str:
+        text = _harmless(text)
+        return "\n".join(_wrapped(line, self.width) for line in text.split("\n")) if plain else text
 
     def on_broken_pipe(self) -> None:
         """Leave it to the caller; rich itself would exit with 1."""
         raise BrokenPipeError
+
+
+def tell(lines: Iterable[str], file: IO[str] | None = None) -> None:
+    """Print a list of facts, a line each: broken between words where it is too long, and what goes on is indented."""
+    width = Terminal(file=file).width
+    for line in lines:
+        print(_wrapped(_harmless(line), width, "  "), file=file, flush=True)
+
+
+def _wrapped(line: str, width: int, indent: str = "") -> str:
+    """A line as several of at most *width* characters, all but the first after an *indent*.
+
+    Examples
+    --------
+    >>> _wrapped("They would wait 4 min 4 s.", 24)
+    'They would wait\\n4 min 4 s.'
+    """
+    wrapper = TextWrapper(
+        width,
+        subsequent_indent=indent,
+        break_long_words=False,  # a path is copied from here
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        expand_tabs=False,
+    )
+    return wrapper.fill(together(line, "\0")).replace("\0", " ")
 
 
 def _harmless(text: str) -> str:

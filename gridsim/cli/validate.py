@@ -31,8 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--overrun",
         choices=("kill", "extend"),
-        default="kill",
-        help="what happens to a job that reaches its requested time (default: %(default)s)",
+        help="what happens to a job that reaches its requested time (default: what a result directory says, else kill)",
     )
     parser.add_argument(
         "--tolerance",
@@ -47,11 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check; 1 when anything is violated."""
     # numpy: not needed for --help
+    from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import plain
     from gridsim.model.machine import machine_cores
     from gridsim.scenario import transformed
     from gridsim.testing.invariants import KINDS, violations_of
-    from gridsim.testing.schedules import parse_columns, read_jobs, read_schedule
+    from gridsim.testing.schedules import overrun_of, parse_columns, read_jobs, read_schedule
 
     columns = parse_columns(args.columns) if args.columns else None
     schedule = read_schedule(args.schedule, columns=columns)
@@ -59,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
     args.log = args.log or str(workload.provenance["source"])
     cores, origin = machine_cores(workload, args.cores)
     workload = transformed(workload, args.transform or (), cores=cores)
-    found = violations_of(schedule, workload, cores=cores, overrun=args.overrun, tolerance=args.tolerance)
+    overrun = args.overrun or overrun_of(args.schedule)
+    found = violations_of(schedule, workload, cores=cores, overrun=overrun, tolerance=args.tolerance)
     if args.json:
         facts = {
             "schedule": args.schedule,
@@ -68,15 +69,14 @@ def run(args: argparse.Namespace) -> int:
             "jobs": len(workload),
             "cores": cores,
             "cores_from": origin,
-            "overrun": args.overrun,
+            "overrun": overrun,
             "violations": [violation.to_json() for violation in found],
         }
         print(json.dumps(plain(facts), indent=1, ensure_ascii=False))
         return 1 if found else 0
     print(f"schedule: {args.schedule}, {len(schedule):,} rows")
     print(f"workload: {args.log}, {len(workload):,} jobs; machine: {cores:,} cores ({origin})")
-    for problem in source.problems(workload):
-        print(source.problem_line(problem))
+    tell(map(source.problem_line, source.problems(workload)))
     for violation in found:
         print(f"violated  {violation}")
     kinds = "violation" if len(found) == 1 else "kinds of violations"

@@ -21,18 +21,21 @@ _WIDTH = 120
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help="JSON case, or folder of them (searched to the bottom)"
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="JSON case, or folder of them (searched to the bottom); those that come with gridsim where left out",
     )
     parser.add_argument("--json", action="store_true", help="print the outcomes as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Check every case; 0 only when all pass."""
-    from gridsim.testing.conformance import check, family, read_cases  # numpy, kernels: not needed for --help
+    from gridsim.testing.conformance import CASES, check, family, read_cases  # numpy, kernels: not needed for --help
 
     counts = {"passed": 0, "failed": 0, "unsupported": 0}
     rows: list[dict[str, Any]] = []
-    for path, case in read_cases(args.paths):
+    for path, case in read_cases(args.paths or [CASES]):
         try:
             outcome = check(case)
         except InputError as error:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import source
+from gridsim.cli import source, workers
 from gridsim.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gridsim.report.whatif import WhatIf
 
 __all__ = ["add_arguments", "run"]
@@ -33,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="a machine larger by P %%, or of N cores, in whole nodes where the policy knows its nodes; smaller: -10%%",
     )
+    source.add_nodes(parser)
     ask.add_argument(
         "--load-times", dest="loads", metavar="X", action="append", help="the same jobs X times as fast: 1.2"
     )
@@ -53,6 +56,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--policy", default="easy", metavar="POLICY", help="under which all run (default: easy)")
     parser.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
+    parser.add_argument(
+        "--limits",
+        choices=("refuse", "clip", "split"),
+        default="refuse",
+        help="what users do above a limit of time of the policy's site, as in gridsim compare (default: refuse)",
+    )
+    workers.add_workers(parser)
     parser.add_argument("--out", metavar="DIR", help="write a page and its numbers (whatif.html, .csv, .json) there")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
@@ -60,53 +70,74 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read, simulate each, tell."""
     from gridsim.cli.progress import Progress  # numpy and rich: not needed for --help
+    from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import plain
     from gridsim.metrics.summary import METRICS
     from gridsim.policy.presets import policy
-    from gridsim.report.whatif import changes_of, cores_for, whatif
+    from gridsim.policy.protocols import told as told_of
+    from gridsim.report.calibration import own_policy, replays_once_more, trust_of
+    from gridsim.report.enough import cores_for
+    from gridsim.report.labels import labelled
+    from gridsim.report.whatif import NOW, Asked, changes_of, nodes_changes
+    from gridsim.result import Result
     from gridsim.simulation import Run
 
-    scheduler = policy(args.policy)
+    label, asked = next(iter(labelled([args.policy]).items()))
+    scheduler = policy(asked)
     if args.halve is not None and (args.halve not in METRICS or METRICS[args.halve].better != "lower"):
         raise UnknownNameError(
             "metric to halve", args.halve, [name for name in METRICS if METRICS[name].better == "lower"]
         )
-    options = Run(overrun=args.overrun, seed=args.seed)
+    options = Run(overrun=args.overrun, seed=args.seed, partitions=args.partitions, limits=args.limits)
     loads, estimates = _numbers(args.loads, "load-times"), _numbers(args.estimates, "estimates")
     workload, platform = source.load(args, options, [scheduler])
     told = sys.stderr if args.json else sys.stdout
-    print("\n".join(source.summary_lines(workload, platform)), file=told, flush=True)
+    tell(source.summary_lines(workload, platform), told)
     sizes = [_part(text, platform.cores) for text in _texts(args.more, "cores")]
     changes = []
-    if args.halve is None or sizes or loads or estimates:  # the usual ones are for those who ask for nothing
+    nodes = source.nodes_asked(args)
+    grown = nodes_changes(workload, platform, nodes, scheduler)
+    asked_nothing = args.halve is None and not grown  # the usual ones are for those who ask for nothing
+    if asked_nothing or sizes or loads or estimates:
         changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates, policies=[scheduler])
-    with Progress(len(workload)) as progress:
-        how = {"policy": args.policy, "options": options, "progress": progress.told}
+    changes = [*grown, *changes]
+    runs = len(changes) + 1 + replays_once_more(workload, options)
+    progress = Progress(len(workload), runs)
+    with workers.workers_for(args, workload, runs, progress) as team, progress:
+        how: Any = {"platform": platform, "options": options, "progress": progress.told}
         if args.halve is not None:
-            enough = cores_for(workload, platform, metric=args.halve, node=args.node, **how)
+            enough = cores_for(workload, policy=asked, metric=args.halve, node=args.node, workers=team, **how)
             changes = [*(one for one in changes if one.label != enough.label), enough]
-        found = whatif(workload, changes, platform=platform, **how)
+        all_runs = Asked.of(workload, changes, team, policy=asked, name=label, **how)
+        as_it_is = {label: Result(all_runs.records[NOW].result(), platform, told_of(scheduler))}
+        site: Any = {"policies": {label: scheduler}, "options": options, "progress": progress.told}
+        trust = team.submit(trust_of, as_it_is, own_policy({label: scheduler}), **site)
+        found = replace(all_runs.answer(label), trust=trust.result())
+    caveats = source.notice_lines(workload, {label: scheduler}, platform)
     if args.json:
-        print(json.dumps(plain(found.to_dict()), indent=1))
+        print(json.dumps(plain({**found.to_dict(), "not_followed": caveats}), indent=1))
     else:
-        _tell(found)
+        _tell(found, caveats)
     if args.out is not None:
-        print(f"\n{_write(args, found, Path(str(workload.provenance.get('source', 'workload'))).name)}", file=told)
+        print(
+            f"\n{_write(args, found, Path(str(workload.provenance.get('source', 'workload'))).name, caveats)}",
+            file=told,
+        )
     return 0
 
 
-def _tell(found: WhatIf) -> None:
+def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report.whatif_text import sentences, table
 
     console = Terminal()
     console.print()
-    console.print(table([found]))
-    for sentence in sentences(found):
+    console.print(table([found], width=console.width))
+    for sentence in [*sentences(found), *caveats]:
         console.print(sentence, markup=False)
 
 
-def _write(args: argparse.Namespace, found: WhatIf, title: str) -> str:
+def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequence[str]) -> str:
     """Write the page and its numbers; returns where they are."""
     from gridsim.files import write_json, write_text
     from gridsim.report import whatif_text
@@ -115,7 +146,7 @@ def _write(args: argparse.Namespace, found: WhatIf, title: str) -> str:
     folder = Path(args.out)
     write_text(folder / whatif_text.FILE, whatif_text.csv_text([found]))
     write_json(folder / "whatif.json", found.to_dict())
-    write_text(folder / "whatif.html", render(found, title=title, command=shlex.join(["gridsim", *sys.argv[1:]])))
+    write_text(folder / "whatif.html", render(found, title=title, command=workers.command(), caveats=caveats))
     return f"Page: {folder / 'whatif.html'}   (numbers beside it in {folder}/)"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
@@ -18,21 +19,23 @@ if TYPE_CHECKING:
 
 __all__ = ["add_arguments", "run"]
 
+_LIKE_IT = "file to write; SWF where it ends in .swf or IN is none of sacct; .gz and .xz compress"
+
 
 def add_arguments(parser: ArgumentParser) -> None:
     """Add the sub-verbs."""
     verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
 
     describe = verbs.add_parser("describe", help="facts of a log: sizes, runtimes, estimates, load")
-    describe.add_argument("file", metavar="FILE", help="job log")
+    describe.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
     describe.add_argument("--json", action="store_true", help="print the facts as JSON")
-    source.add_log_options(describe, "FILE")
+    source.add_log_options(describe, "FILE [FILE ...]")
     describe.set_defaults(workload_action=_describe)
 
     check = verbs.add_parser("check", help="what is in a log, what was repaired or left out, what is missing")
-    check.add_argument("file", metavar="FILE", help="job log")
+    check.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
     check.add_argument("--json", action="store_true", help="print the findings as JSON")
-    source.add_log_options(check, "FILE")
+    source.add_log_options(check, "FILE [FILE ...]")
     check.set_defaults(workload_action=_check)
 
     convert = verbs.add_parser("convert", help="write a log anew, with the rules for damaged lines applied")
@@ -42,26 +45,30 @@ def add_arguments(parser: ArgumentParser) -> None:
         metavar="KEYFILE",
         help="replace names by pseudonyms under the key in this file, keep no other text",
     )
-    source.add_log_options(convert, "IN OUT")
+    source.add_log_options(convert, "IN [IN ...] OUT")
     convert.set_defaults(workload_action=_convert)
 
     anonymise = verbs.add_parser("anonymise", help="write a log without names, so that it may leave a site")
-    _add_files(anonymise)
+    _add_files(anonymise, _LIKE_IT)
     key = anonymise.add_mutually_exclusive_group(required=True)
     key.add_argument("--key", metavar="FILE", help="file with the key; the same names get the same pseudonyms under it")
     key.add_argument("--key-text", metavar="TEXT", help="the key itself; others on this machine may see it")
     anonymise.add_argument("--shift", action="store_true", help="let times begin with 0, and forget the date")
-    source.add_log_options(anonymise, "(--key FILE | --key-text TEXT) IN OUT")
+    source.add_log_options(anonymise, "(--key FILE | --key-text TEXT) IN [IN ...] OUT")
     anonymise.set_defaults(workload_action=_anonymise)
 
-    part = verbs.add_parser("slice", help="write a part of a log")
-    _add_files(part)
+    part = verbs.add_parser("slice", help="write a part of a log: of sacct in its own lines, of others as SWF")
+    _add_files(part, _LIKE_IT)
     part.add_argument("--first", type=int, default=0, metavar="N", help="position of the first job, from 0")
     part.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
     part.add_argument("--start", type=float, metavar="S", help="submitted from this second on")
     part.add_argument("--end", type=float, metavar="S", help="submitted before this second")
+    part.add_argument(
+        "--from", dest="since", metavar="DATE", help="jobs that were there from this date on (2026-01-01)"
+    )
+    part.add_argument("--to", dest="until", metavar="DATE", help="jobs that had come before this date")
     part.add_argument("--origin", action="store_true", help="shift times so that the first submit is 0")
-    source.add_log_options(part, "IN OUT")
+    source.add_log_options(part, "IN [IN ...] OUT")
     part.set_defaults(workload_action=_slice)
 
     generate = verbs.add_parser("generate", help="write a synthetic log")
@@ -88,9 +95,9 @@ def run(args: Namespace) -> int:
     return 0
 
 
-def _add_files(parser: ArgumentParser) -> None:
-    parser.add_argument("file", metavar="IN", help="job log")
-    parser.add_argument("output", metavar="OUT", help="SWF file to write; .gz and .xz compress")
+def _add_files(parser: ArgumentParser, output: str = "SWF file to write; .gz and .xz compress") -> None:
+    parser.add_argument("file", metavar="IN", nargs="+", help="job log; several of sacct or PBS are one")
+    parser.add_argument("output", metavar="OUT", help=output)
 
 
 def _describe(args: Namespace) -> None:
@@ -102,7 +109,7 @@ def _describe(args: Namespace) -> None:
     if args.json:
         _print_json(facts)
     else:
-        _print_facts(args.file, facts)
+        _print_facts(str(workload.provenance["source"]), facts)
 
 
 def _check(args: Namespace) -> None:
@@ -125,17 +132,75 @@ def _convert(args: Namespace) -> None:
 
 
 def _anonymise(args: Namespace) -> None:
+    from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.workload.anonymise import anonymised, check_key, read_key  # numpy: not needed for --help
 
     key = check_key(args.key_text.encode()) if args.key is None else read_key(args.key)
+    if _stays_sacct(args):
+        from gridsim.workload.formats.sacct.nameless import anonymise_sacct
+
+        lines, found = anonymise_sacct(args.file, args.output, key, shift=args.shift, timezone=args.timezone)
+        print(f"{args.output}: {lines:,} runs of jobs, as lines of sacct")
+        tell(map(source.problem_line, found))
+        return
     _write(anonymised(source.read(args.file, args), key, shift=args.shift, numbers=True), args)
 
 
 def _slice(args: Namespace) -> None:
-    from gridsim.workload.transform.slice import Slice  # numpy: not needed for --help
+    from gridsim.workload.transform.slice import Slice, there  # numpy: not needed for --help
 
+    period = [_date(args.since, "--from"), _date(args.until, "--to")]
+    if _stays_sacct(args):
+        _cut(args, period)
+        return
+    workload = source.read(args.file, args)
+    if any(period):
+        workload = there(workload, *_seconds(workload, period))
     part = Slice(first=args.first, jobs=args.jobs, start=args.start, end=args.end, origin=args.origin)
-    _write(part.apply(source.read(args.file, args)), args)
+    _write(part.apply(workload), args)
+
+
+def _stays_sacct(args: Namespace) -> bool:
+    """Whether what is written is to be a log of sacct, as what is read is: unless its name says SWF."""
+    from gridsim.workload.read import format_of  # numpy: not needed for --help
+
+    names_swf = args.output.removesuffix(".gz").removesuffix(".xz").endswith(".swf")
+    return not names_swf and (args.format or format_of(args.file, {})) == "sacct"
+
+
+def _cut(args: Namespace, period: list[datetime | None]) -> None:
+    """Write the lines of the jobs that were there."""
+    from gridsim.workload.formats.sacct.cut import cut_sacct  # numpy: not needed for --help
+
+    given = [f"--{name}" for name in ("first", "jobs", "start", "end", "origin") if getattr(args, name)]
+    if given or not any(period):
+        told = f"{', '.join(given)} cut SWF" if given else "nothing says which part"
+        raise InputError(f"{told}; a log of sacct is cut by --from and --to; for SWF name the output .swf")
+    kept, of = cut_sacct(args.file, args.output, since=period[0], until=period[1], timezone=args.timezone)
+    print(f"{args.output}: {kept:,} of {of:,} jobs, as lines of sacct")
+
+
+def _date(text: str | None, option: str) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(
+            f"is '{text}'; expected a date such as 2026-01-31 or 2026-01-31T12:00", field=option
+        ) from error
+
+
+def _seconds(workload: Workload, period: list[datetime | None]) -> list[float | None]:
+    """Dates as seconds of the log's clock."""
+    from gridsim.model.dates import calendar_of  # numpy: not needed for --help
+
+    calendar = calendar_of(workload.provenance)
+    if calendar is None:
+        raise InputError(
+            "does not say when it began, so that dates mean nothing", path=workload.provenance.get("source")
+        )
+    return [None if date is None else calendar.seconds(date) for date in period]
 
 
 def _generate(args: Namespace) -> None:
@@ -215,14 +280,14 @@ def _write(workload: Workload, args: Namespace) -> None:
     """Write the SWF file, with the machine size that was asked for, and say what became of the log."""
     from dataclasses import replace
 
+    from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.workload.formats.swf_writer import write_swf  # numpy: not needed for --help
 
     if args.cores is not None:
         workload = replace(workload, cores_stated=args.cores)
     write_swf(workload, args.output)
     print(f"{args.output}: {len(workload):,} jobs")
-    for problem in source.problems(workload):
-        print(source.problem_line(problem))
+    tell(map(source.problem_line, source.problems(workload)))
 
 
 def _findings(workload: Workload, cores: int | None) -> dict[str, Any]:
@@ -370,7 +435,7 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
         found.add_row(
             problem.kind,
             f"{problem.count:,}",
-            source.first_lines(problem),
+            problem.shown,
             problem.outcome,
             f"{option(problem.kind)} {problem.rule}",
         )

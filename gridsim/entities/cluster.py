@@ -10,17 +10,21 @@ import numpy as np
 from simpy import Environment, Event
 
 from gridsim.entities.instant import At, Instant
+from gridsim.entities.limited import CHAINED
 from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.piece import Piece
 from gridsim.errors import PolicyError
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
-from gridsim.policy.protocols import Offer, Quote, Scheduler, told
+from gridsim.policy.protocols import Offer, Quote, Scheduler, Stop, told
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
 __all__ = ["Cluster"]
+
+_BROKEN = (Status.rejected, Status.unadmitted, Status.cancelled)
+"""Statuses of a piece after which its chain does not go on."""
 
 
 class Lives(Protocol):
@@ -56,6 +60,8 @@ class Cluster:
     ----------
     free : int
         Cores that no request holds.
+    offered : int
+        Cores of the requests that have come since the last decision, whether they will start at it or not.
     dirty : bool
         Something happened that no decision has seen.
     unfinished, queued : int
@@ -88,6 +94,7 @@ class Cluster:
         self._env, self.index, self.name, self.kind = env, index, spec.name, spec.kind
         self.cores, self.rate = spec.cores, spec.rate
         self.free = spec.cores
+        self.offered = 0
         self.unfinished = self.queued = 0
         self.lives: Lives | None = None
         self.users: Users | None = None
@@ -117,6 +124,8 @@ class Cluster:
         self._withdraws = hasattr(scheduler, "leaving")  # some policies know of users who cancel what still waits
         withdrawn = requests.labels.get("withdrawn")
         self._never_came = None if self._withdraws or withdrawn is None else (withdrawn >= 0).tolist()
+        chained = requests.labels.get(CHAINED)
+        self._chained = None if chained is None else chained.tolist()
         self._stops = hasattr(scheduler, "stopped")  # some stop running requests for others
         self._cancelled = False  # a running request was cancelled, so its end is still to come
         self._quoted: tuple[int, int, Quote | None] | None = None  # the last one that was asked for to be compared
@@ -159,6 +168,11 @@ class Cluster:
         self._state[request] = DONE
         if self.users is not None:
             self.users.over(request)
+
+    @property
+    def busy(self) -> int:
+        """Cores that are held, or will be by what has come in this instant: a balancer sees what it has just sent."""
+        return min(self.cores, self.cores - self.free + self.offered)
 
     def remaining(self) -> int:
         """Work queued and what running requests have left, core-microseconds."""
@@ -206,6 +220,10 @@ class Cluster:
         if self._needed[request] > self.cores:
             self.refuse(request)
             return
+        if self._chained is not None and self._chained[request] and self._status[request - 1] in _BROKEN:
+            self.take(request, None)  # its job is over: the piece before it was refused, or cancelled
+            self._status[request] = self._status[request - 1]
+            return
         if self._never_came is not None and self._never_came[request]:
             self.take(request, None)  # the policy knows of nobody who cancels
             self._status[request] = Status.cancelled
@@ -252,9 +270,10 @@ class Cluster:
             return
         self.scheduler.commit(quote, now)
         self._state[request] = WAITING
+        self.offered += self._need[request]
         if quote.offer is not None:
             for victim in quote.offer.kills:
-                self._kill(victim, now)
+                self._kill(victim, now, request)
         self.dirty = True
         if not self._batched:
             self._decide(now)
@@ -290,12 +309,12 @@ class Cluster:
             return True
         return self._outcome.accepts(request, int(self._requests.submit[request]), asked, offer.granted)
 
-    def _kill(self, request: int, now: int) -> None:
-        """Stop a running request to make room for another: it waits again, what it has done is lost."""
+    def _kill(self, request: int, now: int, by: int) -> None:
+        """Stop a running request to make room for another one: it waits again, what it has done is lost."""
         began = self._start[request]
         if self._state[request] != RUNNING or began >= now:
             raise PolicyError(f"{told(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running")
-        self._outcome.cut.append((request, began, now))
+        self._outcome.cut.append((request, began, now, by))
         self._state[request] = WAITING
         self.free += self._need[request]
         self._start[request] = NEVER
@@ -340,7 +359,7 @@ class Cluster:
         self.scheduler.settled(now)
 
     def _decide(self, now: int) -> None:
-        self.dirty = False
+        self.dirty, self.offered = False, 0
         if self._unsettled:
             self._settle(now)
         if self._withdraws:
@@ -348,8 +367,9 @@ class Cluster:
                 self._withdraw(request)
         starting = self.scheduler.dispatch(now)
         if self._stops:
-            for request, again in self.scheduler.stopped():  # type: ignore[attr-defined]
-                self._kill(request, now)
+            for stop in self.scheduler.stopped():  # type: ignore[attr-defined]
+                request, again, by = Stop(*stop)
+                self._kill(request, now, by)
                 if not again:
                     self._cancel(request, now)
         for request in starting:
@@ -370,7 +390,8 @@ class Cluster:
 
     def _cancel(self, request: int, now: int) -> None:
         """A request that has just been stopped does not begin anew: it ends here."""
-        _, began, _ = self._outcome.cut.pop()
+        _, began, _, by = self._outcome.cut.pop()
+        self._outcome.cancelled_by[request] = by
         self._cancelled = True
         self._state[request] = DONE
         self._start[request], self._end[request] = began, now

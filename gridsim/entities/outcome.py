@@ -60,7 +60,8 @@ class Outcome:
         self.offer: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.doublings: IntArray = np.zeros(n, dtype=np.int64)
         self.broken = np.zeros(n, dtype=np.bool_)
-        self.cut: list[tuple[int, int, int]] = []
+        self.cut: list[tuple[int, int, int, int]] = []
+        self.cancelled_by: IntArray = np.full(n, NEVER, dtype=np.int64)
 
     def resize(self, request: int, cores: int) -> None:
         """Let a moldable request run on a number of cores, from its start on."""

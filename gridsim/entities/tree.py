@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,9 +17,11 @@ from gridsim.entities.piece import Piece
 from gridsim.entities.router import Router, Split
 from gridsim.errors import GridsimError, InputError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.pools import Ways
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.policy.balancing import balancer as make_balancer
+from gridsim.policy.copies import own as own_copy
 from gridsim.policy.partition import sizes_jobs
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import failed, told
@@ -71,7 +72,7 @@ def clusters_of(
     ledger = Ledger(platform.cores)
     clusters = []
     for index, spec in enumerate(specs):
-        own = copy.deepcopy(scheduler)
+        own = own_copy(scheduler)
         view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares)
         _set_up(own, view, stream(options.seed, "cluster", index))
         clusters.append(
@@ -111,8 +112,12 @@ def admission(
     links: Links | None,
     instant: Instant,
     options: TreeOptions,
+    ways: Ways | None = None,
 ) -> Callable[[int], None]:
-    """What the root does with a job: down the tree, then its first tasks are offered."""
+    """What the root does with a job: down the tree, then its first tasks are offered.
+
+    Where jobs have *ways*, each goes among the clusters of its own.
+    """
     balancer = make_balancer(options.balancer)
     if getattr(balancer, "quotes", False):
         _check_quotes(balancer, clusters, requests)
@@ -127,9 +132,17 @@ def admission(
             return by_name[spec.name]
         return Router(env, [node(child) for child in spec.children], balancer, split=options.split)
 
+    if ways is not None:
+        roots = [
+            clusters[way[0]]
+            if len(way) == 1
+            else Router(env, [clusters[place] for place in way], balancer, split=options.split)
+            for way in ways.clusters
+        ]
+        return _admit_rigid([roots[way] for way in ways.way.tolist()], clusters, requests)
     root = node(platform.root)
     if requests.tasks is None:
-        return _admit_rigid(root, clusters, requests)
+        return _admit_rigid([root] * len(requests), clusters, requests)
     assert links is not None
     return _admit_tasks(env, root, clusters, requests, requests.tasks, links, instant)
 
@@ -149,18 +162,21 @@ def _check_quotes(balancer: Any, clusters: list[Cluster], requests: Requests) ->
             )
 
 
-def _admit_rigid(root: Router | Cluster, clusters: list[Cluster], requests: Requests) -> Callable[[int], None]:
+def _admit_rigid(
+    roots: Sequence[Router | Cluster], clusters: list[Cluster], requests: Requests
+) -> Callable[[int], None]:
+    """Rigid jobs, each below the root of its own."""
     where: list[Cluster] = []
     for cluster in clusters:
         cluster.noted = where
 
     def admit(request: int) -> None:
-        piece = Piece((request,), requests, lambda rows, cluster: 0)
+        piece, root = Piece((request,), requests, lambda rows, cluster: 0), roots[request]
         if root.able(piece):
             root.place(piece)
             where.pop().submit(request)
         else:
-            clusters[0].refuse(request)
+            root.leaves()[0].refuse(request)
 
     return admit
 

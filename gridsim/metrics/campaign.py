@@ -52,7 +52,7 @@ from gridsim.metrics.paired_tests import (
     t_test,
     wilcoxon,
 )
-from gridsim.model.time import FloatArray
+from gridsim.model.time import FloatArray, IntArray
 
 __all__ = ["Comparison", "Paired", "Rows", "compare_policies", "corrected", "tidy"]
 
@@ -248,6 +248,7 @@ def compare_policies(
     confidence: float = 0.95,
     seed: int = 0,
     resamples: int = RESAMPLES,
+    sources: IntArray | None = None,
 ) -> list[Comparison]:
     """A policy against each other one: at each load, then over all loads; pooled, then by kind where asked.
 
@@ -261,6 +262,9 @@ def compare_policies(
         Of the equivalence test, a part of the ratio.
     seed, resamples : int
         Of the bootstrap.
+    sources : (n,) int64, optional
+        Which workloads are parts of the same one, such as windows of a log. The numbers of a source are averaged first,
+        and the tests are over sources; every workload is one of its own where left out.
 
     Returns
     -------
@@ -287,6 +291,7 @@ def compare_policies(
                     margin,
                     confidence,
                     lambda logs: bootstrap_means(logs, seed=seed, resamples=resamples),
+                    sources,
                 )
                 for other in against
             ]
@@ -302,10 +307,13 @@ def _compare(
     margin: float,
     confidence: float,
     bootstrap: Callable[[FloatArray], FloatArray],
+    sources: IntArray | None = None,
 ) -> Comparison:
     """One comparison, before Holm's correction and without a verdict."""
-    raw = t_test((mine - theirs).ravel(), scale=float(np.abs(theirs).max(initial=0.0)), confidence=confidence)
     all_logs = log_ratios(mine, theirs).mean(axis=1)
+    if sources is not None:
+        all_logs, mine, theirs = (_of_sources(each, sources) for each in (all_logs, mine, theirs))
+    raw = t_test((mine - theirs).ravel(), scale=float(np.abs(theirs).max(initial=0.0)), confidence=confidence)
     logs = all_logs[~np.isnan(all_logs)]
     log = t_test(logs, confidence=confidence)
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
@@ -344,6 +352,17 @@ def _compare(
         equivalent=p_equivalence < 1 - confidence,
         verdict="too little data",
     )
+
+
+def _of_sources(values: FloatArray, sources: IntArray) -> FloatArray:
+    """Mean of each source over those of its workloads that have a number, NaN where none has one."""
+    known, places = np.unique(sources, return_inverse=True)
+    sums = np.zeros((len(known), *values.shape[1:]))
+    counts = np.zeros_like(sums)
+    np.add.at(sums, places, np.nan_to_num(values))
+    np.add.at(counts, places, ~np.isnan(values))
+    with np.errstate(invalid="ignore"):
+        return np.where(counts > 0, sums / counts, NAN)
 
 
 def corrected(family: Sequence[Comparison], better: Better, confidence: float = 0.95) -> list[Comparison]:

@@ -13,10 +13,12 @@ __all__ = ["backfilled_share", "overtook"]
 
 
 def overtook(record: Record) -> npt.NDArray[np.bool_]:
-    """Which jobs started while a job before them in job order was still waiting.
+    """Which jobs started while a job before them in job order was still waiting for the same cluster.
 
     Notes
     -----
+    Each cluster, and each partition that is simulated apart, has a queue of its own: nobody overtakes who stands in
+    another one.
     "Before" is job order: submit time, equal ones as they stood in their source. A job that starts in the same
     instant as an earlier one has not overtaken it, and jobs that never ran are neither overtaken nor overtaking.
     Under strict FCFS no job overtakes; under EASY and conservative these are the backfilled jobs. Under an ordering
@@ -31,11 +33,12 @@ def overtook(record: Record) -> npt.NDArray[np.bool_]:
     if not len(record):
         return np.zeros(0, dtype=np.bool_)
     order = np.argsort(record.workload.submit, kind="stable")  # rows are in this order but where users reacted
-    ran, start = record.ran[order], record.start_us[order]
-    latest = np.where(ran, start, np.iinfo(np.int64).min)
-    np.maximum.accumulate(latest, out=latest)
+    order = order[record.ran[order]]
     result = np.zeros(len(record), dtype=np.bool_)
-    result[order[1:]] = ran[1:] & (latest[:-1] > start[1:])
+    for cluster in np.unique(record.cluster[order]):
+        queue = order[record.cluster[order] == cluster]
+        start = record.start_us[queue]
+        result[queue[1:]] = np.maximum.accumulate(start)[:-1] > start[1:]
     return result
 
 

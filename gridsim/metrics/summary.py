@@ -13,6 +13,7 @@ from gridsim.metrics.charges import CategorySlowdowns
 from gridsim.metrics.dag import DAG_METRICS, dag_metrics
 from gridsim.metrics.deadlines import concerns_deadlines, deadline_metrics
 from gridsim.metrics.order import backfilled_share
+from gridsim.metrics.preemption import concerns_preemption, preemption_metrics
 from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, measure, summarise
 from gridsim.metrics.schedule import Schedule
 from gridsim.metrics.utilisation import (
@@ -31,7 +32,17 @@ from gridsim.metrics.utilisation import (
 from gridsim.model.time import MICROSECOND, NEVER, whole
 from gridsim.record import Record, Status
 
-__all__ = ["DEADLINE_METRICS", "GRID_METRICS", "METRICS", "Metric", "cut", "metrics", "window"]
+__all__ = [
+    "DEADLINE_METRICS",
+    "GRID_METRICS",
+    "METRICS",
+    "PREEMPTION_METRICS",
+    "Metric",
+    "cut",
+    "described",
+    "metrics",
+    "window",
+]
 
 
 class Metric(NamedTuple):
@@ -71,7 +82,9 @@ def _describe() -> dict[str, Metric]:
         "busy_cores_mean": Metric("cores", "higher", "cores held, mean over the interval"),
         "waiting_area": Metric("core-seconds", "lower", "cores times wait, sum over jobs"),
         "offered_load": Metric("", None, "true work submitted over capacity, interval of `utilisation_arrivals`"),
-        "backfilled_share": Metric("", None, "share of the jobs run that started before an earlier, waiting job"),
+        "backfilled_share": Metric(
+            "", None, "share of the jobs run that started before an earlier, waiting job of the same cluster"
+        ),
         "backfilled_share_by_area": Metric("", None, "share of the core-seconds held by such jobs"),
         "submitted": Metric("jobs", None, "jobs submitted, after the cuts: the sum of the next five"),
         "completed": Metric("jobs", "higher", "jobs that ran to their end"),
@@ -150,6 +163,27 @@ DEADLINE_METRICS: dict[str, Metric] = _describe_deadlines()
 """What it answers besides where jobs ask for deadlines or a policy makes promises."""
 
 
+PREEMPTION_METRICS: dict[str, Metric] = {
+    "preempted_runs": Metric("", "lower", "runs cut short to make room for another job, to begin anew or for good"),
+    "preempted_jobs": Metric("jobs", "lower", "jobs to which that happened"),
+    "preempted_core_hours": Metric("core-hours", "lower", "work that was lost by that"),
+}
+"""What it answers besides where the policy preempts running jobs without promising anything."""
+
+_ALL = METRICS | GRID_METRICS | DEADLINE_METRICS | PREEMPTION_METRICS
+
+
+def described(name: str) -> Metric:
+    """What a number is, by its name; of a group too (``preempted_runs[QOS high]``).
+
+    Examples
+    --------
+    >>> described("wait_mean").unit, described("preempted_core_hours[QOS high]").unit
+    ('s', 'core-hours')
+    """
+    return _ALL[name.partition("[")[0]]
+
+
 def window(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> Interval:
     """First submit plus *warmup* to last submit minus *cooldown*, s.
 
@@ -198,6 +232,7 @@ def metrics(
     cooldown: float = 0.0,
     until: int | None = None,
     deadlines: bool | None = None,
+    preemption: bool | None = None,
     slowdowns: CategorySlowdowns | None = None,
 ) -> dict[str, float]:
     """Every number of `METRICS` for one record; NaN where there is none.
@@ -217,6 +252,8 @@ def metrics(
         records that are compared. That of the record where left out.
     deadlines : bool, optional
         Whether to answer `DEADLINE_METRICS`; where left out, if the workload has deadlines or the record promises.
+    preemption : bool, optional
+        The same for `PREEMPTION_METRICS`; where left out, if the policy preempts.
     slowdowns : CategorySlowdowns, optional
         Of an EASY schedule of the same workload, for the QoS charge.
 
@@ -250,6 +287,8 @@ def metrics(
     if concerns_deadlines(record) if deadlines is None else deadlines:
         told |= deadline_metrics(chosen, bound=bound, slowdowns=slowdowns)
         told |= _useful(record, window(record, warmup, cooldown) if warmup or cooldown else None)
+    if concerns_preemption(record) if preemption is None else preemption:
+        told |= preemption_metrics(record, kept)
     return told
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
-from gridsim.record import Promises, Record
+from gridsim.record import Record
 
 __all__ = [
     "Interval",
@@ -167,18 +167,19 @@ def _waits(record: Record) -> tuple[IntArray, IntArray, IntArray]:
     begin, start, cores = record.workload.submit, record.start_us, record.workload.cores
     if record.tasks is not None and record.workload.tasks is not None:
         begin, start, cores = record.tasks.ready_us, record.tasks.start_us, record.workload.tasks.cores
-    elif record.promises is not None and len(record.promises.killed):
-        return _waits_between_runs(record, record.promises)
+    elif len(record.earlier_runs()[0]):
+        return _waits_between_runs(record)
     ran = start < NEVER
     return begin[ran], start[ran], cores[ran]
 
 
-def _waits_between_runs(record: Record, cut: Promises) -> tuple[IntArray, IntArray, IntArray]:
-    """Waits where runs were cut short: from submit to the first run, and from the end of each to the next."""
+def _waits_between_runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:
+    """Waits where jobs had several runs: from submit to the first one, and from the end of each to the next."""
     ran = np.flatnonzero(record.ran)
-    row = np.concatenate([ran, cut.killed])
-    begin = np.concatenate([record.workload.submit[ran], cut.killed_end_us])
-    until = np.concatenate([record.start_us[ran], cut.killed_start_us])
+    job, start, end = record.earlier_runs()
+    row = np.concatenate([ran, job])
+    begin = np.concatenate([record.workload.submit[ran], end])
+    until = np.concatenate([record.start_us[ran], start])
     # Runs of a job do not overlap, so its waits begin and end in the same order.
     begin, until, row = begin[np.lexsort((begin, row))], until[np.lexsort((until, row))], np.sort(row)
     return begin, until, record.workload.cores[row]

@@ -3,15 +3,66 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, IntArray
 
-__all__ = ["exact", "rounded", "whole_seconds"]
+__all__ = ["MOST_CORES", "exact", "integers", "rounded", "shown", "whole_seconds"]
+
+MOST_CORES = 2**31 - 1
+"""Most cores of a machine, a job or a task."""
 
 _LARGEST_DENOMINATOR = 10**6
+
+
+def integers(values: Any, field: str, path: object = None) -> IntArray:
+    """A column of whole numbers.
+
+    Raises
+    ------
+    InputError
+        For what is no whole number, and for one beyond 64 bits.
+
+    Examples
+    --------
+    >>> integers([3, 2.0], "cores")
+    array([3, 2])
+    >>> integers([3, 2**70], "cores")
+    Traceback (most recent call last):
+        ...
+    gridsim.errors.InputError: field 'cores': has 1180591620717411303424; expected whole numbers of at most 64 bits
+    """
+    given = np.asarray(values)
+    try:
+        with np.errstate(invalid="ignore"):
+            column = given.astype(np.int64)
+    except OverflowError as error:
+        large = next(value for value in given.ravel().tolist() if not -(2**63) <= value < 2**63)
+        told = f"has {shown(large)}; expected whole numbers of at most 64 bits"
+        raise InputError(told, path=path, field=field) from error
+    except (TypeError, ValueError) as error:
+        raise InputError(f"is no column of whole numbers: {error}", path=path, field=field) from error
+    if (column != given).any():
+        raise InputError(f"has {given[column != given][0]}; expected whole numbers", path=path, field=field)
+    return column
+
+
+def shown(value: Any) -> str:
+    """A number as an error shows it: of a very long one only the beginning.
+
+    Examples
+    --------
+    >>> shown(2**31), shown(10**60)
+    ('2147483648', '1000000000000000000000000000000000000000…')
+    """
+    try:
+        text = f"{value}"
+    except ValueError:  # thousands of digits, which Python does not write
+        return "a number of more than 4,300 digits"
+    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def exact(value: float, name: str) -> Fraction:

@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from gridsim.errors import InputError
+from gridsim.model.exact import MOST_CORES, shown
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 
-__all__ = ["Nodes", "check_cores", "fitted", "machine", "machine_cores", "machine_of", "nodes_to"]
+__all__ = ["Nodes", "check_cores", "fitted", "machine", "machine_cores", "machine_of", "nodes_to", "with_nodes"]
 
 
 def machine(workload: Workload, cores: int | None = None, policies: Iterable[Any] = ()) -> Platform:
@@ -42,6 +43,21 @@ def fitted(policy: Any, platform: Platform) -> Any:
     """The policy on a machine of another size: one that knows its nodes gets more or fewer of them (``sized``)."""
     known = machine_of([policy])
     return policy if known is None or known.cores == platform.cores else policy.sized(platform.cores)
+
+
+def with_nodes(policy: Any, nodes: str) -> Any:
+    """The policy with nodes added to its site or taken away: ``+10``, ``gpu:+10``, several with semicolons.
+
+    Raises
+    ------
+    InputError
+        Where it does not know its nodes, and for what is no number of nodes of a partition that is there.
+    """
+    if not hasattr(policy, "with_nodes"):
+        raise InputError("are asked of a policy that does not know its nodes; give slurm?conf=…", field="nodes")
+    changed = policy.with_nodes(nodes)
+    changed.machine()  # says what is wrong with them
+    return changed
 
 
 class Nodes(NamedTuple):
@@ -99,7 +115,10 @@ def check_cores(cores: int | None) -> None:
     Raises
     ------
     InputError
-        When there are fewer than one.
+        When there are fewer than one, or more than can be.
     """
     if cores is not None and cores < 1:
         raise InputError(f"the machine has {cores} cores; expected at least 1 (--cores)", field="cores")
+    if cores is not None and cores > MOST_CORES:
+        told = f"the machine has {shown(cores)} cores; expected at most {MOST_CORES:,} (--cores)"
+        raise InputError(told, field="cores")

@@ -54,6 +54,9 @@ class Moldable:
     size_first: IntArray | None = None
     sizes: IntArray | None = None
 
+    def __repr__(self) -> str:
+        return f"<Moldable: ranges of {len(self.minimum):,} rows, {len(self.first) - 1:,} curves>"
+
     @classmethod
     def of(
         cls,

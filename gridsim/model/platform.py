@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 
 from gridsim.errors import InputError
+from gridsim.model.exact import MOST_CORES, shown
 from gridsim.model.network import Network
 from gridsim.model.shares import ShareTree
 
 __all__ = ["ClusterSpec", "Platform", "RouterSpec"]
+
+
+_SHOWN = 4
+"""Clusters that the text of a platform names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,9 @@ class ClusterSpec:
     def __post_init__(self) -> None:
         if self.cores < 1:
             raise InputError(f"cluster '{self.name}' has {self.cores} cores; at least 1 is needed", field="cores")
+        if self.cores > MOST_CORES:
+            told = f"cluster '{self.name}' has {shown(self.cores)} cores; at most {MOST_CORES:,} can be"
+            raise InputError(told, field="cores")
         if not 0 <= self.rate < math.inf:
             told = f"cluster '{self.name}' has a rate of {self.rate:g}; a price of a core-second from 0 is needed"
             raise InputError(told, field="rate")
@@ -57,6 +65,13 @@ class Platform:
         What lies between clusters.
     shares : ShareTree or None
         Who is entitled to which part; equal shares where left out.
+    by : str or None
+        Label of the jobs (``partition``, ``cluster``) that says on which cluster each of them runs: clusters have the
+        names of its values. None: any cluster that can take it, as a balancer picks.
+    default : str or None
+        Cluster of jobs without that label.
+    pooled : str
+        Why the partitions that the jobs name are one pool of cores here, where they name any.
 
     Examples
     --------
@@ -68,6 +83,9 @@ class Platform:
     origin: str = "given"
     network: Network = field(default_factory=Network)
     shares: ShareTree | None = None
+    by: str | None = None
+    default: str | None = None
+    pooled: str = ""
 
     def __post_init__(self) -> None:
         names = [node.name for node in self.nodes()]
@@ -75,10 +93,32 @@ class Platform:
         if twice is not None:
             raise InputError(f"'{twice}' names two nodes; names must differ", field="platform")
 
+    def __repr__(self) -> str:
+        clusters = list(self.clusters())
+        if len(clusters) == 1:
+            return f"<Platform: {self.cores:,} cores ({self.origin})>"
+        shown = ", ".join(f"{it.name} {it.cores:,}" for it in clusters[:_SHOWN])
+        return (
+            f"<Platform: {self.cores:,} cores in {len(clusters):,} clusters: {shown}{', …' * (len(clusters) > _SHOWN)}>"
+        )
+
     @classmethod
     def single(cls, cores: int, *, name: str = "cluster", origin: str = "given") -> Platform:
         """One cluster of *cores* cores below one router."""
         return cls(RouterSpec("root", (ClusterSpec(name, int(cores)),)), origin)
+
+    @classmethod
+    def apart(cls, sizes: Mapping[str, int], by: str, *, default: str | None = None, origin: str = "given") -> Platform:
+        """Clusters of these *sizes* by name, below one router; a job runs on the one that its label *by* names.
+
+        Examples
+        --------
+        >>> Platform.apart({"batch": 60, "gpu": 4}, "partition").cores
+        64
+        """
+        # The name of a router is no name that a partition can have.
+        root = RouterSpec("(all)", tuple(ClusterSpec(name, int(cores)) for name, cores in sizes.items()))
+        return cls(root, origin, by=by, default=default)
 
     def nodes(self) -> Iterator[RouterSpec | ClusterSpec]:
         """All nodes, parents before children, from left to right."""

@@ -81,6 +81,9 @@ class Reactions:
     then: IntArray | None = None
     stated_from: int = NEVER
 
+    def __repr__(self) -> str:
+        return f"<Reactions: {len(self.batch):,} jobs in {len(np.unique(self.batch[self.batch != NOBODY])):,} batches>"
+
     def select(self, rows: Any) -> Reactions:
         """Those of some jobs (mask, slice or indices)."""
         then = None if self.then is None else self.then[rows]

@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.model.time import FloatArray, IntArray, seconds, whole
+from gridsim.model.exact import MOST_CORES, integers
+from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -104,15 +105,15 @@ class Tasks:
         >>> tasks.successors(0).tolist(), tasks.roots().tolist()
         ([1, 2], [0])
         """
-        counts = np.asarray(counts, dtype=np.int64)
+        counts = integers(counts, "tasks", path)
         m = int(counts.sum())
-        pairs = np.asarray(edges, dtype=np.int64).reshape(-1, 2)
+        pairs = integers(edges, "edges", path).reshape(-1, 2)
         times = whole(np.asarray(runtime))
         tasks = cls(
             first=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             runtime=times,
             estimate=times.copy() if estimate is None else whole(np.asarray(estimate)),
-            cores=np.broadcast_to(np.asarray(cores, dtype=np.int64), (m,)).copy(),
+            cores=np.broadcast_to(integers(cores, "cores", path), (m,)).copy(),
             kind=np.zeros(m, dtype=np.int16) if kind is None else np.asarray(kind, dtype=np.int16),
             kinds=tuple(kinds),
             edge_first=np.zeros(m + 1, dtype=np.int64),
@@ -135,13 +136,17 @@ class Tasks:
             raise InputError(f"job {jobs[job] if jobs is not None else job + 1} has no tasks", path=path, field="tasks")
         for field, bad, rule in (
             ("runtime", self.runtime <= 0, "a runtime above 0 s"),
+            ("runtime", self.runtime >= NEVER, "a runtime that ends"),
             ("estimate", self.estimate <= 0, "an estimate above 0 s"),
+            ("estimate", self.estimate >= NEVER, "an estimate that ends"),
             ("cores", self.cores < 1, "at least 1 core"),
+            ("cores", self.cores > MOST_CORES, f"at most {MOST_CORES:,} cores"),
         ):
             if bad.any():
                 row = int(np.argmax(bad))
                 value = int(self.cores[row]) if field == "cores" else seconds(int(getattr(self, field)[row]))
                 raise InputError(f"{self._place(row, jobs)} has {value}; expected {rule}", path=path, field=field)
+        self._check_sums(jobs, path)
         outside = ((pairs < 0) | (pairs >= len(self))).any(axis=1)
         if not outside.any():
             owner = np.searchsorted(self.first, pairs, side="right")
@@ -153,6 +158,17 @@ class Tasks:
         if loop.any():
             row = int(pairs[int(np.argmax(loop)), 0])
             raise InputError(f"{self._place(row, jobs)} needs itself", path=path, field="edges")
+
+    def _check_sums(self, jobs: Sequence[Hashable] | None, path: object) -> None:
+        """Chains of tasks must be told in 64 bits too."""
+        for field in ("runtime", "estimate") if len(self) else ():
+            together = np.add.reduceat(getattr(self, field).astype(np.float64), self.first[:-1])
+            if (together >= NEVER).any():
+                job = int(np.argmax(together))
+                told = (
+                    f"tasks of job {jobs[job] if jobs is not None else job + 1} have {together[job] / 1e6:g} s together"
+                )
+                raise InputError(f"{told}; expected less than {seconds(NEVER - 1):.3g} s", path=path, field=field)
 
     def _sorted(self, pairs: IntArray, jobs: Sequence[Hashable] | None, path: object) -> Tasks:
         """The same tasks with edges grouped by their first task, repeated ones once, and no cycle among them."""
@@ -246,6 +262,9 @@ class Tasks:
     def __len__(self) -> int:
         return len(self.runtime)
 
+    def __repr__(self) -> str:
+        return f"<Tasks: {len(self):,} of {self.jobs:,} jobs, {len(self.edge_to):,} edges>"
+
     @property
     def jobs(self) -> int:
         """How many jobs the tasks belong to."""
@@ -323,10 +342,10 @@ class Tasks:
         runtime = [_attribute(job, node, attributes, path, "exec", "runtime") for job, node, attributes in nodes]
         return cls.from_edges(
             counts=counts,
-            runtime=np.array(runtime, dtype=float),
+            runtime=np.array(runtime, dtype=object),
             estimate=np.array(
                 [attributes.get("estimate", known) for (*_, attributes), known in zip(nodes, runtime, strict=True)],
-                dtype=float,
+                dtype=object,
             ),
             cores=[_attribute(job, node, attributes, path, "cores") for job, node, attributes in nodes],
             kind=[kinds.index(str(attributes.get("kind", ANY_KIND))) for *_, attributes in nodes],

@@ -24,7 +24,7 @@ def whole(value: float) -> int: ...
 @overload
 def whole(value: npt.NDArray[Any]) -> IntArray: ...
 def whole(value: Any) -> Any:
-    """Seconds to whole microseconds, rounded once (half to even); infinity and NaN become ``NEVER``.
+    """Seconds to whole microseconds, rounded once (half to even); infinity, NaN and all that is later become ``NEVER``.
 
     Examples
     --------
@@ -32,13 +32,24 @@ def whole(value: Any) -> Any:
     (1500000, True)
     """
     array = np.asarray(value)
+    if array.dtype.kind == "O":  # among them whole numbers beyond 64 bits
+        array = np.array(list(map(_float, array.ravel()))).reshape(array.shape)
     if array.dtype.kind in "iu":
-        result = array.astype(np.int64) * MICROSECOND
+        last = NEVER // MICROSECOND + 1
+        kept = np.minimum(array, last) if array.dtype.kind == "u" else np.clip(array, -last, last)
+        result = np.asarray(np.minimum(kept.astype(np.int64) * MICROSECOND, NEVER))
     else:
-        known = np.isfinite(array)
-        result = np.where(known, np.rint(np.where(known, array, 0.0) * MICROSECOND), 0.0).astype(np.int64)
-        result[~known] = NEVER
+        with np.errstate(over="ignore"):
+            micro = np.rint(np.where(np.isfinite(array), array, np.inf) * MICROSECOND)
+        result = np.asarray(np.where(micro < NEVER, np.maximum(micro, -NEVER), NEVER).astype(np.int64))
     return int(result) if result.ndim == 0 else result
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
 
 
 @overload

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.model.exact import MOST_CORES, integers
 from gridsim.model.job import Job, Task
 from gridsim.model.moldable import Moldable
 from gridsim.model.reactions import Reactions
@@ -27,14 +28,7 @@ UNKNOWN = -1
 
 def _ints(values: Any, n: int, field: str) -> IntArray:
     """Column of *n* whole numbers; one number stands for all."""
-    given = np.asarray(values)
-    try:
-        with np.errstate(invalid="ignore"):
-            column = given.astype(np.int64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"is no column of whole numbers: {error}", field=field) from error
-    if (column != given).any():
-        raise InputError(f"has {given[column != given][0]}; expected whole numbers", field=field)
+    column = integers(values, field)
     return np.broadcast_to(column, (n,) if column.ndim == 0 else column.shape).copy()
 
 
@@ -240,6 +234,7 @@ class Workload:
             ("runtime", _no_duration(self.runtime), "a runtime above 0 s that ends (see --on-zero-runtime)"),
             ("estimate", _no_duration(self.estimate), "an estimate above 0 s that ends"),
             ("cores", self.cores < 1, "at least 1 core"),
+            ("cores", self.cores > MOST_CORES, f"at most {MOST_CORES:,} cores"),
             ("submit", (self.submit < 0) | (self.submit >= NEVER), "a submit time from 0 s"),
             ("deadline", self.deadline < self.submit + self._quickest(), "a deadline at submit + estimate or later"),
             ("tolerance", no_tolerance, "a tolerance of 1 or more"),
@@ -319,11 +314,68 @@ class Workload:
         first, last = seconds(int(self.submit.min())), seconds(int(self.submit.max()))
         return f"<Workload: {len(self)} jobs, {first:g} s to {last:g} s>"
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows: how many jobs of how many cores, over which time."""
+        from gridsim.model.card import card  # only where one is shown
+        from gridsim.model.dates import calendar_of
+
+        title = f"Workload: {self.provenance.get('source', 'made in Python')}"
+        if not len(self):
+            return card(title, [("jobs", "0")])
+        calendar = calendar_of(self.provenance)
+        first, last = (seconds(int(each)) for each in (self.submit.min(), self.submit.max()))
+        told = [f"{calendar.date(at):%Y-%m-%d %H:%M}" if calendar else f"{at:,.15g} s" for at in (first, last)]
+        least, middle, most = self.cores.min(), np.median(self.cores), self.cores.max()
+        return card(
+            title,
+            [
+                ("jobs", f"{len(self):,}"),
+                *([("tasks", f"{len(self.tasks):,}")] if self.tasks is not None else []),
+                ("submitted", " to ".join(told)),
+                (
+                    "cores of a job",
+                    f"{least:,} to {most:,}, median {middle:,.15g}",
+                ),
+                ("runtime, median", f"{np.median(seconds(self.runtime)):,.15g} s"),
+                *((name, f"{len(np.unique(column[column != UNKNOWN])):,}") for name, column in self.labels.items()),
+                *([("cores of the machine", f"{self.cores_stated:,}")] if self.cores_stated else []),
+            ],
+        )
+
+    def to_pandas(self) -> Any:
+        """The jobs as a pandas data frame: times in seconds, names in place of numbers, dates where they are known.
+
+        The columns: ``job``, labels (``user``, ``account`` …) as names where the source has them, ``cores``,
+        ``submit``, ``runtime``, ``estimate``, ``deadline`` and ``tolerance`` where there are any, and ``logged_NAME``
+        of what the source says did happen. Where it knows dates, ``submit_at`` and ``deadline_at`` are timestamps in
+        its zone, without one where that is not known. ``frame.attrs["units"]`` has the units.
+
+        Raises
+        ------
+        InputError
+            Where pandas is not installed.
+        """
+        from gridsim.model.frames import frame_of_jobs  # only where one is made
+
+        deadlines = {} if (self.deadline >= NEVER).all() else {"deadline": seconds(self.deadline)}
+        more = {"tolerance": self.tolerance, "restartable": self.restartable}
+        columns: dict[str, npt.NDArray[Any]] = {
+            "job": self.job,
+            **self.labels,
+            "cores": self.cores,
+            **{name: seconds(getattr(self, name)) for name in ("submit", "runtime", "estimate")},
+            **deadlines,
+            **{name: column for name, column in more.items() if column is not None},
+            **{f"logged_{name}": column for name, column in self.logged.items()},
+        }
+        return frame_of_jobs(columns, self)
+
     @property
     def logged_start(self) -> IntArray | None:
         """Instants at which the source says that jobs started, `NEVER` where not known; None if it says none at all.
 
-        Submit time and ``logged["wait"]`` make them, so that they move with the submit times.
+        Submit time and ``logged["wait"]`` make them, so that they move with the submit times. Of a job of several runs
+        it is the start of the first.
 
         Examples
         --------
@@ -331,7 +383,11 @@ class Workload:
         >>> log.logged_start.tolist() == [3_000_000, NEVER]
         True
         """
-        wait = self.logged.get("wait")
+        return self._logged_after("wait")
+
+    def _logged_after(self, name: str) -> IntArray | None:
+        """Instants so many seconds after the submit times."""
+        wait = self.logged.get(name)
         if wait is None:
             return None
         waited = whole(np.asarray(wait, dtype=np.float64))
@@ -342,7 +398,8 @@ class Workload:
         """Instants at which the source says that jobs ended, `NEVER` where not known; None if it says no start at all.
 
         They are logged start and runtime, and where the source has it ``logged["held"]``: seconds between start and
-        end, with the time in which the job was suspended, NaN where it had not ended.
+        end, with the time in which the job was suspended, NaN where it had not ended. Of a job of several runs it is
+        the end of the last one, which started ``logged["last_wait"]`` seconds after the submit time.
 
         Examples
         --------
@@ -350,7 +407,7 @@ class Workload:
         >>> log.logged_end / 1e6
         array([17.])
         """
-        start = self.logged_start
+        start = self._logged_after("last_wait" if "last_wait" in self.logged else "wait")
         if start is None:
             return None
         held = self.logged.get("held")
@@ -375,6 +432,10 @@ class Workload:
         return float(self.area.sum() / (cores * span)) if span else float("nan")
 
 
+_DIGITS = 12
+"""Most digits of a Unix time (s): what is longer is none."""
+
+
 def epoch_of(provenance: Mapping[str, Any]) -> float | None:
     """Unix time of second 0 of a workload of this provenance, s; None where its source does not say.
 
@@ -388,6 +449,6 @@ def epoch_of(provenance: Mapping[str, Any]) -> float | None:
     if isinstance(origin, int | float):  # of a log with dates
         return float(origin + shift)
     told = str(provenance.get("header", {}).get("UnixStartTime", ["-1"])[0]).split()
-    if not told or not told[0].isdecimal() or int(told[0]) == 0:
+    if not told or not told[0].isdecimal() or len(told[0]) > _DIGITS or int(told[0]) == 0:
         return None
     return float(int(told[0]) + shift)

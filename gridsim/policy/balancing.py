@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
@@ -12,6 +11,7 @@ from numpy.random import Generator
 from gridsim import registry
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.time import NEVER
+from gridsim.policy.copies import own
 
 __all__ = [
     "CheapestGuarantee",
@@ -59,6 +59,7 @@ class ClusterState(Protocol):
     kind: str
     cores: int
     free: int
+    busy: int
     unfinished: int
     queued: int
 
@@ -242,15 +243,23 @@ class PowerOfTwo:
 
 @dataclass
 class LeastUtilised:
-    """The child with the smallest share of busy cores now."""
+    """The child with the smallest share of busy cores now, of equal ones that with the shortest expected queue.
+
+    Notes
+    -----
+    Cores that what was sent in this very instant is about to take are busy: the decision is the balancer's own, and
+    without it all jobs of one instant would go one way. Who has waited since before is seen between equals alone.
+    """
 
     def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
-        loads = []
-        for child in children:
-            leaves = child.leaves()
-            cores = sum(cluster.cores for cluster in leaves)
-            loads.append((cores - sum(cluster.free for cluster in leaves), cores))
-        return _least(loads)
+        sizes = [sum(cluster.cores for cluster in child.leaves()) for child in children]
+        busy = [sum(cluster.busy for cluster in child.leaves()) for child in children]
+        least = _least(list(zip(busy, sizes, strict=True)))
+        equal = [place for place, cores in enumerate(sizes) if busy[place] * sizes[least] == busy[least] * cores]
+        if len(equal) == 1:
+            return least
+        work = [sum(cluster.unfinished for cluster in children[place].leaves()) for place in equal]
+        return equal[_least(list(zip(work, [sizes[place] for place in equal], strict=True)))]
 
 
 @dataclass
@@ -389,7 +398,7 @@ def balancer(what: Any) -> Any:
     if isinstance(made, type):
         raise InputError(f"{made.__name__} is a class; give an object of it: {made.__name__}()", field="balancer")
     if hasattr(made, "pick"):
-        return copy.deepcopy(made)
+        return own(made)
     if hasattr(made, "score"):
-        return Scored(copy.deepcopy(made))
+        return Scored(own(made))
     raise InputError(f"{made!r} is no balancer; it has neither pick nor score", field="balancer")

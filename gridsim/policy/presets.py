@@ -11,7 +11,10 @@ from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.registry import Spec
 
-__all__ = ["PRESETS", "Preset", "policy"]
+__all__ = ["PRESETS", "Preset", "checked_label", "label_of", "policy"]
+
+_SPEC = frozenset("?(:&")
+"""Letters that a label has none of: before the first ``=`` they say that it is one of a parameter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,7 @@ def policy(what: Any) -> Any:
     what : str, Spec or object
         A preset (``easy``), a scheduler with parameters (``backfilling?ordering=sjf``), a bare ordering (that ordering
         with strict head-blocking), ``file.py:Class`` of a scheduler or an ordering, or an object of one of these kinds.
+        A label before a text (``today=slurm?conf=slurm.conf``, see `label_of`) is for those who tell of it.
 
     Raises
     ------
@@ -111,7 +115,7 @@ def policy(what: Any) -> Any:
     >>> policy("wfp3")
     Backfilling(ordering=Wfp3(), reserve=Strict())
     """
-    spec = registry.parse(what) if isinstance(what, str) else what
+    spec = registry.parse(label_of(what)[1]) if isinstance(what, str) else what
     if not isinstance(spec, Spec):
         return _as_scheduler(what)
     if spec.name in PRESETS:
@@ -123,6 +127,45 @@ def policy(what: Any) -> Any:
         return _as_scheduler(registry.make("ordering", spec))
     known = {*PRESETS, *registry.spellings("scheduler"), *registry.spellings("ordering")}
     raise UnknownNameError("policy", spec.name, known)
+
+
+def label_of(text: str) -> tuple[str | None, str]:
+    """Label and policy of what stands behind ``--policy``: ``today=slurm?conf=slurm.conf``; None without a label.
+
+    What stands before the first ``=`` is a label if it holds none of ``?``, ``(``, ``:`` and ``&``.
+
+    Raises
+    ------
+    InputError
+        For a label or a policy that is empty.
+
+    Examples
+    --------
+    >>> label_of("no preemption=slurm?conf=slurm.conf"), label_of("easy?ordering=sjf")
+    (('no preemption', 'slurm?conf=slurm.conf'), (None, 'easy?ordering=sjf'))
+    """
+    before, equals, what = text.partition("=")
+    if not equals or _SPEC.intersection(before):
+        return None, text
+    label = checked_label(before.strip())
+    if not what.strip():
+        raise InputError(f"'{text}' labels no policy; expected such as '{label}=easy'", field="policy")
+    return label, what.strip()
+
+
+def checked_label(label: str) -> str:
+    """The label, if it is one: letters that can be printed, at least one of which is no space.
+
+    Raises
+    ------
+    InputError
+        Otherwise.
+    """
+    if not isinstance(label, str) or not label.isprintable():
+        raise InputError(f"{label!r} is no label of a policy; expected text that can be printed", field="policy")
+    if not label.strip():
+        raise InputError("a policy's label is empty; expected such as 'today=easy'", field="policy")
+    return label
 
 
 def _composed(base: Spec, spec: Spec) -> Spec:

@@ -153,18 +153,35 @@ class Admission(Protocol):
 
 
 class Quote(NamedTuple):
-    """What a scheduler answers to a new request; ``cores`` is the size chosen for it, 0 where that is left open."""
+    """What a scheduler answers to a new request, and what it takes it in by; nothing has changed until then.
+
+    Attributes
+    ----------
+    request : int
+        The request.
+    offer : Offer or None
+        Its place in a plan.
+    cores : int
+        The size chosen for it; 0 where that is left open.
+    entries : tuple of int
+        Under rules that know partitions: the entries of the queue in which it could start.
+    """
 
     request: int
     offer: Offer | None = None
     cores: int = 0
+    entries: tuple[int, ...] = ()
 
 
 class Stop(NamedTuple):
-    """A running request that has to go: to wait *again*, what it did is lost; else it is cancelled."""
+    """A running request that has to go: to wait *again*, what it did is lost; else it is cancelled.
+
+    *by* is the request that it makes room for, -1 where that is none in particular.
+    """
 
     request: int
     again: bool
+    by: int = -1
 
 
 class Scheduler(Protocol):
@@ -172,7 +189,11 @@ class Scheduler(Protocol):
 
     A scheduler may define ``stopped() -> Sequence[Stop]``, asked after each `dispatch`: running requests that make
     room, no later than those start that take it. It has given their cores back to itself already. One may
-    define ``leaving(now) -> Sequence[int]``, asked before: waiting requests that are cancelled.
+    define ``leaving(now) -> Sequence[int]``, asked before: waiting requests that are cancelled. One that can tell why
+    requests waited defines ``reasons() -> gridsim.record.Reasons``, asked once when the run is over, with a row for
+    each of its requests: words of its own, from when to when each held.
+    ``effort`` says about how long a run takes against one of EASY (1 where left out): of several policies the slowest
+    begins first.
 
     The cluster calls `ended` and `overran` for what happened, `settled` once when the ends of an instant are
     complete, `quote` and `commit` for arrivals, `dispatch` for the decision, `wake` for the next instant at which a

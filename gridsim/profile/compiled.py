@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,10 @@ import numba
 import numpy as np
 from numba.core import event
 
-__all__ = ["compiled", "folder", "records", "when_compiling"]
+if sys.platform != "win32":
+    import fcntl
+
+__all__ = ["compiled", "folder", "records", "tell_compiling", "when_compiling"]
 
 _OPTIONS: Any = numba.config
 
@@ -41,36 +45,74 @@ _FOLDER = folder(Path(__file__).parents[1])
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a loop over arrays when it is first called, and keep it for the next process.
 
+    Of several processes that need it at once, one compiles it and the others wait and take what it kept.
     ``NUMBA_DISABLE_JIT=1`` runs the same source uncompiled.
     """
     before = _OPTIONS.CACHE_DIR
     _OPTIONS.CACHE_DIR = _FOLDER or before
     try:
-        return numba.njit(cache=True)(function)
+        made: Any = numba.njit(cache=True)(function)
     finally:
         _OPTIONS.CACHE_DIR = before
+    if _FOLDER and hasattr(made, "compile"):
+        made.compile = _by_one(made.compile, Path(_FOLDER, f"{function.__module__}.{function.__qualname__}.lock"))
+    return made
 
 
-class _Once(event.Listener):
-    """Says once that something is compiled, and not fetched."""
+def _by_one(make: Callable[[Any], Any], lock: Path) -> Callable[[Any], Any]:
+    """Look for what is kept, and else compile it, while no other process does so.
 
-    def __init__(self, say: Callable[[], None]) -> None:
-        self._say: Callable[[], None] | None = say
+    A loop calls others, and none of them calls it: nobody waits for who waits for him.
+    """
 
-    def on_start(self, _: Any) -> None:
-        if self._say is not None:
-            say, self._say = self._say, None
-            say()
+    def compile_or_take(signature: Any) -> Any:
+        with _held(lock):
+            return make(signature)
 
-    def on_end(self, _: Any) -> None:
-        """Nothing to say."""
+    return compile_or_take
 
 
 @contextmanager
-def when_compiling(say: Callable[[], None]) -> Iterator[None]:
-    """Call *say* once, when the first loop is compiled that was not kept."""
-    with event.install_listener("numba:compile", _Once(say)):
+def _held(lock: Path) -> Iterator[None]:
+    """Hold a file, as far as the system can: at the worst a loop is compiled twice."""
+    with ExitStack() as until:
+        with suppress(OSError):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            file = until.enter_context(lock.open("a"))
+            if sys.platform != "win32":
+                fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+class _Modules(event.Listener):
+    """Says of each module once that loops of it are compiled, and not fetched."""
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._said: set[str] = set()
+        self._within = 0
+
+    def on_start(self, now: Any) -> None:
+        self._within += 1
+        module = now.data["dispatcher"].py_func.__module__
+        if self._within == 1 and module not in self._said:  # loops that it calls belong to it
+            self._said.add(module)
+            self._say(module)
+
+    def on_end(self, _: Any) -> None:
+        self._within -= 1
+
+
+@contextmanager
+def when_compiling(say: Callable[[str], None]) -> Iterator[None]:
+    """Call *say* with the name of a module when the first loop of it is compiled that was not kept."""
+    with event.install_listener("numba:compile", _Modules(say)):
+        yield
+
+
+def tell_compiling(say: Callable[[str], None]) -> None:
+    """`when_compiling` for the rest of this process."""
+    event.register("numba:compile", _Modules(say))  # type: ignore[no-untyped-call]
 
 
 def records(**columns: Any) -> Any:

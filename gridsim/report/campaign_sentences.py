@@ -8,11 +8,12 @@ from typing import Any
 
 from gridsim.campaign.comparisons import KNOWN, Compared, Comparisons
 from gridsim.metrics.campaign import Comparison
+from gridsim.report import change
 from gridsim.report.markup import p_shown, ratio_shown
 from gridsim.report.tables import SHOWN, SHOWN_DAGS
 from gridsim.report.words import counted, listed, number, percent, times
 
-__all__ = ["condition_name", "label", "sentences", "title"]
+__all__ = ["condition_name", "label", "sentences", "title", "unit"]
 
 _TITLES = {
     **SHOWN_DAGS,
@@ -47,6 +48,14 @@ def label(found: Comparisons, value: Any) -> str:
     return str(value) if factor == "policy" else f"{factor} {value}"
 
 
+def unit(found: Comparisons) -> str:
+    """What the tests are over: a log, a window of the only one, else a workload."""
+    how = found.comparing
+    if found.nested:
+        return " and ".join(how.sources or ())
+    return "window" if found.of_one and "window" in (how.replicates or ()) else "workload"
+
+
 def condition_name(condition: Mapping[str, Any]) -> str:
     """Values of the factors that make a condition."""
     return ", ".join(f"{name} {value}" for name, value in condition.items()) or "all runs"
@@ -65,7 +74,24 @@ def sentences(found: Comparisons) -> list[str]:
     if found.replicates == 1:
         return [_one_workload(found), *_missing(found)]
     headline, *others = found.metrics
-    return [*_headline(found, headline), *_in_passing(found, others), *_missing(found), *_few(found)]
+    told = [*_headline(found, headline), *_in_passing(found, others), *_missing(found)]
+    return [*told, *_few(found), *_independence(found)]
+
+
+def _independence(found: Comparisons) -> Iterator[str]:
+    """What is one observation, where workloads are parts of something."""
+    noun = unit(found)
+    if found.nested:
+        yield (
+            f"{number(found.replicates)} workloads are of {number(found.sources)} {noun}s, and those of one {noun} are "
+            f"no independent witnesses: their ratios are averaged, and n is {number(found.sources)}."
+        )
+    if found.of_one:
+        parts = "windows" if "window" in (found.comparing.replicates or ()) else "workloads"
+        yield (
+            f"All {parts} are parts of one log, blocks of its time: this is what holds of that log, and says nothing "
+            "of others."
+        )
 
 
 def _one_workload(found: Comparisons) -> str:
@@ -85,7 +111,7 @@ def _times_of(ratio: float) -> str:
 def _headline(found: Comparisons, metric: str) -> Iterator[str]:
     overall = sorted(found.overall(metric), key=_distance, reverse=True)
     by = {name: [it for it in overall if it.test.verdict == name] for name in _VERDICTS}
-    base, over = label(found, found.values[0]), _over(overall)
+    base, over = label(found, found.values[0]), _over(found, overall)
     lower, higher = ("lower", "higher") if KNOWN[metric].better != "higher" else ("higher", "lower")
     corrected = f" after Holm, {len(overall)} comparisons" if len(overall) > 1 else ""
     if by["better"]:
@@ -113,13 +139,24 @@ def _distance(it: Compared) -> float:
     return abs(math.log(it.test.ratio)) if it.test.ratio > 0 else -1.0
 
 
-def _over(overall: Sequence[Compared]) -> str:
-    """How many workloads, of how many conditions each."""
+def _over(found: Comparisons, overall: Sequence[Compared]) -> str:
+    """How many workloads, of how many parts and conditions each."""
+    noun = unit(found)
     there = sorted({it.test.workloads - it.test.left_out for it in overall if it.test.workloads})
     most = there[-1] if there else 0
-    text = counted(most, "workload") if len(there) < 2 else f"{number(there[0])} to {number(most)} workloads"
+    text = counted(most, noun) if len(there) < 2 else f"{number(there[0])} to {number(most)} {noun}s"
     conditions = max((it.conditions for it in overall), default=1)
-    return text if conditions == 1 else f"{text} ({conditions} conditions each)"
+    each = [_parts_each(found)] if found.nested else []
+    each += [f"{conditions} conditions each"] if conditions > 1 else []
+    return f"{text} ({'; '.join(each)})" if each else text
+
+
+def _parts_each(found: Comparisons) -> str:
+    """How many parts a source has."""
+    how = found.comparing
+    parts = " and ".join(name for name in how.replicates or () if name not in (how.sources or ()))
+    mean, rest = divmod(found.replicates, found.sources)
+    return f"{found.replicates} {parts}s in all" if rest else f"{mean} {parts}s each"
 
 
 def _parts(found: Comparisons, clear: Sequence[Compared], corrected: str) -> list[str]:
@@ -139,13 +176,10 @@ def _by(test: Comparison) -> str:
 def _sure(it: Compared, confidence: float) -> str:
     test = it.test
     if test.ratio >= 2:
-        low, high = (ratio_shown(value) for value in (test.ratio_low, test.ratio_high))
+        span = f"{ratio_shown(test.ratio_low)} to {ratio_shown(test.ratio_high)} times"
     else:
-        ends = (
-            (1 - test.ratio_high, 1 - test.ratio_low) if test.ratio < 1 else (test.ratio_low - 1, test.ratio_high - 1)
-        )
-        low, high = (percent(value, sign=ends[0] < 0) for value in ends)
-    return f"{100 * confidence:g} % interval {low.removesuffix(' %')} to {high}; {_probability(test.p_log_holm)}"
+        span = change.span(test.ratio_low - 1, test.ratio_high - 1, change.HIGHER)
+    return f"{100 * confidence:g} % interval {span}; {_probability(test.p_log_holm)}"
 
 
 def _probability(p: float) -> str:
@@ -160,12 +194,9 @@ def _unconfirmed(it: Compared, found: Comparisons) -> str:
 
 def _unclear(it: Compared, confidence: float) -> str:
     test = it.test
-    change, low, high = (
-        percent(value - 1, sign=True) if value < 1000 else f"{ratio_shown(value)} times"
-        for value in (test.ratio, test.ratio_low, test.ratio_high)
-    )
-    interval = f"{low.removesuffix(' %')} to {high}"
-    return f"{change}, {100 * confidence:g} % interval {interval}; {_probability(test.p_log_holm)}"
+    by = change.told(test.ratio - 1, change.HIGHER)
+    span = change.span(test.ratio_low - 1, test.ratio_high - 1, change.HIGHER)
+    return f"{by}, {100 * confidence:g} % interval {span}; {_probability(test.p_log_holm)}"
 
 
 def _reversed(found: Comparisons, metric: str, winners: Sequence[Compared], worse: str) -> Iterator[str]:
@@ -233,6 +264,6 @@ def _few(found: Comparisons) -> Iterator[str]:
     most = max((it.test.workloads for it in overall), default=0)
     if 1 < most < _FEW:
         yield (
-            f"{most} workloads are few: the intervals rest on log ratios that are normally distributed, and Wilcoxon's "
-            "test cannot confirm them."
+            f"{most} {unit(found)}s are few: the intervals rest on log ratios that are normally distributed, and "
+            "Wilcoxon's test cannot confirm them."
         )

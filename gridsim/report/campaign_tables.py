@@ -21,9 +21,11 @@ from gridsim.campaign.comparisons import KNOWN, Compared, Comparisons, Mean
 from gridsim.files import write_atomically, write_text
 from gridsim.metrics.campaign import Comparison
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
-from gridsim.report.campaign_sentences import condition_name, label, sentences, title
+from gridsim.report.campaign_sentences import condition_name, label, sentences, title, unit
+from gridsim.report.comparison_figures import pictures
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
-from gridsim.report.tables import broken, shown
+from gridsim.report.sheet import WIDTH, broken
+from gridsim.report.tables import shown
 from gridsim.report.words import counted, number, percent
 
 if TYPE_CHECKING:
@@ -36,8 +38,6 @@ _TESTS = tuple(it.name for it in fields(Comparison) if it.name not in ("metric",
 
 _MOST_ROWS = 2_000
 """Of means on the page and in the long LaTeX table; the CSV has all."""
-
-_WIDTH = 80
 
 _NOTES = (
     "Each workload is compared with itself. The ratio is the geometric mean over workloads, with the interval of the "
@@ -88,7 +88,7 @@ _SHORT = {"no clear difference": "unclear", "too little data": "too few"}
 # ---- the terminal -------------------------------------------------------------------------------------------------
 
 
-def terminal(found: Comparisons, *, width: int = _WIDTH) -> Table:
+def terminal(found: Comparisons, *, width: int = WIDTH) -> Table:
     """Comparisons over all conditions as a rich table; clear ones are bold and have a mark too."""
     from rich import box
     from rich.table import Table
@@ -101,7 +101,7 @@ def terminal(found: Comparisons, *, width: int = _WIDTH) -> Table:
         caption_justify="left",
     )
     grid.add_column("against " + "\n".join(broken(label(found, found.values[0]), 24)), max_width=32)
-    for head in ("ratio", f"{100 * found.comparing.confidence:g} % interval", "p (Holm)", "workloads"):
+    for head in ("ratio", f"{100 * found.comparing.confidence:g} % interval", "p (Holm)", f"{unit(found)}s"):
         grid.add_column(head, justify="right", no_wrap=True)
     for metric in found.metrics:
         grid.add_row(Text(title(metric), style="italic"))
@@ -220,6 +220,7 @@ def _about(found: Comparisons, name: str) -> dict[str, Any]:
         "base": label(found, found.values[0]),
         "factor": found.comparing.factor,
         "by_condition": _by_condition(found),
+        "unit": unit(found),
         "left": max(0, found.conditions - _conditions_shown(found)),
     }
 
@@ -302,6 +303,7 @@ def page(found: Comparisons, *, name: str = "campaign") -> str:
     return templates.get_template("campaign.html.j2").render(
         **_about(found, name),
         lead=list(_lead(found)),
+        pictures=[one.shown() for one in pictures(found)],
         answer=sentences(found),
         facts=list(_facts(found)),
         notes=_NOTES,
@@ -312,7 +314,8 @@ def page(found: Comparisons, *, name: str = "campaign") -> str:
 def _lead(found: Comparisons) -> Iterator[str]:
     yield counted(found.runs, "run")
     yield f"{number(len(found.values))} values of {found.comparing.factor}"
-    yield counted(found.replicates, "workload")
+    of = f" of {counted(found.sources, unit(found))}" if found.nested else ""
+    yield f"{counted(found.replicates, 'workload')}{of}"
     yield counted(found.conditions, "condition")
 
 
@@ -320,6 +323,8 @@ def _facts(found: Comparisons) -> Iterator[tuple[str, str]]:
     how = found.comparing
     yield "Baseline", label(found, found.values[0])
     yield "A workload is a value of", ", ".join(how.replicates or ()) or "nothing: there is one"
+    if found.nested:
+        yield "Tests are over", f"{number(found.sources)} {unit(found)}s, of which the workloads are parts"
     yield "A condition is a value of", ", ".join(found.others) or "nothing: there is one"
     yield "As good as equal", f"ratios from {_interval(1 / (1 + how.margin), 1 + how.margin)}"
     yield "Intervals", f"{100 * how.confidence:g} %, each for itself: not widened for the others"

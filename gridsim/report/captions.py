@@ -50,16 +50,20 @@ def of_groups(rows: Sequence[GroupRow], *, less: str, more: str) -> str:
     less, more : str
         What jobs that gain and jobs that lose do: ``wait less``, ``wait longer``.
     """
-    told = []
+    told, neither = [], []
     for policy in dict.fromkeys(row.policy for row in rows):
         own = [row for row in rows if row.policy == policy]
         better, worse = ([row for row in own if row.verdict == verdict] for verdict in ("better", "worse"))
         if not better and not worse:
-            told.append(f"Under {policy} no group is clearly better or worse off than under {own[0].baseline}.")
+            neither.append(policy)
             continue
         gains = f"{_names(better, len(own))} clearly {less}" if better else f"none clearly {less}"
         loses = f"{_names(worse, len(own))} clearly {more}" if worse else f"none clearly {more}"
         told.append(f"Under {policy}, {gains}; {loses}.")
+    if neither:
+        told.append(
+            f"Under {listed(neither, 'or')} no group is clearly better or worse off than under {rows[0].baseline}."
+        )
     return " ".join(told)
 
 

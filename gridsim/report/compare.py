@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -13,77 +11,24 @@ from gridsim.errors import InputError
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
+from gridsim.model.pools import in_pools
 from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy
+from gridsim.report.calibration import own_policy, trust_of
 from gridsim.report.comparison import Comparison
+from gridsim.report.labels import labelled
 from gridsim.report.trust import Trust
-from gridsim.report.whatif import WhatIf, changes_beside, whatif
+from gridsim.report.whatif import Asked, changes_beside
 from gridsim.result import Result, versions
 from gridsim.scenario import simulate_all
 from gridsim.simulation import Run
+from gridsim.workers import Workers, crew
 
-__all__ = ["DEFAULT_POLICIES", "compare", "comparison_of", "labelled", "with_changes"]
+__all__ = ["DEFAULT_POLICIES", "asked_beside", "compare", "comparison_of", "with_changes"]
 
 DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
 """What is compared when nobody says what."""
-
-
-def labelled(policies: Iterable[Any] | Mapping[str, Any]) -> dict[str, Any]:
-    """Policies by label: a mapping's keys, a text itself, or the ``repr`` of an object.
-
-    Plain files lose their folders in labels, and parameters that name files are left out, where labels still differ;
-    if they do not, those at least that all labels have.
-
-    Raises
-    ------
-    InputError
-        When there is none, or one is given twice.
-    """
-    if isinstance(policies, Mapping):
-        named = dict(policies)
-    else:
-        named = {}
-        for policy in policies:
-            label = policy if isinstance(policy, str) else repr(policy)
-            if label in named:
-                raise InputError(f"'{label}' is given twice; a difference to itself says nothing", field="policy")
-            named[label] = policy
-        for shorter in (functools.partial(_FOLDERS.sub, ""), _without_shared(named), _without_files):
-            short = [shorter(label) for label in named]
-            if len(set(short)) == len(named):
-                named = dict(zip(short, named.values(), strict=True))
-    if not named:
-        raise InputError("no policy is given", field="policy")
-    return named
-
-
-_FOLDERS = re.compile(r"[^=&?(,]*/(?=[^/=&?(,]*\.py\b)")
-"""Folders before the name of a plain file, in a spec."""
-
-
-def _without_shared(labels: Iterable[str]) -> Callable[[str], str]:
-    """Makes a spec one without the parameters whose values are files that all specs name."""
-    shared = functools.reduce(set.intersection, (set(label.partition("?")[2].split("&")) for label in labels))
-    return lambda label: _without_files(label, shared)
-
-
-def _without_files(label: str, among: Collection[str] | None = None) -> str:
-    """A spec without the parameters whose values are files, such as ``slurm?conf=slurm.conf``; of *among*, if given."""
-    name, _, text = label.partition("?")
-    parameters = [
-        part
-        for part in text.split("&")
-        if part and not ((among is None or part in among) and _is_file(part.partition("=")[2]))
-    ]
-    return "?".join([name, *(["&".join(parameters)] if parameters else [])]) if text else label
-
-
-def _is_file(text: str) -> bool:
-    try:
-        return bool(text) and Path(text).is_file()
-    except (OSError, ValueError):
-        return False
 
 
 def compare(
@@ -95,7 +40,9 @@ def compare(
     bound: float = BOUND,
     warmup: float = 0.0,
     cooldown: float = 0.0,
+    own: str | None = None,
     progress: Callable[[str, int], None] | None = None,
+    workers: int | Workers = 1,
 ) -> Comparison:
     """Simulate *policies* on the same workload and compare what they did with its jobs.
 
@@ -104,7 +51,8 @@ def compare(
     workload : Workload
         The jobs.
     policies : iterable or mapping
-        As `gridsim.policy.presets.policy` takes them; the first is the baseline. Keys of a mapping are labels.
+        As `gridsim.policy.presets.policy` takes them; the first is the baseline. Keys of a mapping are labels,
+        and so is what a text has before its first ``=`` (``today=slurm?conf=slurm.conf``).
     platform : Platform, optional
         The machine; one cluster of the size that the workload's source states where left out.
     options : Run, optional
@@ -113,8 +61,13 @@ def compare(
         Runtimes below this many seconds count as this many in bounded slowdowns.
     warmup, cooldown : float
         Jobs submitted in the first and last so many seconds are simulated but left out of the numbers.
+    own : str, optional
+        Label of the site's own policy, whose replay is held against the log; where left out, the first that knows its
+        site.
     progress : callable, optional
         Told the label and the number of jobs released so far.
+    workers : int or Workers
+        Processes that simulate; 1 for none but this one. Results are the same with any number.
 
     Examples
     --------
@@ -123,10 +76,14 @@ def compare(
     3.0
     """
     made = {label: policy(what) for label, what in labelled(policies).items()}
-    platform = platform or machine(workload, policies=made.values())
+    own = own_policy(made, own)
     options = options or Run()
-    results = simulate_all(workload, made, platform=platform, options=options, progress=progress)
-    return comparison_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown)
+    platform = in_pools(
+        workload, platform or machine(workload, policies=made.values()), made.values(), options.partitions
+    )
+    results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
+    trust = None if own is None else trust_of(results, own, policies=made, options=options, progress=progress)
+    return comparison_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown, trust=trust)
 
 
 def comparison_of(
@@ -141,16 +98,18 @@ def comparison_of(
 ) -> Comparison:
     """Comparison of results that are there, with what the page tells of their making and of how far to trust it."""
     first = next(iter(results.values()))
+    platforms = [result.platform for result in results.values()]
+    # Where policies see the machine in different ways, that of those who need to be told of its parts.
+    platform = next((it for it in platforms if it.by is not None or it.pooled), first.platform)
     provenance = first.workload.provenance
     info = {
         "title": Path(str(provenance.get("source", "workload"))).name,
         "workload": dict(provenance),
-        "platform": _platform(first.platform),
+        "platform": _platform(platform),
         "policies": {label: result.policy for label, result in results.items()},
         "plugins": _plugins(results.values()),
         "options": {
-            **asdict(options),
-            "tick": options.tick_of(first.workload),
+            **options.written(first.workload),
             "bound": bound,
             "warmup": warmup,
             "cooldown": cooldown,
@@ -158,6 +117,8 @@ def comparison_of(
         "versions": versions(),
         "command": command,
     }
+    if any(result.notices for result in results.values()):
+        info["not_followed"] = {label: [asdict(it) for it in result.notices] for label, result in results.items()}
     records = {label: result.record for label, result in results.items()}
     easy = repr(policy("easy"))  # what QoS charges are judged by
     return Comparison.of(
@@ -166,7 +127,8 @@ def comparison_of(
         bound=bound,
         warmup=warmup,
         cooldown=cooldown,
-        platform=first.platform,
+        platform=platform,
+        platforms={label: result.platform for label, result in results.items() if result.platform != platform},
         tick=whole(options.tick_of(first.workload)),
         reference=next((label for label, result in results.items() if result.policy == easy), None),
         trust=trust,
@@ -180,6 +142,7 @@ def with_changes(
     platform: Platform,
     options: Run,
     progress: Callable[[str, int], None] | None = None,
+    workers: int | Workers = 1,
 ) -> Comparison:
     """The comparison with what a larger machine, a higher load and better estimates would do.
 
@@ -191,40 +154,55 @@ def with_changes(
         Those that were compared, by label.
     progress : callable, optional
         Told the policy with the change, and the number of jobs released so far.
+    workers : int or Workers
+        Processes that simulate, a change each; 1 for none but this one.
 
     Raises
     ------
     InputError
         For DAG jobs: what is changed and compared are waits of rigid jobs.
     """
+    with crew(workers) as team:
+        asked = asked_beside(comparison, policies, team, platform=platform, options=options, progress=progress)
+        cuts = {"bound": comparison.bound, "warmup": comparison.warmup, "cooldown": comparison.cooldown}
+        found = tuple(each.answer(label, **cuts, lenient=True) for label, each in asked.items())
+    return replace(comparison, whatifs=found)
+
+
+def asked_beside(
+    comparison: Comparison,
+    policies: Mapping[str, Any],
+    workers: Workers,
+    *,
+    platform: Platform,
+    options: Run,
+    progress: Callable[[str, int], None] | None = None,
+) -> dict[str, Asked]:
+    """What `with_changes` asks, by policy, for who waits for the answers later. Parameters as there."""
     if comparison.of_dags:
         raise InputError("is asked of rigid jobs, and these are jobs of several tasks", field="what-if")
     workload = comparison.records[comparison.baseline].workload_given  # users react to each change anew
     asked_of = dict.fromkeys((comparison.baseline, comparison.best))
     changes = changes_beside(workload, platform, [policies[label] for label in asked_of])
 
-    def asked(label: str) -> WhatIf:
-        return whatif(
-            workload,
-            changes,
-            policy=policies[label],
-            platform=platform,
-            options=options,
-            now=comparison.records[label],
-            label=label,
-            bound=comparison.bound,
-            warmup=comparison.warmup,
-            cooldown=comparison.cooldown,
-            lenient=True,
-            progress=None if progress is None else lambda change, jobs: progress(f"{label}, {change}", jobs),
-        )
+    def asked(label: str) -> Asked:
+        now, told = comparison.records[label], _named(progress, label)
+        how: dict[str, Any] = {"policy": policies[label], "platform": platform, "options": options, "now": now}
+        return Asked.of(workload, changes, workers, **how, name=label, progress=told)
 
-    return replace(comparison, whatifs=tuple(asked(label) for label in asked_of))
+    return {label: asked(label) for label in asked_of}
+
+
+def _named(progress: Callable[[str, int], None] | None, label: str) -> Callable[[str, int], None] | None:
+    """Progress of changes under a policy."""
+    return None if progress is None else lambda change, jobs: progress(f"{label}, {change}", jobs)
 
 
 def _platform(platform: Platform) -> dict[str, Any]:
     """Size and origin; of several clusters their names and sizes, and the network where it takes time."""
     told: dict[str, Any] = {"cores": platform.cores, "origin": platform.origin}
+    told |= {} if platform.by is None else {"by": platform.by}
+    told |= {"pooled": platform.pooled} if platform.pooled else {}
     clusters = list(platform.clusters())
     if len(clusters) > 1:
         told["clusters"] = [{"name": it.name, "kind": it.kind, "cores": it.cores} for it in clusters]

@@ -7,21 +7,28 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gridsim.errors import UnknownNameError
 from gridsim.files import plain, write_json, write_text
 from gridsim.metrics.compare import Difference
-from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
+from gridsim.metrics.summary import described
+from gridsim.model.card import card
+from gridsim.model.frames import frame
 from gridsim.report import curves, robustness, sentences, tables, whatif_text
 from gridsim.report.evidence import Evidence, GroupRow
 from gridsim.report.trust import trust
 
+if TYPE_CHECKING:
+    from gridsim.report.gallery import Gallery
+    from gridsim.report.page import Drawn
+
 __all__ = ["Comparison"]
 
-_KNOWN = METRICS | GRID_METRICS | DEADLINE_METRICS
+_FRAMES = ("metrics", "differences", "groups")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,17 +44,82 @@ class Comparison(Evidence):
         return robustness.categories(self)
 
     def sentences(self) -> list[str]:
-        """Who wins, who loses, by how much and how sure that is; then what to know about these numbers."""
-        return [*sentences.answer(self), *sentences.caveats(self)]
+        """Who wins, who loses, by how much and how sure that is; then what to know about these numbers.
 
-    def page(self, path: str | Path) -> Path:
+        Before all that, `warnings`.
+        """
+        return [*self.warnings(), *sentences.answer(self), *sentences.caveats(self)]
+
+    def warnings(self) -> list[str]:
+        """What must be known before the answer is read: that the site's own policy is far from the log."""
+        return [] if self.trust is None else list(self.trust.warnings)
+
+    def __repr__(self) -> str:
+        jobs = len(self.records[self.baseline])
+        return f"<Comparison of {', '.join(self.labels)} on {jobs:,} job{'' if jobs == 1 else 's'}>"
+
+    def __str__(self) -> str:
+        """What is compared, and the answer."""
+        return "\n".join([repr(self), *sentences.answer(self)])
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the answer and the table, the best of each row bold."""
+        rows = [
+            (row.title, *(f"{cell.text} *" if cell.best else cell.text for cell in row.cells.values()))
+            for row in self.table()
+        ]
+        told = sentences.answer(self)
+        return card(repr(self).strip("<>"), rows, head=("", *self.labels), told=told, marked="*")
+
+    def to_pandas(self, what: str = "metrics") -> Any:
+        """Numbers of the comparison as a tidy pandas data frame, one value a row.
+
+        Parameters
+        ----------
+        what : {"metrics", "differences", "groups"}
+            Columns ``policy``, ``metric``, ``value`` and ``unit``; attributes of `Difference`, a row a metric and pair;
+            those of `GroupRow`, a row a group and pair.
+
+        Raises
+        ------
+        InputError
+            Where pandas is not installed.
+        """
+        if what not in _FRAMES:
+            raise UnknownNameError("table of a comparison", what, _FRAMES)
+        if what == "metrics":
+            columns = [list(column) for column in zip(*self._values(), strict=True)]
+            return frame(dict(zip(("policy", "metric", "value", "unit"), columns, strict=True)))
+        rows: Sequence[Any] = self.differences if what == "differences" else self.groups
+        kind = Difference if what == "differences" else GroupRow
+        return frame({it.name: [getattr(row, it.name) for row in rows] for it in fields(kind)}, {})
+
+    def _values(self) -> Iterator[tuple[str, str, float, str]]:
+        """Every number: policy, metric, value and unit."""
+        for label, numbers in self.metrics.items():
+            yield from ((label, name, value, described(name).unit) for name, value in numbers.items())
+
+    @property
+    def figures(self) -> Gallery:
+        """Figures of the page by name, each a matplotlib ``Figure``; ``save`` writes them as files for a paper."""
+        from gridsim.report.gallery import of_comparison  # matplotlib: only where a figure is made
+
+        return of_comparison(self)
+
+    def draw(self) -> Drawn:
+        """What takes time of the page: its pictures and schedules, for `page`."""
+        from gridsim.report.page import draw  # matplotlib and Jinja2: only where a page is made
+
+        return draw(self)
+
+    def page(self, path: str | Path, *, drawn: Drawn | None = None) -> Path:
         """Write the self-contained HTML page, atomically; returns its path.
 
         Below a picture it names the file with its numbers, and links to it if `write` put it in the same folder before.
         """
         from gridsim.report.page import render  # matplotlib and Jinja2: only where a page is made
 
-        write_text(path, render(self, beside={file.name for file in Path(path).parent.glob("*.csv")}))
+        write_text(path, render(self, beside={file.name for file in Path(path).parent.glob("*.csv")}, drawn=drawn))
         return Path(path)
 
     def write(self, folder: str | Path) -> set[str]:
@@ -58,12 +130,7 @@ class Comparison(Evidence):
         """
         folder = Path(folder)
         written = {"metrics.json", "metrics.csv", "differences.csv", "groups.csv"}
-        values = [
-            (label, name, value, _KNOWN[name].unit)
-            for label, numbers in self.metrics.items()
-            for name, value in numbers.items()
-        ]
-        write_text(folder / "metrics.csv", _csv(("policy", "metric", "value", "unit"), values))
+        write_text(folder / "metrics.csv", _csv(("policy", "metric", "value", "unit"), self._values()))
         for name, kind, rows in (
             ("differences", Difference, [astuple(row) for row in self.differences]),
             ("groups", GroupRow, [astuple(row) for row in self.groups]),

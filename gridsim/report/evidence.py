@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,16 +15,27 @@ from gridsim.metrics.charges import category_slowdowns
 from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_losers
 from gridsim.metrics.deadlines import concerns_deadlines
 from gridsim.metrics.groups import LABELLED, Groups, by_label, length_classes, size_classes, weight_classes
+from gridsim.metrics.preemption import by_owner, concerns_preemption, filled, told_by
 from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.metrics.summary import cut, metrics
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import UNKNOWN
 from gridsim.record import Record
+from gridsim.report.change import MATTERS, MATTERS_SECONDS
 from gridsim.report.trust import Trust
 from gridsim.report.whatif import WhatIf
 
-__all__ = ["COMPARED", "COMPARED_DAGS", "COMPARED_MOLDABLE", "MEANS", "Evidence", "GroupRow", "best", "turned"]
+__all__ = [
+    "COMPARED",
+    "COMPARED_DAGS",
+    "COMPARED_MOLDABLE",
+    "MEANS",
+    "Evidence",
+    "GroupRow",
+    "best",
+    "turned",
+]
 
 COMPARED = ("wait", "bounded_slowdown")
 """Metrics whose differences are tested; each is a family of tests of its own."""
@@ -61,6 +72,8 @@ class GroupRow:
         The first over the second with its interval; NaN where one of them is 0.
     p_holm : float
         Corrected for the groups of this kind.
+    low, high : float
+        Interval of the difference of the means, policy minus baseline.
     """
 
     kind: str
@@ -75,6 +88,8 @@ class GroupRow:
     ratio_high: float
     p_holm: float
     verdict: Verdict
+    low: float = math.nan
+    high: float = math.nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,6 +120,8 @@ class Evidence:
         How far a replay under the site's own policy is from the log, where known.
     whatifs : sequence of WhatIf
         What a larger machine, a higher load and better estimates would do, by policy, the best one last; where asked.
+    platforms : mapping of str to Platform
+        The machine as each policy has it, where that is another than *platform*: one that keeps partitions itself.
     """
 
     records: Mapping[str, Record]
@@ -119,6 +136,7 @@ class Evidence:
     tick: int = MICROSECOND
     trust: Trust | None = None
     whatifs: Sequence[WhatIf] = ()
+    platforms: Mapping[str, Platform] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -133,6 +151,7 @@ class Evidence:
         tick: int = MICROSECOND,
         reference: str | None = None,
         trust: Trust | None = None,
+        platforms: Mapping[str, Platform] | None = None,
     ) -> Self:
         """Compare *records*; a single one is described without differences.
 
@@ -153,6 +172,7 @@ class Evidence:
             raise InputError("the workload has no jobs; there is nothing to compare")
         until = max((int(record.end_us[record.ran].max(initial=0)) for record in records.values()), default=0)
         deadlines = any(map(concerns_deadlines, records.values()))
+        preemption = any(map(concerns_preemption, records.values()))
         slowdowns = category_slowdowns(records[reference]) if deadlines and reference is not None else None
         numbers = {
             label: metrics(
@@ -162,22 +182,41 @@ class Evidence:
                 cooldown=cooldown,
                 until=until,
                 deadlines=deadlines,
+                preemption=preemption,
                 slowdowns=slowdowns,
             )
             for label, record in records.items()
         }
         kept = cut(first, warmup, cooldown)
+        if preemption:
+            for label, more in _by_preemptor(records, kept).items():
+                numbers[label] |= more
         rows: Any = slice(None) if kept.all() else kept
         differences: list[Difference] = []
         groups: list[GroupRow] = []
         found = cls(
-            dict(records), dict(info), numbers, differences, groups, bound, warmup, cooldown, platform, tick, trust
+            dict(records),
+            dict(info),
+            numbers,
+            differences,
+            groups,
+            bound,
+            warmup,
+            cooldown,
+            platform,
+            tick,
+            trust,
+            platforms=platforms or {},
         )
         if len(records) > 1:
             for metric in found.compared:
                 differences += paired(records, metric=metric, bound=bound, rows=rows)
             groups += _group_rows(records, found.best, rows, found.headline)
         return found
+
+    def platform_of(self, label: str) -> Platform | None:
+        """The machine as a policy has it, where known."""
+        return self.platforms.get(label, self.platform)
 
     @property
     def labels(self) -> list[str]:
@@ -246,12 +285,34 @@ class Evidence:
         """Jobs that the cuts leave."""
         return cut(self.records[self.baseline], self.warmup, self.cooldown)
 
+    def loses(self, row: GroupRow) -> bool:
+        """Whether a group is worse off for sure, and by what matters (`gridsim.report.change.MATTERS`).
+
+        The interval tells: at its near end the difference must still matter. Of SLRs the part alone counts.
+        """
+        if row.verdict != "worse" or row.ratio_low < 1 + MATTERS:
+            return False
+        return self.of_dags or row.low >= MATTERS_SECONDS
+
     def difference(self, metric: str, policy: str, baseline: str) -> Difference:
         """Difference of a pair, whichever way round it was computed."""
         for found in self.differences:
             if found.metric == metric and {found.policy, found.baseline} == {policy, baseline}:
                 return found if found.policy == policy else turned(found)
         raise InputError(f"no difference of {metric} between '{policy}' and '{baseline}'")
+
+
+def _by_preemptor(records: Mapping[str, Record], kept: npt.NDArray[np.bool_]) -> dict[str, dict[str, float]]:
+    """Runs preempted and core-hours lost by whose jobs took the room, under each policy."""
+    label = told_by(records.values())
+    if label is None:
+        return {}
+    found = filled({policy: by_owner(record, label, kept) for policy, record in records.items()})
+    return {
+        policy: {f"preempted_runs[{name}]": float(runs) for name, (runs, _) in groups.items()}
+        | {f"preempted_core_hours[{name}]": hours for name, (_, hours) in groups.items()}
+        for policy, groups in found.items()
+    }
 
 
 def best(metrics: Mapping[str, Mapping[str, float]], name: str) -> str:
@@ -297,7 +358,7 @@ def _group_rows(records: Mapping[str, Record], best: str, rows: Any, metric: str
             for group, it in found.items():
                 yield GroupRow(
                     classes.kind, group, policy, other, it.jobs, it.policy_mean, it.baseline_mean,
-                    it.ratio, it.ratio_low, it.ratio_high, it.p_holm, it.verdict,
+                    it.ratio, it.ratio_low, it.ratio_high, it.p_holm, it.verdict, it.low, it.high,
                 )  # fmt: skip
 
 

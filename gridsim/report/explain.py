@@ -19,23 +19,35 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.metrics.groups import called
+from gridsim.model.dates import Calendar, calendar_of
+from gridsim.model.job_id import JobIds
+from gridsim.model.platform import Platform
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
-from gridsim.record import Record, Status
+from gridsim.record import Record, Refusal, Status
+from gridsim.report.parts import Parts, parts_of, parts_read
+from gridsim.report.words import when
 from gridsim.result import read_names, read_table
 
-__all__ = ["PLACES", "SHOWN", "Other", "Schedule", "Waiting", "explain", "read_schedules", "waits"]
+__all__ = ["LACKING", "PLACES", "SHOWN", "Other", "Schedule", "Waiting", "explain", "read_schedules", "waits"]
 
 SHOWN = 5
 """Other jobs that are told one by one."""
 
 _USERS = ("user", "account", "group")
+LACKING = ("Resources", "ReqNodeNotAvail", "Reservation")
+"""Reasons that say that nodes are lacking; others say that the job was kept from them."""
+
 PLACES = ("account", "partition")
 """Labels that say where a job was sent."""
 
 
 class Schedule(NamedTuple):
-    """Columns of one schedule, a row a job in order of arrival; times in seconds, NaN where a job did not run."""
+    """Columns of one schedule, a row a job in order of arrival; times in seconds, NaN where a job did not run.
+
+    Of a job that went on in a chain of *pieces*, start and end are those of the last one; *earlier* is how long the
+    others had run.
+    """
 
     job: IntArray
     cores: IntArray
@@ -48,10 +60,22 @@ class Schedule(NamedTuple):
     machine: int
     account: npt.NDArray[Any] | None = None
     partition: npt.NDArray[Any] | None = None
+    named: JobIds | None = None
+    parts: Parts | None = None
+    pooled: bool = False
+    pieces: IntArray | None = None
+    earlier: FloatArray | None = None
+    calendar: Calendar | None = None
 
     @classmethod
-    def of(cls, record: Record) -> Schedule:
-        """Schedule of a record of jobs of one task, with the names of users and so on where there are any."""
+    def of(cls, record: Record, platform: Platform | None = None) -> Schedule:
+        """Schedule of a record of jobs of one task, with the names of users and so on where there are any.
+
+        Parameters
+        ----------
+        platform : Platform, optional
+            The machine of the run, which tells its clusters; where left out, it is one.
+        """
         workload = record.workload
         users = workload.labels.get("user", np.full(len(record), UNKNOWN))
 
@@ -70,27 +94,34 @@ class Schedule(NamedTuple):
             status=np.array([status.name for status in Status])[record.status],
             user=_texts(users, lambda value: called(workload, "user", value)),
             machine=record.cores,
+            named=JobIds.of(workload),
+            parts=(parts := parts_of(record, platform)),
+            pooled=parts is None and _partitions(workload.labels.get("partition")) > 1,
+            calendar=calendar_of(workload.provenance),
+            pieces=None if record.beyond is None else record.beyond.pieces + 1,
+            earlier=None if record.beyond is None else seconds(record.beyond.held_us),
             **{label: named(label) for label in PLACES},
         )
 
-    def row(self, job: int) -> int:
-        """Row of a job.
+    @property
+    def ids(self) -> JobIds:
+        """What the jobs are called."""
+        return JobIds(self.job) if self.named is None else self.named
+
+    def row(self, job: int | str) -> int:
+        """Row of a job, by its number or by the id that its user knows, such as ``41206_5`` (`JobIds.row`).
 
         Raises
         ------
         InputError
-            When there is no such job.
+            When there is no such job, or several.
         """
-        rows = np.flatnonzero(self.job == job)
-        if not len(rows):
-            known = f"numbers go from {self.job.min()} to {self.job.max()}" if len(self.job) else "there is none at all"
-            raise InputError(f"there is no job {job}; {known}", field="job")
-        return int(rows[0])
+        return self.ids.row(job)
 
     @property
     def wait(self) -> FloatArray:
-        """Start minus submit."""
-        return self.start - self.submit
+        """Start minus submit, of a chain without the time in which a piece ran."""
+        return self.start - self.submit - (0 if self.earlier is None else self.earlier)
 
     def longest(self) -> int:
         """The job that waited longest.
@@ -105,6 +136,10 @@ class Schedule(NamedTuple):
         return int(self.job[np.nanargmax(self.wait)])
 
 
+def _partitions(column: npt.NDArray[Any] | None) -> int:
+    return 0 if column is None else len(np.unique(column[column != UNKNOWN]))
+
+
 def _texts(values: npt.NDArray[Any], called: Callable[[int], str]) -> npt.NDArray[Any]:
     """What each number is called; nothing of `UNKNOWN`."""
     known, place = np.unique(values, return_inverse=True)
@@ -116,6 +151,7 @@ class Other(NamedTuple):
     """Another job: its cores, when it held them, and its share of all that was held while the job waited."""
 
     job: int
+    id: str
     user: str
     cores: int
     start: float
@@ -131,14 +167,27 @@ class Waiting:
     ----------
     job, cores : int
         Its number and what it asked for.
+    id : str
+        What its user calls it: ``41206_5`` for a task of an array; the number where the log says no more.
     user, account, partition, status : str
         Whose it is and where it was sent (empty where the log does not say); what became of it.
     submit, start, end, estimate : float
         Seconds; NaN where it did not run.
-    machine, free : int
-        Cores of the machine; free cores when it was submitted.
+    submitted, started : str
+        Dates of submit and start, in the zone of the log; empty where it has none.
+    machine, reach, free : int
+        Cores of the machine; of the part of it that the job could have, by its cluster or partition and by what it
+        asked for; of these, free ones when it was submitted.
+    room : str
+        What the room is that of: ``machine``; ``pooled``, where the policy makes one pool of all partitions of the log;
+        ``nodes``, where it knows which nodes the job could have; else a cluster's name.
     short, enough : float
-        Seconds of the wait with fewer free cores than it asked for, and with as many or more.
+        Seconds of the wait with fewer free cores than it asked for, and with as many or more. Under a policy that tells
+        reasons, those in which it said that nodes were lacking, and all others.
+    reasons : tuple of (str, float)
+        What the scheduler said of its wait, and for how many seconds, longest first; empty where it says nothing.
+    refused : Refusal or None
+        The rule by which it was turned away.
     ahead : int
         Jobs that had come before it and waited when it came; ``ahead_work`` is their cores times time held.
     passed : int
@@ -152,9 +201,14 @@ class Waiting:
         time.
     passers : tuple of (str, int)
         Users whose jobs passed it, and how many of them did, most first; empty where the log does not name them.
+    pieces : int
+        In how many it ran, one behind the other; all that is told of other jobs is up to the start of the last.
+    earlier : float
+        Seconds that the pieces before the last one ran: no part of its wait.
     """
 
     job: int
+    id: str
     user: str
     account: str
     partition: str
@@ -164,8 +218,14 @@ class Waiting:
     start: float
     end: float
     estimate: float
+    submitted: str
+    started: str
     machine: int
+    reach: int
     free: int
+    room: str
+    reasons: tuple[tuple[str, float], ...]
+    refused: Refusal | None
     short: float
     enough: float
     ahead: int
@@ -177,15 +237,23 @@ class Waiting:
     freeing: tuple[Other, ...]
     first: tuple[Other, ...]
     passers: tuple[tuple[str, int], ...]
+    pieces: int = 1
+    earlier: float = 0.0
+
+    def __repr__(self) -> str:
+        waited = "did not run" if math.isnan(self.start) else f"waited {self.wait:,.15g} s"
+        return f"<Waiting: job {self.id} of {self.cores:,} cores {waited}>"
 
     @property
     def wait(self) -> float:
         """Seconds."""
-        return self.start - self.submit
+        return self.start - self.submit - self.earlier
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
         told = asdict(self) | {"wait": self.wait, "passers": [list(one) for one in self.passers]}
+        told["reasons"] = [list(one) for one in self.reasons]
+        told["refused"] = None if self.refused is None else self.refused._asdict()
         return told | {
             name: [one._asdict() for one in getattr(self, name)] for name in ("holders", "passing", "freeing", "first")
         }
@@ -202,7 +270,7 @@ def read_schedules(folder: str | Path) -> dict[str, Schedule]:
     folder = Path(folder)
     told = _run_of(folder)
     if "folders" not in told:
-        return {str(told.get("policy", "policy")): _read(folder)}
+        return {str(told.get("label") or told.get("policy", "policy")): _read(folder)}
     if not isinstance(told["folders"], dict) or not told["folders"]:
         raise InputError("names no folders of policies", path=folder / "run.json", field="folders")
     return {label: _read(folder / str(place)) for label, place in told["folders"].items()}
@@ -219,6 +287,14 @@ def _run_of(folder: Path) -> dict[str, Any]:
     return told
 
 
+def _calendar(folder: Path) -> Calendar | None:
+    """That of the log, where ``run.json`` tells of one."""
+    try:
+        return calendar_of(_run_of(folder).get("workload") or {})
+    except (AttributeError, TypeError) as error:
+        raise InputError("tells of no workload; expected that of a run", path=folder / "run.json") from error
+
+
 def _read(folder: Path) -> Schedule:
     if (folder / "tasks.csv").exists() or (folder / "tasks.parquet").exists():
         raise InputError("is of jobs of several tasks, which have several waits each", path=folder)
@@ -228,7 +304,8 @@ def _read(folder: Path) -> Schedule:
             raise InputError("is not there; expected the jobs of a result directory", path=folder, field=name)
     names = read_names(folder)
     try:
-        machine = int(_run_of(folder)["platform"]["cores"])
+        platform = _run_of(folder)["platform"]
+        machine = int(platform["cores"])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError("tells no size of the machine; expected that of a run", path=folder / "run.json") from error
 
@@ -242,9 +319,10 @@ def _read(folder: Path) -> Schedule:
         except ValueError as error:
             raise InputError(f"has what is no number ({error})", path=folder, field=name) from error
 
+    job = numbers("job", np.int64)
     whose = next((named(name) for name in _USERS if name in columns), np.full(len(columns["job"]), ""))
     return Schedule(
-        job=numbers("job", np.int64),
+        job=job,
         cores=numbers("cores_used" if "cores_used" in columns else "cores", np.int64),
         submit=numbers("submit"),
         start=numbers("start"),
@@ -253,17 +331,33 @@ def _read(folder: Path) -> Schedule:
         status=columns["status"],
         user=whose,
         machine=machine,
+        parts=(parts := parts_read(folder, columns, platform.get("tree"))),
+        pooled=parts is None and _partitions(columns.get("partition")) > 1,
+        calendar=_calendar(folder),
+        pieces=(pieces := numbers("pieces", np.int64) if {"pieces", "wait"} <= set(columns) else None),
+        earlier=None if pieces is None else _earlier(pieces, numbers("start") - numbers("submit") - numbers("wait")),
+        named=JobIds.read(job, columns["job_id"].astype(str).tolist()) if "job_id" in columns else None,
         **{label: named(label) for label in PLACES if label in columns and label in names},
     )
 
 
-def explain(schedule: Schedule, job: int) -> Waiting:
+def _earlier(pieces: IntArray, rest: FloatArray) -> FloatArray:
+    """How long the pieces before the last one of each job ran, s: what is between submit and start and was no wait."""
+    return np.where(pieces > 1, np.nan_to_num(rest), 0.0)
+
+
+def explain(schedule: Schedule, job: int | str) -> Waiting:
     """What a schedule shows of the wait of a job.
+
+    Parameters
+    ----------
+    job : int or str
+        Its number, or its id: ``41206_5``, ``41479+1``; steps such as ``.batch`` stand for their job.
 
     Raises
     ------
     InputError
-        When there is no such job.
+        When that names no job, or several.
 
     Examples
     --------
@@ -277,6 +371,7 @@ def explain(schedule: Schedule, job: int) -> Waiting:
     (8.0, 2, 8.0, 1, [1, 4])
     """
     row = schedule.row(job)
+    whole, schedule = schedule, _within(schedule, row)
     submit, start = float(schedule.submit[row]), float(schedule.start[row])
     until = start if not math.isnan(start) else submit
     order = np.arange(len(schedule.job))
@@ -293,23 +388,30 @@ def explain(schedule: Schedule, job: int) -> Waiting:
     freeing = _others(schedule, np.where(before | passed, schedule.cores, 0) * (ended == until), held, total)
     room, free = _room_for(schedule, row, submit, until)
     enough = float(np.diff(room, axis=1).sum())
+    parts, reach, short = schedule.parts, schedule.machine, until - submit - enough
+    reasons: tuple[tuple[str, float], ...] = ()
+    if parts is not None and parts.reach is not None and parts.free is not None:
+        reasons, reach, free = parts.reasons(row), int(parts.reach[row]), int(parts.free[row])
+        short = sum(held for word, held in reasons if word in LACKING)
+        enough, room = sum(held for word, held in reasons if word not in LACKING), room[:0]
     came = np.flatnonzero(ahead)
     came = came[np.argsort(schedule.submit[came], kind="stable")]  # rows are in this order but where users reacted
     standing = _standing(schedule, came, room)
     return Waiting(
-        job=job,
-        user=_name(schedule.user[row]),
-        account="" if schedule.account is None else _name(schedule.account[row]),
-        partition="" if schedule.partition is None else _name(schedule.partition[row]),
-        cores=int(schedule.cores[row]),
-        status=str(schedule.status[row]),
+        **_job(schedule, row),
         submit=submit,
         start=start,
         end=float(schedule.end[row]),
         estimate=float(schedule.estimate[row]),
-        machine=schedule.machine,
+        submitted=_date(submit, schedule.calendar),
+        started=_date(start, schedule.calendar),
+        machine=whole.machine,
+        reach=reach,
         free=free,
-        short=until - submit - enough,
+        room=_room_of(schedule, row),
+        reasons=reasons,
+        refused=None if parts is None else parts.refused.get(row),
+        short=short,
         enough=enough,
         ahead=int(ahead.sum()),
         ahead_work=float(np.nansum(work[ahead])),
@@ -320,7 +422,46 @@ def explain(schedule: Schedule, job: int) -> Waiting:
         freeing=freeing if until > submit else (),
         first=_others(schedule, standing, standing, enough),
         passers=_passers(schedule, passed),
+        pieces=1 if schedule.pieces is None else int(schedule.pieces[row]),
+        earlier=0.0 if schedule.earlier is None else float(schedule.earlier[row]),
     )
+
+
+def _job(schedule: Schedule, row: int) -> dict[str, Any]:
+    """What a job is, whatever became of it."""
+    return {
+        "job": int(schedule.job[row]),
+        "id": schedule.ids.shown(row),
+        "user": _name(schedule.user[row]),
+        "account": "" if schedule.account is None else _name(schedule.account[row]),
+        "partition": "" if schedule.partition is None else _name(schedule.partition[row]),
+        "cores": int(schedule.cores[row]),
+        "status": str(schedule.status[row]),
+    }
+
+
+def _date(instant: float, calendar: Calendar | None) -> str:
+    """To the second begun, as a clock shows it."""
+    return "" if calendar is None or math.isnan(instant) else when(math.floor(instant), calendar)
+
+
+def _within(schedule: Schedule, row: int) -> Schedule:
+    """The schedule as a job sees it: others ran only where it could have run too."""
+    parts = schedule.parts
+    if parts is None or (pool := int(parts.pool[row])) < 0 or (parts.pool == pool).all():
+        return schedule
+    start, end = (np.where(parts.pool == pool, column, np.nan) for column in (schedule.start, schedule.end))
+    machine = parts.clusters[pool][1] if parts.clusters else schedule.machine
+    return schedule._replace(start=start, end=end, machine=machine)
+
+
+def _room_of(schedule: Schedule, row: int) -> str:
+    parts = schedule.parts
+    if parts is None:
+        return "pooled" if schedule.pooled else "machine"
+    if not parts.clusters:
+        return "nodes"
+    return parts.clusters[int(parts.pool[row])][0] if parts.pool[row] >= 0 else "machine"
 
 
 def _passers(schedule: Schedule, passed: npt.NDArray[np.bool_]) -> tuple[tuple[str, int], ...]:
@@ -336,6 +477,7 @@ def _others(schedule: Schedule, weight: npt.NDArray[Any], held: npt.NDArray[Any]
     return tuple(
         Other(
             int(schedule.job[row]),
+            schedule.ids.shown(row),
             _name(schedule.user[row]),
             int(schedule.cores[row]),
             float(schedule.start[row]),
@@ -378,7 +520,7 @@ def _standing(schedule: Schedule, ahead: IntArray, room: FloatArray) -> FloatArr
     return seconds
 
 
-def waits(schedules: Mapping[str, Schedule], job: int) -> dict[str, tuple[float, float]]:
+def waits(schedules: Mapping[str, Schedule], job: int | str) -> dict[str, tuple[float, float]]:
     """Start and wait of a job under each policy, s; NaN where it did not run."""
     rows = {label: schedule.row(job) for label, schedule in schedules.items()}
     return {

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from gridsim.record import Refusal
 from gridsim.report.explain import PLACES, SHOWN, Other, Waiting
 from gridsim.report.words import counted, duration, listed, number, percent
 
-__all__ = ["sentences"]
+__all__ = ["refusal", "sentences"]
 
 
 def sentences(found: Waiting, label: str) -> list[str]:
@@ -16,26 +17,135 @@ def sentences(found: Waiting, label: str) -> list[str]:
     of = f" of user {found.user}" if found.user else ""
     places = [f"{label} {name}" for label in PLACES if (name := getattr(found, label))]
     told_of = f" ({', '.join(places)})" if places else ""
-    asked = (
-        f"Job {found.job}{of}{told_of} asked for {counted(found.cores, 'core')} of {number(found.machine)} for "
-        f"{duration(found.estimate)}"
-    )
+    asked = f"Job {_called(found)}{of}{told_of} asked for {counted(found.cores, 'core')}{_of(found)} for "
+    asked += duration(found.estimate)
     if math.isnan(found.start):
-        return [f"{asked}, and did not run under {label} ({found.status})."]
-    if found.wait <= 0:
-        return [f"{asked}, and started at once under {label}: {_are(found.free)} free."]
-    told = [f"{asked}, and waited {duration(found.wait)} under {label}."]
-    told += _room(found)
+        return [f"{asked}, and did not run under {label} ({_why_not(found)}).", *_dates(found)]
+    if found.wait <= 0 and found.pieces == 1:
+        return [f"{asked}, and started at once under {label}: {_free(found)}.", *_dates(found)]
+    told = [f"{asked}, and waited {duration(found.wait)} under {label}{_chain(found)}.", *_dates(found)]
+    told += _said(found) if found.room == "nodes" else _room(found)
+    if found.pieces > 1:
+        told.append(
+            f"Its last piece started {duration(found.start - found.submit)} after it came; what follows is of the time "
+            "until then."
+        )
     told.append(_queue(found))
     if found.holders:
-        told.append(f"Most of the machine was held meanwhile by {_listed(found.holders)}.")
+        all_of_it = found.room in WHOLE or found.reach >= found.machine
+        there = "" if all_of_it else "there "
+        what = "largest part was" if len(found.holders) == 1 else "largest parts were"
+        told.append(f"Of what was in use {there}meanwhile, the {what} held by {_listed(found.holders)}.")
     if found.freeing:
         told.append(f"It started when {listed([_short(one) for one in found.freeing])} ended.")
     return told
 
 
+def _chain(found: Waiting) -> str:
+    return "" if found.pieces == 1 else f", before the {number(found.pieces)} pieces of its chain together"
+
+
+def _dates(found: Waiting) -> list[str]:
+    """When it came and started, where the log has dates."""
+    if not found.submitted:
+        return []
+    if not found.started:
+        return [f"It came at {found.submitted}."]
+    if found.started == found.submitted:
+        at_once = "came and started at" if found.wait <= 0 else "came and started within the second at"
+        return [f"It {at_once} {found.submitted}."]
+    what = "started" if found.pieces == 1 else "its last piece started"
+    return [f"It came at {found.submitted} and {what} at {found.started}."]
+
+
+WHOLE = ("machine", "pooled")
+"""Rooms that are all of the machine."""
+
+MEANING = {
+    "Priority": "others came first",
+    "Resources": "too little was free on nodes that it could have",
+    "ReqNodeNotAvail": "nodes were kept for a reservation",
+    "Reservation": "its reservation had not begun",
+    "BeginTime": "it was not to begin yet",
+    "Dependency": "another job had not ended",
+}
+"""What reasons of Slurm mean; all others are limits, and named after them."""
+
+
+def _of(found: Waiting) -> str:
+    """Of how many cores."""
+    if found.room == "nodes" and 0 <= found.reach < found.machine:
+        return f" of {number(found.reach)} that it could have (the machine has {number(found.machine)})"
+    if found.room in (*WHOLE, "nodes"):
+        return f" of {number(found.machine)}"
+    return f" of {number(found.reach)} in {found.room} (the machine has {number(found.machine)})"
+
+
+def _free(found: Waiting) -> str:
+    """How many cores were free when it came, and where."""
+    if found.room == "nodes":
+        return f"{_are(found.free)} free on nodes that it could have"
+    if found.room == "pooled":
+        return f"{_are(found.free)} free in all partitions together, which this policy takes for one"
+    return f"{_are(found.free)} free" + ("" if found.room == "machine" else f" in {found.room}")
+
+
+def _said(found: Waiting) -> list[str]:
+    """What the scheduler says of the wait."""
+    told = [f"When it came, {_free(found)}."]
+    if not found.reasons:
+        return told
+    parts = [_reason(word, held) for word, held in found.reasons]
+    return [*told, f"Of its wait: {listed(parts)}."]
+
+
+def _reason(word: str, held: float) -> str:
+    if word == "None":
+        return f"{duration(held)} for the next scheduling pass"
+    return f"{duration(held)} {word} ({MEANING.get(word, 'a limit of the site')})"
+
+
+def _why_not(found: Waiting) -> str:
+    """What became of a job that did not run, and why."""
+    if found.refused is not None:
+        return f"{found.status} because {refusal(found.refused)}"
+    if found.status == "rejected" and found.cores > found.machine:
+        return f"{found.status}: needs {counted(found.cores, 'core')}, the machine has {number(found.machine)}"
+    return found.status
+
+
+def refusal(why: Refusal) -> str:
+    """A rule by which a job is turned away, in words.
+
+    Examples
+    --------
+    >>> refusal(Refusal("PartitionTimeLimit", 365 * 86400.0, 4 * 86400.0, "s", "MaxTime of partition long"))
+    '365 d is above MaxTime 4 d of partition long'
+    >>> refusal(Refusal("AccountNotAllowed", "account bio", None, "", "AllowAccounts of partition gpu"))
+    'account bio is not allowed by AllowAccounts of partition gpu'
+    """
+    if why.most is None:
+        if why.rule.startswith("nodes of "):
+            return f"no {why.rule} can hold {why.asked}"
+        return f"{why.asked} is not allowed by {why.rule}"
+    asked, most = (_amount(float(value), why.unit) for value in (why.asked, why.most))
+    name, of, whose = why.rule.partition(" of ")
+    if name == "nodes":
+        return f"{asked} are more than the {most} of the {why.rule}"
+    return f"{asked} is above {name} {most}{of}{whose}"
+
+
+def _amount(value: float, unit: str) -> str:
+    return duration(value) if unit == "s" else f"{number(value)} {unit}"
+
+
+def _called(found: Waiting) -> str:
+    """The id that users know, and the number that files have, where they are not the same."""
+    return found.id if found.id == str(found.job) else f"{found.id} (number {found.job})"
+
+
 def _room(found: Waiting) -> list[str]:
-    when = f"When it came, {_are(found.free)} free"
+    when = f"When it came, {_free(found)}"
     if not found.enough > 0:
         return [f"{when}; until it started there was never room for it."]
     kept = "there was room for it, and the policy kept that for others."
@@ -86,7 +196,7 @@ def _listed(others: Sequence[Other]) -> str:
 
 
 def _short(one: Other) -> str:
-    return f"job {one.job}" + (f" of user {one.user}" if one.user else "")
+    return f"job {one.id}" + (f" of user {one.user}" if one.user else "")
 
 
 def _are(count: int) -> str:

@@ -7,12 +7,12 @@ differ in their dashes as well; `svg` replaces them by CSS variables, so that on
 from __future__ import annotations
 
 import io
-import itertools
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,8 +20,10 @@ from gridsim.metrics.compare import Difference
 from gridsim.metrics.fairness import FairnessOverTime
 from gridsim.metrics.responsiveness import measure
 from gridsim.metrics.utilisation import Steps
+from gridsim.model.dates import Calendar, calendar_of
 from gridsim.model.time import FloatArray
 from gridsim.record import Record
+from gridsim.report.calendar import ticks
 from gridsim.report.curves import busy_share, distribution, waiting
 from gridsim.report.words import duration, percent
 
@@ -32,7 +34,9 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs
     from gridsim.report.evidence import GroupRow
 
 __all__ = [
+    "ON_PAPER",
     "PALETTE",
+    "RC",
     "deadlines",
     "groups",
     "inequality",
@@ -57,7 +61,16 @@ _BETTER, _SAME, _WORSE = "#0a0b0c", "#0d0e0f", "#101112"
 _SIZE = (5.4, 3.3)
 _LONGEST = 24
 
-_RC: dict[Any, Any] = {
+ON_PAPER = {
+    _INK: "#1a1a1a",
+    _RULE: "#d0d0d0",
+    _BETTER: "#009e73",
+    _SAME: "#b0b0b0",
+    _WORSE: "#d55e00",
+}
+"""What stands on white paper in the place of each colour that the page fills in."""
+
+RC: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "gridsim",
     "text.parse_math": False,
@@ -89,7 +102,7 @@ def _figure(height: float = _SIZE[1]) -> Iterator[tuple[Figure, Axes]]:
     import matplotlib  # half a second: only where a figure is made
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(_RC):
+    with matplotlib.rc_context(RC):
         figure = Figure(figsize=(_SIZE[0], height), layout="constrained")
         yield figure, figure.add_subplot()
 
@@ -105,7 +118,7 @@ def svg(figure: Figure, name: str) -> str:
     import matplotlib
 
     buffer = io.StringIO()
-    with matplotlib.rc_context({**_RC, "svg.hashsalt": f"gridsim {name}"}), warnings.catch_warnings():
+    with matplotlib.rc_context({**RC, "svg.hashsalt": f"gridsim {name}"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")  # the reader's fonts are used, not these
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
@@ -205,7 +218,7 @@ def _distribution(
 def utilisation(records: Mapping[str, Record]) -> Figure:
     """Busy share of the machine over time, means of equal bins."""
     with _figure() as (figure, axes):
-        _over_time(axes, list(records), busy_share(records))
+        _over_time(axes, list(records), busy_share(records), _calendar(records))
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("busy share of the cores")
         _share_ticks(axes)
@@ -215,14 +228,16 @@ def utilisation(records: Mapping[str, Record]) -> Figure:
 def queue(records: Mapping[str, Record]) -> Figure:
     """Waiting jobs (ready tasks) over time, means of equal bins."""
     with _figure() as (figure, axes):
-        _over_time(axes, list(records), waiting(records))
+        _over_time(axes, list(records), waiting(records), _calendar(records))
         _count_axis(axes)
         of_dags = next(iter(records.values())).tasks is not None
         axes.set_ylabel("waiting tasks" if of_dags else "waiting jobs")
         return figure
 
 
-def inequality(found: Mapping[str, FairnessOverTime], labels: Sequence[str]) -> Figure:
+def inequality(
+    found: Mapping[str, FairnessOverTime], labels: Sequence[str], calendar: Calendar | None = None
+) -> Figure:
     """Gini coefficient of users' slowdowns over time, a step a period.
 
     Parameters
@@ -231,40 +246,66 @@ def inequality(found: Mapping[str, FairnessOverTime], labels: Sequence[str]) -> 
         By policy.
     labels : sequence of str
         Policies in the order of their colours.
+    calendar : Calendar, optional
+        What dates the seconds were.
     """
     with _figure() as (figure, axes):
-        _over_time(axes, labels, {label: _steps(it.edges_s, it.gini) for label, it in found.items()})
+        _over_time(axes, labels, {label: _steps(it.edges_s, it.gini) for label, it in found.items()}, calendar)
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("inequality between users (Gini)")
         return figure
 
 
-def largest_share(found: Mapping[str, FairnessOverTime], labels: Sequence[str]) -> Figure:
+def largest_share(
+    found: Mapping[str, FairnessOverTime], labels: Sequence[str], calendar: Calendar | None = None
+) -> Figure:
     """Share of the machine that the largest users held over time; parameters as of `inequality`."""
     with _figure() as (figure, axes):
-        _over_time(axes, labels, {label: _steps(it.edges_s, it.share) for label, it in found.items()})
+        _over_time(axes, labels, {label: _steps(it.edges_s, it.share) for label, it in found.items()}, calendar)
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("share of the cores")
         _share_ticks(axes)
         return figure
 
 
+def _calendar(records: Mapping[str, Record]) -> Calendar | None:
+    return calendar_of(next(iter(records.values())).workload.provenance)
+
+
 def _steps(edges_s: FloatArray, values: FloatArray) -> Steps:
     return Steps(edges_s, np.append(values, values[-1]))
 
 
-def _over_time(axes: Axes, labels: Sequence[str], courses: Mapping[str, Steps]) -> None:
+def _over_time(axes: Axes, labels: Sequence[str], courses: Mapping[str, Steps], calendar: Calendar | None) -> None:
     first = min((float(steps.times_s[0]) for steps in courses.values()), default=0.0)
     last = max((float(steps.times_s[-1]) for steps in courses.values()), default=1.0)
-    unit, name = _time_unit(last - first)
+    unit, name = (1.0, "") if calendar else _time_unit(last - first)
     for label, steps in courses.items():
         values = np.append(steps.values[:-1], steps.values[-2])
         index = labels.index(label)
         style: dict[str, Any] = {"color": PALETTE[index % len(PALETTE)], "linewidth": 1.4, "alpha": 0.85}
         axes.step((steps.times_s - first) / unit, values, where="post", label=label, **style)
     axes.set_xlim(0, (last - first) / unit)
-    axes.set_xlabel(f"{name} since the first submission")
-    _legend(axes)
+    if calendar:
+        _date_ticks(axes, calendar, first, last)
+    else:
+        axes.set_xlabel(f"{name} since the first submission")
+    _legend(axes, labels)
+
+
+def _date_ticks(axes: Axes, calendar: Calendar, first: float, last: float) -> None:
+    """Dates below an axis of seconds from *first* on; what all of them share, and the zone, are its label."""
+    import matplotlib.dates
+
+    dates = cast("Any", matplotlib.dates)  # which has no types
+    places = dates.AutoDateLocator(tz=calendar.zone, minticks=3, maxticks=7).tick_values(
+        calendar.date(first), calendar.date(last)
+    )
+    seconds = [round(calendar.seconds(dates.num2date(place, calendar.zone)), 3) for place in places]
+    shown = [second for second in seconds if first <= second <= last]
+    texts, label = ticks(calendar, shown)
+    axes.set_xticks([second - first for second in shown], texts)
+    axes.set_xlabel(label)
 
 
 def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "cores", what: str = "mean wait") -> Figure:
@@ -306,8 +347,9 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
         baseline = rows[0].baseline if rows else ""
-        axes.set_xlabel(f"{what}, times that under {_short(baseline)}")
-        _legend(axes)
+        under = short_labels([*labels, *([] if baseline in labels else [baseline])])[baseline]
+        axes.set_xlabel("\n".join(wrap(f"{what}, times that under {under}", 44)))
+        _legend(axes, labels)
         return figure
 
 
@@ -322,7 +364,7 @@ def job_by_job(
         What a lower, an equal and a higher value is called.
     """
     short = short_labels(list(dict.fromkeys(label for it in differences for label in (it.policy, it.baseline))))
-    names = [f"{short[it.policy]}\nagainst {short[it.baseline]}" for it in differences]
+    names = [f"{short[it.policy]} against {short[it.baseline]}" for it in differences]
     parts = [
         (label, {"color": colour}, np.array([getattr(it, title) for it in differences]))
         for label, title, colour in zip(words, ("better", "same", "worse"), (_BETTER, _SAME, _WORSE), strict=True)
@@ -358,11 +400,11 @@ _OUTCOMES: Mapping[str, dict[str, Any]] = {
 
 
 def _shares(names: Sequence[str], parts: Sequence[tuple[str, dict[str, Any], FloatArray]], what: str) -> Figure:
-    """Bars of parts that make up a whole, a bar a name."""
-    with _figure(height=1.3 + 0.52 * len(names)) as (figure, axes):
+    """Bars of parts that make up a whole, a bar a name, which stands above it."""
+    with _figure(height=1.2 + 0.56 * len(names)) as (figure, axes):
         left = np.zeros(len(names))
         for label, style, shares in parts:
-            axes.barh(range(len(names)), shares, 0.6, left=left, label=label, **style)
+            axes.barh(range(len(names)), shares, 0.5, left=left, label=label, **style)
             for row, share in enumerate(shares):
                 if share > 0.08:
                     axes.text(
@@ -373,56 +415,66 @@ def _shares(names: Sequence[str], parts: Sequence[tuple[str, dict[str, Any], Flo
         ticks = [0, 0.25, 0.5, 0.75, 1]
         axes.set_xticks(ticks, [percent(tick) for tick in ticks])
         axes.set_xlabel(what)
-        axes.set_yticks(range(len(names)), names)
-        axes.set_ylim(len(names) - 0.5, -0.5)
+        axes.set_yticks([])
+        for row, name in enumerate(names):
+            axes.text(0, row - 0.29, name, ha="left", va="bottom", fontsize=9)
+        axes.set_ylim(len(names) - 0.6, -0.75)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
         _legend(axes)
         return figure
 
 
-def _legend(axes: Axes) -> None:
-    """Above the axes, as many side by side as fit."""
+def _legend(axes: Axes, among: Sequence[str] = ()) -> None:
+    """Above the picture, as many side by side as fit; short as those *among* all policies are told apart."""
     handles, labels = axes.get_legend_handles_labels()
-    short = short_labels(labels)
+    told = short_labels([*among, *(label for label in labels if label not in among)])
+    short = {label: told[label] for label in labels}
     columns = max(1, 66 // (max(map(len, short.values()), default=0) + 9))
     rows = -(-len(labels) // columns)
     if rows > 1:
         axes.figure.set_figheight(axes.figure.get_figheight() + 0.19 * (rows - 1))  # type: ignore[union-attr]
     if handles:
-        place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1.01), "borderaxespad": 0}
-        axes.legend(handles, [short[label] for label in labels], ncols=columns, handlelength=1.8, **place)
+        place: dict[str, Any] = {"loc": "outside upper left", "ncols": columns, "handlelength": 1.8}
+        axes.figure.legend(handles, [short[label] for label in labels], **place)
 
 
 def short_labels(labels: Sequence[str]) -> dict[str, str]:
-    """Labels for a legend: long ones lose their middle or, where that makes them alike, what they have in common.
+    """Labels for a legend: where one is long, all lose what they have in common, and what is still long its middle.
 
     Examples
     --------
     >>> list(short_labels(["easy", "backfilling?ordering=wfp3&reserve=easy"]).values())
     ['easy', 'backfilling?…eserve=easy']
     >>> list(short_labels([f"backfilling?ordering={name}&reserve=easy" for name in ("sjf", "wfp3")]).values())
-    ['…sjf…', '…wfp3…']
+    ['ordering=sjf', 'ordering=wfp3']
     """
-    short = {label: _short(label) for label in labels}
-    for label in labels:
-        alike = [other for other in labels if short[other] == short[label]]
-        if len(alike) > 1:
-            before = _common(alike)
-            after = _common([other[before:][::-1] for other in alike])
-            short |= {other: f"…{other[before : len(other) - after][:_LONGEST]}…" for other in alike}
+    if all(len(label) <= _LONGEST for label in labels):
+        return {label: label for label in labels}
+    parts = {label: re.split(r"[?&]", label) for label in labels}
+    common = set.intersection(*map(set, parts.values())) if len(labels) > 1 else set()
+    own = {label: "&".join(part for part in parts[label] if part not in common) if common else "" for label in labels}
+    short: dict[str, str] = {}
+    for number, (label, text) in enumerate(own.items(), start=1):
+        shown = _short(text or label)
+        short[label] = shown if shown not in short.values() else f"{number}: {shown[: _LONGEST - 4]}"
     return short
 
 
-def _common(texts: Sequence[str]) -> int:
-    """Length of the beginning that all texts share."""
-    return sum(1 for _ in itertools.takewhile(lambda letters: len(set(letters)) == 1, zip(*texts, strict=False)))
-
-
 def _short(label: str) -> str:
-    """A label without its middle where it is long."""
+    """A label without its middle where it is long; words of a name stay whole where some are left.
+
+    Examples
+    --------
+    >>> _short("more weight on the size of jobs"), _short("backfilling?ordering=wfp3&reserve=easy")
+    ('more weight … of jobs', 'backfilling?…eserve=easy')
+    """
     half = _LONGEST // 2
-    return label if len(label) <= _LONGEST else f"{label[:half]}…{label[1 - half :]}"
+    if len(label) <= _LONGEST:
+        return label
+    head, _, _ = label[: half + 1].rpartition(" ")
+    _, _, tail = label[-half:].partition(" ")
+    return f"{head.strip()} … {tail.strip()}" if head and tail else f"{label[:half]}…{label[1 - half :]}"
 
 
 def _printable(name: str) -> str:

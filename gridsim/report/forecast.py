@@ -5,6 +5,9 @@ Policies without promises are asked for a start as if all jobs took as long as e
 them make some start later. By how much is measured: jobs of the log that came before are asked the same at their
 arrival, and a replay tells when they started. That is what happened, and no promise: where queues grow, the next wait
 is longer than those before.
+
+Jobs of which a short wait was expected are held against such jobs, by how much later than expected they started, and
+the others by how many times as long they waited: a share of a wait that was expected to be near 0 is no number.
 """
 
 from __future__ import annotations
@@ -31,6 +34,9 @@ __all__ = ["FEWEST", "alternatives", "as_of_now", "expected_start", "forecast", 
 
 FEWEST = 20
 """Jobs that had to wait below which nothing is said of how such expectations turned out."""
+
+SMALL = 600.0
+"""Expected wait, s, below which its error is told in seconds: shares of next to nothing say nothing."""
 
 ASKED = 100
 """Jobs that are asked at most, spread evenly over those that there are."""
@@ -126,9 +132,23 @@ def forecast(
     expected = _asked_on_arrival(record, chosen, moment, platform, scheduler, options)
     until = np.minimum(record.start_us[chosen], moment.now)
     asked = (expected < NEVER) & (expected > come.submit[chosen])
-    part = (until - come.submit[chosen])[asked] / (expected - come.submit[chosen])[asked]
-    early, middle, late, latest = quantiles(part, (record.start_us[chosen] <= moment.now)[asked])
-    return replace(known, jobs=int(asked.sum()), alike=enough, early=early, middle=middle, late=late, latest=latest)
+    small = start - seconds(moment.now) < SMALL
+    asked &= (expected - come.submit[chosen] < whole(SMALL)) == small
+    if asked.sum() < FEWEST:
+        return replace(known, jobs=int(asked.sum()))
+    later, hoped = (until - expected)[asked], (expected - come.submit[chosen])[asked]
+    turned_out = seconds(later) if small else 1 + later / hoped
+    early, middle, late, latest = quantiles(turned_out, (record.start_us[chosen] <= moment.now)[asked])
+    return replace(
+        known,
+        jobs=int(asked.sum()),
+        alike=enough,
+        scale="seconds" if small else "share",
+        early=early,
+        middle=middle,
+        late=late,
+        latest=latest,
+    )
 
 
 def quantiles(values: FloatArray, ended: npt.NDArray[np.bool_]) -> list[float]:

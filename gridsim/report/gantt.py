@@ -12,15 +12,15 @@ policies.
 
 from __future__ import annotations
 
-import base64
-import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.model.dates import calendar_of
+from gridsim.model.job_id import JobIds
 from gridsim.model.platform import Platform
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
@@ -28,7 +28,12 @@ from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.ranks import unavoidable_delays
 from gridsim.profile.placement import Placement, place
 from gridsim.record import Record, Status
-from gridsim.report.words import duration, number
+from gridsim.report.bands import Bands, by_partition, placed
+from gridsim.report.calendar import embedded
+from gridsim.report.explain import Schedule
+from gridsim.report.packed import TICKS, encoded, narrowed
+from gridsim.report.parts import parts_of
+from gridsim.report.words import between, duration, number
 
 __all__ = [
     "MOST_JOBS",
@@ -47,15 +52,6 @@ MOST_JOBS = 150_000
 
 MOST_ROWS = 450_000
 """Jobs times policies that a page holds at most."""
-
-_PLAIN_BYTES = 200_000
-"""Up to here columns are embedded as they are; beyond they are deflated and the browser inflates them.
-
-Before that the bytes of a column are put in order of their place in a number, all lowest bytes first: those of high
-places are much alike, and a fifth is saved.
-"""
-
-_TICKS = 2**31 - 1
 
 
 class Window(NamedTuple):
@@ -77,13 +73,22 @@ def window(records: Mapping[str, Record], *, jobs: int = MOST_JOBS, rows: int = 
     total = np.cumsum(total)
     first = int(np.argmax(total[most:] - total[:-most]))
     given = record.workload_given
-    submit = seconds(given.submit - given.submit[0])
+    begin, end = (float(seconds(int(given.submit[row]))) for row in (first, first + most - 1))
     note = (
         f"The chart shows {number(most)} of {number(len(record))} jobs, so that the page stays light: those submitted "
-        f"from {duration(float(submit[first]))} to {duration(float(submit[first + most - 1]))} after the first one, "
-        "the stretch with the most waiting. Every number and every other figure is from all jobs."
+        f"from {_during(begin, end, given)}, the stretch with the most waiting. Every number and every other figure is "
+        "from all jobs."
     )
     return Window(slice(first, first + most), note)
+
+
+def _during(begin: float, end: float, workload: Workload) -> str:
+    """Two instants as dates, or as times after the first submit."""
+    calendar = calendar_of(workload.provenance)
+    if calendar is not None:
+        return between(begin, end, calendar)
+    zero = float(seconds(int(workload.submit[0])))
+    return f"{duration(begin - zero)} to {duration(end - zero)} after the first one"
 
 
 def pack(
@@ -93,6 +98,7 @@ def pack(
     jobs: int = MOST_JOBS,
     rows: int = MOST_ROWS,
     platform: Platform | None = None,
+    platforms: Mapping[str, Platform] | None = None,
     tick: int = MICROSECOND,
 ) -> dict[str, Any]:
     """What the page embeds, JSON types only.
@@ -106,7 +112,9 @@ def pack(
     jobs, rows : int
         Limits of `window`; of DAG jobs both count tasks.
     platform : Platform, optional
-        Of DAG jobs: names of the clusters and delays between them; one cluster where left out.
+        Clusters, and of DAG jobs the delays between them; one cluster where left out.
+    platforms : mapping of str to Platform, optional
+        The machine of policies that see another one.
     tick : int
         To whole multiples of which delays are rounded up, microseconds.
     """
@@ -124,24 +132,28 @@ def pack(
     submit = clock.ticks(logged)
     runtime = clock.held(record.select(shown))
     columns = {
-        "job": _column(np.diff(workload.job, prepend=0)),
-        "submit": _column(np.diff(submit, prepend=0)),
-        "runtime": _column(runtime),
-        "cores": _column(workload.cores),
+        "job": narrowed(np.diff(workload.job, prepend=0)),
+        "submit": narrowed(np.diff(submit, prepend=0)),
+        "runtime": narrowed(runtime),
+        "cores": narrowed(workload.cores),
     }
     if "user" in workload.labels:
-        columns["user"] = _column(workload.labels["user"])
+        columns["user"] = narrowed(workload.labels["user"])
+    columns |= _ids(workload)
     places = {label: found for label in _PLACES if (found := _names(workload, label))}
-    columns |= {label: _column(workload.labels[label]) for label in places}
+    colours = {label: _told(workload, label) for label in _COLOURS if _several(workload, label)}
+    columns |= {label: narrowed(workload.labels[label]) for label in {**places, **colours}}
     estimate = np.rint(workload.estimate / clock.tick).astype(np.int64)
     if (estimate != runtime).any():
-        columns["estimate"] = _column(estimate)
+        columns["estimate"] = narrowed(estimate)
+    bands = by_partition(records, platform)
     policies = [
-        _policy(label, each, placement(each), shown, clock, submit, runtime) | _explaining(each, shown, clock)
+        _policy(label, each, placement(each, bands), shown, clock, submit, runtime)
+        | _explaining(each, shown, clock, (platforms or {}).get(label, platform))
         for label, each in records.items()
     ]
     return {
-        "deflated": _encoded(columns, *policies),
+        "deflated": encoded(columns, *policies),
         "jobs": len(workload),
         "cores": record.cores,
         "tick": clock.tick / MICROSECOND,
@@ -152,14 +164,52 @@ def pack(
         "sizes": _size_classes(record.cores),
         "users": _names(workload, "user"),
         "places": places,
+        "colours": colours,
+        **({} if bands is None else {"bands": _bands(bands), "sized": bands.sized}),
+        **_dates(workload, origin, parts),
         "statuses": [status.name for status in Status],
         "columns": columns,
         "policies": policies,
     }
 
 
-_PLACES = ("account", "partition")
+def _ids(workload: Workload) -> dict[str, Any]:
+    """What jobs are called beside their numbers: array or group of parts, task, part; nothing where there are none."""
+    ids = JobIds.of(workload)
+    columns = {"whole": ids.group, "task": ids.task, "part": ids.part}  # a group is one of users, in a log
+    return {name: narrowed(column.astype(np.int64)) for name, column in columns.items() if column is not None}
+
+
+_PLACES = ("account", "partition", "qos")
 """What else than its user is told of a job, where the workload has names."""
+
+_COLOURS = {"account": "account", "partition": "partition", "qos": "QOS", "group": "group", "queue": "queue"}
+"""Labels that jobs are coloured by, beside their users."""
+
+
+def _several(workload: Workload, label: str) -> bool:
+    """Whether jobs differ in a label, and it is no other one by another name."""
+    column = workload.labels.get(label)
+    same = {"group": "account", "queue": "qos"}.get(label)
+    if column is None or (same in workload.labels and np.array_equal(column, workload.labels[str(same)])):
+        return False
+    return len(np.unique(column[column != UNKNOWN])) > 1
+
+
+def _told(workload: Workload, label: str) -> dict[str, Any]:
+    """What a label is called, and names of its numbers where there are any."""
+    return {"title": _COLOURS[label], "names": _names(workload, label)}
+
+
+def _bands(bands: Bands) -> list[dict[str, Any]]:
+    return [{"name": name, "cores": cores} for name, cores in zip(bands.names, bands.cores, strict=True) if cores]
+
+
+def _dates(workload: Workload, origin: int, parts: Sequence[Record]) -> dict[str, Any]:
+    """What the page counts dates with, where the log has any."""
+    last = max(int(part.end_us[part.ran].max(initial=origin)) for part in parts)
+    found = embedded(calendar_of(workload.provenance), seconds(origin), seconds(last))
+    return {} if found is None else {"dates": found}
 
 
 def _names(workload: Workload, label: str) -> dict[str, str]:
@@ -169,7 +219,7 @@ def _names(workload: Workload, label: str) -> dict[str, str]:
     return {str(value): names[value] for value in known if UNKNOWN < value < len(names) and names[value]}
 
 
-def _explaining(record: Record, shown: slice, clock: _Clock) -> dict[str, Any]:
+def _explaining(record: Record, shown: slice, clock: _Clock, platform: Platform | None) -> dict[str, Any]:
     """What it takes to explain waits beside what is drawn.
 
     ``complete`` is from when to when (ticks, None for no limit) no job outside the chart held cores or waited, and
@@ -181,22 +231,26 @@ def _explaining(record: Record, shown: slice, clock: _Clock) -> dict[str, Any]:
     packed: dict[str, Any] = {"complete": [ended, began]}
     part = record.select(shown)
     if not part.ran.all():
-        packed["unran"] = _column(part.status[~part.ran].astype(np.int64))
+        packed["unran"] = narrowed(part.status[~part.ran].astype(np.int64))
+    parts = parts_of(part, platform)
+    if parts is None:
+        return packed | {"pooled": Schedule.of(part).pooled}
+    packed |= {"pool": narrowed(parts.pool), "parts": [list(each) for each in parts.clusters]}
+    if parts.reach is not None and parts.free is not None:
+        words, word = np.unique(parts.word, return_inverse=True)
+        packed |= {"reach": narrowed(parts.reach), "free": narrowed(parts.free), "words": words.tolist()}
+        packed |= {"told": narrowed(np.diff(parts.job, prepend=0)), "word": narrowed(word.astype(np.int64))}
+        packed |= {"spans": narrowed(parts.held)}
+        packed["refused"] = [[row, why._asdict()] for row, why in sorted(parts.refused.items())]
     return packed
 
 
-def _encoded(*groups: Mapping[str, Any]) -> bool:
-    """Turn all columns into text; whether that is deflated."""
-    columns = [column for group in groups for column in _columns(group)]
-    packed = sum(int(column["bytes"]) for column in columns) > _PLAIN_BYTES
-    for column in columns:
-        _encode(column, packed)
-    return packed
-
-
-def placement(record: Record) -> Placement:
-    """Cores that each job of a record is drawn on."""
+def placement(record: Record, bands: Bands | None = None) -> Placement:
+    """Cores that each job of a record is drawn on, within its band where there are any."""
     workload = record.workload
+    if bands is not None:
+        times = (record.start_us, record.end_us, record.given)
+        return placed(*times, bands.of, bands.cores, job=workload.job)
     return place(record.start_us, record.end_us, record.given, record.cores, job=workload.job)
 
 
@@ -218,7 +272,7 @@ class _Clock(NamedTuple):
         )
         while not sparse and tick > 1 and (last - origin) // tick < 10_000_000:
             tick //= 10
-        while (last - origin) // tick > _TICKS:
+        while (last - origin) // tick > TICKS:
             tick *= 10
         return cls(origin, tick)
 
@@ -242,18 +296,20 @@ def _policy(
     own = clock.ticks(part.workload.submit)
     packed = {
         "label": label,
-        "wait": _column(np.where(part.ran, clock.ticks(part.start_us) - own, -1)),
-        "pieces": _column(count),
-        "low": _column(placed.low[pieces]),
-        "size": _column(placed.size[pieces][in_pieces]),
+        "wait": narrowed(np.where(part.ran, clock.ticks(part.start_us) - own, -1)),
+        "pieces": narrowed(count),
+        "low": narrowed(placed.low[pieces]),
+        "size": narrowed(placed.size[pieces][in_pieces]),
     }
     if (own != submit).any():  # where users reacted
-        packed["later"] = _column(own - submit)
+        packed["later"] = narrowed(own - submit)
     if (part.given != part.workload.cores).any():
-        packed["cores"] = _column(part.given)
+        packed["cores"] = narrowed(part.given)
+    if part.beyond is not None and part.beyond.pieces.any():
+        packed |= {"chain": narrowed(part.beyond.pieces + 1), "earlier": narrowed(part.beyond.held_us // clock.tick)}
     held = clock.held(part)
     if (held != runtime).any():
-        packed["runtime"] = _column(held)
+        packed["runtime"] = narrowed(held)
     return packed
 
 
@@ -294,24 +350,10 @@ def task_placement(record: Record, platform: Platform) -> Placement:
     """Cores that each task of a record is drawn on; clusters one after the other in tree order."""
     tasks, times = _tasks(record), record.tasks
     assert times is not None
-    m = len(tasks)
-    count = np.zeros(m, dtype=np.int64)
-    parts, base = [], 0
+    clusters = [cluster.cores for cluster in platform.clusters()]
+    where = times.cluster if len(clusters) > 1 else np.zeros(len(tasks), dtype=np.int16)
     job = record.workload.job[tasks.job_rows()]
-    where = times.cluster if len(list(platform.clusters())) > 1 else np.zeros(m, dtype=np.int16)
-    for index, cluster in enumerate(platform.clusters()):
-        rows = np.flatnonzero((where == index) & (times.start_us < NEVER))
-        placed = place(times.start_us[rows], times.end_us[rows], record.given[rows], cluster.cores, job=job[rows])
-        count[rows] = np.diff(placed.offset)
-        parts.append((rows, placed, base))
-        base += cluster.cores
-    offset = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
-    low, size = np.zeros(offset[-1], dtype=np.int32), np.zeros(offset[-1], dtype=np.int32)
-    for rows, placed, under in parts:
-        own = np.diff(placed.offset)
-        target = np.repeat(offset[rows] - placed.offset[:-1], own) + np.arange(len(placed.low))
-        low[target], size[target] = placed.low + under, placed.size
-    return Placement(offset, low, size)
+    return placed(times.start_us, times.end_us, record.given, where.astype(np.int64), clusters, job=job)
 
 
 def critical_tasks(record: Record, platform: Platform, tick: int = MICROSECOND) -> npt.NDArray[np.bool_]:
@@ -373,38 +415,38 @@ def _pack_tasks(
     submit, held = clock.ticks(common.workload.submit), clock.held(common)
     edges = slice(int(tasks.edge_first[shown.start]), int(tasks.edge_first[shown.stop]))
     columns = {
-        "job": _column(np.diff(common.workload.job, prepend=0)),
-        "submit": _column(np.diff(submit, prepend=0)),
-        "runtime": _column(held),
-        "cores": _column(common.workload.cores),
-        "tasks": _column(np.diff(tasks.first)[jobs]),
-        "successors": _column(np.diff(tasks.edge_first)[shown]),
-        "successor": _column(tasks.edge_to[edges] - shown.start),
-        "critical": _column(critical_tasks(record.select(jobs), platform, tick).astype(np.int64)),
-        "path": _column(_path_ticks(record, clock)[jobs]),
+        "job": narrowed(np.diff(common.workload.job, prepend=0)),
+        "submit": narrowed(np.diff(submit, prepend=0)),
+        "runtime": narrowed(held),
+        "cores": narrowed(common.workload.cores),
+        "tasks": narrowed(np.diff(tasks.first)[jobs]),
+        "successors": narrowed(np.diff(tasks.edge_first)[shown]),
+        "successor": narrowed(tasks.edge_to[edges] - shown.start),
+        "critical": narrowed(critical_tasks(record.select(jobs), platform, tick).astype(np.int64)),
+        "path": narrowed(_path_ticks(record, clock)[jobs]),
     }
     if "user" in common.workload.labels:
-        columns["user"] = _column(common.workload.labels["user"])
+        columns["user"] = narrowed(common.workload.labels["user"])
     several = len(list(platform.clusters())) > 1
     network = platform.network
     if several and not network.free:
-        columns["volume"] = _column(_volumes(tasks, platform, tick)[edges])
+        columns["volume"] = narrowed(_volumes(tasks, platform, tick)[edges])
     policies = []
     for label, each in records.items():
         placed = task_placement(each, platform)
         packed = _policy(label, rigid[label], placed, shown, clock, submit, held)
         times = each.tasks
         assert times is not None
-        packed["queued"] = _column(
+        packed["queued"] = narrowed(
             np.where(times.start_us < NEVER, clock.ticks(times.start_us) - clock.ticks(times.ready_us), -1)[shown]
         )
         if several:
-            packed["cluster"] = _column(times.cluster[shown])
+            packed["cluster"] = narrowed(times.cluster[shown])
         policies.append(packed)
     between = platform.levels()
     clusters = list(platform.clusters())
     return {
-        "deflated": _encoded(columns, *policies),
+        "deflated": encoded(columns, *policies),
         "jobs": shown.stop - shown.start,
         "cores": record.cores,
         "tick": clock.tick / MICROSECOND,
@@ -413,6 +455,7 @@ def _pack_tasks(
         "shown": 0 if first is None else list(records).index(first),
         "note": note,
         "sizes": _size_classes(record.cores),
+        **_dates(record.workload, origin, [each.select(shown) for each in rigid.values()]),
         "clusters": [{"name": cluster.name, "cores": cluster.cores} for cluster in clusters],
         "levels": [[between[one.name, other.name] for other in clusters] for one in clusters],
         "power": network.delay_levels_power or 0,
@@ -444,28 +487,3 @@ def _size_classes(cores: int) -> list[int]:
     """Upper bounds of the size classes that colour the chart, the last one the whole machine."""
     bounds = [1, 8, 64, 256] if cores <= 4096 else [16, 128, 1024, 8192]
     return [*(bound for bound in bounds if bound < cores), cores]
-
-
-def _column(values: npt.NDArray[Any]) -> dict[str, Any]:
-    """Narrowest type that holds the values; text comes later, when the size of all is known."""
-    if values.dtype.kind == "f" or (len(values) and values.max() > _TICKS):
-        exact = values.astype("<f8")
-        return {"type": "f8", "length": len(exact), "bytes": exact.nbytes, "data": exact}
-    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
-    kind = "u1" if low >= 0 and high < 2**8 else "u2" if low >= 0 and high < 2**16 else "i4"
-    array = values.astype(f"<{kind}")
-    return {"type": kind, "length": len(array), "bytes": array.nbytes, "data": array}
-
-
-def _columns(group: Mapping[str, Any]) -> list[dict[str, Any]]:
-    return [value for value in group.values() if isinstance(value, dict)]
-
-
-def _encode(column: dict[str, Any], deflate: bool) -> None:
-    values = column.pop("data")
-    del column["bytes"]
-    if deflate:
-        planes = values.view(np.uint8).reshape(len(values), values.itemsize).T.tobytes()
-        column["data"] = base64.b64encode(zlib.compress(planes, 7)).decode("ascii")
-    else:
-        column["data"] = base64.b64encode(values.tobytes()).decode("ascii")

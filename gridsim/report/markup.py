@@ -11,6 +11,8 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from gridsim.report.words import together
+
 __all__ = ["TEMPLATES", "breakable", "environment", "p_shown", "prose", "ratio_shown", "style"]
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -36,8 +38,7 @@ def style(*names: str) -> Markup:
 
 def prose(text: str) -> Markup:
     """A sentence, escaped, with numbers kept beside their units and what is in brackets made quieter."""
-    together = re.sub(r"(\d) (?=(%|d|h|min|s|cores?|jobs?)(?![a-z]))", "\\1\u00a0", text)
-    return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(together))))
+    return Markup(re.sub(r"(?<= )\([^()]*\)", r'<span class="aside">\g<0></span>', str(escape(together(text)))))
 
 
 LARGE_RATIO = 1e6
@@ -45,8 +46,8 @@ LARGE_RATIO = 1e6
 
 
 def breakable(label: str) -> Markup:
-    """A label, escaped, that may break after its punctuation."""
-    return Markup("<wbr>").join(re.split(r"(?<=[?&=,:(])", label))
+    """A label, escaped, that may break after its punctuation, but not in a time of day."""
+    return Markup("<wbr>").join(re.split(r"(?<=[?&=,(])|(?<=:)(?!\d)", label))
 
 
 def ratio_shown(value: float) -> str:

@@ -7,22 +7,38 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
+from gridsim.model.dates import calendar_of
+from gridsim.model.pools import PARTITION
 from gridsim.model.time import MICROSECOND
-from gridsim.report import admission, explain, explain_text, gantt, pictures, robustness, sentences, tables, whatif_text
+from gridsim.report import (
+    admission,
+    change,
+    explain,
+    explain_text,
+    gantt,
+    notices,
+    pictures,
+    robustness,
+    sentences,
+    tables,
+    whatif_text,
+)
+from gridsim.report.evidence import turned
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
 from gridsim.report.trust import trust
-from gridsim.report.words import counted, duration, listed, number, percent
+from gridsim.report.words import between, counted, duration, listed, number, percent, together
 from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
+    from gridsim.metrics.compare import Difference
     from gridsim.report.evidence import Evidence
 
-__all__ = ["render"]
+__all__ = ["Drawn", "draw", "render", "told_of"]
 
 METHOD = (
     "Every job is compared with itself under the other policy, and the verdict is on the ratio of the two means.",
@@ -45,14 +61,45 @@ class Found(NamedTuple):
     option: str
 
 
-def render(comparison: Evidence, *, beside: Collection[str] = ()) -> str:
+class Drawn(NamedTuple):
+    """What takes time of a page, and can be made before all that it tells is known."""
+
+    pictures: list[pictures.Shown]
+    over_users: list[pictures.Shown]
+    winners: list[pictures.Shown]
+    example: list[str]
+    pack: Any
+
+
+def draw(comparison: Evidence) -> Drawn:
+    """Pictures and schedules of a page; neither trust nor changes are in them."""
+    kept = comparison.kept
+    return Drawn(
+        [one.shown() for one in pictures.pictures(comparison, slice(None) if kept.all() else kept)],
+        [one.shown() for one in pictures.over_users(comparison)],
+        [one.shown() for one in pictures.winners(comparison)],
+        _example(comparison),
+        gantt.pack(
+            comparison.records,
+            first=comparison.best,
+            platform=comparison.platform,
+            platforms=comparison.platforms,
+            tick=comparison.tick,
+        ),
+    )
+
+
+def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: Drawn | None = None) -> str:
     """Text of the page.
 
     Parameters
     ----------
     beside : collection of str
         Files of numbers that will be in the folder of the page, to link to; others are only named.
+    drawn : Drawn, optional
+        What `draw` made of the comparison, where it is there.
     """
+    drawn = drawn or draw(comparison)
     templates = environment(
         duration=duration,
         number=number,
@@ -60,18 +107,20 @@ def render(comparison: Evidence, *, beside: Collection[str] = ()) -> str:
         signed=_signed,
         p=p_shown,
         prose=prose,
+        together=together,
         breakable=breakable,
         ratio=ratio_shown,
+        change=change.signed,
         changed=tables.changed,
         lines=whatif_text.lines,
     )
     script = "".join((TEMPLATES / name).read_text(encoding="utf-8") for name in ("explain.js", "gantt.js"))
-    kept = comparison.kept
-    rows = slice(None) if kept.all() else kept
     return templates.get_template("page.html.j2").render(
         comparison=comparison,
         title=str(comparison.info.get("title") or "comparison"),
         lead=list(_lead(comparison)),
+        differences=told_of(comparison.differences),
+        warnings=() if comparison.trust is None else comparison.trust.warnings,
         answer=sentences.answer(comparison),
         caveats=sentences.caveats(comparison),
         table=tables.rows(comparison.metrics, moldable=comparison.of_moldable),
@@ -79,21 +128,22 @@ def render(comparison: Evidence, *, beside: Collection[str] = ()) -> str:
         of_deadlines=admission.of_deadlines(comparison),
         same_jobs=comparison.comparable,
         kills=sum(int(record.kills.sum()) for record in comparison.records.values()),
-        pictures=list(pictures.pictures(comparison, rows)),
-        over_users=list(pictures.over_users(comparison)),
-        winners=list(pictures.winners(comparison)),
+        pieces=any(len(it.beyond.job) for it in comparison.records.values() if it.beyond is not None),
+        pictures=drawn.pictures,
+        over_users=drawn.over_users,
+        winners=drawn.winners,
         trust=trust(comparison),
         what_if=whatif_text.lead(comparison.whatifs) if comparison.whatifs else [],
         what_if_columns=list(whatif_text.SHOWN.values()),
         what_if_note=whatif_text.NOTE,
-        example=_example(comparison),
+        example=drawn.example,
         beside=beside,
         clear_groups=_clear_groups(comparison),
         facts=list(_facts(comparison.info)),
         problems=list(_problems(comparison.info.get("workload", {}))),
         method=METHOD,
         group_name=sentences.group_name,
-        pack=gantt.pack(comparison.records, first=comparison.best, platform=comparison.platform, tick=comparison.tick),
+        pack=drawn.pack,
         style=style("page.css"),
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii"),
@@ -107,14 +157,21 @@ def _lead(comparison: Evidence) -> Iterator[str]:
     if record.workload.tasks is not None:
         yield counted(len(record.workload.tasks), "task")
     clusters = 1 if comparison.platform is None else len(list(comparison.platform.clusters()))
-    yield f"{number(record.cores)} cores" + (f" in {clusters} clusters" if clusters > 1 else "")
+    yield counted(record.cores, "core") + (f" in {clusters} {_parts(comparison)}" if clusters > 1 else "")
     if len(record) == 1:
         return
-    submit = record.workload_given.submit
-    yield f"submitted over {duration((int(submit.max()) - int(submit.min())) / MICROSECOND)}"
+    given = record.workload_given
+    first, last = (int(instant) / MICROSECOND for instant in (given.submit.min(), given.submit.max()))
+    calendar = calendar_of(given.provenance)
+    dates = "" if calendar is None else f", {between(first, last, calendar)} {calendar.zone_name}".rstrip()
+    yield f"submitted over {duration(last - first)}{dates}"
     load = comparison.metrics[comparison.baseline]["offered_load"]
     if load == load and record.logged_submit_us is None:  # where users react it is another one under each policy
         yield f"offered load {percent(load)}"
+
+
+def _parts(comparison: Evidence) -> str:
+    return "partitions" if comparison.platform is not None and comparison.platform.by == PARTITION else "clusters"
 
 
 def _example(comparison: Evidence) -> list[str]:
@@ -122,16 +179,28 @@ def _example(comparison: Evidence) -> list[str]:
     record = comparison.records[comparison.best]
     if comparison.of_dags or not (record.wait > 0).any():
         return []
-    schedules = {label: explain.Schedule.of(each) for label, each in comparison.records.items()}
+    schedules = {
+        label: explain.Schedule.of(each, comparison.platform_of(label)) for label, each in comparison.records.items()
+    }
     longest = schedules[comparison.best].longest()
     told = explain_text.sentences(explain.explain(schedules[comparison.best], longest), comparison.best)
     under = explain.waits(schedules, longest)
-    others = [
-        f"{'did not run' if wait != wait else f'waited {duration(wait)}' if wait else 'started at once'} under {label}"
-        for label, (_, wait) in under.items()
-        if label != comparison.best
-    ]
-    return [*told, f"It {listed(others)}."] if others else told
+    others = {label: wait for label, (_, wait) in under.items() if label != comparison.best}
+    return [*told, f"It {listed(_waited(others))}."] if others else told
+
+
+def _waited(waits: Mapping[str, float]) -> list[str]:
+    """What a job did under each policy, those of the same wait told together."""
+    alike: dict[str, list[str]] = {}
+    for label, wait in waits.items():
+        did = "did not run" if wait != wait else f"waited {duration(wait)}" if wait else "started at once"
+        alike.setdefault(did, []).append(label)
+    return [f"{did} under {listed(labels)}" for did, labels in alike.items()]
+
+
+def told_of(differences: Iterable[Difference]) -> list[Difference]:
+    """Differences as the sentences tell them: the policy with the lower mean against the other."""
+    return [turned(it) if it.mean > 0 else it for it in differences]
 
 
 def _clear_groups(comparison: Evidence) -> list[Any]:
@@ -149,11 +218,7 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield "SHA-256 of the log", str(workload["sha256"])
         fields = workload.get("cores_field") or {}
         if fields.get("allocated"):
-            yield (
-                "Cores of a job",
-                f"requested processors {number(fields.get('requested', 0))} times, "
-                f"allocated ones {number(fields['allocated'])} times, where there is no request",
-            )
+            yield "Cores of a job", _cores_of_jobs(fields, str(workload.get("cores_rule", "")))
     elif workload:
         yield "Workload", f"{workload.get('source') or workload.get('model') or 'made in Python'}"
         if workload.get("parameters"):
@@ -164,18 +229,35 @@ def _facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "Transformed by", _pairs(transform)
     platform = info.get("platform", {})
     if platform:
-        yield "Machine", f"{number(platform.get('cores', 0))} cores ({_origin(str(platform.get('origin', 'given')))})"
+        yield (
+            "Machine",
+            f"{counted(platform.get('cores', 0), 'core')} ({_origin(str(platform.get('origin', 'given')))})",
+        )
+    apart = platform.get("by") == PARTITION
     if platform.get("clusters"):
-        yield "Clusters", ", ".join(f"{it['name']} ({counted(it['cores'], 'core')})" for it in platform["clusters"])
-    if platform.get("network"):
+        yield (
+            "Partitions" if apart else "Clusters",
+            ", ".join(f"{it['name']} ({counted(it['cores'], 'core')})" for it in platform["clusters"]),
+        )
+    if platform.get("network") and not apart:
         yield "Network", _pairs(platform["network"])
     for label, policy in info.get("policies", {}).items():
         yield f"Policy {label}", str(policy)
+    yield from notices.facts(info)
     yield from _options(info.get("options", {}))
     if info.get("versions"):
         yield "Versions", _pairs(info["versions"], " ")
     if info.get("command"):
         yield "Command", str(info["command"])
+
+
+def _cores_of_jobs(fields: Mapping[str, int], rule: str) -> str:
+    """Which of two columns they are from: the other one is taken where the first says nothing."""
+    counts = {"requested": fields.get("requested", 0), "allocated": fields["allocated"]}
+    first, other = ("allocated", "requested") if rule == "allocated" else ("requested", "allocated")
+    told = f"{first} processors {number(counts[first])} times"
+    where = "none were allocated" if rule == "allocated" else "there is no request"
+    return f"{told}, {other} ones {number(counts[other])} times, where {where}" if counts[other] else told
 
 
 def _options(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -184,8 +266,15 @@ def _options(options: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         "per-event": "per-event: a decision after every single end or arrival",
         "kill": "kill: a job is ended at the walltime it asked for",
         "extend": "extend: a job runs on to its true end",
+        "refuse": "refuse: a job is turned away",
+        "clip": "clip: a job asks for the limit, and is killed there",
+        "split": "split: a job goes on in a chain of pieces, each submitted when the one before has ended",
     }
-    for name, title in (("instant", "Order in an instant"), ("overrun", "At the walltime")):
+    for name, title in (
+        ("instant", "Order in an instant"),
+        ("overrun", "At the walltime"),
+        ("limits", "Above a limit of time"),
+    ):
         if name in options:
             yield title, meaning.get(str(options[name]), str(options[name]))
     if "seed" in options:
@@ -216,11 +305,10 @@ def _origin(origin: str) -> str:
 
 def _problems(workload: Mapping[str, Any]) -> Iterator[Found]:
     for problem in map(Problem.from_json, workload.get("problems", ())):
-        lines = ", ".join(map(str, problem.first_lines))
         yield Found(
             problem.kind.replace("-", " "),
             number(problem.count),
-            lines + (", …" if problem.count > len(problem.first_lines) else ""),
+            problem.shown,
             KINDS[problem.kind].meaning,
             problem.outcome,
             f"{option(problem.kind)} {problem.rule}",

@@ -11,17 +11,41 @@ from gridsim.metrics.compare import Difference
 from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import large_users
 from gridsim.metrics.groups import LABELLED
+from gridsim.model.dates import calendar_of
 from gridsim.report import admission, captions, curves, figures, sentences
 from gridsim.report.words import duration, number, percent
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from gridsim.report.evidence import Evidence
 
-__all__ = ["Picture", "over_users", "pictures", "winners"]
+__all__ = ["Drawing", "Picture", "Shown", "over_users", "pictures", "winners"]
+
+
+class Drawing(NamedTuple):
+    """A figure and its name."""
+
+    figure: Figure
+    name: str
 
 
 class Picture(NamedTuple):
     """A figure on the page, what it shows in words, and the file with its numbers."""
+
+    title: str
+    text: str
+    drawing: Drawing
+    file: str
+
+    def shown(self) -> Shown:
+        """The same as the page takes it."""
+        svg = Markup(figures.svg(*self.drawing))  # matplotlib escapes the texts in it
+        return Shown(self.title, self.text, svg, self.file)
+
+
+class Shown(NamedTuple):
+    """A picture whose figure is an element of the page."""
 
     title: str
     text: str
@@ -43,7 +67,7 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         captions.by_policy(comparison, "wait_median", "Half of the jobs wait at most {}.", duration)
         + f"Share of the jobs that waited at most so long, under {names}. Higher is better; the height at the left "
         "edge is the share that did not wait at all.",
-        _inline(figures.waits(records, rows), "waits"),
+        Drawing(figures.waits(records, rows), "waits"),
         "distributions.csv",
     )
     if comparison.of_moldable:
@@ -51,7 +75,7 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
             "How long jobs take from submission to end",
             captions.by_policy(comparison, "response_median", "Half of the jobs take at most {}.", duration)
             + f"Share of the jobs whose response was at most so long, under {names}. Higher is better.",
-            _inline(figures.responses(records, rows), "responses"),
+            Drawing(figures.responses(records, rows), "responses"),
             "distributions.csv",
         )
     else:
@@ -59,21 +83,21 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
             "How much longer than its runtime a job takes",
             captions.by_policy(comparison, "bounded_slowdown_mean", "The mean bounded slowdown is {}.", _few)
             + f"Share of the jobs whose bounded slowdown was at most so large, under {names}. Higher is better.",
-            _inline(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
+            Drawing(figures.slowdowns(records, rows, bound=comparison.bound), "slowdowns"),
             "distributions.csv",
         )
     yield Picture(
         "How busy the machine is",
         captions.by_policy(comparison, "utilisation", "The machine is busy for {}.", percent)
         + f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
-        _inline(figures.utilisation(records), "utilisation"),
+        Drawing(figures.utilisation(records), "utilisation"),
         "over_time.csv",
     )
     yield Picture(
         "How many jobs wait",
         captions.by_policy(comparison, "queue_length_mean", "Waiting jobs on average: {}.", _few)
         + f"Waiting jobs over time, means of {curves.BINS} equal bins, under {names}.",
-        _inline(figures.queue(records), "queue"),
+        Drawing(figures.queue(records), "queue"),
         "over_time.csv",
     )
 
@@ -89,18 +113,19 @@ def over_users(comparison: Evidence) -> Iterator[Picture]:
     if not found:
         return
     labels = comparison.labels
+    calendar = calendar_of(comparison.records[comparison.baseline].workload.provenance)
     yield Picture(
         "How unequally users are slowed down",
         "Gini coefficient of the mean bounded slowdowns of users, by when their jobs were submitted: 0 where all users "
         f"are slowed down alike, towards 1 where one of them bears it all. {sentences.inequality(found)}",
-        _inline(figures.inequality(found, labels), "inequality"),
+        Drawing(figures.inequality(found, labels, calendar), "inequality"),
         "fairness.csv",
     )
     users = len(large_users(comparison.records[comparison.baseline]))
     yield Picture(
         "How much of the machine the largest users hold",
         sentences.large_users_held(found, users),
-        _inline(figures.largest_share(found, labels), "largest-share"),
+        Drawing(figures.largest_share(found, labels, calendar), "largest-share"),
         "fairness.csv",
     )
 
@@ -114,7 +139,7 @@ def _picture_of_deadlines(comparison: Evidence, rows: Any) -> Picture:
     return Picture(
         "What becomes of the deadlines asked for",
         f"Jobs that ask for a deadline. {told}.",
-        _inline(figures.deadlines(found), "deadlines"),
+        Drawing(figures.deadlines(found), "deadlines"),
         "deadlines.csv",
     )
 
@@ -125,26 +150,26 @@ def _pictures_of_dags(comparison: Evidence, rows: Any, names: str) -> Iterator[P
         yield Picture(
             "How many critical paths a job takes",
             f"Share of the jobs whose SLR was at most so large, under {names}. Higher is better.",
-            _inline(figures.schedule_lengths(records, rows), "slr"),
+            Drawing(figures.schedule_lengths(records, rows), "slr"),
             "distributions.csv",
         )
         yield Picture(
             "How long jobs wait for their first task",
             f"Share of the jobs whose first task started at most so long after they arrived, under {names}. Higher is "
             "better; the height at the left edge is the share that did not wait at all.",
-            _inline(figures.waits(records, rows), "waits"),
+            Drawing(figures.waits(records, rows), "waits"),
             "distributions.csv",
         )
     yield Picture(
         "How busy the grid is",
         f"Busy share of the cores over time, means of {curves.BINS} equal bins, under {names}.",
-        _inline(figures.utilisation(records), "utilisation"),
+        Drawing(figures.utilisation(records), "utilisation"),
         "over_time.csv",
     )
     yield Picture(
         "How many tasks wait",
         f"Tasks that are ready and wait for cores, means of {curves.BINS} equal bins, under {names}.",
-        _inline(figures.queue(records), "queue"),
+        Drawing(figures.queue(records), "queue"),
         "over_time.csv",
     )
 
@@ -161,7 +186,7 @@ def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
         yield Picture(
             "By work",
             text,
-            _inline(figures.groups(rows, comparison.labels, unit="work", what="mean SLR"), "by-work"),
+            Drawing(figures.groups(rows, comparison.labels, unit="work", what="mean SLR"), "by-work"),
             "groups.csv",
         )
     if len(comparison.records[base]) < _FEWEST:
@@ -170,7 +195,7 @@ def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
     text = "How many single jobs finish sooner, at the same time and later; " + _shares_told(shares)
     words = ("finish sooner", "at the same time", "finish later")
     yield Picture(
-        "Job by job", f"{text}.", _inline(figures.job_by_job(shares, words=words), "job-by-job"), "differences.csv"
+        "Job by job", f"{text}.", Drawing(figures.job_by_job(shares, words=words), "job-by-job"), "differences.csv"
     )
 
 
@@ -221,7 +246,7 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
                 "An interval to the edge is wider than the picture: too few independent jobs to tell."
             )
             picture = figures.groups(rows, comparison.labels, unit=unit, what=what.lower())
-            yield Picture(title, text, _inline(picture, f"by-{kind}"), "groups.csv")
+            yield Picture(title, text, Drawing(picture, f"by-{kind}"), "groups.csv")
     shares = [comparison.difference(comparison.headline, *pair) for pair in _pairs_shown(comparison)]
     if responses:
         text = "How many single jobs end sooner, at the same time and later; " + _shares_told(shares)
@@ -229,8 +254,4 @@ def winners(comparison: Evidence) -> Iterator[Picture]:
     else:
         text = "How many single jobs wait less, equally long and longer; " + _shares_told(shares)
         bars = figures.job_by_job(shares)
-    yield Picture("Job by job", f"{text}.", _inline(bars, "job-by-job"), "differences.csv")
-
-
-def _inline(figure: Any, name: str) -> Markup:
-    return Markup(figures.svg(figure, name))  # matplotlib escapes the texts in it
+    yield Picture("Job by job", f"{text}.", Drawing(bars, "job-by-job"), "differences.csv")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from gridsim.files import plain
+from gridsim.model.dates import Calendar
 
-__all__ = ["Alternative", "Answer", "Forecast", "Price", "Quotation"]
+__all__ = ["TIMES", "Alternative", "Answer", "Forecast", "Price", "Quotation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +104,44 @@ class Forecast:
         If all jobs took as long as estimated and nobody else came, seconds of the log's clock; NaN where the policy
         does not say.
     jobs : int
-        Earlier jobs of the log that had to wait, some of them still, and were asked the same as they came.
+        Earlier jobs of the log that had to wait, some of them still, and were asked the same as they came; of those a
+        short wait was expected of, or a long one, as of this one.
     alike : bool
         Whether these are of the job's class of size and time asked for; else they are of any.
+    scale : {"share", "seconds"}
+        Of the next four: true waits over the expected ones, or where a short wait is expected, by how many seconds they
+        started later than expected.
     early, middle, late, latest : float
-        Quartiles and 90th percentile of their true waits over the expected ones; NaN where too few have started.
+        Quartiles and 90th percentile; NaN where too few have started.
     """
 
     policy: str
     start: float
     jobs: int = 0
     alike: bool = False
+    scale: Literal["share", "seconds"] = "share"
     early: float = float("nan")
     middle: float = float("nan")
     late: float = float("nan")
     latest: float = float("nan")
+
+    def wait(self, value: float, at: float) -> float:
+        """Wait of this job if it does like those of which *value* is a quantile, s; NaN where nobody could act on it.
+
+        That is where it is more than `TIMES` times what is expected, or an hour where less is.
+
+        Parameters
+        ----------
+        at : float
+            When the job comes, seconds of the log's clock.
+        """
+        expected = self.start - at
+        found = expected * value if self.scale == "share" else max(expected + value, 0.0)
+        return found if found <= TIMES * max(expected, 3600.0) else math.nan
+
+
+TIMES = 10.0
+"""Expected waits, or hours where less is expected, beyond which a bound of a wait is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +181,8 @@ class Quotation:
         Then too: the same for a narrower and for a shorter job.
     owner : mapping of str to str
         Names of the job's user, account, partition, QOS, as far as they were given.
+    calendar : Calendar or None
+        Dates of the log, where it says them.
     """
 
     at: float
@@ -170,6 +197,17 @@ class Quotation:
     forecasts: tuple[Forecast, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     owner: Mapping[str, str] = field(default_factory=dict)
+    calendar: Calendar | None = None
+
+    def __repr__(self) -> str:
+        asked = ", ".join(one.policy for one in self.answers)
+        return f"<Quotation of {self.cores:,} cores for {self.walltime:,.15g} s at {self.at:,.15g} s: {asked}>"
+
+    def __str__(self) -> str:
+        """The answers in words."""
+        from gridsim.report.quotation_text import sentences  # which knows of this class
+
+        return "\n".join([repr(self), *sentences(self)])
 
     def __getitem__(self, policy: str) -> Answer:
         """The answer of a policy.
@@ -187,6 +225,8 @@ class Quotation:
         return self.at + self.walltime
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON types; what is not there is null."""
-        found: dict[str, Any] = plain(asdict(self))
+        """All of it as JSON types; what is not there is null. The moment is there as a date too (``at_date``)."""
+        date = None if self.calendar is None else self.calendar.date(self.at).isoformat()
+        found: dict[str, Any] = plain({"at_date": date, **asdict(replace(self, calendar=None))})
+        del found["calendar"]
         return found

@@ -3,56 +3,35 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gridsim.report import change
 from gridsim.report.quotation import Forecast, Price, Quotation
-from gridsim.report.tables import broken
-from gridsim.report.words import counted, duration, listed, number, percent
+from gridsim.report.sheet import WIDTH, either, sheet
+from gridsim.report.words import clock, counted, duration, listed, number, percent, when
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
 __all__ = [
     "alternatives_table",
     "answers_table",
-    "clock",
     "forecasts_table",
     "prices_table",
     "sentences",
     "state_lines",
 ]
 
-_WIDTH = 80
 _LABELS = {"qos": "QOS"}
 
 
-def clock(seconds: float) -> str:
-    """An instant of the log's clock.
-
-    Examples
-    --------
-    >>> clock(183_600), clock(float("nan"))
-    ('2 d 03:00:00', '-')
-    """
-    if math.isnan(seconds):
-        return "-"
-    days, rest = divmod(round(seconds), 86_400)
-    return f"{days} d {rest // 3600:02}:{rest % 3600 // 60:02}:{rest % 60:02}"
-
-
-def state_lines(quotation: Quotation, began: datetime | None = None) -> Iterator[str]:
-    """The moment, the job, and the state of the machine under each policy; plain text.
-
-    Parameters
-    ----------
-    began : datetime, optional
-        When second 0 of the log's clock was.
-    """
-    date = "" if began is None else f", {began + timedelta(seconds=quotation.at):%Y-%m-%d %H:%M:%S %Z}".rstrip()
-    yield f"moment: {clock(quotation.at)} of the log ({quotation.at:,.0f} s{date})"
-    asked = "" if quotation.deadline is None else f", to end by {clock(quotation.deadline)}"
+def state_lines(quotation: Quotation) -> Iterator[str]:
+    """The moment, the job, and the state of the machine under each policy; plain text."""
+    dates = quotation.calendar
+    date = "" if dates is None else f"{when(quotation.at, dates)} {dates.zone_name}".rstrip() + ", "
+    yield f"moment: {date}{clock(quotation.at)} of the log ({quotation.at:,.0f} s)"
+    asked = "" if quotation.deadline is None else f", to end by {_at(quotation, quotation.deadline)}"
     owner = "".join(f", {_LABELS.get(label, label)} {name}" for label, name in quotation.owner.items())
     yield f"job: {counted(quotation.cores, 'core')} for {duration(quotation.walltime)}{asked}{owner}"
     states: dict[str, list[str]] = {}
@@ -65,12 +44,14 @@ def state_lines(quotation: Quotation, began: datetime | None = None) -> Iterator
         yield f"state under {listed(policies)}: {state}"
 
 
-def answers_table(quotation: Quotation, *, width: int = _WIDTH) -> Table:
+def answers_table(quotation: Quotation, *, width: int = WIDTH) -> RenderableType:
     """One row a policy: the earliest completion that it could guarantee, and at whose cost."""
-    columns = _answer_columns(quotation)
-    others = [max(map(len, "\n".join([title, *cells]).split("\n"))) + 2 for title, cells in columns.items()]
-    labels = ["\n".join(broken(it.policy, max(width - 2 - sum(others), 12))) for it in quotation.answers]
-    return _grid({"policy": labels, **columns})
+    labels = [it.policy for it in quotation.answers]
+    return either(labels, _answer_columns(quotation), first="policy", width=width)
+
+
+def _at(quotation: Quotation, instant: float) -> str:
+    return when(instant, quotation.calendar)
 
 
 def _answer_columns(quotation: Quotation) -> dict[str, list[str]]:
@@ -79,11 +60,11 @@ def _answer_columns(quotation: Quotation) -> dict[str, list[str]]:
     for it in quotation.answers:
         none = it.promise == "none"
         cells = {
-            "guaranteed by": "no promise" if none else clock(it.guaranteed),
+            "guaranteed by": "no promise" if none else _at(quotation, it.guaranteed),
             "that is in": _ahead(it.guaranteed - quotation.at),
             "starts in": f"{_ahead(it.start - quotation.at)}{' ?' if none else ''}",
-            "jobs\nmoved": "-" if none else number(it.moved),
-            "longest\ndelay": "-" if none or not it.delay else duration(it.delay),
+            "jobs moved": "-" if none else number(it.moved),
+            "longest delay": "-" if none or not it.delay else duration(it.delay),
             "kept": "yes" if it.keeps else "no",
         }
         for title, cell in cells.items():
@@ -93,12 +74,11 @@ def _answer_columns(quotation: Quotation) -> dict[str, list[str]]:
     return columns
 
 
-def prices_table(quotation: Quotation) -> Table:
+def prices_table(quotation: Quotation, *, width: int = WIDTH) -> RenderableType:
     """One row a deadline: whom it would kill, and what it would be charged."""
     columns: dict[str, list[str]] = {}
     for it in quotation.prices:
         cells = {
-            "deadline": clock(it.deadline),
             "that is in": duration(it.deadline - quotation.at),
             "kills": _jobs(it.kills) if it.possible else "not possible",
             "work lost": _work(it.lost) if it.kills else "-",
@@ -106,59 +86,36 @@ def prices_table(quotation: Quotation) -> Table:
         }
         for title, cell in cells.items():
             columns.setdefault(title, []).append(cell)
-    return _grid(columns)
+    return either([_at(quotation, it.deadline) for it in quotation.prices], columns, first="deadline", width=width)
 
 
-def forecasts_table(quotation: Quotation, *, width: int = _WIDTH) -> Table:
+def forecasts_table(quotation: Quotation, *, width: int = WIDTH) -> RenderableType:
     """One row a policy: the expected start, and where it was for earlier jobs of which the same was expected."""
     columns: dict[str, list[str]] = {}
     for it in quotation.forecasts:
-        known = it.late == it.late
-        half = f"{_when(quotation, it, it.early)} to {_when(quotation, it, it.late)}" if known else "-"
+        early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
         cells = {
             "expected in": _ahead(it.start - quotation.at),
-            "half start in": half,
-            "9 of 10 within": _when(quotation, it, it.latest) if it.latest == it.latest else "-",
+            "half start in": "-" if math.isnan(late) else f"{duration(early)} to {duration(late)}",
+            "9 of 10 within": "-" if math.isnan(latest) else duration(latest),
         }
         for title, cell in cells.items():
             columns.setdefault(title, []).append(cell)
-    others = sum(max(map(len, [title, *cells])) + 2 for title, cells in columns.items())
-    labels = ["\n".join(broken(it.policy, max(width - 2 - others, 12))) for it in quotation.forecasts]
-    return _grid({"policy": labels, **columns})
+    return either([it.policy for it in quotation.forecasts], columns, first="policy", width=width)
 
 
-def _when(quotation: Quotation, it: Forecast, part: float) -> str:
-    """So much of the expected wait."""
-    return duration((it.start - quotation.at) * part)
-
-
-def alternatives_table(quotation: Quotation) -> Table:
+def alternatives_table(quotation: Quotation, *, width: int = WIDTH) -> RenderableType:
     """One row a narrower or shorter job: when it would be expected to start under each policy."""
-    columns: dict[str, list[str]] = {"a job of": []}
+    labels: list[str] = []
+    columns: dict[str, list[str]] = {}
     asked = {it.policy: it.start for it in quotation.forecasts}
     rows = [(quotation.cores, quotation.walltime, asked)]
     rows += [(it.cores, it.walltime, dict(it.starts)) for it in quotation.alternatives]
     for cores, walltime, starts in rows:
-        columns["a job of"].append(f"{counted(cores, 'core')} for {duration(walltime)}")
+        labels.append(f"{counted(cores, 'core')} for {duration(walltime)}")
         for policy in asked:
-            columns.setdefault("\n".join(broken(f"under {policy}", 24)), []).append(
-                _ahead(starts[policy] - quotation.at)
-            )
-    return _grid(columns)
-
-
-def _grid(columns: Mapping[str, Sequence[str]]) -> Table:
-    """Columns by title; the first is on the left."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table(box=box.SIMPLE_HEAD, padding=(0, 0, 0, 1), pad_edge=False)
-    for place, title in enumerate(columns):
-        grid.add_column(title, justify="right" if place else "left", no_wrap=True)
-    for row in zip(*columns.values(), strict=True):
-        grid.add_row(*map(Text, row))
-    return grid
+            columns.setdefault(f"under {policy}", []).append(_ahead(starts[policy] - quotation.at))
+    return sheet(labels, columns, first="a job of", width=width)
 
 
 def _ahead(seconds: float) -> str:
@@ -206,14 +163,14 @@ def _asked(quotation: Quotation) -> Iterator[str]:
     """Who cannot promise the deadline that was asked for."""
     if quotation.deadline is None:
         return
-    asked = f"completion by {clock(quotation.deadline)}, in {duration(quotation.deadline - quotation.at)}"
+    asked = f"completion by {_at(quotation, quotation.deadline)}, in {duration(quotation.deadline - quotation.at)}"
     able = [it.policy for it in quotation.answers if it.keeps]
     yield f"{listed(able)} could promise {asked}." if able else f"No policy asked could promise {asked}."
     for it in quotation.answers:
         if not it.keeps and it.guaranteed <= quotation.deadline:
             yield (
-                f"{it.policy} refuses it, although it could promise the earlier {clock(it.guaranteed)}: its search "
-                "does not find a plan for every later deadline."
+                f"{it.policy} refuses it, although it could promise the earlier {_at(quotation, it.guaranteed)}: its "
+                "search does not find a plan for every later deadline."
             )
 
 
@@ -292,16 +249,34 @@ def _expected(quotation: Quotation, it: Forecast) -> str:
             "say how far to trust that."
         )
     jobs = f"{number(it.jobs)} jobs {'of its size and length' if it.alike else 'of any size'}"
-    nine = (
-        ("", "")
-        if math.isnan(it.latest)
-        else (f", 9 of 10 within {_when(quotation, it, it.latest)}", f", 9 of 10 within {percent(it.latest)} of it")
-    )
+    early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
+    if math.isnan(late):
+        return (
+            f"Under {it.policy} the job would start {ahead}. When it really would cannot be said: of {jobs} that had "
+            "to wait before, the slowest quarter waited so much longer than expected that no bound would be of use."
+        )
+    bounded = not math.isnan(latest)
+    turned_out = _by_share(it, bounded) if it.scale == "share" else _by_seconds(it, bounded)
+    within = f", 9 of 10 within {duration(latest)}" if bounded else "; for the slowest tenth no bound can be given"
     return (
-        f"Under {it.policy} it would start {ahead}. Of {jobs} that had to wait before, half started after "
-        f"{percent(it.early)} to {percent(it.late)} of the wait that was expected when they came{nine[1]}; if this one "
-        f"does like them, in {_when(quotation, it, it.early)} to {_when(quotation, it, it.late)}{nine[0]}."
+        f"Under {it.policy} it would start {ahead}. Of {jobs} that had to wait before, half started {turned_out}; "
+        f"if this one does like them, in {duration(early)} to {duration(late)}{within}."
     )
+
+
+def _by_share(it: Forecast, nine: bool) -> str:
+    """How long jobs waited, in parts of what was expected."""
+    told = f"after {percent(it.early)} to {percent(it.late)} of the wait that was expected when they came"
+    return told + (f", 9 of 10 within {percent(it.latest)} of it" if nine else "")
+
+
+def _by_seconds(it: Forecast, nine: bool) -> str:
+    """How much later than expected jobs started."""
+    told = f"{change.span(it.early, it.late, _SOONER, duration)} than was expected when they came"
+    return told + (f", 9 of 10 at most {change.told(it.latest, _SOONER, duration)}" if nine else "")
+
+
+_SOONER = change.Words("sooner", "later", "as late")
 
 
 def _rest(quotation: Quotation) -> Iterator[str]:

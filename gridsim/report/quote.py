@@ -12,6 +12,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.metrics.charges import category_slowdowns, core_class, time_class
 from gridsim.metrics.utilisation import queue_length
+from gridsim.model.dates import calendar_of
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, seconds, whole
@@ -30,8 +31,8 @@ from gridsim.policy.admission.quoting import (
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
 from gridsim.record import Record
-from gridsim.report.compare import labelled
 from gridsim.report.forecast import alternatives, expected_start, forecast
+from gridsim.report.labels import labelled
 from gridsim.report.owner import owned
 from gridsim.report.quotation import Answer, Price, Quotation
 from gridsim.simulation import Moment, Run, run, state_at
@@ -151,6 +152,7 @@ def quote(
         if starts and any(answer.start > seconds(job.at) for answer in answers.values())
         else (),
         owner=dict(owner or {}),
+        calendar=calendar_of(workload.provenance),
     )
 
 

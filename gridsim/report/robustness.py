@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+from gridsim.report import change
 from gridsim.report.words import listed, percent
 
 if TYPE_CHECKING:
@@ -61,9 +62,9 @@ def categories(comparison: Evidence) -> list[Category]:
 
 
 def _rows(comparison: Evidence) -> list[GroupRow]:
-    """Rows of the weight categories against the first policy, without small ones."""
+    """Rows of the weight categories against the first policy, without small ones; worse only by what matters."""
     return [
-        row
+        row if row.verdict != "worse" or comparison.loses(row) else replace(row, verdict="no clear difference")
         for row in comparison.groups
         if row.kind == "weight"
         and row.baseline == comparison.baseline
@@ -118,13 +119,14 @@ class _Verdict(NamedTuple):
         happened = f"longer in {len(longer)} ({_named(longer)})" if longer else f"longer in none ({_span(self.rows)})"
         if self.worse:
             lost = f"{len(self.worse)} of {of} ({_named(self.worse)})"
-            return f"Not robust: {self.policy} is clearly worse than {baseline} for {lost}{few}."
+            least = change.at_least()
+            return f"Not robust: {self.policy} is clearly worse than {baseline}, {least}, for {lost}{few}."
         if self.undecided:
             return (
                 f"The log is too short to say whether {self.policy} is robust; in it, of {of} the mean response is "
                 f"{happened} than under {baseline}."
             )
-        told = f"{self.policy} is clearly worse than {baseline} for none of {of}"
+        told = f"{self.policy} is clearly worse than {baseline}, {change.at_least()}, for none of {of}"
         return f"Robust here: {told}; the mean is {happened}{few}."
 
 
@@ -148,12 +150,11 @@ def _together(verdicts: Sequence[_Verdict], baseline: str) -> str:
 def _span(rows: Sequence[GroupRow]) -> str:
     """Least and largest change."""
     changes = sorted(row.ratio - 1 for row in rows)
-    low, high = (percent(change, sign=True) for change in (changes[0], changes[-1]))
-    return low if low == high else f"{low} to {high}"
+    return change.span(changes[0], changes[-1], change.LONGER)
 
 
 def _named(rows: Sequence[GroupRow]) -> str:
     """The categories that lose most, with their changes."""
     most = sorted(rows, key=lambda row: -row.ratio)[:_MOST]
-    parts = [f"{row.group} core-seconds {percent(row.ratio - 1, sign=True)}" for row in most]
+    parts = [f"{row.group} core-seconds by {percent(row.ratio - 1)}" for row in most]
     return ", ".join(parts if len(rows) <= _MOST else [*parts, f"{len(rows) - _MOST} more"])

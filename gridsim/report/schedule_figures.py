@@ -16,7 +16,7 @@ from gridsim.metrics.schedule import Schedule
 from gridsim.model.time import IntArray
 from gridsim.profile.placement import place
 from gridsim.record import Record
-from gridsim.report.figures import _INK, _RC, PALETTE, _figure
+from gridsim.report.figures import _INK, PALETTE, RC, _figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def charts(examples: Sequence[Example]) -> Figure:
     from matplotlib.figure import Figure
 
     heights = [_height(example.schedule) for example in examples]
-    with matplotlib.rc_context(_RC):
+    with matplotlib.rc_context(RC):
         figure = Figure(figsize=(5.4, sum(heights)), layout="constrained")
         rows = figure.subplots(len(examples), 1, sharex=True, squeeze=False, height_ratios=heights)[:, 0]
         for axes, example in zip(rows, examples, strict=True):

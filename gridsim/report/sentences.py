@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference
 from gridsim.metrics.groups import LABELLED
+from gridsim.metrics.preemption import LoggedRuns, logged_runs
 from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.utilisation import arrival_window, queue_length
-from gridsim.report import admission, robustness, users
+from gridsim.model.dates import calendar_of
+from gridsim.model.time import seconds
+from gridsim.report import admission, change, notices, pools, preemption, refusals, robustness, users
 from gridsim.report.evidence import Evidence, best, turned
-from gridsim.report.words import duration, listed, number, percent, times
+from gridsim.report.words import between, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.metrics.fairness import FairnessOverTime
@@ -68,12 +71,15 @@ def answer(comparison: Evidence) -> list[str]:
     """Who waits least (DAG jobs: finishes soonest for its critical path) and by how much, and who loses.
 
     Two to four sentences, of what cannot be told too. Where jobs ask for deadlines, first who guarantees how many. Of
-    moldable jobs, whose response is shortest, and last whether any category of jobs by weight pays for it.
+    moldable jobs, whose response is shortest, and last whether any category of jobs by weight pays for it. On several
+    clusters, which of them ran nothing. Before all that, who turns notably more jobs away than others.
     """
     return [
+        *refusals.answer(comparison),
         *admission.answer(comparison),
         *(_of_dags if comparison.of_dags else _of_times)(comparison),
         *robustness.answer(comparison),
+        *pools.answer(comparison),
     ]
 
 
@@ -112,7 +118,8 @@ def _winner(winner: str, wait: float, against: Sequence[Difference], comparable:
     if len(named) > _MOST:
         named = [*named[: _MOST - 1], named[-1]]
     parts = [
-        f"{_less(it)} than {it.baseline} ({_sure(it)}{_family(it, against) if it is named[0] else ''})" for it in named
+        f"{_change(it)} than {it.baseline} ({_sure(it)}{_family(it, against) if it is named[0] else ''})"
+        for it in named
     ]
     rest = len(clear) - len(named)
     more = f"; {rest} other{f's {words.many}' if rest > 1 else f' {words.one}'} clearly longer too" if rest else ""
@@ -121,12 +128,13 @@ def _winner(winner: str, wait: float, against: Sequence[Difference], comparable:
     return f"{whose}{winner} {words.least}: {mean} on average, {listed(parts)}{more}."
 
 
-def _less(it: Difference) -> str:
-    return f"{percent(1 - it.ratio)} less" if _relative(it) else f"{_amount(it, -it.mean)} less"
+def _change(it: Difference, words: change.Words = change.MORE) -> str:
+    """By how much the mean is less or more than that of the baseline, relative to it where that says enough."""
+    return change.told(it.ratio - 1, words) if _relative(it) else change.told(it.mean, words, _amount_of(it))
 
 
-def _sure(it: Difference) -> str:
-    return f"95 % interval {_interval(turned(it))}; {_p(it.p_holm)}"
+def _sure(it: Difference, words: change.Words = change.MORE) -> str:
+    return f"95 % interval {_interval(it, words)}; {_p(it.p_holm)}"
 
 
 def _relative(it: Difference) -> bool:
@@ -136,20 +144,16 @@ def _relative(it: Difference) -> bool:
     return (it.p < 1 - CONFIDENCE) == (not it.ratio_low <= 1 <= it.ratio_high)
 
 
-def _interval(it: Difference) -> str:
-    """By how much the policy exceeds the baseline, from and to, as shares of the larger mean or as amounts."""
+def _interval(it: Difference, words: change.Words = change.MORE) -> str:
+    """The interval of `_change`, of the same base."""
     if _relative(it):
-        less = it.ratio > 1
-        low, high = (1 - 1 / it.ratio_low, 1 - 1 / it.ratio_high) if less else (it.ratio_low - 1, it.ratio_high - 1)
-        first, second = (percent(value, sign=low < 0) for value in (low, high))
-        return f"{first.removesuffix(' %')} to {second}"
-    if math.isnan(it.low):
-        return "unknown"
-    return f"{_amount(it, it.low)} to {_amount(it, it.high)}"
+        return change.span(it.ratio_low - 1, it.ratio_high - 1, words)
+    return change.span(it.low, it.high, words, _amount_of(it))
 
 
-def _amount(it: Difference, value: float) -> str:
-    return duration(value) if it.metric in ("wait", "response") else f"{value:.3g}"
+def _amount_of(it: Difference) -> Callable[[float], str]:
+    """How an amount of the metric is told."""
+    return duration if it.metric in ("wait", "response") else "{:.3g}".format
 
 
 def _p(p: float) -> str:
@@ -164,6 +168,11 @@ def _family(it: Difference, against: Sequence[Difference]) -> str:
     return f"{corrected}, {it.blocks} blocks of time"
 
 
+def _though(it: Difference) -> str:
+    """Why a difference is not clear although its own interval says so: it is one of several that were looked for."""
+    return f", but {_p(it.p_holm)} after Holm" if it.p < 1 - CONFIDENCE else ""
+
+
 def _same_or_unclear(winner: str, against: Sequence[Difference], each: str, evidence: str) -> Iterator[str]:
     """Under which policies every job does just the same, and from which the *evidence* cannot tell the winner."""
     same = [it.baseline for it in against if it.same == 1]
@@ -171,7 +180,10 @@ def _same_or_unclear(winner: str, against: Sequence[Difference], each: str, evid
         yield f"Under {listed(same)} every job {each}."
     unclear = [it for it in against if it.verdict == "no clear difference" and it.same < 1]
     if unclear:
-        parts = [f"from {it.baseline} (difference {_difference(it)})" for it in unclear[:_MOST]]
+        parts = [
+            f"from {it.baseline} ({_change(it)} than under {it.baseline}; 95 % interval {_interval(it)}{_though(it)})"
+            for it in unclear[:_MOST]
+        ]
         if len(unclear) > _MOST:
             parts.append(f"from {len(unclear) - _MOST} others")
         yield f"{evidence} cannot tell {winner} {listed(parts, 'or')}."
@@ -181,9 +193,9 @@ def _undecided(winner: str, against: Sequence[Difference], words: _Words) -> Ite
     yield from _same_or_unclear(winner, against, words.each, "This log")
     worse = [it for it in against if it.verdict == "worse"]
     if worse:  # the winner is that of the jobs that ran under every policy, and these are more
-        parts = [f"under {it.baseline} {_less(turned(it))} ({_sure(turned(it))})" for it in worse]
+        parts = [f"under {it.baseline} {_change(turned(it))} than under {winner} ({_sure(turned(it))})" for it in worse]
         yield f"Over all jobs that ran under both, jobs {words.many} {listed(parts)}."
-    few = [it for it in against if it.verdict == "too little data"]
+    few = [it for it in against if it.verdict == "too little data" and it.same < 1]
     if few:
         yield f"The {words.mean} under {winner} is {listed([_happened(it, words) for it in few])}."
         why = "Too few jobs ran" if few[0].jobs < ENOUGH_JOBS else "One congested stretch dominates this difference"
@@ -192,20 +204,11 @@ def _undecided(winner: str, against: Sequence[Difference], words: _Words) -> Ite
 
 def _happened(it: Difference, words: _Words) -> str:
     """What a difference was in this log, without how sure it is."""
-    part = f"{_amount(it, -it.mean)} below that" if math.isnan(it.ratio) else f"{percent(it.ratio)} of that"
+    part = change.told(it.mean, shown=_amount_of(it)) if math.isnan(it.ratio) else change.told(it.ratio - 1)
     return (
-        f"{part} under {it.baseline} ({duration(it.baseline_mean)}; {percent(it.better)} of the jobs {words.less}, "
-        f"{percent(it.worse)} {words.more.split()[-1]})"
+        f"{part} than under {it.baseline} ({duration(it.baseline_mean)}; {percent(it.better)} of the jobs "
+        f"{words.less}, {percent(it.worse)} {words.more.split()[-1]})"
     )
-
-
-def _difference(it: Difference) -> str:
-    """The other policy's excess over the winner, with its interval."""
-    other = turned(it)
-    if not _relative(it):
-        return f"{_amount(it, other.mean)}, 95 % interval {_interval(other)}"
-    low, high = percent(other.ratio_low - 1, sign=True), percent(other.ratio_high - 1, sign=True)
-    return f"{percent(other.ratio - 1, sign=True)}, 95 % interval {low.removesuffix(' %')} to {high}"
 
 
 def _slowdown(comparison: Evidence, winner: str) -> list[str]:
@@ -217,16 +220,16 @@ def _slowdown(comparison: Evidence, winner: str) -> list[str]:
     if it.verdict != "better":
         return []
     return [
-        f"By mean bounded slowdown {other} is ahead: {it.policy_mean:.3g} against {it.baseline_mean:.3g}, "
-        f"{percent(1 - it.ratio)} less ({_sure(it)})."
+        f"By mean bounded slowdown {other} is ahead: {it.policy_mean:.3g}, {_change(it)} than the "
+        f"{it.baseline_mean:.3g} under {winner} ({_sure(it)})."
     ]
 
 
 def _losing(comparison: Evidence, winner: str) -> list[GroupRow]:
-    """Groups that are clearly worse off under the winner than under another policy, the worst two."""
-    losing = [row for row in comparison.groups if row.policy == winner and row.verdict == "worse"]
+    """Groups that lose clearly and by what matters under the winner against another policy, the worst two."""
+    losing = [row for row in comparison.groups if row.policy == winner and comparison.loses(row)]
     losing = [row for row in losing if row.kind not in LABELLED] or losing
-    losing.sort(key=lambda row: -row.ratio)
+    losing.sort(key=lambda row: -row.ratio if row.ratio == row.ratio else -math.inf)
     chosen: list[GroupRow] = []
     for row in losing:
         if all((row.kind, row.group) != (other.kind, other.group) for other in chosen):
@@ -234,21 +237,26 @@ def _losing(comparison: Evidence, winner: str) -> list[GroupRow]:
     return chosen[:2]
 
 
+def _lost(row: GroupRow, words: change.Words) -> str:
+    """By how much a class loses, and how sure that is."""
+    if math.isnan(row.ratio):
+        found, span = (change.told(row.policy_mean - row.baseline_mean, words, duration)), (row.low, row.high)
+        return f"{found} than under {row.baseline} (95 % interval {change.span(*span, words, duration)})"
+    interval = change.span(row.ratio_low - 1, row.ratio_high - 1, words)
+    return f"{change.told(row.ratio - 1, words)} than under {row.baseline} (95 % interval {interval})"
+
+
 def _losers(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
     """Who waits longer under the winner than under another policy: groups, else single jobs."""
     words, chosen = _words(comparison), _losing(comparison, winner)
     if chosen:
-        parts = [
-            f"{group_name(row.kind, row.group)} {words.many} {times(row.ratio)} as long as under {row.baseline} "
-            f"(95 % interval {row.ratio_low:.2g} to {row.ratio_high:.2g})"
-            for row in chosen
-        ]
-        return f"Who loses under {winner}: {listed(parts)}."
+        parts = [f"{group_name(row.kind, row.group)} {words.many} {_lost(row, change.LONGER)}" for row in chosen]
+        return f"Who loses under {winner}, {change.at_least()}: {listed(parts)}."
     worst = max(against, key=lambda it: it.worse)
     if not worst.worse:
         return f"No job {words.one} longer under {winner} than under any other policy."
     return (
-        f"No class of size or length clearly loses under {winner}; single jobs do: "
+        f"No class of size or length loses clearly under {winner} ({change.at_least()}); single jobs do: "
         f"{percent(worst.worse)} {words.more} than under {worst.baseline}, {percent(worst.better)} {words.less}."
     )
 
@@ -394,8 +402,8 @@ def _lowest(winner: str, mean: float, against: Sequence[Difference]) -> str:
         return f"{winner} has the lowest mean SLR of these jobs: they take {_slr(mean)} their critical path on average."
     named = clear if len(clear) <= _MOST else [*clear[: _MOST - 1], clear[-1]]
     parts = [
-        f"{_less(it).removesuffix(' less')} below {it.baseline} "
-        f"({_sure(it)}{_family(it, against) if it is named[0] else ''})"
+        f"{_change(it, change.HIGHER)} than {it.baseline} "
+        f"({_sure(it, change.HIGHER)}{_family(it, against) if it is named[0] else ''})"
         for it in named
     ]
     rest = len(clear) - len(named)
@@ -411,8 +419,8 @@ def _unclear_of_dags(winner: str, against: Sequence[Difference]) -> Iterator[str
     few = [it for it in against if it.verdict == "too little data" and it.same < 1]
     if few:
         parts = [
-            f"{percent(it.ratio)} of that under {it.baseline} ({it.baseline_mean:.3g}; {percent(it.better)} of the "
-            f"jobs finish sooner, {percent(it.worse)} later)"
+            f"{change.told(it.ratio - 1, change.HIGHER)} than under {it.baseline} ({it.baseline_mean:.3g}; "
+            f"{percent(it.better)} of the jobs finish sooner, {percent(it.worse)} later)"
             for it in few
         ]
         yield f"The mean SLR under {winner} is {listed(parts)}."
@@ -437,19 +445,16 @@ def _worst_slr(comparison: Evidence, winner: str) -> list[str]:
 def _losers_of_dags(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
     chosen = _losing(comparison, winner)
     if chosen:
-        parts = [
-            f"{group_name(row.kind, row.group)} have {times(row.ratio)} the mean SLR that they have under "
-            f"{row.baseline} (95 % interval {row.ratio_low:.2g} to {row.ratio_high:.2g})"
-            for row in chosen
-        ]
-        return f"Who loses under {winner}: {listed(parts)}."
+        parts = [f"{group_name(row.kind, row.group)} have a mean SLR {_lost(row, change.HIGHER)}" for row in chosen]
+        return f"Who loses under {winner}, {change.at_least(timed=False)}: {listed(parts)}."
     worst = max(against, key=lambda it: it.worse)
     if not worst.worse:
         return f"No job finishes later under {winner} than under any other policy."
-    groups = "No tenth of the jobs by work clearly loses under" if comparison.groups else "Single jobs lose under"
+    groups = "No tenth of the jobs by work loses clearly under" if comparison.groups else "Single jobs lose under"
     link = "; single jobs do" if comparison.groups else ""
+    least = f" ({change.at_least(timed=False)})" if comparison.groups else ""
     return (
-        f"{groups} {winner}{link}: {percent(worst.worse)} finish later than under {worst.baseline}, "
+        f"{groups} {winner}{least}{link}: {percent(worst.worse)} finish later than under {worst.baseline}, "
         f"{percent(worst.better)} sooner."
     )
 
@@ -461,12 +466,20 @@ def caveats(comparison: Evidence) -> list[str]:
     """Queues that only grow, cuts, kills, rejections, and what was left out of the log or changed in it."""
     return [
         *admission.caveats(comparison),
+        *notices.caveats(comparison.info),
         *_saturated(comparison),
         *users.caveats(comparison),
         *_cuts(comparison),
         *_statuses(comparison),
+        *refusals.caveats(comparison),
+        *preemption.as_logged(_logged_runs(comparison), comparison.metrics),
+        *preemption.caveats(comparison.metrics),
         *_problems(comparison.info.get("workload", {})),
     ]
+
+
+def _logged_runs(comparison: Evidence) -> LoggedRuns | None:
+    return logged_runs(comparison.records[comparison.baseline].workload, comparison.kept)
 
 
 def _saturated(comparison: Evidence) -> list[str]:
@@ -501,7 +514,17 @@ def _cuts(comparison: Evidence) -> list[str]:
         for name, value in (("first", comparison.warmup), ("last", comparison.cooldown))
         if value
     ]
-    return [f"Not counted: {number(cut)} jobs submitted in {listed(parts)} of the log."]
+    return [f"Not counted: {number(cut)} jobs submitted in {listed(parts)} of the log{_counted_from(comparison)}."]
+
+
+def _counted_from(comparison: Evidence) -> str:
+    """Of which dates the jobs are that count, where the log has dates."""
+    submit, kept = comparison.records[comparison.baseline].workload_given.submit, comparison.kept
+    calendar = calendar_of(comparison.info.get("workload", {}))
+    if calendar is None or not kept.any():
+        return ""
+    first, last = (float(seconds(int(end))) for end in (submit[kept].min(), submit[kept].max()))
+    return f"; counted are those of {between(first, last, calendar)}"
 
 
 def _statuses(comparison: Evidence) -> list[str]:

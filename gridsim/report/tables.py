@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import TYPE_CHECKING, Literal
 
-from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
+from gridsim.metrics.summary import described
+from gridsim.report.sheet import WIDTH, fits, sheet
 from gridsim.report.words import duration, number, percent
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
+    from rich.text import Text
 
     from gridsim.report.robustness import Category
 
@@ -22,6 +22,7 @@ __all__ = [
     "SHOWN_DAGS",
     "SHOWN_DEADLINES",
     "SHOWN_MOLDABLE",
+    "SHOWN_PREEMPTION",
     "Cell",
     "Row",
     "changed",
@@ -99,7 +100,13 @@ SHOWN_DEADLINES: Mapping[str, str] = {
 }
 """What comes first where jobs ask for deadlines; rows without a number other than 0 are left out."""
 
-_KNOWN = METRICS | GRID_METRICS | DEADLINE_METRICS
+SHOWN_PREEMPTION: Mapping[str, str] = {
+    "preempted_runs": "runs preempted",
+    "preempted_core_hours": "core-hours lost to that",
+}
+"""What comes last where a policy preempts."""
+
+_MOST_PREEMPTORS = 3
 
 _SHORT = ("wait_mean", "wait_p95", "bounded_slowdown_mean", "utilisation")
 _SHORT_DAGS = ("mean_slr", "worst_slr", "makespan", "utilisation")
@@ -116,8 +123,6 @@ _SHARES = (
 
 _OF_JOBS_RUN = ("wait_", "response_", "bounded_slowdown_", "mean_", "worst_", "sd_", "queue_length_", "makespan")
 """Beginnings of metrics that are lower for who runs fewer jobs."""
-
-_WIDTH = 80
 
 _MARKS = {"better": "*", "worse": "!"}
 
@@ -155,7 +160,7 @@ def shown(metric: str, value: float) -> str:
     """
     if math.isnan(value):
         return "-"
-    unit = _KNOWN[metric].unit
+    unit = described(metric).unit
     if unit == "s":
         return duration(value)
     if metric in _SHARES:
@@ -176,11 +181,15 @@ def rows(metrics: Mapping[str, Mapping[str, float]], *, moldable: bool = False) 
     if any("mean_slr" in numbers for numbers in metrics.values()):
         titles = SHOWN_DAGS
     fair = not any(numbers["unadmitted"] for numbers in metrics.values())
-    return [*_deadline_rows(metrics)] + [
-        _row(name, title, {label: numbers[name] for label, numbers in metrics.items()}, mark=_fair(name) or fair)
-        for name, title in titles.items()
-        if name not in _ONLY_IF_ANY or any(numbers[name] for numbers in metrics.values())
-    ]
+    return (
+        [*_deadline_rows(metrics)]
+        + [
+            _row(name, title, {label: numbers[name] for label, numbers in metrics.items()}, mark=_fair(name) or fair)
+            for name, title in titles.items()
+            if name not in _ONLY_IF_ANY or any(numbers[name] for numbers in metrics.values())
+        ]
+        + [*_preemption_rows(metrics)]
+    )
 
 
 def _deadline_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
@@ -193,6 +202,18 @@ def _deadline_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
             yield _row(name, title, values)
 
 
+def _preemption_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
+    """Runs preempted and work lost, each followed by whose jobs took the room, of which there are most."""
+    if not any("preempted_runs" in numbers for numbers in metrics.values()):
+        return
+    for name, title in SHOWN_PREEMPTION.items():
+        yield _row(name, title, {label: numbers[name] for label, numbers in metrics.items()})
+        groups = [key for key in next(iter(metrics.values())) if key.startswith(f"{name}[")]
+        for key in groups[:_MOST_PREEMPTORS]:
+            values = {label: numbers[key] for label, numbers in metrics.items()}
+            yield _row(key, f"… by {key.removeprefix(f'{name}[').removesuffix(']')}", values, mark=False)
+
+
 def _fair(name: str) -> bool:
     """Whether a metric says something of a policy whichever jobs it ran."""
     return not name.startswith(_OF_JOBS_RUN)
@@ -200,7 +221,7 @@ def _fair(name: str) -> bool:
 
 def _row(name: str, title: str, values: Mapping[str, float], *, mark: bool = True) -> Row:
     """A row; every value that reads like the best one is marked, none where all read alike or none is to be."""
-    better = _KNOWN[name].better if mark else None
+    better = described(name).better if mark else None
     texts = {label: shown(name, value) for label, value in values.items()}
     known = {label: value for label, value in values.items() if not math.isnan(value)}
     marked = ""
@@ -208,107 +229,56 @@ def _row(name: str, title: str, values: Mapping[str, float], *, mark: bool = Tru
         choose = min if better == "lower" else max
         marked = texts[choose(known, key=lambda label: known[label])]
     cells = {label: Cell(values[label], text, text == marked) for label, text in texts.items()}
-    return Row(name, title, better, _KNOWN[name].description, cells)
+    return Row(name, title, better, described(name).description, cells)
 
 
-def terminal(table: Sequence[Row], *, width: int = _WIDTH) -> Table:
-    """The rows as a rich table; metrics downwards where the policies fit side by side, else policies downwards.
+def terminal(table: Sequence[Row], *, width: int = WIDTH) -> RenderableType:
+    """The rows for a terminal; metrics downwards where the policies fit side by side, else policies downwards.
 
     The best of each metric is bold and has an asterisk, so that it is seen without colour too.
     """
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
     def cell(value: Cell) -> Text:
         return Text(f"{value.text} *" if value.best else f"{value.text}  ", style="bold" if value.best else "")
 
     labels = list(table[0].cells)
-    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, width=None, caption="* best", caption_justify="left")
-    needed = max(len(row.title) for row in table) + 2 + sum(_wide(table, label) + 2 for label in labels)
-    if needed <= width:
-        grid.add_column("")
-        for label in labels:
-            grid.add_column(Text(f"{label}  "), justify="right", no_wrap=True)
-        for row in table:
-            grid.add_row(Text(row.title), *(cell(row.cells[label]) for label in labels))
-        return grid
+    caption = "* best"
+    downwards = {f"{label}  ": [cell(row.cells[label]) for row in table] for label in labels}
+    if fits([row.title for row in table], downwards, width):
+        return sheet([row.title for row in table], downwards, width=width, caption=caption)
     there = {row.metric for row in table}
     names = _SHORT_MOLDABLE if "response_p95" in there else _SHORT
     if "mean_slr" in there or "deadline_met" in there:
         names = _SHORT_DEADLINES if "deadline_met" in there else _SHORT_DAGS
-    short = [row for row in table if row.metric in names]
-    space = width - 2 - sum(_column(row) + 3 for row in short)  # rich puts 3 between columns, 1 at each edge
-    grid.add_column("policy", no_wrap=True)
-    for row in short:
-        grid.add_column(Text(_heading(row)), justify="right", no_wrap=True)
-    for label in labels:
-        grid.add_row(Text("\n".join(broken(label, space))), *(cell(row.cells[label]) for row in short))
-    return grid
+    shown = [row for row in table if row.metric in names or (row.metric in _ONLY_IF_ANY and _differs(row))]
+    columns = {row.title: [cell(row.cells[label]) for label in labels] for row in shown}
+    return sheet(labels, columns, first="policy", width=width, caption=caption)
 
 
-def changes(found: Sequence[Category], *, width: int = _WIDTH) -> Table:
-    """Change of the mean response by weight category as a rich table, of the first policies; clear ones marked."""
-    from rich import box
-    from rich.table import Table
+def _differs(row: Row) -> bool:
+    return len({cell.text for cell in row.cells.values()}) > 1
+
+
+def changes(found: Sequence[Category], *, width: int = WIDTH) -> RenderableType:
+    """Change of the mean response by weight category for a terminal, of the first policies; clear ones marked."""
     from rich.text import Text
 
     labels = list(found[-1].changes)[:_MOST_CHANGES]
     clear = any(verdict in _MARKS for category in found for verdict in category.verdicts.values())
-    caption = "! clearly worse, * clearly better" if clear else None
-    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=caption, caption_justify="left")
-    grid.add_column("core-seconds")
-    grid.add_column("jobs", justify="right", no_wrap=True)
-    space = max(10, (width - 29) // len(labels) - 3)
+    columns: dict[str, list[Text | str]] = {"jobs": [number(category.jobs) for category in found]}
     for label in labels:
-        grid.add_column(Text("\n".join(wrap(label, space))), justify="right", no_wrap=True)
-    for category in found:
-        marks = [_MARKS.get(category.verdicts.get(label, ""), "") for label in labels]
-        cells = [
+        marks = [_MARKS.get(category.verdicts.get(label, ""), "") for category in found]
+        columns[label] = [
             Text(f"{changed(category, label)} {mark or ' '}", style="bold" if mark else "")
-            for label, mark in zip(labels, marks, strict=True)
+            for category, mark in zip(found, marks, strict=True)
         ]
-        grid.add_row(Text(category.name), number(category.jobs), *cells)
-    return grid
+    caption = "! clearly worse, * clearly better" if clear else ""
+    names = [category.name for category in found]
+    return sheet(names, columns, first="core-seconds", width=width, caption=caption)
 
 
 def changed(category: Category, label: str) -> str:
     """Change of a category under a policy as people read it."""
     value = category.changes.get(label, math.nan)
     return "-" if math.isnan(value) else percent(value, sign=True)
-
-
-def _heading(row: Row) -> str:
-    return row.title.replace(", ", "\n").replace("bounded slowdown", "b. slowdown")
-
-
-def _column(row: Row) -> int:
-    """Characters that a column of one metric needs."""
-    return max(*map(len, _heading(row).split("\n")), *(len(cell.text) + 2 for cell in row.cells.values()))
-
-
-def broken(label: str, width: int) -> list[str]:
-    """Lines of at most *width* characters, broken after punctuation; inside a word only if it is wider than that.
-
-    Examples
-    --------
-    >>> broken("easy?ordering=widest.py:WidestFirst(tie=0.001)", 20)
-    ['easy?', 'ordering=widest.py:', 'WidestFirst(', 'tie=0.001)']
-    """
-    lines = [""]
-    for piece in _pieces(label, width):
-        if lines[-1] and len(lines[-1]) + len(piece) > width:
-            lines.append("")
-        lines[-1] += piece
-    return lines
-
-
-def _pieces(label: str, width: int) -> Iterator[str]:
-    """Parts of a label that stay whole, at ``=`` only where they would be wider than *width*."""
-    for part in re.split(r"(?<=[?&,:(])", label):
-        for piece in [part] if len(part) <= width else re.split(r"(?<=[=/])", part):
-            yield from (piece[start : start + width] for start in range(0, len(piece), width))
-
-
-def _wide(table: Sequence[Row], label: str) -> int:
-    return max(len(label), *(len(row.cells[label].text) for row in table)) + 2

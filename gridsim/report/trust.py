@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gridsim.model.time import seconds
 from gridsim.report.words import duration, number
 
 if TYPE_CHECKING:
@@ -26,10 +27,29 @@ class Trust:
         For the reader, the first one alone if there is no more room.
     numbers : mapping of str to float
         The same for programs: seconds, shares and counts by name.
+    policy : str
+        Label of the policy that it is about; empty where it is not said.
+    own : bool
+        Whether that is the site's own.
+    far : bool
+        Whether its replay is so far from the log that the first sentence is a warning, to be told before any answer.
     """
 
     sentences: tuple[str, ...]
     numbers: Mapping[str, float] = field(default_factory=dict)
+    policy: str = ""
+    own: bool = False
+    far: bool = False
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is told before the answer."""
+        return self.sentences[:1] if self.far else ()
+
+    @property
+    def rest(self) -> tuple[str, ...]:
+        """What is told behind the answer."""
+        return self.sentences[1:] if self.far else self.sentences
 
 
 def trust(comparison: Evidence) -> Trust | None:
@@ -48,7 +68,8 @@ def trust(comparison: Evidence) -> Trust | None:
     known = comparison.kept & record.ran & np.isfinite(waits)
     if not known.any():
         return None
-    apart = float(np.median(np.abs(record.wait[known] - waits[known])))
+    wait = seconds(record.first_start_us[known] - record.workload.submit[known])
+    apart = float(np.median(np.abs(wait - waits[known])))
     middle = float(np.median(waits[known]))
     count = int(known.sum())
     told = (
@@ -56,4 +77,4 @@ def trust(comparison: Evidence) -> Trust | None:
         f"{label} the simulated wait of a job is {duration(apart)} away from the logged one at the median "
         f"(of {number(count)} job{'' if count == 1 else 's'}; the median logged wait is {duration(middle)})."
     )
-    return Trust((told,), {"jobs": count, "wait_error_median": apart, "logged_wait_median": middle})
+    return Trust((told,), {"jobs": count, "wait_error_median": apart, "logged_wait_median": middle}, policy=label)

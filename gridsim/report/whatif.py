@@ -7,25 +7,33 @@ One policy, the same jobs, one thing changed at a time. Differences are paired b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridsim.errors import InputError
 from gridsim.metrics.compare import Difference, paired
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import cut, metrics
-from gridsim.model.machine import fitted, machine, nodes_to
+from gridsim.model.exact import MOST_CORES
+from gridsim.model.machine import fitted, machine, nodes_to, with_nodes
 from gridsim.model.platform import Platform
+from gridsim.model.pools import resized
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
 from gridsim.record import Record
+from gridsim.report.labels import labelled
+from gridsim.report.trust import Trust
 from gridsim.report.words import counted, number, percent
 from gridsim.simulation import Run, run
+from gridsim.workers import Answer, Known, Workers, crew
 from gridsim.workload.transform.estimates import BetterEstimates
 from gridsim.workload.transform.load_factor import LoadFactor
 
-__all__ = ["NOW", "Change", "Outcome", "WhatIf", "changes_beside", "changes_of", "cores_for", "whatif"]
+if TYPE_CHECKING:
+    from gridsim.report.gallery import Gallery
+
+__all__ = ["NOW", "Asked", "Change", "Outcome", "WhatIf", "changes_beside", "changes_of", "whatif"]
 
 NOW = "as it is"
 """Label of what everything is compared with."""
@@ -37,23 +45,18 @@ USUAL_ESTIMATES = (2.0,)
 CORES_BESIDE = (0.1, 0.2)
 """By how much the machine grows in the table beside a comparison; loads and estimates are the usual ones."""
 
-_FINEST = 0.01
-"""Part of the machine in whose steps its size is searched where nobody says how large a node is."""
-
-MOST_CORES = 2**31 - 1
-"""Cores of the largest machine that is asked about, as of the widest job that a log may have."""
-
-_LARGEST = 64
-"""Times the machine up to which a size is searched."""
-
 
 class Change(NamedTuple):
-    """One thing that is changed: its label, the machine and jobs after it, and what was done to fit it to nodes."""
+    """One thing that is changed: its label, the machine and jobs after it, and what was done to fit it to nodes.
+
+    *policy* is what runs them where that is changed itself: one with nodes in a partition of its site.
+    """
 
     label: str
     platform: Platform
     workload: Workload
     rounded: str = ""
+    policy: Any = None
 
 
 class Outcome(NamedTuple):
@@ -82,6 +85,10 @@ class WhatIf:
         Whether users submit again when what they waited for has ended.
     rounded : tuple of str
         Sizes that were no whole number of nodes, and what was made of them.
+    now : Record or None
+        What the policy does with the jobs as they are.
+    trust : Trust or None
+        How far a replay as it is is from the log, where known.
     """
 
     policy: str
@@ -89,6 +96,24 @@ class WhatIf:
     refused: tuple[tuple[str, str], ...] = ()
     reacting: bool = False
     rounded: tuple[str, ...] = ()
+    now: Record | None = field(default=None, compare=False)
+    trust: Trust | None = None
+
+    @property
+    def figures(self) -> Gallery:
+        """Figures of the answers by name, each a matplotlib ``Figure``; ``save`` writes them as files for a paper."""
+        from gridsim.report.whatif_figures import figures  # matplotlib: only where a figure is made
+
+        return figures(self)
+
+    def __repr__(self) -> str:
+        return f"<WhatIf under {self.policy}: {', '.join(one.label for one in self.outcomes)}>"
+
+    def __str__(self) -> str:
+        """The answers in words."""
+        from gridsim.report.whatif_text import sentences  # which knows of this class
+
+        return "\n".join([repr(self), *sentences(self)])
 
     def __getitem__(self, label: str) -> Outcome:
         return next(one for one in self.outcomes if one.label == label)
@@ -109,6 +134,7 @@ class WhatIf:
             ],
             "refused": [{"change": label, "why": why} for label, why in self.refused],
             "rounded": list(self.rounded),
+            "trust": None if self.trust is None else asdict(self.trust),
         }
 
 
@@ -126,7 +152,8 @@ def changes_of(
     Parameters
     ----------
     cores : sequence of float
-        Parts by which the machine, one cluster, grows: 0.25 for a quarter more; below 0 it shrinks.
+        Parts by which the machine, one cluster or pools that jobs name, grows: 0.25 for a quarter more; below 0 it
+        shrinks.
     loads : sequence of float
         How many times as fast the same jobs come.
     estimates : sequence of float
@@ -142,7 +169,7 @@ def changes_of(
     """
     if not (cores or loads or estimates):
         cores, loads, estimates = USUAL_CORES, USUAL_LOADS, USUAL_ESTIMATES
-    found = [_sized(workload, platform, platform.cores * (1 + part), policies) for part in cores]
+    found = [sized(workload, platform, platform.cores * (1 + part), policies) for part in cores]
     if nodes_to(policies, platform.cores) is not None:
         found = list({each.label: each for each in reversed(found)}.values())[::-1]
     found += [
@@ -155,27 +182,45 @@ def changes_of(
     return found
 
 
+def nodes_changes(workload: Workload, platform: Platform, nodes: Sequence[str], policy: Any) -> list[Change]:
+    """Nodes added to a partition or taken away, a change each: ``+10``, ``gpu:+10``.
+
+    Raises
+    ------
+    InputError
+        Where the policy does not know its nodes, and for what is no number of nodes of a partition.
+    """
+    found = []
+    for text in nodes:
+        changed = with_nodes(policy, text)
+        size = changed.machine()
+        partition, _, count = text.rpartition(":")
+        more = counted(abs(int(count)), "more node" if int(count) >= 0 else "fewer node")
+        part = percent(size.cores / platform.cores - 1, sign=True)
+        label = f"{more}{f' of {partition}' if partition else ''} ({part})"
+        found.append(Change(label, size, workload, policy=changed))
+    return found
+
+
 def changes_beside(workload: Workload, platform: Platform, policies: Sequence[Any] = ()) -> list[Change]:
     """What is asked beside a comparison: a tenth and a fifth more cores of a single cluster, a higher load, estimates.
 
     Sizes that are no other after rounding are left out.
     """
-    one = len(list(platform.clusters())) == 1
+    one = platform.by is not None or len(list(platform.clusters())) == 1
     found = changes_of(workload, platform, cores=CORES_BESIDE, policies=policies) if one else []
     sized = {each.platform.cores: each for each in reversed(found) if each.platform.cores != platform.cores}
     others = changes_of(workload, platform, loads=USUAL_LOADS, estimates=USUAL_ESTIMATES)
     return [*reversed(sized.values()), *others]
 
 
-def _sized(workload: Workload, platform: Platform, size: float, policies: Sequence[Any] = ()) -> Change:
-    if len(list(platform.clusters())) > 1:
-        raise InputError("only a machine of one cluster can be made larger here; give another --platform")
+def sized(workload: Workload, platform: Platform, size: float, policies: Sequence[Any] = ()) -> Change:
     if not 0.5 < size < MOST_CORES:
         raise InputError(f"{size:g} cores are no machine; expected 1 to {MOST_CORES:,}", field="cores")
     nodes = nodes_to(policies, size)
     cores = round(size) if nodes is None else nodes.cores
     part = percent(cores / platform.cores - 1, sign=True)
-    larger = Platform.single(cores, origin=platform.origin)
+    larger = resized(platform, cores, policies)
     if nodes is None:
         return Change(f"{number(cores)} cores ({part})", larger, workload)
     how = counted(abs(nodes.more), "more node" if nodes.more >= 0 else "fewer node")
@@ -200,6 +245,7 @@ def whatif(
     cooldown: float = 0.0,
     lenient: bool = False,
     progress: Callable[[str, int], None] | None = None,
+    workers: int | Workers = 1,
 ) -> WhatIf:
     """Simulate the workload as it is and under each change.
 
@@ -216,13 +262,15 @@ def whatif(
     now : Record, optional
         What the policy does with the jobs as they are, where that is known already.
     label : str, optional
-        What the policy is called.
+        What the policy is called; where left out, as `gridsim.report.labels.labelled` does.
     bound, warmup, cooldown : float
         As `gridsim.metrics.summary.metrics` takes them, s.
     lenient : bool
         Whether a change that the policy does not take is left out and told, instead of an error.
     progress : callable, optional
         Told the label and the number of jobs released so far.
+    workers : int or Workers
+        Processes that simulate, a change each; 1 for none but this one. Answers are the same with any number.
 
     Examples
     --------
@@ -232,40 +280,102 @@ def whatif(
     ['as it is', '70 cores (+9.4 %)', '80 cores (+25 %)', '96 cores (+50 %)', 'load times 1.2',
      'estimates 2 times better']
     """
-    platform, options = platform or machine(workload), options or Run()
-    changes = changes_of(workload, platform) if changes is None else list(changes)
-    labels = [each.label for each in changes]
-    for each in labels:
-        if labels.count(each) > 1:
-            raise InputError(f"'{each}' is asked twice; a difference to itself says nothing")
-    as_it_is = Change(NOW, platform, workload)
-    records = {NOW: _record(as_it_is, policy, options, progress) if now is None else now}
-    refused = []
-    for change in changes:
-        try:
-            records[change.label] = _record(change, policy, options, progress)
-        except InputError as error:
-            if not lenient:
-                raise
-            refused.append((change.label, str(error)))
-    rows = cut(records[NOW], warmup, cooldown)
-    waits, slowdowns = (
-        {one.policy: one for one in _against(records, metric, bound, rows)} for metric in ("wait", "bounded_slowdown")
-    )
-    outcomes = [
-        Outcome(
-            each.label,
-            each.platform.cores,
-            metrics(records[each.label], bound=bound, warmup=warmup, cooldown=cooldown),
-            waits.get(each.label),
-            slowdowns.get(each.label),
+    with crew(workers, share=[workload]) as team:
+        asked = Asked.of(
+            workload, changes, team, policy=policy, platform=platform, options=options, now=now, progress=progress
         )
-        for each in (as_it_is, *changes)
-        if each.label in records
-    ]
-    rounded = tuple(change.rounded for change in changes if change.rounded)
-    called = label or (policy if isinstance(policy, str) else repr(make_policy(policy)))
-    return WhatIf(called, tuple(outcomes), tuple(refused), workload.reactions is not None, rounded)
+        called = label or next(iter(labelled([policy if isinstance(policy, str) else make_policy(policy)])))
+        return asked.answer(called, bound=bound, warmup=warmup, cooldown=cooldown, lenient=lenient)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What `whatif` was asked: the runs are given to workers at once, and waited for in `answer`.
+
+    Attributes
+    ----------
+    changes : tuple of Change
+        What is now first.
+    records : mapping of str to Answer
+        What comes of each, by label.
+    """
+
+    changes: tuple[Change, ...]
+    records: Mapping[str, Answer[Record]]
+
+    @classmethod
+    def of(
+        cls,
+        workload: Workload,
+        changes: Sequence[Change] | None,
+        workers: Workers,
+        *,
+        policy: Any,
+        platform: Platform | None = None,
+        options: Run | None = None,
+        now: Record | None = None,
+        name: str = "the policy",
+        progress: Callable[[str, int], None] | None = None,
+    ) -> Asked:
+        """Parameters as those of `whatif`; *name* is that of the policy, for the user."""
+        platform, options = platform or machine(workload), options or Run()
+        changes = changes_of(workload, platform) if changes is None else list(changes)
+        labels = [each.label for each in changes]
+        for each in labels:
+            if labels.count(each) > 1:
+                raise InputError(f"'{each}' is asked twice; a difference to itself says nothing")
+
+        def record(change: Change) -> Answer[Record]:
+            told = None if progress is None else partial(progress, change.label)
+            asked = policy if change.policy is None else change.policy
+            what = (change.workload, change.platform, asked, options)
+            return workers.submit(record_under, *what, name=name, progress=told)
+
+        as_it_is = Change(NOW, platform, workload)
+        given = {NOW: Known(now)} if now is not None else {}
+        return cls(
+            (as_it_is, *changes),
+            given | {each.label: record(each) for each in (as_it_is, *changes) if each.label not in given},
+        )
+
+    def answer(
+        self,
+        policy: str,
+        *,
+        bound: float = BOUND,
+        warmup: float = 0.0,
+        cooldown: float = 0.0,
+        lenient: bool = False,
+    ) -> WhatIf:
+        """The answers, as `whatif` gives them; *policy* is what it is called."""
+        as_it_is, *changes = self.changes
+        records, refused = {NOW: self.records[NOW].result()}, []
+        for change in changes:
+            try:
+                records[change.label] = self.records[change.label].result()
+            except InputError as error:
+                if not lenient:
+                    raise
+                refused.append((change.label, str(error)))
+        rows = cut(records[NOW], warmup, cooldown)
+        waits, slowdowns = (
+            {one.policy: one for one in _against(records, metric, bound, rows)}
+            for metric in ("wait", "bounded_slowdown")
+        )
+        outcomes = [
+            Outcome(
+                each.label,
+                each.platform.cores,
+                metrics(records[each.label], bound=bound, warmup=warmup, cooldown=cooldown),
+                waits.get(each.label),
+                slowdowns.get(each.label),
+            )
+            for each in self.changes
+            if each.label in records
+        ]
+        rounded = tuple(change.rounded for change in changes if change.rounded)
+        reacting = as_it_is.workload.reactions is not None
+        return WhatIf(policy, tuple(outcomes), tuple(refused), reacting, rounded, records[NOW])
 
 
 def _against(records: Mapping[str, Record], metric: str, bound: float, rows: Any) -> list[Difference]:
@@ -274,73 +384,11 @@ def _against(records: Mapping[str, Record], metric: str, bound: float, rows: Any
     return paired(records, metric=metric, baseline=NOW, bound=bound, rows=rows, moved=True)
 
 
-def _record(change: Change, policy: Any, options: Run, progress: Callable[[str, int], None] | None) -> Record:
-    told = None if progress is None else partial(progress, change.label)
-    made = fitted(make_policy(policy), change.platform)
-    return run(change.workload, change.platform, made, options, progress=told)
-
-
-def cores_for(
+def record_under(
     workload: Workload,
     platform: Platform,
-    *,
-    part: float = 0.5,
-    metric: str = "wait_mean",
-    node: int | None = None,
-    policy: Any = "easy",
-    options: Run | None = None,
-    progress: Callable[[str, int], None] | None = None,
-) -> Change:
-    """The smallest machine, in steps of a node, on which a number is at most a part of what it is now.
-
-    Parameters
-    ----------
-    part : float
-        Above 0 and below 1: 0.5 halves it.
-    metric : str
-        Of `gridsim.metrics.summary.METRICS`, one of which less is better.
-    node : int, optional
-        Cores that are added at a time; where left out, those of a node of a policy that knows its nodes, else a
-        hundredth of the machine.
-
-    Raises
-    ------
-    InputError
-        When the number is 0 already or not known, when no machine up to 64 times as large is enough, and when *node*
-        is no whole number of the nodes of the policy.
-
-    Notes
-    -----
-    The size is found by doubling what is added and then halving the gap: on most logs waits fall as the machine grows,
-    though not always from one step to the next.
-    """
-    options = options or Run()
-    if not 0 < part < 1:
-        raise InputError(f"a part of {part:g}; expected one above 0 and below 1", field="part")
-    if node is not None and node < 1:
-        raise InputError(f"{node} cores; expected 1 or more to add at a time", field="node")
-    asked = [make_policy(policy)]
-    known = nodes_to(asked, platform.cores)
-    if known is not None and node is not None and node % known.each:
-        raise InputError(f"{node} cores at a time; the nodes of the site have {known.each}", field="node")
-    step = node or (max(1, round(platform.cores * _FINEST)) if known is None else known.each)
-
-    def value(cores: int) -> float:
-        change = _sized(workload, platform, cores, asked)
-        return metrics(_record(change, policy, options, progress))[metric]
-
-    wanted = value(platform.cores) * part
-    if not wanted > 0:
-        why = "is 0 on the machine as it is; nothing is left to gain" if wanted == 0 else "is not known on this machine"
-        raise InputError(f"{metric} {why}", field="metric")
-    low, more = 0, 1
-    while value(platform.cores + more * step) > wanted:
-        low, more = more, 2 * more
-        if more * step > _LARGEST * platform.cores:
-            raise InputError(
-                f"{metric} does not fall to {part:g} of what it is on any machine up to {_LARGEST} times as large"
-            )
-    while more - low > 1:
-        middle = (low + more) // 2
-        low, more = (middle, more) if value(platform.cores + middle * step) > wanted else (low, middle)
-    return _sized(workload, platform, platform.cores + more * step, asked)
+    policy: Any,
+    options: Run,
+    progress: Callable[[int], None] | None = None,
+) -> Record:
+    return run(workload, platform, fitted(make_policy(policy), platform), options, progress=progress)

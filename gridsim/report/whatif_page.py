@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gridsim.report.markup import breakable, environment, prose, style
 from gridsim.report.whatif import WhatIf
+from gridsim.report.whatif_figures import pictures
 from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, sentences
 
 __all__ = ["render"]
 
 
-def render(found: WhatIf, *, title: str, command: str) -> str:
+def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = ()) -> str:
     """Text of the page.
 
     Parameters
@@ -18,15 +21,18 @@ def render(found: WhatIf, *, title: str, command: str) -> str:
         Of which log.
     command : str
         What it was made by.
+    caveats : sequence of str
+        What else to know, behind the answer.
     """
     templates = environment(prose=prose, breakable=breakable, lines=lines)
     return templates.get_template("whatif.html.j2").render(
         title=title,
         command=command,
         found=found,
-        sentences=sentences(found),
+        sentences=[*sentences(found), *caveats],
         columns=list(SHOWN.values()),
         note=NOTE,
         file=FILE,
+        pictures=[one.shown() for one in pictures(found)],
         style=style("page.css"),
     )

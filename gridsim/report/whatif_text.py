@@ -9,13 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from gridsim.metrics.compare import Difference
-from gridsim.report import users
+from gridsim.report import change, users
+from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
 from gridsim.report.whatif import NOW, Outcome, WhatIf
-from gridsim.report.words import counted, duration, listed, percent
+from gridsim.report.words import counted, duration, listed
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import RenderableType
 
 __all__ = ["FILE", "NOTE", "SHOWN", "Line", "csv_text", "lead", "lines", "sentences", "table"]
 
@@ -44,6 +45,9 @@ _REAL = {
 }
 
 
+_WAITS = change.Words("less", "longer", "as long")
+
+
 class Line(NamedTuple):
     """A row of the table on a page; ``verdict`` is empty where nothing was changed."""
 
@@ -69,44 +73,40 @@ def _line(one: Outcome) -> Line:
         return Line(one.label, cells, "the same", "-", "no change", "")
     if math.isnan(wait.ratio):
         return Line(one.label, cells, _signed(wait.mean), "", _REAL[wait.verdict], wait.verdict)
-    return Line(one.label, cells, _part(wait.ratio), _interval(wait), _REAL[wait.verdict], wait.verdict)
-
-
-def _part(ratio: float) -> str:
-    return percent(ratio - 1, sign=True)
+    return Line(one.label, cells, change.signed(wait.ratio), _interval(wait), _REAL[wait.verdict], wait.verdict)
 
 
 def _interval(wait: Difference) -> str:
-    return f"{_part(wait.ratio_low)} to {_part(wait.ratio_high)}"
+    return f"{change.signed(wait.ratio_low)} to {change.signed(wait.ratio_high)}"
+
+
+def _less(wait: Difference) -> str:
+    """By how much jobs wait less or longer than now."""
+    return change.told(wait.mean, _WAITS, duration) if math.isnan(wait.ratio) else change.told(wait.ratio - 1, _WAITS)
+
+
+def _span(wait: Difference) -> str:
+    if math.isnan(wait.ratio):
+        return change.span(wait.low, wait.high, _WAITS, duration)
+    return change.span(wait.ratio_low - 1, wait.ratio_high - 1, _WAITS)
 
 
 def _signed(seconds: float) -> str:
     return f"+{duration(seconds)}" if seconds > 0 else duration(seconds)
 
 
-def table(found: Sequence[WhatIf]) -> Table:
+def table(found: Sequence[WhatIf], *, width: int = WIDTH) -> RenderableType:
     """The same for a terminal; policies one below the other, their names above where there are several."""
-    from rich import box  # only where a table is printed
-    from rich.table import Table
+    from rich.console import Group  # only where a table is printed
 
-    grid = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    grid.add_column("")
-    for name in SHOWN.values():
-        grid.add_column(name, justify="right")
-    for place, each in enumerate(found):
+    blocks: list[RenderableType] = []
+    for each in found:
         if len(found) > 1:
-            grid.add_row(f"under {each.policy}:")
-        for one in each.outcomes:
-            numbers = one.numbers
-            grid.add_row(
-                one.label,
-                duration(numbers["wait_mean"]),
-                duration(numbers["wait_p95"]),
-                shown("bounded_slowdown_mean", numbers["bounded_slowdown_mean"]),
-                percent(numbers["utilisation"]),
-                end_section=place + 1 < len(found) and one is each.outcomes[-1],
-            )
-    return grid
+            blocks.append("\n".join(broken(f"under {each.policy}:", width)))
+        told = [(one.label, [shown(name, one.numbers[name]) for name in SHOWN]) for one in each.outcomes]
+        columns = {title: [cells[place] for _, cells in told] for place, title in enumerate(SHOWN.values())}
+        blocks.append(sheet([label for label, _ in told], columns, width=width))
+    return Group(*blocks)
 
 
 def lead(found: Sequence[WhatIf]) -> list[str]:
@@ -134,12 +134,10 @@ def _most(best: WhatIf) -> Iterator[str]:
     most = min(clear, key=lambda one: one.numbers["wait_mean"])
     assert most.wait is not None
     before, after = most.wait.baseline_mean, most.wait.policy_mean  # of the same jobs
-    change = (
-        f"{_part(most.wait.ratio)}, 95 % interval {_interval(most.wait)}" if most.wait.ratio == most.wait.ratio else ""
-    )
+    by = f"{_less(most.wait)} than now; 95 % interval {_span(most.wait)}"
     yield (
         f"Of these changes, {most.label} would shorten waits most under {best.policy}: the mean falls from "
-        f"{duration(before)} to {duration(after)}{f' ({change})' if change else ''}."
+        f"{duration(before)} to {duration(after)} ({by})."
     )
 
 
@@ -225,18 +223,17 @@ def sentences(found: WhatIf) -> list[str]:
     told = [f"As it is, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
     for one in found.outcomes[1:]:
         assert one.wait is not None
-        change = _change(one.wait, len(found.outcomes) - 1)
+        by = _change(one.wait, len(found.outcomes) - 1)
         fewer = _fewer(one, now)
         who = f"{counted(fewer, 'job')} would not run at all; the others" if fewer > 0 else "they"
-        told.append(f"With {one.label} {who} would wait {duration(one.numbers['wait_mean'])}: {change}.")
-    return [*told, *_rounded([found]), *_caution([found])]
+        told.append(f"With {one.label} {who} would wait {duration(one.numbers['wait_mean'])}: {by}.")
+    before, behind = ((), ()) if found.trust is None else (found.trust.warnings, found.trust.rest)
+    return [*before, *told, *_rounded([found]), *_caution([found]), *behind]
 
 
 def _change(found: Difference, among: int) -> str:
-    if math.isnan(found.ratio):
-        return f"a difference of {duration(abs(found.mean))}"
-    ratio = percent(found.ratio - 1, sign=True)
-    interval = f"95 % interval {percent(found.ratio_low - 1, sign=True)} to {percent(found.ratio_high - 1, sign=True)}"
+    if found.same == 1:
+        return "as long as now"
     unsure = f", not clear{f' among {among} changes' if among > 1 else ''}"
     sure = {"better": "", "worse": "", "too little data": ", too little data to be sure"}
-    return f"{ratio} ({interval}{sure.get(found.verdict, unsure)})"
+    return f"{_less(found)} than now (95 % interval {_span(found)}{sure.get(found.verdict, unsure)})"

@@ -42,7 +42,8 @@ KINDS: Mapping[str, str] = {
     "rejected-fits": "a job was rejected although it fits the machine",
     "deadline-missed": "a job ended after the deadline that it was granted",
     "promised-yet-refused": "a job that did not run holds a promise",
-    "two-runs-at-once": "a job that was killed to make room began anew before that, or had run longer than it could",
+    "two-runs-at-once": "a job that was killed to make room, or split, began anew before that run had ended, or "
+    "had run longer than it could, or runs of it are missing",
 }
 """Every kind of violation with what it means."""
 
@@ -86,7 +87,15 @@ class Schedule:
     broken : (n,) bool or None
         Promises that are known not to have been kept, because a job outlived its estimate.
     cut_job, cut_start, cut_end : (k,) int64 or None
-        Runs cut short to make room for another job: number of the job, and when it held its cores, whole microseconds.
+        Runs before the last one, cut short to make room for another job or pieces of a chain: number of the job, and
+        when it held its cores, whole microseconds.
+    cut_piece : (k,) bool or None
+        Which of these are pieces of chains; None: none is.
+    limit : (n,) int64 or None
+        Longest time that jobs above a limit could have at once, whole microseconds, `NEVER` for those that are not
+        above one: they were killed there, or went on in a chain. None where no job is.
+    pieces : (n,) int64 or None
+        Runs that each job's chain had, as stated.
     source : str
         What to call it in messages.
     """
@@ -105,6 +114,9 @@ class Schedule:
     cut_job: IntArray | None = None
     cut_start: IntArray | None = None
     cut_end: IntArray | None = None
+    cut_piece: Mask | None = None
+    limit: IntArray | None = None
+    pieces: IntArray | None = None
     source: str = "schedule"
 
     def __len__(self) -> int:
@@ -114,6 +126,8 @@ class Schedule:
     def of(cls, record: Record) -> Schedule:
         """Schedule that a record holds, and what it promised."""
         promises = record.promises
+        job, start, end = record.earlier_runs()
+        beyond = record.beyond
         return cls(
             job=record.workload.job,
             start=record.start_us,
@@ -123,9 +137,11 @@ class Schedule:
             cores=None if record.cores_used is None else record.cores_used,
             granted=None if promises is None else promises.granted_us,
             broken=None if promises is None else promises.broken,
-            cut_job=None if promises is None else record.workload.job[promises.killed],
-            cut_start=None if promises is None else promises.killed_start_us,
-            cut_end=None if promises is None else promises.killed_end_us,
+            cut_job=record.workload.job[job] if len(job) or promises is not None else None,
+            cut_start=start if len(job) or promises is not None else None,
+            cut_end=end if len(job) or promises is not None else None,
+            cut_piece=None if beyond is None else np.arange(len(job)) >= len(job) - len(beyond.job),
+            limit=None if beyond is None else beyond.limit_us,
             source="record",
         )
 
@@ -291,6 +307,7 @@ class _Checks:
         stated = schedule.cores
         self.cores = self.request if stated is None else np.where(stated > 0, stated, self.request)
         self.status = np.full(len(rows), UNKNOWN_STATUS, dtype=np.int64) if schedule.status is None else schedule.status
+        self._by_limits()
         # What holds the cores a job got: moldable ones run shorter on more of them.
         self.least, self.most = self.request, self.request
         self.length, self.limit_of_length = self.runtime, self.estimate
@@ -300,6 +317,25 @@ class _Checks:
             possible = np.clip(self.cores, 1, np.maximum(requested, moldable.maximum))
             self.length = moldable.times_on(possible, self.runtime, requested)
             self.limit_of_length = moldable.times_on(possible, self.estimate, requested)
+
+    def _by_limits(self) -> None:
+        """What is left of chains for their last pieces, which the schedule has; who is killed at a limit anyway."""
+        self.before = self._held_by_pieces()
+        self.asked, self.worked = self.estimate, self.runtime
+        self.most_at_once = np.full(len(self.rows), NEVER) if self.schedule.limit is None else self.schedule.limit
+        self.runtime = self.runtime - self.before
+        self.estimate = np.minimum(self.estimate - self.before, self.most_at_once)
+        self.clipped: Mask = (self.most_at_once < NEVER) & (self.before == 0)
+
+    def _held_by_pieces(self) -> IntArray:
+        """Time that the earlier pieces of each job's chain held its cores, whole microseconds."""
+        before: IntArray = np.zeros(len(self.rows), dtype=np.int64)
+        cut = self.schedule
+        if cut.cut_piece is not None and cut.cut_start is not None and cut.cut_end is not None:
+            row = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
+            there = cut.cut_piece & (row >= 0) & (cut.cut_start < NEVER) & (cut.cut_end < NEVER)
+            np.add.at(before, row[there], (cut.cut_end - cut.cut_start)[there])
+        return before
 
     def found(self, kind: str, bad: Mask, instants: IntArray | None = None, detail: Any = None) -> Iterator[Violation]:
         """The violation of the rows that *bad* marks, if there is any; *detail* tells a row's numbers."""
@@ -341,7 +377,7 @@ class _Checks:
         idle = np.isin(status, [Status.rejected, Status.unadmitted])
         late = self.runtime > self.estimate
         killed = status == Status.killed_walltime
-        should = late & (self.overrun == "kill")
+        should = late & (self.clipped | (self.overrun == "kill"))
         contradiction = (held & ~ran & ~half) | (idle & (self.started | self.ended))
         contradiction |= self.known & ran & held & (killed != should)
         yield from self.found("wrong-status", contradiction, self.schedule.start, self._status)
@@ -390,16 +426,19 @@ class _Checks:
         wait = self.schedule.wait
         if wait is not None:
             true = start - np.where(submit < NEVER, submit, self.submit) if submit is not None else start - self.submit
+            true = true - self.before
             wrong = self.started & (wait < NEVER) & self.differ(wait, true)
             wrong &= self.known if submit is None else self.known | (submit < NEVER)
             yield from self.found("wrong-wait", wrong, start, lambda row: self._instead(wait[row], true[row]))
-        held = self.length if self.overrun == "extend" else np.minimum(self.length, self.limit_of_length)
+        goes_on = ~self.clipped & (self.overrun == "extend")
+        held = np.where(goes_on, self.length, np.minimum(self.length, self.limit_of_length))
         cut = self.status == Status.cancelled
         odd = np.where(cut, end - start > held + self.tolerance, self.differ(end - start, held))
         wrong = self.known & self.ran & odd
         yield from self.found("wrong-end", wrong, end, lambda row: self._instead(end[row], start[row] + held[row]))
         yield from self._promises()
         yield from self._cut_runs()
+        yield from self._chains()
 
     def _promises(self) -> Iterator[Violation]:
         granted, end = self.schedule.granted, self.schedule.end
@@ -420,9 +459,9 @@ class _Checks:
         if job is None or start is None or end is None or not len(job) or not len(self.rows):
             return
         place = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
-        longest = self.estimate if self.overrun == "kill" else np.maximum(self.estimate, self.runtime)
+        longest = self._longest_runs(place)
         odd = (place < 0) | (start < self.submit[place] - self.tolerance) | (end <= start)
-        odd |= (end > self.schedule.start[place] + self.tolerance) | (end - start > longest[place])
+        odd |= (end > self.schedule.start[place] + self.tolerance) | (end - start > longest + self.tolerance)
         again = np.lexsort((start, job))
         same = job[again][1:] == job[again][:-1]
         odd[again[1:]] |= same & (start[again][1:] < end[again][:-1] - self.tolerance)
@@ -430,6 +469,30 @@ class _Checks:
             first = np.flatnonzero(odd)[: self.limit]
             when = tuple(seconds(int(instant)) for instant in start[first])
             yield Violation("two-runs-at-once", int(odd.sum()), tuple(job[first].tolist()), when)
+
+    def _longest_runs(self, place: IntArray) -> IntArray:
+        """How long each run before its job's last one could be; only the last piece of a chain outlives a limit."""
+        longest = np.minimum(self.asked, self.most_at_once)
+        if self.overrun == "extend":
+            longest = np.where(self.clipped, longest, np.maximum(longest, self.runtime))
+        piece = self.schedule.cut_piece
+        if piece is None:
+            return longest[place]
+        return np.where(piece, np.minimum(self.worked, self.most_at_once)[place], longest[place])
+
+    def _chains(self) -> Iterator[Violation]:
+        """As many pieces are told of each job as it had by its own row."""
+        stated, piece = self.schedule.pieces, self.schedule.cut_piece
+        if stated is None:
+            return
+        told = np.ones(len(self.rows), dtype=np.int64)
+        if piece is not None:
+            row = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
+            np.add.at(told, row[piece & (row >= 0)], 1)
+        wrong = self.ran & (stated > 0) & (told != stated)
+        yield from self.found(
+            "two-runs-at-once", wrong, self.schedule.start, lambda row: f"{told[row]} of {stated[row]} pieces are told"
+        )
 
     @staticmethod
     def _instead(found: Any, expected: Any) -> str:

@@ -131,12 +131,14 @@ class Machine:
         compress: str,
         overrun: str,
         tick: int,
+        compress_at: str = "early",
         k: int = 1,
         order: Callable[[Job, int], Fraction | float | int] = ORDERS["fifo"],
         compress_by: Callable[[Job, int], Fraction | float | int] | None = None,
     ) -> None:
         self.coming, self.cores, self.policy = jobs, cores, policy
         self.k, self.compress, self.extend, self.tick = k, compress, overrun == "extend", tick
+        self.at_every_end = compress_at == "every"
         self.order, self.compress_by = order, compress_by
         self.waiting: list[Job] = []
         self.running: list[Job] = []
@@ -156,9 +158,9 @@ class Machine:
 
     def batched(self, now: int) -> None:
         """Ends, overruns, compression, arrivals, then starts: specification of the deadline family, section 2.4."""
-        early = [self.leave(job, now) for job in list(self.running) if job.end == now]
+        gave_back = [self.leave(job, now) for job in list(self.running) if job.end == now]
         self.overruns(now)
-        if any(early) and self.planned:
+        if any(gave_back) and self.planned:
             self.squeeze(now)
         while self.coming and self.coming[0].submit == now:
             self.arrive(self.coming.pop(0), now)
@@ -190,9 +192,9 @@ class Machine:
         self.waiting.append(job)
 
     def leave(self, job: Job, now: int) -> bool:
-        """The job gives its cores back; whether it had been expected to hold them longer."""
+        """The job gives its cores back; whether the plan is compressed for it, as where it ends before it was to."""
         self.running.remove(job)
-        return job.expected > now
+        return job.expected > now or self.at_every_end
 
     def overruns(self, now: int) -> None:
         """Jobs that reach their expected end and go on: the overrun is assumed to be one tick, two, four, …"""
@@ -324,6 +326,7 @@ def schedule(
     *,
     k: int = 1,
     compress: Literal["planned", "arrival", "none"] = "planned",
+    compress_at: Literal["early", "every"] = "early",
     overrun: Literal["kill", "extend"] = "kill",
     instant: Literal["batched", "per-event"] = "batched",
     tick: float = 1.0,
@@ -340,6 +343,8 @@ def schedule(
         Jobs that ``depth`` protects; 1 is EASY.
     compress : {"planned", "arrival", "none"}
         Order of compression of ``conservative``.
+    compress_at : {"early", "every"}
+        Ends after which ``conservative`` compresses: those of jobs that ended early, or all.
     tick : float
         First overrun that is assumed of a job that outlives its estimate, s.
     order : str
@@ -362,6 +367,7 @@ def schedule(
         policy,
         k=k,
         compress=compress,
+        compress_at=compress_at,
         overrun=overrun,
         tick=whole(tick),
         order=ORDERS[order],

@@ -19,6 +19,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
+from gridsim.policy.copies import own
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.record import Record
 from gridsim.testing.invariants import violations
@@ -111,7 +112,11 @@ def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -
 
 
 def check_scheduler(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> None:
-    """Check a scheduler by the schedules that it makes; parameters as in `check_ordering`."""
+    """Check a scheduler by the schedules that it makes, and that its quotes are only answers.
+
+    Whoever asks for a quote again gets the same answer, and the schedule is the same however often anybody asks.
+    Parameters as in `check_ordering`.
+    """
     from gridsim.policy.presets import policy
 
     scheduler = policy(what() if isinstance(what, type) else what)
@@ -119,6 +124,7 @@ def check_scheduler(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> 
     missing = [name for name in _SCHEDULER if not callable(getattr(scheduler, name, None))]
     _require(not missing, scheduler, f"has no {', '.join(missing)}")
     _check_runs(scheduler, seed, workloads)
+    _check_quotes(scheduler, seed, workloads)
 
 
 def small_workload(rng: Generator, *, jobs: int = 25, cores: int = CORES, exact: bool = False) -> Workload:
@@ -165,7 +171,7 @@ def _object(kind: str, what: Any) -> Any:
 def _check_dataclass(policy: Any) -> None:
     """Fields are parameters, ``repr`` is provenance, equality is the campaign key."""
     _require(dataclasses.is_dataclass(policy), policy, "is no dataclass; decorate the class with @dataclass")
-    _require(copy.deepcopy(policy) == policy, policy, "is not equal to its copy; state of a run belongs into setup")
+    _require(own(policy) == policy, policy, "is not equal to its copy; state of a run belongs into setup")
     names = dict(_classes(policy))
     try:
         again = eval(repr(policy), {"__builtins__": {}}, names)  # what a recipe holds must make the same policy
@@ -212,7 +218,7 @@ def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:
 
 
 def _set_up(ordering: Any, queue: Queue, seed: int) -> Any:
-    ordering = copy.deepcopy(ordering)
+    ordering = own(ordering)
     if hasattr(ordering, "setup"):
         ordering.setup(stream(seed, "cluster", 0))
     if hasattr(ordering, "keep"):
@@ -289,6 +295,52 @@ def _check_runs(scheduler: Any, seed: int, workloads: int) -> None:
                 scheduler,
                 "makes another schedule when run again: it keeps state between runs, or draws numbers of its own",
             )
+
+
+class _Asked:
+    """A scheduler whose quotes are asked for three times."""
+
+    def __init__(self, scheduler: Any) -> None:
+        self._scheduler = scheduler
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Asked:
+        return _Asked(copy.deepcopy(self._scheduler, memo))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._scheduler, name)
+
+    def __repr__(self) -> str:
+        return repr(self._scheduler)
+
+    def quote(self, request: int, now: int) -> Any:
+        quotes = [self._scheduler.quote(request, now) for _ in range(3)]
+        answers = {_answer(quote) for quote in quotes}
+        _require(len(answers) == 1, self._scheduler, f"answers differently when asked again: {sorted(answers)}")
+        return quotes[-1]
+
+
+def _answer(quote: Any) -> str:
+    """What a quote says."""
+    if quote is None:
+        return "no"
+    offer = quote.offer
+    return f"{quote.cores} cores" + (
+        "" if offer is None else f" at {offer.start} by {offer.granted}, kills {offer.kills}"
+    )
+
+
+def _check_quotes(scheduler: Any, seed: int, workloads: int) -> None:
+    """A quote is a question: asked again it is the same, and nothing is left behind."""
+    rng = stream(seed, "testing", "quotes")
+    for _ in range(workloads):
+        workload = small_workload(rng)
+        once = _run(scheduler, workload, "extend", seed)
+        often = _run(_Asked(scheduler), workload, "extend", seed)
+        _require(
+            np.array_equal(once.start_us, often.start_us) and np.array_equal(once.status, often.status),
+            scheduler,
+            "makes another schedule when its quotes are asked for more than once: quote is a question, commit takes in",
+        )
 
 
 def _run(scheduler: Any, workload: Workload, overrun: Any, seed: int) -> Record:

@@ -17,17 +17,18 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.files import encoding_of
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Status
 from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule
 
-__all__ = ["ALIASES", "STATUS_WORDS", "parse_columns", "read_jobs", "read_schedule"]
+__all__ = ["ALIASES", "STATUS_WORDS", "overrun_of", "parse_columns", "read_jobs", "read_schedule"]
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "job": ("job", "job_id", "jobid", "id", "job_number", "number"),
@@ -43,6 +44,8 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "status": ("status", "final_state", "state"),
     "granted": ("granted",),
     "broken": ("guarantee_broken",),
+    "limit": ("limit",),
+    "pieces": ("pieces",),
 }
 """Columns that are understood, each with the names it goes by in files; upper and lower case do not matter."""
 
@@ -59,7 +62,7 @@ STATUS_WORDS: Mapping[str, Status] = {
 """Words for outcomes, in lower case. A failed job held its cores for its runtime: for a schedule it is complete."""
 
 _EMPTY = ("", "nan", "none", "null", "na", "n/a")
-_TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted")
+_TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted", "limit")
 _SWF_FIELDS = 18
 _DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
 
@@ -82,7 +85,7 @@ def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None)
     """
     path = Path(path)
     if path.is_dir():
-        return _with_cut_runs(path, read_schedule(_table(path), columns=columns))
+        return _with_earlier_runs(path, read_schedule(_table(path), columns=columns))
     if path.suffix == ".parquet":
         return _from_csv(_parquet(path), path, columns)
     text = _text(path)
@@ -131,6 +134,15 @@ def read_jobs(folder: str | Path) -> Workload:
     )
 
 
+def overrun_of(schedule: str | Path) -> Literal["kill", "extend"]:
+    """What happened to jobs that reached their estimates: as a result directory says; ``kill`` where nobody does."""
+    try:
+        told = json.loads((Path(schedule) / "run.json").read_bytes())["options"]["overrun"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return "kill"
+    return "extend" if told == "extend" else "kill"
+
+
 def parse_columns(text: str) -> dict[str, str]:
     """Mapping of columns as a user types it.
 
@@ -160,13 +172,19 @@ def _table(folder: Path) -> Path:
     raise InputError("holds neither jobs.csv nor jobs.parquet; expected a result directory", path=folder)
 
 
-def _with_cut_runs(folder: Path, schedule: Schedule) -> Schedule:
-    """Schedule with the runs that were cut short, where the directory tells of any."""
-    path = folder / "killed_runs.csv"
-    if not path.is_file():
+def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:
+    """Schedule with the runs before jobs' last ones, where the directory tells of any."""
+    there = [name for name in ("killed_runs", "pieces") if (folder / f"{name}.csv").is_file()]
+    if not there:
         return schedule
-    cut = read_schedule(path)
-    return replace(schedule, cut_job=cut.job, cut_start=cut.start, cut_end=cut.end)
+    cut = [read_schedule(folder / f"{name}.csv") for name in there]
+    return replace(
+        schedule,
+        cut_job=np.concatenate([each.job for each in cut]),
+        cut_start=np.concatenate([each.start for each in cut]),
+        cut_end=np.concatenate([each.end for each in cut]),
+        cut_piece=np.repeat([name == "pieces" for name in there], [len(each) for each in cut]),
+    )
 
 
 def _text(path: Path) -> str:
@@ -176,9 +194,10 @@ def _text(path: Path) -> str:
             data = gzip.decompress(data)
         elif data.startswith(b"\xfd7zXZ\x00"):
             data = lzma.decompress(data)
-        elif path.suffix == ".swf":
+        encoding = encoding_of(data[:16])
+        if encoding.startswith("utf-8") and (path.suffix == ".swf" or data.lstrip().startswith(b";")):
             return data.decode("latin-1")
-        return data.decode("utf-8-sig") if not data.lstrip().startswith(b";") else data.decode("latin-1")
+        return data.decode(encoding)
     except _DAMAGED as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise InputError(f"cannot be read ({reason}); expected a schedule", path=path) from error
@@ -314,7 +333,7 @@ def _value(name: str, text: str, path: Path, line: int, field: str) -> Any:
     if text.lower() in _EMPTY:
         if name == "job":
             raise InputError("is empty; expected a job number", path=path, line=line, field=field)
-        return {"cores": UNKNOWN_CORES, "used": UNKNOWN_CORES, "broken": 0}.get(name, math.inf)
+        return {"cores": UNKNOWN_CORES, "used": UNKNOWN_CORES, "broken": 0, "pieces": 0}.get(name, math.inf)
     if name == "job":
         text = text.rpartition("!")[2]  # Batsim: workload!job
     number = _number(text)
@@ -370,6 +389,9 @@ def _assemble(values: Mapping[str, list[Any]], source: str) -> Schedule:
         broken=np.array(values["broken"], dtype=np.bool_) if "broken" in values else None,
         cores=cores,
         status=status,
+        # Both columns together are gridsim's own; a limit alone is mostly a word for the estimate.
+        limit=times("limit") if "pieces" in values else None,
+        pieces=numbers("pieces") if "limit" in values else None,
         source=source,
     )
 

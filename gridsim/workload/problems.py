@@ -8,7 +8,7 @@ Nothing here reads a file, and nothing imports numpy, so that building the comma
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError
@@ -21,6 +21,7 @@ SHOWN_LINES = 5
 RULES: Mapping[str, str] = {
     "keep": "Leave the line as it is; it is counted and simulated.",
     "repair": "Change the one value that is wrong, as the kind says, and keep the job.",
+    "sum": "As `repair`, and add up what the kind says.",
     "skip": "Leave the job out of the workload; it is counted.",
     "error": "Stop at the first such line, with exit code 2.",
 }
@@ -45,6 +46,8 @@ class Kind:
         The rule that holds unless another one is asked for.
     repair : str
         What ``repair`` does to the job, empty where there is no such rule.
+    total : str
+        What ``sum`` does to it.
     """
 
     name: str
@@ -53,10 +56,12 @@ class Kind:
     rules: tuple[str, ...]
     default: str
     repair: str = ""
+    total: str = ""
 
     def done(self, rule: str) -> str:
         """What became of the lines under *rule*, in a few words."""
-        return {"skip": "left out", "keep": "kept as they are", "repair": f"repaired: {self.repair}"}.get(rule, rule)
+        done = {"skip": "left out", "keep": "kept as they are", "sum": f"repaired: {self.total}"}
+        return done.get(rule, f"repaired: {self.repair}" if rule == "repair" else rule)
 
 
 _KINDS = (
@@ -87,11 +92,17 @@ _KINDS = (
     ),
     Kind(
         "earlier-run",
-        "The job was requeued, preempted or lost its node, and this is a run before its last one. A job that is "
-        "simulated runs once: its last run counts. The earlier ones held cores all the same.",
+        "The job was preempted, requeued or lost its node, and this is a run before its last one. It is one job, that "
+        "came when it was first submitted; Slurm gives each further run a submit time of its own, at the end of the "
+        "one before. A job that is requeued begins anew, so that it has as much to run as its last run had, or as its "
+        "longest one where the last was ended too. Where jobs go on where they were left (checkpoints), `sum` adds "
+        "their runs up. What the earlier runs held is kept beside the job (`logged`: runs, preempted, lost). "
+        "Where only later runs are in the log (`sacct` without `-D`), first submits are not known.",
         "one run a job",
-        ("skip", "keep", "error"),
-        "skip",
+        ("repair", "sum", "skip", "keep", "error"),
+        "repair",
+        "the runs are one job: as early as the first, as long as the last",
+        "the runs are one job: as early as the first, as long as all of them",
     ),
     Kind(
         "too-few-fields",
@@ -384,26 +395,38 @@ def option(kind: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Lines of one kind that were found in one file: how many, the first of them, and the rule that they met."""
+    """Lines of one kind that were found in a log: how many, the first of them, and the rule that they met.
+
+    Of a log of several files, lines are numbered on from file to file, and `places` says where they are: ``file:line``.
+    """
 
     kind: str
     count: int
     first_lines: tuple[int, ...]
     rule: str
+    places: tuple[str, ...] = ()
 
     @property
     def outcome(self) -> str:
         """What became of the lines, in a few words."""
         return KINDS[self.kind].done(self.rule)
 
+    @property
+    def shown(self) -> str:
+        """Where the first lines are, with a sign that there are more."""
+        places = self.places or tuple(map(str, self.first_lines))
+        return ", ".join(places) + (", …" if self.count > len(places) else "")
+
     def to_json(self) -> dict[str, Any]:
         """Entry of `run.json`."""
-        return {"kind": self.kind, "count": self.count, "first_lines": list(self.first_lines), "rule": self.rule}
+        entry = {"kind": self.kind, "count": self.count, "first_lines": list(self.first_lines), "rule": self.rule}
+        return {**entry, "first_places": list(self.places)} if self.places else entry
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Problem:
         """The problem that `to_json` wrote."""
-        return cls(entry["kind"], entry["count"], tuple(entry["first_lines"]), entry["rule"])
+        places = tuple(entry.get("first_places", ()))
+        return cls(entry["kind"], entry["count"], tuple(entry["first_lines"]), entry["rule"], places)
 
 
 class Problems:
@@ -429,11 +452,12 @@ class Problems:
     >>> problems.found("zero-runtime", [7, 9], value=0)
     'repair'
     >>> list(problems)
-    [Problem(kind='zero-runtime', count=2, first_lines=(7, 9), rule='repair')]
+    [Problem(kind='zero-runtime', count=2, first_lines=(7, 9), rule='repair', places=())]
     """
 
     def __init__(self, rules: Mapping[str, str] | None = None, *, source: object = None) -> None:
         self.source = source
+        self._files: list[tuple[int, object]] = []
         self._rules = {kind.name: kind.default for kind in KINDS.values()}
         self._found: dict[str, Problem] = {}
         for name, rule in (rules or {}).items():
@@ -443,6 +467,29 @@ class Problems:
                 allowed = ", ".join(KINDS[name].rules)
                 raise InputError(f"{option(name)} has no rule '{rule}'; it takes one of: {allowed}")
             self._rules[name] = rule
+
+    def begin(self, file: object, before: int) -> None:
+        """Another file of the log begins, behind so many lines of those before it."""
+        self._files.append((before, file))
+
+    def place(self, line: int) -> tuple[object, int]:
+        """File in which a line is, and its number there."""
+        before, file = next((each for each in reversed(self._files) if each[0] < line), (0, self.source))
+        return file, line - before
+
+    def located(self, error: InputError) -> InputError:
+        """An error about a line of the whole log, with the file that the line is in."""
+        if error.line is None or error.path not in (None, self.source) or len(self._files) < 2:
+            path = self.source if error.path is None else error.path
+            return InputError(error.message, path=path, line=error.line, field=error.field)
+        path, line = self.place(error.line)
+        return InputError(error.message, path=path, line=line, field=error.field)
+
+    def _placed(self, problem: Problem) -> Problem:
+        if len(self._files) < 2:
+            return problem
+        places = (f"{file}:{number}" for file, number in map(self.place, problem.first_lines))
+        return replace(problem, places=tuple(places))
 
     def rule(self, kind: str) -> str:
         """Rule that holds for *kind*."""
@@ -478,28 +525,27 @@ class Problems:
         rule = self._rules[kind]
         if rule == "error":
             others = [f"{option(kind)} {other}" for other in KINDS[kind].rules if other != "error"]
+            path, line = self.place(int(lines[0]))
             raise InputError(
                 f"{kind}: found {value}; expected {KINDS[kind].expected}; give {' or '.join(others)} to read on",
-                path=self.source,
-                line=int(lines[0]),
+                path=path,
+                line=line,
                 field=field,
             )
         before = self._found.get(kind) or Problem(kind, 0, (), rule)
-        first = (*before.first_lines, *(int(line) for line in lines[:SHOWN_LINES]))
-        self._found[kind] = Problem(
-            kind, before.count + (len(lines) if count is None else count), first[:SHOWN_LINES], rule
-        )
+        first = (*before.first_lines, *(int(line) for line in lines[:SHOWN_LINES]))[:SHOWN_LINES]
+        self._found[kind] = Problem(kind, before.count + (len(lines) if count is None else count), first, rule)
         return rule
 
     def __iter__(self) -> Iterator[Problem]:
-        return (self._found[name] for name in KINDS if name in self._found)
+        return (self._placed(self._found[name]) for name in KINDS if name in self._found)
 
     def __len__(self) -> int:
         return len(self._found)
 
     def __getitem__(self, kind: str) -> Problem:
         """What was found of *kind*; a count of 0 if nothing was."""
-        return self._found.get(kind) or Problem(kind, 0, (), self._rules[kind])
+        return self._placed(self._found.get(kind) or Problem(kind, 0, (), self._rules[kind]))
 
     def to_json(self) -> list[dict[str, Any]]:
         """Entries of `run.json`, in the order of the table."""

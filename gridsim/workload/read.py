@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,14 +11,15 @@ from typing import Any
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.machine import check_cores, machine_cores
 from gridsim.model.workload import Workload
+from gridsim.workload.formats.files import files_in
 from gridsim.workload.formats.gwf import looks_like_gwf, read_gwf
-from gridsim.workload.formats.pbs import files_in, looks_like_pbs, read_pbs
+from gridsim.workload.formats.pbs import looks_like_pbs, read_pbs
 from gridsim.workload.formats.sacct import looks_like_sacct, read_sacct
 from gridsim.workload.formats.stream import head
 from gridsim.workload.formats.swf import looks_like_swf, read_swf
 from gridsim.workload.formats.wfformat import FILE_SUFFIXES, looks_like_wfformat, read_workflows
 
-__all__ = ["READERS", "Reader", "machine_cores", "read_workload"]
+__all__ = ["READERS", "Reader", "format_of", "machine_cores", "read_workload"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class Reader:
 READERS: Mapping[str, Reader] = {
     "pbs": Reader(read_pbs, looks_like_pbs, many=True),
     "swf": Reader(read_swf, looks_like_swf),
-    "sacct": Reader(read_sacct, looks_like_sacct, ("timezone",), unstarted=True),
+    "sacct": Reader(read_sacct, looks_like_sacct, ("timezone", "cluster"), many=True, unstarted=True),
     "wfformat": Reader(read_workflows, looks_like_wfformat, ("submit", "tick"), many=True),
     "gwf": Reader(read_gwf, looks_like_gwf, ("submit", "tick")),
 }
@@ -60,7 +61,8 @@ _UNSTARTED = {"never-ran": "keep", "still-waiting": "repair"}
 """Rules that keep jobs which never started."""
 
 _FALLBACK = "swf"
-"""Who takes a file that nobody recognises: its errors say what is wrong with it."""
+"""Who takes a file that nobody recognises, or that is not there, unless an option is given that only others have: the
+errors of the reader say what is wrong with it."""
 
 
 def read_workload(
@@ -72,14 +74,15 @@ def read_workload(
     submit: float | Sequence[float] | None = None,
     tick: float | None = None,
     timezone: str | None = None,
+    cluster: str | Sequence[str] | None = None,
 ) -> Workload:
     """Workload of a log file, or of workflows.
 
     Parameters
     ----------
     path : path or sequence of paths
-        The log or workflow, plain or compressed with gzip or xz: SWF, GWF or WfFormat. Several workflows, and folders
-        of them, are one workload.
+        The log or workflow, plain or compressed with gzip or xz: SWF, what `sacct` printed, accounting logs of PBS,
+        GWF or WfFormat. Several workflows, several logs of Slurm or of PBS, and folders of them, are one workload.
     cores : int, optional
         Cores of the machine, for the jobs that are wider than it; what the log says where left out.
     rules : mapping of str to str, optional
@@ -95,6 +98,9 @@ def read_workload(
     timezone : str, optional
         Zone of the clock that printed the times, such as ``Europe/Berlin``, for formats whose times are local ones;
         they are taken as they are where left out.
+    cluster : str or sequence of str, optional
+        Which to read of a log of several clusters (`sacct`): a name, several names, or ``all``; jobs of several are
+        pinned each to its own.
 
     Raises
     ------
@@ -102,13 +108,13 @@ def read_workload(
         When the file cannot be read, holds no usable job, or is of a format that does not take an option.
     """
     check_cores(cores)
+    given = (("submit", submit), ("tick", tick), ("timezone", timezone), ("cluster", cluster))
+    options: dict[str, Any] = {name: value for name, value in given if value is not None}
     if format is None:
-        format = _format_of(path)  # noqa: A001
+        format = format_of(path, options)  # noqa: A001
     elif format not in READERS:
         raise UnknownNameError("format", format, READERS)
     reader = READERS[format]
-    given = (("submit", submit), ("tick", tick), ("timezone", timezone))
-    options: dict[str, Any] = {name: value for name, value in given if value is not None}
     for name in options:
         if name not in reader.options:
             raise InputError(f"is no option of the format '{format}'; it has {_listed(reader.options)}", field=name)
@@ -119,10 +125,12 @@ def read_workload(
         if len(path) != 1:
             raise InputError(f"{len(path)} files; expected one, a workload of the format '{format}'", field="path")
         path = path[0]
+    elif not isinstance(path, str | os.PathLike):
+        _check_alike(format, path)
     return reader.read(path, cores=cores, rules=rules, **options)
 
 
-def _format_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> str:
+def format_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: Collection[str]) -> str:
     """Name of the format of a file, of the first of several, and of what a folder holds."""
     first = Path(path if isinstance(path, str | os.PathLike) else next(iter(path), ""))
     if first.is_dir():
@@ -130,7 +138,20 @@ def _format_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
             return "wfformat"
         first = next(files_in(first), first)
     beginning = head(first) if first.is_file() else b""  # a pipe can be read only once
-    return next((name for name, reader in READERS.items() if reader.recognises(beginning)), _FALLBACK)
+    found = next((name for name, reader in READERS.items() if reader.recognises(beginning)), None)
+    able = (name for name in (_FALLBACK, *READERS) if {*options} <= {*READERS[name].options})
+    return found or next(able, _FALLBACK)
+
+
+def _check_alike(format: str, paths: Sequence[str | os.PathLike[str]]) -> None:  # noqa: A002
+    """Refuse files of which one is surely of another format."""
+    for path in map(Path, paths):
+        beginning = head(path) if path.is_file() else b""
+        if READERS[format].recognises(beginning):
+            continue
+        other = next((name for name, reader in READERS.items() if reader.recognises(beginning)), format)
+        if other != format:
+            raise InputError(f"is of the format '{other}', the first file of '{format}'; give logs of one", path=path)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -26,6 +26,11 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "depth?k=1": ("easy", {}),
     "conservative?compress=planned": ("conservative", {"compress": "planned"}),
     "conservative?compress=arrival": ("conservative", {"compress": "arrival"}),
+    "conservative?compress=arrival&compress_at=every": (
+        "conservative",
+        {"compress": "arrival", "compress_at": "every"},
+    ),
+    "conservative?compress_at=every": ("conservative", {}),
     "conservative?compress=none": ("conservative", {"compress": "none"}),
 }
 

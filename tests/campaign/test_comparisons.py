@@ -273,3 +273,68 @@ def test_numbers_are_kept_as_columns_and_rows_are_let_go() -> None:
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 7e6
+
+
+# -- windows of logs -------------------------------------------------------------------------------------------------
+
+
+def nested(logs: int = 3, windows: int = 6, *, seed: int = 1, effect: float = 0.0) -> list[dict[str, Any]]:
+    """Runs of two policies on windows of logs: what a policy does to a log holds of all of its windows."""
+    rng = stream(seed, "tests", "nested")
+    of_log = rng.normal(effect, 0.5, logs)
+    ratios = np.exp(of_log[:, None] + rng.normal(0, 0.05, (logs, windows)))
+    sizes = np.exp(rng.normal(8, 1, (logs, windows)))
+    return [
+        {"policy": policy, "log": log, "window": window, "wait_mean": sizes[log, window] * factor}
+        for log, window in product(range(logs), range(windows))
+        for policy, factor in (("fcfs", 1.0), ("easy", ratios[log, window]))
+    ]
+
+
+def test_windows_of_a_log_count_once() -> None:
+    rows = nested()
+    found = compare_runs(rows, ["policy", "log", "window"], QUICK)
+    test = one(found, "easy", {}).test
+    by_run = {(row["policy"], row["log"], row["window"]): row["wait_mean"] for row in rows}
+    means = [np.mean([math.log(by_run["easy", log, w] / by_run["fcfs", log, w]) for w in range(6)]) for log in range(3)]
+    scipy = stats.ttest_1samp(means, 0.0)
+    assert (found.replicates, found.sources, found.nested, test.workloads) == (18, 3, True, 3)
+    assert (test.t_log, test.p_log) == pytest.approx((scipy.statistic, scipy.pvalue))
+    assert test.ratio == pytest.approx(math.exp(float(np.mean(means))))
+
+
+def test_few_logs_of_many_windows_are_seldom_told_apart_by_chance() -> None:
+    names = ["policy", "log", "window"]
+    wrong = {"logs": 0, "windows": 0}
+    for seed in range(60):
+        rows = nested(seed=seed)
+        wrong["logs"] += one(compare_runs(rows, names, QUICK), "easy", {}).test.p_log < 0.05
+        apart = Comparing(resamples=200, sources=())
+        wrong["windows"] += one(compare_runs(rows, names, apart), "easy", {}).test.p_log < 0.05
+    assert wrong["logs"] <= 8  # 3 are expected of 60
+    assert wrong["windows"] > 25  # where windows are taken for independent
+
+
+def test_a_log_with_a_window_less_counts_with_those_it_has() -> None:
+    rows = [row for row in nested() if (row["policy"], row["log"], row["window"]) != ("easy", 0, 0)]
+    found = one(compare_runs(rows, ["policy", "log", "window"], QUICK), "easy", {})
+    assert (found.test.workloads, found.missing) == (3, 1)
+
+
+def test_windows_of_one_log_are_blocks_of_it() -> None:
+    rows = nested(logs=1)
+    found = compare_runs(rows, ["policy", "log", "window"], QUICK)
+    assert (found.nested, found.of_one, one(found, "easy", {}).test.workloads) == (False, True, 6)
+    without = [{name: value for name, value in row.items() if name != "log"} for row in rows]
+    found = compare_runs(without, ["policy", "window"], QUICK)
+    assert (found.nested, found.of_one, one(found, "easy", {}).test.workloads) == (False, True, 6)
+
+
+def test_seeds_alone_are_workloads_of_their_own() -> None:
+    found = compare_runs(drawn(1), ["policy", "seed"], QUICK)
+    assert (found.nested, found.of_one, found.sources) == (False, False, 12)
+
+
+def test_an_unknown_source_is_refused() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'log'"):
+        compare_runs(nested(), ["policy", "log", "window"], Comparing(sources=("logs",)))

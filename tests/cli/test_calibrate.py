@@ -56,7 +56,7 @@ def test_the_site_s_own_policy_brings_its_machine_and_the_jobs_that_were_cancell
     told = " ".join(capsys.readouterr().out.split())
     assert "machine: 32 cores (slurm.conf)" in told
     assert "never-ran: 2 lines (39, 40) kept as they are (--on-never-ran keep)" in told
-    assert "Replayed under slurm, half of the 48 jobs start" in told
+    assert "Replayed under slurm, the site's own policy, half of the 48 jobs start" in told
 
 
 def test_what_is_asked_for_goes_before_what_the_site_s_policy_would_have(
@@ -72,8 +72,8 @@ def test_every_verb_takes_the_site_s_own_policy(site: str, tmp_path: Path, capsy
     out = tmp_path / "out"
     assert main(["compare", str(LOG), "--policy", "easy", "--policy", site, "--out", str(out)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "of the policies compared, slurm is the site's own policy" in told
-    assert "slurm is the site" in (out / "report.html").read_text()
+    assert "replayed under slurm, the site's own policy" in told
+    assert "replayed under slurm, the site" in (out / "report.html").read_text()
     assert main(["explain", str(out), "41229", "--policy", "slurm"]) == 0
     assert main(["whatif", str(LOG), "--policy", site, "--load-times", "1.2"]) == 0
     assert main(["quote", str(LOG), "--policy", site, "--cores", "4", "--walltime", "5m", "--at", "60"]) == 0

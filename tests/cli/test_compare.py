@@ -112,7 +112,7 @@ def test_a_policy_of_a_file_is_compared_like_any_other(
     Path("widest.py").write_text("class Widest:\n    def rank(self, queue, now):\n        return -queue.cores\n")
     assert compare(*SMALL, "--json", "--policy", "easy", "--policy", "widest.py:Widest", out=tmp_path / "out") == 0
     assert list(json.loads(capsys.readouterr().out)["metrics"]) == ["easy", "widest.py:Widest"]
-    assert (tmp_path / "out" / "policy-2" / "jobs.csv").is_file()
+    assert (tmp_path / "out" / "widest-py-Widest" / "jobs.csv").is_file()
 
 
 def test_the_page_is_one_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +173,7 @@ def names(folder: Path) -> set[str]:
 def test_run_json_tells_the_folder_of_each_policy(tmp_path: Path) -> None:
     assert compare(*SMALL, "--policy", "fcfs", "--policy", "easy?ordering=sjf", out=tmp_path) == 0
     told = json.loads((tmp_path / "run.json").read_text())
-    assert told["folders"] == {"fcfs": "fcfs", "easy?ordering=sjf": "policy-2"}
+    assert told["folders"] == {"fcfs": "fcfs", "easy?ordering=sjf": "easy-ordering-sjf"}
     assert told["options"]["instant"] == "batched"
     assert told["policies"]["fcfs"] == "Backfilling(ordering=Fifo(), reserve=Strict())"
 
@@ -241,12 +241,20 @@ def test_a_real_log_is_told_how_far_it_is_from_what_happened(tmp_path: Path) -> 
     (tmp_path / "log.swf").write_text(logged)
     assert compare(str(tmp_path / "log.swf"), "--policy", "fcfs", "--policy", "easy", out=tmp_path / "out") == 0
     text = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "comes nearest to what the machine did" in text
-    assert (
-        text.index("The answer</h2>")
-        < text.index("comes nearest to what the machine did")
-        < text.index("The numbers</h2>")
-    )
+    assert text.index("The answer</h2>") < text.index("Replayed under it, half") < text.index("The numbers</h2>")
+
+
+def test_a_replay_far_from_the_log_is_warned_of_above_everything(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.swf").write_text(re.sub(r"(?m)^(\d+ \d+) -1", r"\1 777", LOG))
+    words = [str(tmp_path / "log.swf"), "--policy", "today=fcfs", "--policy", "easy", "--own", "today", "--no-page"]
+    assert compare(*words, out=tmp_path / "out") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.count("Warning: the replay is not like the machine. Under today, the site's own policy") == 1
+    assert told.index("Warning: ") < told.index("wait, mean") < told.index("replayed under today, the site's own")
+    assert compare(*words[:-3], "--own", "fcfs", out=tmp_path / "out") == 2
+    assert "unknown policy in --own 'fcfs'" in capsys.readouterr().err
 
 
 def test_the_folders_of_a_file_are_not_part_of_its_label(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -365,3 +373,17 @@ def test_a_published_workflow_is_compared(shared: Path, tmp_path: Path, capsys: 
     assert all(numbers["completed"] == 1 for numbers in answer["metrics"].values())
     assert all(numbers["mean_slr"] >= 1 for numbers in answer["metrics"].values())
     assert "10 tasks" in page
+
+
+def test_figures_for_a_paper_are_written_and_those_of_an_earlier_run_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ask = ["compare", "--jobs", "60", "--policy", "fcfs", "--policy", "easy", "--no-page"]
+    assert main([*ask, "--figures", "svg"]) == 0
+    figures = tmp_path / "gridsim-results" / "figures"
+    assert {path.name for path in figures.iterdir()} >= {"waits.svg", "queue.svg"}
+    assert main([*ask, "--figures", "pdf"]) == 0
+    assert {path.suffix for path in figures.iterdir()} == {".pdf"}
+    assert main(ask) == 0
+    assert not figures.exists()

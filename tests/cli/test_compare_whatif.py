@@ -75,4 +75,4 @@ def test_a_log_of_slurm_is_asked_by_date(shared: Path, capsys: pytest.CaptureFix
     log = shared / "data" / "slurm" / "run-a" / "logs" / "sacct_P_X.txt"
     words = ["quote", str(log), "--machine", "32", "--cores", "16", "--walltime", "5m", "--policy", "easy"]
     assert main([*words, "--at", "2026-11-21T07:10"]) == 0
-    assert "(974 s, 2026-11-21 07:10:00)" in capsys.readouterr().out
+    assert "moment: 2026-11-21 07:10, 0 d 00:16:14 of the log (974 s)" in capsys.readouterr().out

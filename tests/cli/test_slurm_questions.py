@@ -112,7 +112,8 @@ def test_jobs_that_wait_still_stand_before_the_new_one(tmp_path: Path, capsys: p
 
 def test_what_waits_still_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["quote", str(as_of(600, tmp_path / "now.txt")), "--at", "now", *QUOTE[:-1]]) == 0
-    assert "repaired: the job runs for as long as it asked for (--on-still-waiting repair)" in capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
+    assert "repaired: the job runs for as long as it asked for (--on-still-waiting repair)" in told
 
 
 def test_a_start_depends_on_whose_job_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,6 +123,26 @@ def test_a_start_depends_on_whose_job_it_is(capsys: pytest.CaptureFixture[str]) 
         assert found["owner"] == {"user": user, "qos": "normal"}
         starts[user] = found["answers"][0]["start"]
     assert starts["frank"] < starts["alice"]  # who has used up their share comes later
+
+
+def test_who_may_submit_one_job_more_is_not_turned_away_by_the_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        "AccountingStorageEnforce=limits\nNodeName=n1 CPUs=4\nPartitionName=all Nodes=n1 Default=YES\n"
+    )
+    (tmp_path / "assoc.cfg").write_text(
+        "Cluster - 'c'\nParent - 'root'\nUser - 'ann':DefaultAccount='root':MaxSubmitJobs=1\n"
+    )
+    (tmp_path / "log.txt").write_text(
+        "JobID|User|Account|Submit|Start|End|State|AllocCPUS|Timelimit\n"
+        "1|bob|root|2026-01-05T00:00:00|2026-01-05T00:00:00|2026-01-05T01:00:00|COMPLETED|4|01:00:00\n"
+        "2|ann|root|2026-01-05T02:00:00|2026-01-05T02:00:00|2026-01-05T03:00:00|COMPLETED|4|01:00:00\n"
+    )
+    policy = f"slurm?conf={tmp_path / 'slurm.conf'}&assoc={tmp_path / 'assoc.cfg'}"
+    words = ["quote", str(tmp_path / "log.txt"), "--at", "600", "--cores", "4", "--walltime", "10m", "--policy", policy]
+    found = answer([*words, "--user", "ann", "--json"], capsys)
+    assert found["answers"][0]["start"] == pytest.approx(3600, abs=90)
 
 
 def test_limits_of_the_partition_that_is_asked_for_hold(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,3 +156,103 @@ def test_the_owner_is_told_and_names_are_checked(capsys: pytest.CaptureFixture[s
     assert "job: 16 cores for 5 min, user alice, account physics" in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--user", "alcie"]) == 2
     assert "'alcie' is no user of the log or of a site; known: alice and" in capsys.readouterr().err
+
+
+@pytest.fixture
+def misspelt(tmp_path: Path) -> str:
+    text = (MINI / "slurm.conf").read_text().replace("PriorityWeightAge", "PriorityWeigthAge")
+    (tmp_path / "slurm.conf").write_text(text + "PriorityWeightTRES=CPU=1000\n")
+    return f"slurm?conf={tmp_path}/slurm.conf"
+
+
+UNKNOWN = "Slurm knows no PriorityWeigthAge (did you mean PriorityWeightAge?)"
+
+
+def test_a_misspelt_key_and_one_that_is_not_modelled_stand_beside_the_answer_and_on_the_page(
+    misspelt: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(LOG), "--policy", misspelt, "--policy", "easy", "--out", str(tmp_path / "out")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert UNKNOWN in told
+    assert "not modelled here: PriorityWeightTRES." in told
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert page.count("PriorityWeigthAge") >= 2
+    assert "Unknown to Slurm" in page
+    made = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert [it["text"] for it in made["not_followed"]["slurm"]] == ["PriorityWeigthAge", "PriorityWeightTRES"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["calibrate", str(LOG)],
+        ["whatif", str(LOG), "--load-times", "1.1"],
+        ["quote", str(LOG), "--cores", "16", "--walltime", "5m"],
+    ],
+)
+def test_every_verb_that_loads_a_site_tells_its_slips(
+    words: list[str], misspelt: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--policy", misspelt]) == 0
+    assert UNKNOWN in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_recipe_that_names_a_site_tells_its_slips(
+    misspelt: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(f'policy = "{misspelt}"\n[workload]\nfile = "{LOG}"\n')
+    assert main(["run", str(recipe), "--out", str(tmp_path / "out")]) == 0
+    assert UNKNOWN in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.fixture
+def halves(tmp_path: Path) -> str:
+    """A site of two kinds of nodes, and a log of two short jobs and a wide one on it."""
+    conf = "NodeName=n[1-4] CPUs=4\nNodeName=g[1-2] CPUs=8 Gres=gpu:1\nPartitionName=cpu Nodes=n[1-4] Default=YES\n"
+    (tmp_path / "slurm.conf").write_text(conf + "PartitionName=gpu Nodes=g[1-2]\nPartitionName=all Nodes=ALL\n")
+    job = "{0} {1} -1 100 {2} -1 -1 {2} 200 -1 1 1 1 -1 1 -1 -1 -1\n"
+    (tmp_path / "log.swf").write_text(job.format(1, 0, 4) + job.format(2, 1, 4) + job.format(3, 2, 16))
+    return f"slurm?conf={tmp_path}/slurm.conf"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "cores", "more"), [("+2", 40, "2 more nodes"), ("gpu:+2", 48, "of gpu"), ("-1", 28, "1 fewer node")]
+)
+def test_nodes_of_a_partition_are_like_its_commonest(
+    halves: str, nodes: str, cores: int, more: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = str(tmp_path / "log.swf")
+    found = answer(["whatif", log, "--policy", halves, "--nodes", nodes, "--json"], capsys)
+    now, change = found["changes"]
+    assert (now["cores"], change["cores"]) == (32, cores)
+    assert more in change["change"]
+    assert main(["compare", log, "--policy", halves, "--nodes", nodes, "--no-page", "--out", str(tmp_path / "o")]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"machine: {cores} cores (slurm.conf, nodes {nodes})" in told
+    assert "How far to trust" not in told
+    assert ("turned away by admission" in told) == (nodes == "-1")  # the wide job needs all four nodes of cpu
+
+
+def test_a_recipe_takes_nodes_too(halves: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "recipe.toml").write_text(f'policy = "{halves}"\n[workload]\nfile = "log.swf"\n')
+    words = ["run", str(tmp_path / "recipe.toml"), "--nodes", "+1,gpu:-1", "--out", str(tmp_path / "out")]
+    assert main(words) == 0
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["platform"]["cores"] == 28
+
+
+@pytest.mark.parametrize(
+    ("policy", "nodes", "told"),
+    [
+        ("slurm", "ten", "'ten' is no number of nodes; expected such as +10"),
+        ("slurm", "big:+1", "'big' is no partition; known: cpu, gpu, all"),
+        ("slurm", "gpu:-3", "3 nodes fewer; partition 'gpu' has 2 of 8 cores"),
+        ("easy", "+1", "no policy knows its nodes"),
+    ],
+)
+def test_nodes_that_are_none_are_refused(
+    policy: str, nodes: str, told: str, halves: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = halves if policy == "slurm" else policy
+    assert main(["compare", str(tmp_path / "log.swf"), "--policy", asked, "--nodes", nodes, "--cores", "32"]) == 2
+    assert told in capsys.readouterr().err

@@ -45,6 +45,13 @@ def test_all_passed_is_exit_code_0(folder: Path, capsys: pytest.CaptureFixture[s
     assert lines[0].split()[:3] == ["passed", "deadline-admission", "one-job"]
 
 
+def test_without_a_path_the_cases_that_come_with_gridsim_are_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == f"{len(lines) - 1} passed, 0 failed, 0 unsupported"
+    assert {line.split()[1] for line in lines[:-1]} == {"deadline-admission", "grid-dag", "moldable"}
+
+
 @pytest.mark.parametrize("other", [FAILING, UNSUPPORTED])
 def test_anything_but_passed_is_exit_code_1(folder: Path, other: Any) -> None:
     write(folder, a=PASSING, b=other)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,24 @@ def test_a_smaller_machine_is_a_value_and_no_option(capsys: pytest.CaptureFixtur
 def test_bad_questions_are_refused(words: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*SMALL, *words]) == 2
     assert message in capsys.readouterr().err
+
+
+MINI = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini" / "sacct.txt"
+
+
+def test_the_page_has_a_picture_and_says_how_far_to_trust_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert main(["whatif", str(MINI), "--machine", "64", "--cores=-25%,+50%", "--out", str(tmp_path)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "How far to trust this: whether easy is the site's own policy is not known." in text
+    page = (tmp_path / "whatif.html").read_text()
+    assert page.count("<svg") == 2
+    assert "How far to trust this" in page
+    trust = json.loads((tmp_path / "whatif.json").read_text())["trust"]
+    assert trust["numbers"]["jobs"] == 272
+
+
+def test_a_workload_that_never_ran_anywhere_is_trusted_by_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(SMALL) == 0
+    assert "How far to trust this" not in capsys.readouterr().out

@@ -12,6 +12,7 @@ import pytest
 
 from gridsim.cli import source, workload
 from gridsim.errors import InputError
+from gridsim.scenario import Scenario
 from gridsim.workload.formats.swf import read_swf
 from gridsim.workload.problems import KINDS, option
 
@@ -146,6 +147,19 @@ def test_every_kind_has_its_option_with_its_rules(kind, log, capsys):
             assert run("check", log, option(kind), rule) == 0
     with pytest.raises(SystemExit):
         run("check", log, option(kind), "ignore")
+
+
+def test_several_files_of_sacct_are_checked_as_one_and_told_apart(tmp_path, capsys):
+    header, line = "JobID|Submit|Start|End|AllocCPUS|State\n", "|1795244026|1795244030|1795244090|2|COMPLETED\n"
+    january, february = tmp_path / "jan.txt", tmp_path / "feb.txt"
+    january.write_text(header + "7" + line)
+    february.write_text(header + "7" + line + "8" + line)
+    run("check", january, february, "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert (found["jobs_read"], found["jobs_kept"]) == (2, 2)
+    assert found["problems"][0]["first_places"] == [f"{january}:2"]
+    recipe = {"workload": {"file": ["jan.txt", "feb.txt"]}}
+    assert len(Scenario.from_mapping(recipe, path=tmp_path / "recipe.toml").load()) == 2
 
 
 def test_load_tells_what_was_read(log):

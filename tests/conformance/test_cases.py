@@ -1,4 +1,4 @@
-"""Own conformance cases: small ones made by hand, so that a clone without the specifications tests what matters."""
+"""Conformance cases: those that come with gridsim, and small ones made by hand for these tests."""
 
 from __future__ import annotations
 
@@ -7,32 +7,14 @@ from typing import Any
 
 import pytest
 
-from gridsim.testing.conformance import check, read_cases
+from gridsim.testing.conformance import CASES, FAMILIES, NOT_BUILT, check, family, read_cases
 from gridsim.testing.conformance.running import rigid_workload
 from gridsim.testing.oracle import schedule
 
 OWN = {path.stem: case for path, case in read_cases([Path(__file__).parent / "cases"])}
 
-NEEDED = {
-    "01-fcfs-easy-conservative",
-    "02-easy-shadow-and-extra",
-    "03-easy-early-completion",
-    "04-conservative-compression",
-    "17-deadlines-from-easy",
-    "m04-conservative-exact",
-    "m05-conservative-early-ends",
-    "m20-lublin-parts",
-}
-"""Specified cases that need nothing but FCFS, EASY, conservative and the built-in workload model."""
-
-PARTLY = {
-    "14-walltime": 2,
-    "15-simultaneous": 2,
-    "16-packed-zero-slack": 2,
-    "m07-submit-fair-share": 1,
-    "m17-mixed-jobs": 1,
-}
-"""Cases some of whose runs need no more than that, and how many."""
+FEWEST = {"deadline-admission": 24, "grid-dag": 55, "moldable": 20}
+"""Cases of each family that is built."""
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -59,22 +41,22 @@ def test_the_oracle_passes_own_cases(name: str) -> None:
             assert plans[moment["time"]] == moment["plan"]
 
 
-@pytest.fixture(scope="module")
-def specified(shared: Path) -> dict[str, Any]:
-    return {path.stem: check(case) for path, case in read_cases([shared / "spec" / "golden"])}
+@pytest.mark.parametrize("name", FAMILIES)
+def test_every_case_that_comes_with_gridsim_passes(name: str) -> None:
+    found = list(read_cases([CASES / name]))
+    assert len(found) >= FEWEST[name]
+    assert {family(case) for _, case in found} == {name}
+    outcomes = {path.stem: check(case) for path, case in found}
+    assert {case: it.messages for case, it in outcomes.items() if it.status != "passed"} == {}
 
 
-def test_no_specified_case_fails(specified: dict[str, Any]) -> None:
-    assert {name: outcome.messages for name, outcome in specified.items() if outcome.status == "failed"} == {}
+def test_the_cases_that_come_with_gridsim_are_the_specified_ones(shared: Path) -> None:
+    for name in FAMILIES:
+        specified = {path.name: path.read_bytes() for path in (shared / "spec" / "golden" / name).glob("*.json")}
+        assert {path.name: path.read_bytes() for path in (CASES / name).glob("*.json")} == specified
 
 
-def test_all_specified_cases_of_fcfs_easy_and_conservative_pass(specified: dict[str, Any]) -> None:
-    assert {name for name, outcome in specified.items() if outcome.status == "passed"} >= NEEDED
-    for name, runs in PARTLY.items():
-        assert specified[name].passed >= runs
-
-
-def test_all_specified_cases_of_grids_and_dag_jobs_pass(shared: Path, specified: dict[str, Any]) -> None:
-    cases = [path.stem for path in (shared / "spec" / "golden" / "grid-dag").glob("*.json")]
-    assert len(cases) >= 55
-    assert {name: specified[name].status for name in cases if specified[name].status != "passed"} == {}
+@pytest.mark.parametrize("name", NOT_BUILT)
+def test_specified_families_that_are_not_built_are_known_by_name(name: str, shared: Path) -> None:
+    for path, case in read_cases([shared / "spec" / "golden" / name]):
+        assert (path.name, family(case), check(case).status) == (path.name, name, "unsupported")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
 from gridsim.errors import InputError
-from gridsim.metrics.agreement import agreement, agreement_by_group, largest_disagreements
+from gridsim.metrics.agreement import _medians_drawn, agreement, agreement_by_group, largest_disagreements
 from gridsim.model.time import NEVER
-from gridsim.record import Record
+from gridsim.record import Promises, Record
 
 
 def record(starts: list[float | None]) -> Record:
@@ -31,6 +33,18 @@ def test_errors_are_simulated_minus_logged_starts_over_the_jobs_that_started_in_
     assert np.isnan(found.median_low)
 
 
+def test_of_a_preempted_job_the_first_start_counts_as_in_the_log() -> None:
+    none = np.full(2, NEVER)
+    cut = Promises(
+        none, none, np.zeros(2), np.zeros(2, dtype=bool), *(np.array([each * 1_000_000]) for each in (0, 3, 7))
+    )
+    simulated = replace(record([20.0, 21.0]), promises=replace(cut, killed=np.array([0]), guarantees=False))
+    logged = np.array([3, 21]) * 1_000_000
+    found = agreement(simulated, logged)
+    assert (found.mean, found.wait, found.logged_wait) == (0, 11.5, 11.5)
+    assert largest_disagreements(simulated, logged)[0].start == 3
+
+
 def test_rank_correlation_of_waits_is_that_of_scipy() -> None:
     rng = np.random.default_rng(3)
     starts = (np.arange(200) + rng.integers(0, 20, 200)).astype(float)
@@ -39,6 +53,16 @@ def test_rank_correlation_of_waits_is_that_of_scipy() -> None:
     found = agreement(simulated, (logged * 1e6).astype(np.int64))
     assert found.spearman == pytest.approx(spearmanr(starts - np.arange(200), logged - np.arange(200))[0])
     assert found.median_low <= found.median <= found.median_high
+
+
+@pytest.mark.parametrize(("jobs", "blocks"), [(70, 2), (71, 2), (320, 32), (333, 32)])
+def test_medians_of_draws_are_those_of_the_joined_parts(jobs: int, blocks: int) -> None:
+    rng = np.random.default_rng(jobs)
+    size = np.abs(np.round(rng.normal(scale=50.0, size=jobs))) + rng.choice([0.0, 0.1], jobs)  # many are equal
+    parts = np.split(size, (np.arange(blocks + 1) * jobs // blocks)[1:-1])
+    draws = rng.integers(0, blocks, size=(50, blocks))
+    joined = [np.median(np.concatenate([parts[block] for block in draw])) for draw in draws]
+    assert _medians_drawn(parts, draws).tolist() == joined
 
 
 def test_an_interval_by_blocks_covers_the_median_of_correlated_errors() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -27,11 +26,11 @@ from gridsim.metrics.charges import (
 )
 from gridsim.model.time import whole
 from gridsim.record import Record, Status
-from gridsim.testing.conformance import check
+from gridsim.testing.conformance import CASES, check
 
 
-def test_the_golden_case_of_charges_passes(shared: Path) -> None:
-    path = shared / "spec/golden/deadline-admission/18-categories-and-charges.json"
+def test_the_golden_case_of_charges_passes() -> None:
+    path = CASES / "deadline-admission" / "18-categories-and-charges.json"
     outcome = check(json.loads(path.read_text()))
     assert (outcome.status, outcome.messages, outcome.passed) == ("passed", (), 10)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from hypothesis import given
@@ -29,6 +30,19 @@ def test_a_job_that_starts_before_a_waiting_earlier_one_overtook_it() -> None:
 def test_starting_in_the_same_instant_is_not_overtaking() -> None:
     record = Record.from_rows([{"submit": 0, "start": 5, "end": 6}, {"submit": 0, "start": 5, "end": 6}])
     assert not overtook(record).any()
+
+
+def test_nobody_overtakes_who_stands_in_the_queue_of_another_cluster() -> None:
+    record = Record.from_rows(
+        [
+            {"submit": 0, "start": 0, "end": 10},
+            {"submit": 1, "start": 10, "end": 14},
+            {"submit": 2, "start": 2, "end": 8},
+            {"submit": 3, "start": 4, "end": 8},
+        ],
+    )
+    apart = replace(record, cluster=np.array([0, 0, 1, 0], dtype=np.int16))
+    assert overtook(apart).tolist() == [False, False, False, True]
 
 
 def test_jobs_that_never_ran_are_not_overtaken() -> None:

@@ -144,7 +144,7 @@ def test_every_mistake_is_told_with_the_file_and_the_key(file: Path, text: str, 
 def test_a_file_that_is_not_there_is_named(file: Path) -> None:
     with pytest.raises(InputError, match=r"grid\.toml: cannot be read: No such file or directory"):
         read_platform(file)
-    file.write_bytes(b"\xff\xfe")
+    file.write_bytes(b"\xff\x01")
     with pytest.raises(InputError, match=r"grid\.toml: is no TOML"):
         read_platform(file)
 

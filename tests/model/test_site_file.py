@@ -97,7 +97,7 @@ def test_nodes_partitions_and_parameters_are_read(tmp_path: Path) -> None:
 
 def test_what_is_not_modelled_is_counted(tmp_path: Path) -> None:
     ignored = read_slurm_conf(written(tmp_path, CONF)).ignored
-    assert ignored == {"SchedulerParameters bf_made_up": 1, "topologyplugin": 1}
+    assert ignored == {"SchedulerParameters bf_made_up": 1, "TopologyPlugin": 1}
 
 
 def test_an_included_file_is_read_too(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_a_dump_says_who_is_below_whom_and_who_may_do_what(tmp_path: Path) -> No
     assert (lab.parent, lab.shares) == ("bio", PARENT)
     assert (ann.account, ann.user, ann.shares, ann.most_jobs, ann.most_submitted) == ("lab", "ann", 3, 6, 60)
     assert (ann.most_cores, ann.most_nodes) == (8, 2)
-    assert ignored == {"maxtresperjob gres/gpu": 1}
+    assert ignored == {"association MaxTRESPerJob gres/gpu": 1}
 
 
 def test_a_list_by_depth_and_one_with_parents_say_the_same(tmp_path: Path) -> None:
@@ -182,7 +182,7 @@ def test_qos_have_priorities_and_limits(tmp_path: Path) -> None:
     (high, low), ignored = read_qos(written(tmp_path, text))
     assert (high.priority, high.preempts, high.usage_factor, high.longest) == (100, ("low",), 2.0, 86_400 * SECOND)
     assert (high.user_cores, high.user_jobs, low.mode) == (8, 4, "REQUEUE")
-    assert ignored == {"QOS grptresmins": 1}
+    assert ignored == {"QOS GrpTRESMins": 1}
 
 
 def test_every_form_of_a_real_cluster_gives_one_tree(shared: Path) -> None:
@@ -245,7 +245,7 @@ def test_unequal_nodes_memory_and_preemption_are_read(tmp_path: Path) -> None:
     assert (own.default_memory, own.default_core_memory, own.most_memory) == (9000, None, None)
     assert site.ignored == {
         "NodeName Gres bandwidth": 1,
-        "PartitionName PreemptMode=SUSPEND (not modelled: jobs are not preempted)": 1,
+        "PartitionName PreemptMode=SUSPEND (its jobs are not preempted)": 1,
     }
 
 
@@ -253,7 +253,7 @@ def test_suspending_is_told_as_not_modelled(tmp_path: Path) -> None:
     text = "PreemptType=preempt/qos\nPreemptMode=SUSPEND,GANG\nNodeName=n1\nPartitionName=a Nodes=n1\n"
     site = read_slurm_conf(written(tmp_path, text))
     assert (site.preemption.kind, site.preemption.mode) == ("qos", "OFF")
-    assert set(site.ignored) == {f"PreemptMode {mode} (not modelled: treated as OFF)" for mode in ("SUSPEND", "GANG")}
+    assert set(site.ignored) == {"PreemptMode SUSPEND", "PreemptMode GANG"}
 
 
 def test_qos_say_whom_they_preempt_and_how(tmp_path: Path) -> None:
@@ -301,9 +301,17 @@ def test_reservations_are_read_in_lines_and_in_one_line_each(tmp_path: Path) -> 
     assert read_reservations(written(tmp_path, one_line), _nodes(), clock)[0] == found
 
 
-def test_reservations_are_read_from_the_accounting_database(tmp_path: Path) -> None:
-    text = "Name|Start|End|NodeNames|Flags|TRES\nr|1970-01-01T00:10:00|1970-01-01T00:20:00|n[2-3]|OVERLAP|cpu=16\n"
-    ((found,), _) = read_reservations(written(tmp_path, text), _nodes(), Clock(epoch=0))
+@pytest.mark.parametrize(
+    "header",
+    [
+        "Name|TimeStart|TimeEnd|NodeName|Flags|TRES",  # what Slurm 22.05.8 makes of the one below
+        "Name|Start|End|NodeNames|Flags|TRES",
+    ],
+)
+def test_reservations_are_read_from_the_accounting_database(tmp_path: Path, header: str) -> None:
+    text = f"{header}\nr|1970-01-01T00:10:00|1970-01-01T00:20:00|n[2-3]|OVERLAP|cpu=16\n"
+    ((found,), ignored) = read_reservations(written(tmp_path, text), _nodes(), Clock(epoch=0))
+    assert not ignored
     assert (found.nodes, found.start, found.end, found.overlaps) == (("n2", "n3"), 600 * SECOND, 1200 * SECOND, True)
     with pytest.raises(InputError, match="does not say which nodes"):
         read_reservations(
@@ -311,6 +319,40 @@ def test_reservations_are_read_from_the_accounting_database(tmp_path: Path) -> N
         )
     for empty in ("No reservations in the system\n", "Cluster|Name|TRES|TimeStart|TimeEnd|UnusedWall\n"):
         assert read_reservations(written(tmp_path, empty), _nodes(), Clock())[0] == ()
+
+
+def test_whom_a_reservation_of_the_database_admits_is_not_known_and_said_so(tmp_path: Path) -> None:
+    text = "Name|TimeStart|TimeEnd|NodeName|Flags|Assocs\nr|1970-01-01T00:10:00|1970-01-01T00:20:00|n2||4,5\n"
+    _, ignored = read_reservations(written(tmp_path, text), _nodes(), Clock(epoch=0))
+    assert ignored == {"Reservation associations": 1}
+
+
+def test_limits_are_read_under_the_names_that_sacctmgr_prints_and_those_it_is_asked_for(tmp_path: Path) -> None:
+    asked = "Name|Priority|MaxJobsPerUser|MaxSubmitJobsPerUser|MaxTRESPerUser|MaxWallDurationPerJob|MaxTRESPerJob"
+    printed = "Name|Priority|MaxJobsPU|MaxSubmitPU|MaxTRESPU|MaxWall|MaxTRES"
+    older = "Name|Priority|MaxJobs|MaxSubmit|MaxCPUsPU|MaxWall|MaxCPUs"
+    found = [read_qos(written(tmp_path, f"{header}\na|1|2|3|cpu=4|5|cpu=6\n")) for header in (asked, printed)]
+    found.append(read_qos(written(tmp_path, f"{older}\na|1|2|3|4|5|6\n")))
+    for (level,), ignored in found:
+        assert (level.user_jobs, level.user_submitted, level.user_cores, level.most_cores) == (2, 3, 4, 6)
+        assert level.longest == 300 * SECOND
+        assert not ignored
+
+
+def test_columns_of_accounts_that_are_headed_otherwise_than_asked_for_are_no_slips(tmp_path: Path) -> None:
+    text = "Account|Descr|Org|Cluster|ParentName|User|Share|GrpCPUs|MaxCPUs|MaxNodes|QOS|Def QOS|Def Acct|Admin\n"
+    text += "bio|biology|uni|mini|root||40||||normal||bio|None\n"
+    text += "bio|biology|uni|mini||dave|1|9|8|7|low,normal|low|bio|None\n"
+    found, ignored = read_associations(written(tmp_path, text))
+    dave = found[-1]
+    assert (dave.group_cores, dave.most_cores, dave.most_nodes, dave.default_qos) == (9, 8, 7, "low")
+    assert not ignored
+
+
+def test_associations_of_several_clusters_are_refused(tmp_path: Path) -> None:
+    text = "Cluster|Account|User|Share\none|root||1\none| bio||2\ntwo|root||1\ntwo| bio||3\n"
+    with pytest.raises(InputError, match=r"lists 2 clusters \(one, two\); expected one: sacctmgr"):
+        read_associations(written(tmp_path, text))
 
 
 def test_a_reservation_of_working_days_is_one_a_day_that_comes_every_week(tmp_path: Path) -> None:

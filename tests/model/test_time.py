@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -47,3 +48,15 @@ def test_an_empty_column_has_no_times() -> None:
 @given(st.integers(0, 10**15))
 def test_microseconds_survive_the_way_through_seconds(instant: int) -> None:
     assert whole(seconds(instant)) == instant
+
+
+@pytest.mark.parametrize("value", [1e300, 2**70, 10**400, 2**62, np.uint64(2**63), float("nan"), float("inf")])
+def test_what_64_bits_cannot_tell_is_never(value: Any) -> None:
+    assert whole(value) == NEVER
+    assert whole(np.array([0, value], dtype=object)).tolist() == [0, NEVER]
+
+
+def test_a_time_long_before_the_origin_stays_before_it() -> None:
+    assert whole(-1e300) < 0
+    assert whole(-(2**62)) < 0
+    assert whole(np.array([-(2**70), -1], dtype=object)).tolist() == [-NEVER, -1_000_000]

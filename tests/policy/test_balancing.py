@@ -36,6 +36,10 @@ class Leaf:
     delay: int = 0
     offer: Bid | None = None
 
+    @property
+    def busy(self) -> int:
+        return self.cores - self.free
+
     def leaves(self) -> Sequence[Leaf]:
         return (self,)
 
@@ -179,6 +183,16 @@ def test_the_least_utilised_child_is_that_with_the_smallest_share_of_busy_cores(
     assert pick("least-utilised", [Leaf(10, free=5), Leaf(40, free=20)]) == 0
 
 
+def test_of_equally_busy_children_the_least_utilised_is_that_with_the_shortest_queue() -> None:
+    full = [
+        Leaf(10, unfinished=70),
+        Leaf(20, unfinished=100),
+        Inner((Leaf(10, unfinished=10), Leaf(30, unfinished=190))),
+    ]
+    assert pick("least-utilised", full) == 1
+    assert pick("least-utilised", [Leaf(10, free=1), *full[1:]]) == 0
+
+
 def test_the_earliest_start_is_that_of_the_widest_task_of_each_kind() -> None:
     router = Inner((Leaf(10, start=5), Leaf(10, start=3), Leaf(2, start=0)))
     assert pick("earliest-start", [Leaf(10, start=4), router], Piece({"A": 3})) == 1
@@ -271,12 +285,27 @@ ROWS = [(0, 10, 4), (0, 4, 4), (1, 10, 1), (5, 1, 1), (6, 1, 4)]
         # nothing queued at 0 but the first job itself; all start at once but the third, which waits on b until 4
         ("expected-queue?work=queued", [0, 1, 0, 1, 1]),
         ("round-robin", [0, 1, 0, 1, 0]),
-        ("least-utilised", [0, 0, 1, 1, 1]),
+        # a holds what was sent to it in the same instant; both are full at 1, and less is left on b
+        ("least-utilised", [0, 1, 1, 1, 1]),
         ("earliest-start", [0, 1, 1, 1, 0]),
     ],
 )
 def test_jobs_go_where_the_balancer_says(name: str, clusters: list[int]) -> None:
     assert placed(ROWS, name) == clusters
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+def test_least_utilised_shares_out_what_comes_in_one_instant(instant: str) -> None:
+    together = [(0, 10, 1)] * 24
+    clusters = placed(together, "least-utilised", instant=instant)
+    assert clusters.count(0) == clusters.count(1) == 12
+
+
+def test_least_utilised_shares_out_the_first_tasks_of_dag_jobs_that_come_together() -> None:
+    # Four chains of two tasks; a second task holds nothing before its first has ended.
+    tasks = Tasks.from_edges(counts=[2] * 4, runtime=[5] * 8, cores=[2] * 8, edges=[(0, 1), (2, 3), (4, 5), (6, 7)])
+    record = run(Workload.from_tasks(tasks, submit=[0] * 4), GRID, "fifo-job", Run(balancer="least-utilised"))
+    assert record.cluster.tolist() == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize("name", ["random", "random?weighted=true"])

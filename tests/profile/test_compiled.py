@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numba
@@ -54,9 +57,42 @@ def test_a_compiled_loop_is_called_like_any_other_and_leaves_the_users_setting_a
 def test_it_is_said_once_that_loops_are_compiled_and_not_where_they_are_kept() -> None:
     said: list[str] = []
     one, two = numba.njit(lambda x: x + 1), numba.njit(lambda x: x + 2)
-    with when_compiling(lambda: said.append("compiling")):
+    with when_compiling(said.append):
         assert (one(1), two(1), one(2)) == (2, 3, 3)
-    assert said == ["compiling"]
-    with when_compiling(lambda: said.append("again")):
+    assert said == [__name__]
+    with when_compiling(said.append):
         assert (one(1), two(1)) == (2, 3)
-    assert said == ["compiling"]
+    assert len(said) == 1
+
+
+TWO = """
+import sys, time
+from gridsim.profile import compiled as home
+home._FOLDER = sys.argv[1]
+from numba.core import event
+
+class Count(event.Listener):
+    made = 0
+    def on_start(self, now):
+        self.made += 1
+    def on_end(self, now):
+        pass
+
+@home.compiled
+def doubled(value):
+    return 2 * value
+
+count = Count()
+event.register("numba:compile", count)
+while time.time() < float(sys.argv[2]):
+    pass
+assert doubled(21) == 42
+print(count.made)
+"""
+
+
+def test_of_two_processes_one_compiles_and_the_other_takes_it(tmp_path: Path) -> None:
+    (tmp_path / "two.py").write_text(TWO)
+    words = [sys.executable, str(tmp_path / "two.py"), str(tmp_path / "kept"), str(time.time() + 1.5)]
+    both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    assert sorted(process.communicate()[0].strip() for process in both) == ["0", "1"]

@@ -6,17 +6,26 @@ became eligible, and less of others: submits are whole seconds, and what was ask
 
 from __future__ import annotations
 
+import csv
+import gzip
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import gridsim as gs
 from gridsim.metrics.agreement import Agreement, agreement
+from gridsim.metrics.preemption import logged_runs
 from gridsim.model.site import Site
 from gridsim.model.site_file import read_site
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
-from gridsim.scenario import rules_for
+from gridsim.record import Status
+from gridsim.report.calibration import calibrate, sentences
+from gridsim.report.compare import compare
+from gridsim.report.preemption import as_logged
+from gridsim.report.sentences import caveats
+from gridsim.scenario import rules_for, transformed
 from gridsim.simulation import simulate
 from gridsim.workload.read import read_workload
 
@@ -39,6 +48,11 @@ def logs(shared: Path) -> Path:
 def site(logs: Path) -> Site:
     conf = logs.parent / "config" / "slurm.conf"
     return read_site(conf, assoc=logs / "sacctmgr_dump.cfg", qos=logs / "sacctmgr_qos.txt")
+
+
+RUN_B = Path(__file__).parent / "slurm-b"
+BOOTS = (1_795_294_845.0, 1_795_294_845.5, 1_795_294_846.0)
+"""Phases of the clock of run B."""
 
 
 def read(path: Path, site: Site) -> Workload:
@@ -96,18 +110,107 @@ def test_the_hours_of_the_log_are_those_of_slurm_s_own_report(logs: Path) -> Non
     assert (np.maximum(held, 0) * log.cores).sum() / 1e6 == 8813
 
 
-def test_a_log_that_does_not_say_what_memory_was_asked_for_on_is_replayed_as_near_as_what_was_asked_for() -> None:
+@pytest.fixture(scope="module")
+def site_b() -> Site:
+    logs = RUN_B / "logs"
+    conf, assoc, qos = RUN_B / "config" / "slurm.conf", logs / "sacctmgr_dump.cfg", logs / "sacctmgr_qos.txt"
+    return read_site(conf, assoc=assoc, qos=qos)
+
+
+def all_runs(folder: Path) -> Path:
+    """What `sacct -D` said of run B: `schedule.csv` has its lines, the log those of the last runs."""
+    with gzip.open(RUN_B / "logs" / "sacct_epoch.txt.gz", "rt") as file:
+        last = {row["JobIDRaw"]: row for row in csv.DictReader(file, delimiter="|")}
+    lines = ["|".join(next(iter(last.values())))]
+    for row in csv.DictReader((RUN_B / "schedule.csv").read_text().splitlines()):
+        told = last[row["jobid_raw"]] | {"Elapsed": "", "ElapsedRaw": row["elapsed"], "State": row["state"]}
+        told |= {name: row[name.lower()] or "None" for name in ("Submit", "Eligible", "Start", "End")}
+        lines.append("|".join(told.values()))
+    path = folder / "sacct_D.txt"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def preempted(log: Workload, site: Site) -> list[int]:
+    """Runs that lost their cores to another job, requeued or ended, for three phases of the site's clock."""
+    assert log.epoch is not None
+    booked, found = str(RUN_B / "logs" / "scontrol_reservation.txt"), []
+    for boot in BOOTS:
+        policy = Slurm(site=site, reservations=booked, epoch=log.epoch, boot=boot - log.epoch)
+        record = simulate(log, policy=policy, overrun="extend").record
+        ended = (record.status == Status.cancelled) & record.ran
+        found.append(int(record.kills.sum() + ended.sum()))
+    return found
+
+
+def test_preempted_runs_of_the_log_are_told_beside_the_simulated_ones(site_b: Site, tmp_path: Path) -> None:
+    log = read(all_runs(tmp_path), site_b)
+    assert log.epoch is not None
+    booked = str(RUN_B / "logs" / "scontrol_reservation.txt")
+    today = Slurm(site=site_b, reservations=booked, epoch=log.epoch, boot=BOOTS[0] - log.epoch)
+    policies = {"today": today, "easy": "easy"}
+    found = compare(log, policies, platform=site_b.platform(), options=gs.Run(overrun="extend"))
+    runs, jobs = (found.metrics["today"][f"preempted_{name}"] for name in ("runs", "jobs"))
+    assert runs > 0
+    told = f"In the log 53 runs of 48 of these jobs were preempted; under today {runs:g} of {jobs:g}, under easy none."
+    assert told in caveats(found)
+    assert found.trust is not None
+    assert (found.trust.numbers["preempted_runs"], found.trust.numbers["logged_preempted_runs"]) == (runs, 53)
+    again = calibrate(log, policies, platform=site_b.platform(), options=gs.Run(overrun="extend"))
+    assert told in sentences(again)
+    assert again.to_dict()["preempted"]["log"] == {"runs": 53, "jobs": 48, "every": True}
+
+
+def test_a_log_of_last_runs_says_that_there_may_have_been_more(site_b: Site) -> None:
+    log = read(RUN_B / "logs" / "sacct_epoch.txt.gz", site_b)
+    logged = logged_runs(log)
+    assert logged == (20, 20, False)
+    assert next(as_logged(logged, {"easy": {}})) == (
+        "In the log at least 20 runs of 20 of these jobs were preempted (none of its jobs has more than one run: was "
+        "sacct told -D?); under easy none."
+    )
+    assert logged_runs(transformed(log, ["exact-estimates"], cores=48)) is None
+
+
+def test_a_log_with_all_runs_is_preempted_again(site_b: Site, tmp_path: Path) -> None:
+    # 34, 34 and 44 runs; 28, 20 and 14 with the last run of each job as if it had been submitted then. The machine
+    # itself preempted 44 to 60 runs of these submissions, 54 in this log.
+    log = read(all_runs(tmp_path), site_b)
+    assert len(log) == 406
+    assert (log.provenance["jobs_read"], log.provenance["jobs_kept"]) == (407, 406)
+    assert log.logged["preempted"].sum() == 53  # and one that had run for no whole second
+    assert log.provenance["runs"]["preempted"] == 54
+    assert log.provenance["runs"]["requeued_jobs"] == 28
+    assert (log.logged["runs"] - 1)[log.logged["runs"] > 0].sum() == 33
+    found = preempted(log, site_b)
+    assert all(30 <= count <= 60 for count in found)
+    last = read(RUN_B / "logs" / "sacct_epoch.txt.gz", site_b)
+    assert any("first submits of 28 jobs" in entry for entry in last.provenance["missing"])
+    assert sum(found) > 1.5 * sum(preempted(last, site_b))
+
+
+def test_what_requeued_jobs_have_to_do_is_what_they_were_submitted_to_do(site_b: Site, tmp_path: Path) -> None:
+    # They slept for as long as their last run took, from the beginning: sums would be up to three times as long.
+    log = read(all_runs(tmp_path), site_b)
+    slept = {row["workload_id"]: row["sleep"] for row in csv.DictReader((RUN_B / "schedule.csv").open())}
+    number = {int(row["jobid_raw"]): row["workload_id"] for row in csv.DictReader((RUN_B / "schedule.csv").open())}
+    again = np.flatnonzero(log.logged["runs"] > 1)
+    assert len(again) == 28
+    for row in again:
+        assert abs(log.runtime[row] / 1e6 - float(slept[number[int(log.job[row])]])) <= 1
+
+
+def test_a_log_that_does_not_say_what_memory_was_asked_for_on_is_replayed_as_near_as_what_was_asked_for(
+    site_b: Site,
+) -> None:
     # Run B schedules memory, 1800 MiB a core where a job says nothing; simulated from what its jobs asked for, the mean
     # error is 99 s. Taken for memory of one node, it was 175 s from this log, and the rank correlation 0.74.
-    folder = Path(__file__).parent / "slurm-b"
-    logs = folder / "logs"
-    site = read_site(folder / "config" / "slurm.conf", assoc=logs / "sacctmgr_dump.cfg", qos=logs / "sacctmgr_qos.txt")
-    log = read(logs / "sacct_epoch.txt.gz", site)
+    log = read(RUN_B / "logs" / "sacct_epoch.txt.gz", site_b)
     assert log.epoch is not None
-    booked = str(logs / "scontrol_reservation.txt")
+    booked = str(RUN_B / "logs" / "scontrol_reservation.txt")
     found = []
-    for boot in (1_795_294_845.0, 1_795_294_845.5, 1_795_294_846.0):
-        policy = Slurm(site=site, reservations=booked, epoch=log.epoch, boot=boot - log.epoch)
+    for boot in BOOTS:
+        policy = Slurm(site=site_b, reservations=booked, epoch=log.epoch, boot=boot - log.epoch)
         found.append(agreement(simulate(log, policy=policy, overrun="extend").record))
     assert all(each.jobs == 395 for each in found)
     assert np.mean([each.mean for each in found]) < 140

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gridsim as gs
-from gridsim.errors import InputError
+from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.agreement import agreement
 from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
-from gridsim.report.calibration import calibrate, sentences, trust_of
+from gridsim.policy.presets import policy
+from gridsim.record import Beyond, Record
+from gridsim.report import page
+from gridsim.report.calibration import calibrate, is_far, own_policy, sentences, trust_of
 from gridsim.scenario import simulate_all
 from gridsim.workload.synthetic.lublin import default_workload
 
 HERE = Platform.single(32)
+MINI = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini" / "slurm.conf"
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +39,7 @@ def test_the_policy_that_the_machine_ran_is_found_and_has_no_error(log: Workload
     assert (found.overall["easy"].median, found.overall["easy"].within_5) == (0.0, 1.0)
     assert found.overall["fcfs"].mean > 60
     assert sum(one.jobs for one in found.by_class["size"].values()) == len(log)
-    assert "Replayed under easy, half of the 300 jobs start within 0 s" in sentences(found)[0]
+    assert "Replayed under easy, which comes nearest, half of the 300 jobs start within 0 s" in sentences(found)[0]
 
 
 def test_the_largest_disagreements_come_with_what_the_replay_shows(log: Workload) -> None:
@@ -45,14 +51,13 @@ def test_the_largest_disagreements_come_with_what_the_replay_shows(log: Workload
     assert found.to_dict()["disagreements"][0]["job"] == found.apart[0][0].job
 
 
-def test_a_comparison_says_which_policy_comes_nearest(log: Workload) -> None:
-    results = simulate_all(log, {"fcfs": "fcfs", "conservative": "conservative"}, platform=HERE)
+def test_where_nobody_said_which_policy_is_the_site_s_own_the_first_is_told_of(log: Workload) -> None:
+    results = simulate_all(log, {"fcfs": "fcfs", "easy": "easy"}, platform=HERE)
     trust = trust_of(results)
     assert trust is not None
-    nearest = agreement(results["conservative"].record)
-    assert nearest.median <= agreement(results["fcfs"].record).median
-    assert trust.numbers["start_error_median"] == nearest.median
-    assert "conservative comes nearest" in trust.sentences[0]
+    assert trust.numbers["start_error_median"] == agreement(results["fcfs"].record).median
+    assert (trust.policy, trust.own, trust.warnings) == ("fcfs", False, ())
+    assert "the site's own was not said (--own). Replayed under fcfs, the first of them, half" in trust.sentences[0]
 
 
 def test_jobs_that_were_changed_or_have_no_starts_are_not_vouched_for(log: Workload) -> None:
@@ -74,10 +79,18 @@ def test_jobs_without_a_logged_start_are_counted(log: Workload) -> None:
 
 def test_the_replay_is_the_site_s_own_policy_even_where_another_one_comes_nearer(log: Workload) -> None:
     results = simulate_all(log, {"fcfs": "fcfs", "easy": "easy"}, platform=HERE)
-    trust = trust_of(results, own=["fcfs"])
+    trust = trust_of(results, own="fcfs")
     assert trust is not None
     assert trust.numbers["start_error_median"] == agreement(results["fcfs"].record).median > 0
-    assert "fcfs is the site's own policy" in trust.sentences[0]
+    assert (trust.policy, trust.own) == ("fcfs", True)
+    assert "replayed under fcfs, the site's own policy, half" in trust.rest[0]
+    found = calibrate(log, ["fcfs", "easy"], platform=HERE, own="fcfs")
+    assert (found.of, found.best) == ("fcfs", "easy")
+    assert sentences(found)[0].startswith("Replayed under fcfs, the site's own policy, half of the 300 jobs")
+    alone = calibrate(log, ["fcfs"], platform=HERE).by_class["size"]
+    assert {name: one.mean for name, one in found.by_class["size"].items()} == {
+        name: one.mean for name, one in alone.items()
+    }
 
 
 def test_the_replay_is_that_of_calibrate_where_jobs_were_cut_at_their_limits(log: Workload) -> None:
@@ -102,5 +115,69 @@ def test_a_log_of_slurm_says_how_it_is_replayed_by_slurm_s_rules(log: Workload) 
     results = simulate_all(slurm, {"easy": "easy"}, platform=HERE)
     how = "gridsim calibrate sacct.txt --policy 'slurm?conf=slurm.conf'"
     assert how in trust_of(results).sentences[0]  # type: ignore[union-attr]
-    assert how not in trust_of(results, own=["easy"]).sentences[0]  # type: ignore[union-attr]
-    assert "gridsim calibrate says more" in trust_of(results, own=["easy"]).sentences[0]  # type: ignore[union-attr]
+    assert how not in trust_of(results, own="easy").sentences[0]  # type: ignore[union-attr]
+    assert "gridsim calibrate says more" in trust_of(results, own="easy").sentences[0]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("replayed", "logged", "far"),
+    [(100, 40, False), (400, 100, True), (100, 400, True), (199, 100, False), (0, 0, False), (200, 0, True)],
+)
+def test_a_mean_wait_is_far_from_the_log_beyond_a_factor_and_a_minute(replayed: int, logged: int, far: bool) -> None:
+    rows = [{"submit": 600 * job, "start": 600 * job + replayed, "end": 600 * job + 600} for job in range(30)]
+    record = Record.from_rows(rows)
+    known = replace(record.workload, logged={"wait": np.full(30, float(logged))})
+    assert is_far(agreement(replace(record, workload=known))) is far
+
+
+def test_a_policy_of_the_site_that_is_far_from_the_log_is_warned_of_before_the_answer(log: Workload) -> None:
+    slow = replace(log, logged={"wait": log.logged["wait"] * 5 + 600})
+    found = gs.compare(slow, {"today": "easy", "new": "conservative"}, platform=HERE, own="today")
+    assert found.trust is not None
+    assert found.trust.far
+    told = found.sentences()
+    assert told[0].startswith("Warning: the replay is not like the machine. Under today, the site's own policy, jobs")
+    assert found.to_dict()["sentences"][0] == told[0]
+    text = page.render(found)
+    assert text.index("Warning: the replay") < text.index(told[1][:20]) < text.index("How far to trust this: replayed")
+    near = gs.compare(log, {"today": "easy", "new": "conservative"}, platform=HERE, own="today")
+    assert near.warnings() == []
+
+
+def test_the_site_s_own_policy_is_the_one_asked_for_else_the_first_that_knows_its_site() -> None:
+    known = {"easy": policy("easy"), "b": policy(f"slurm?conf={MINI}"), "a": policy(f"slurm?conf={MINI}&more_nodes=2")}
+    assert own_policy(known) == "b"
+    assert own_policy(known, "easy") == "easy"
+    assert own_policy({"easy": policy("easy")}) is None
+    with pytest.raises(UnknownNameError, match="unknown policy in --own 'c'"):
+        own_policy(known, "c")
+
+
+def test_where_jobs_run_in_several_runs_the_wait_is_called_that_to_the_first(log: Workload) -> None:
+    (result,) = simulate_all(log, {"easy": "easy"}, platform=HERE).values()
+    row = np.array([int(np.nanargmax(result.record.wait))])
+    submit, start = log.submit[row], result.record.start_us[row]
+    chain = Beyond("split", np.full(len(log), NEVER), row, submit, submit + (start - submit) // 2)
+    assert "the mean wait is " in trust_of({"easy": result}, own="easy").sentences[0]  # type: ignore[union-attr]
+    chained = {"easy": replace(result, record=replace(result.record, beyond=chain))}
+    assert "the mean wait to their first start is " in trust_of(chained, own="easy").sentences[0]  # type: ignore[union-attr]
+
+
+def test_of_one_policy_on_a_log_of_slurm_nothing_is_said_of_what_is_not_known(log: Workload) -> None:
+    slurm = log.with_provenance(format="sacct", source="logs/sacct.txt")
+    (told,) = trust_of(simulate_all(slurm, {"easy": "easy"}, platform=HERE)).sentences  # type: ignore[union-attr]
+    assert "That machine ran Slurm, and easy is not Slurm's: gridsim calibrate sacct.txt" in told
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"cluster": "a", "clusters_left_out": {"b": 3}}, "calibrate sacct.txt --cluster a --policy"),
+        ({"files": 2}, "calibrate … --policy"),
+        ({"clusters": [{"name": "a"}, {"name": "b"}]}, "calibrate replays one --cluster by its rules"),
+    ],
+)
+def test_the_command_that_is_named_asks_of_the_same_log(log: Workload, more: dict[str, object], said: str) -> None:
+    slurm = log.with_provenance(format="sacct", source="sacct.txt", **more)
+    (told,) = trust_of(simulate_all(slurm, {"easy": "easy"}, platform=HERE)).sentences  # type: ignore[union-attr]
+    assert said in told

@@ -22,6 +22,7 @@ from gridsim.model.streams import stream
 from gridsim.report import campaign_tables
 from gridsim.report.campaign_sentences import sentences
 from gridsim.report.campaign_tables import latex, page, terminal, write_tables
+from gridsim.report.comparison_figures import figures
 
 ODD = "<b>&_50%$#{x}~^\\[*]"
 QUICK = Comparing(resamples=200)
@@ -82,12 +83,12 @@ def test_sentences_say_who_is_better_by_how_much_and_over_how_many_workloads(fou
     first, *others = sentences(found)
     assert re.fullmatch(
         r"Against easy, mean wait is lower under qops\?heuristic=edf&k_factor=5 by 2\d % "
-        r"\(95 % interval [12]\d to 2\d %; p < 0.001 after Holm, 4 comparisons\), over 11 to 12 workloads "
+        r"\(95 % interval [12]\d to 2\d % lower; p < 0.001 after Holm, 4 comparisons\), over 11 to 12 workloads "
         r"\(2 conditions each\)\.",
         first,
     )
     told = " ".join(others)
-    assert re.search(r"It is higher under fcfs at 3.\d times \(95 % interval 3.\d+ to 3.\d+; p < 0.001\)", told)
+    assert re.search(r"It is higher under fcfs at 3.\d times \(95 % interval 3.\d+ to 3.\d+ times; p < 0.001\)", told)
     assert re.search(r"Within 5 % of easy, and so as good as equal: .*twin", told)
     assert "utilisation is as good as equal under all" in told
     assert "Left out, of 12 workloads: 1 for fcfs, as a run failed, is missing or has no mean wait." in told
@@ -102,7 +103,9 @@ def test_what_is_not_clear_is_said_with_its_interval() -> None:
     told = sentences(compare_runs(rows, ["policy", "seed"], QUICK))
     assert told[0] == "Under no other policy is mean wait clearly lower than under easy, over 8 workloads."
     assert re.fullmatch(
-        r"Not clear against easy: sjf \([+-][\d.]+ %, 95 % interval -[\d.]+ to \+[\d.]+ %; p = [\d.]+\)\.", told[1]
+        r"Not clear against easy: sjf \([\d.]+ % higher, 95 % interval [\d.]+ % lower to [\d.]+ % higher; "
+        r"p = [\d.]+\)\.",
+        told[1],
     )
 
 
@@ -307,3 +310,52 @@ def test_in_a_browser_the_page_fits_and_complains_of_nothing(
         "return document.querySelector('.campaign tbody th[scope=row]').getBoundingClientRect().left"
     )
     assert left >= 0 or width > 600  # names stay in sight
+
+
+# -- windows of logs, and pictures -----------------------------------------------------------------------------------
+
+
+def windows(logs: int, *, name: str = "log") -> Comparisons:
+    """Waits of two policies on six windows of each log."""
+    rng = stream(2, "tests", "windows")
+    rows = [
+        {"policy": policy, name: log, "window": window, "wait_mean": math.exp(rng.normal(8 - less, 0.1))}
+        for policy, less in (("fcfs", 0.0), ("easy", 0.7))
+        for log, window in product(range(logs), range(6))
+    ]
+    return compare_runs(rows, ["policy", name, "window"], QUICK)
+
+
+def test_windows_are_not_counted_as_logs() -> None:
+    found = windows(3)
+    told = " ".join(sentences(found))
+    assert "over 3 logs (6 windows each)" in told
+    assert "18 workloads are of 3 logs" in told
+    assert "n is 3." in told
+    assert "logs" in printed(found).splitlines()[1]
+    assert "18 workloads of 3 logs" in page(found)
+    assert "$n$ logs" in latex(found)
+
+
+def test_windows_of_one_log_are_said_to_be_of_it_alone() -> None:
+    told = " ".join(sentences(windows(1)))
+    assert "over 6 windows" in told
+    assert "All windows are parts of one log, blocks of its time" in told
+
+
+def test_workloads_of_their_own_are_told_as_before(found: Comparisons) -> None:
+    assert "parts of one log" not in " ".join(sentences(found))
+    assert "workloads" in printed(found).splitlines()[1]
+
+
+def test_the_page_shows_the_main_comparison(found: Comparisons, text: str) -> None:
+    assert text.count("<svg") == len(found.metrics) == 2
+    figure = figures(found)["wait-mean"]
+    rows = found.overall("wait_mean")
+    assert len(figure.axes[0].get_yticks()) == len(rows)
+    drawn = [float(line.get_xdata()[0]) for line in figure.axes[0].lines[1:]]
+    assert drawn == [it.test.ratio for it in rows]
+
+
+def test_figures_of_a_campaign_are_written_for_a_paper(found: Comparisons, tmp_path: Path) -> None:
+    assert [path.name for path in figures(found).save(tmp_path, "pdf")] == ["wait-mean.pdf", "utilisation.pdf"]

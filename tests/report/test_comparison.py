@@ -13,11 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gridsim.errors import InputError
+import gridsim as gs
+from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.summary import METRICS, metrics
 from gridsim.record import Record
 from gridsim.report.comparison import Comparison
 from gridsim.report.evidence import COMPARED
+from gridsim.report.whatif import whatif
 
 
 def test_metrics_are_those_of_the_records(comparison: Comparison, records: dict[str, Record]) -> None:
@@ -109,3 +111,45 @@ def test_comparing_imports_neither_matplotlib_nor_jinja() -> None:
     code = f"import sys, gridsim.report.comparison; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+# -- in a notebook ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small() -> Comparison:
+    jobs = gs.Workload.from_columns(submit=range(40), runtime=[10, 30, 5, 20] * 10, cores=[1, 4, 2, 3] * 10)
+    return gs.compare(jobs, ["fcfs", "easy"], platform=gs.Platform.single(4))
+
+
+def test_whatever_is_public_prints_in_a_few_lines(small: Comparison) -> None:
+    record = small.records["easy"]
+    jobs = record.workload
+    result = gs.simulate(jobs, platform=gs.Platform.single(4), policy="qops")
+    quotation = gs.quote(jobs, at=20.0, cores=2, walltime=50, platform=gs.Platform.single(4))
+    changed = whatif(jobs, platform=gs.Platform.single(4))
+    for thing in (small, record, jobs, result, result.record.promises, result.platform, quotation, changed):
+        for text in (str(thing), repr(thing)):
+            assert text.count("\n") < 12, text
+            assert len(text) < 2000, text
+            assert "array(" not in text
+
+
+def test_a_comparison_shows_its_answer_and_table_in_a_notebook(small: Comparison) -> None:
+    html = small._repr_html_()
+    assert small.sentences()[0].replace("<", "&lt;") in html
+    assert html.count("<tr>") == len(small.table()) + 1
+    assert "<b>" in html
+
+
+def test_a_frame_of_a_comparison_is_tidy(small: Comparison) -> None:
+    pytest.importorskip("pandas")
+    frame = small.to_pandas()
+    assert frame.columns.tolist() == ["policy", "metric", "value", "unit"]
+    row = frame[(frame.policy == "easy") & (frame.metric == "wait_mean")]
+    assert row["value"].item() == small.metrics["easy"]["wait_mean"]
+    assert row["unit"].item() == "s"
+    assert small.to_pandas("differences")["ratio"].tolist() == [it.ratio for it in small.differences]
+    assert len(small.to_pandas("groups")) == len(small.groups)
+    with pytest.raises(UnknownNameError, match="did you mean 'metrics'"):
+        small.to_pandas("metric")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import gridsim as gs
 from gridsim.errors import InputError
+from gridsim.model.dates import Calendar
 from gridsim.model.platform import Platform
 from gridsim.record import Record
 from gridsim.report.explain import Schedule, Waiting, explain, read_schedules, waits
@@ -60,6 +61,23 @@ def test_a_job_that_started_at_once_has_nothing_to_explain() -> None:
 def test_a_job_that_did_not_run_says_so() -> None:
     (told,) = sentences(explain(schedule((1, 0, 0, 10), (4, 1, NAN, NAN)), 2), "qops")
     assert "did not run under qops (unadmitted)" in told
+
+
+def test_instants_are_told_as_dates_where_the_log_has_them() -> None:
+    dated = schedule((4, 0, 0, 74), (4, 14, 74, 84), (1, 100, 100, 101), (9, 3700, NAN, NAN))
+    dated = dated._replace(calendar=Calendar(1_795_244_026))
+    assert [sentences(explain(dated, job), "easy")[1] for job in (2, 3, 4)] == [
+        "It came at 2026-11-21 06:54 and started at 2026-11-21 06:55.",
+        "It came and started at 2026-11-21 06:55:26.",
+        "It came at 2026-11-21 07:55:26.",
+    ]
+    soon = schedule((1, 14.2, 14.7, 20))._replace(calendar=dated.calendar)
+    assert sentences(explain(soon, 1), "easy")[1] == "It came and started within the second at 2026-11-21 06:54."
+    told = explain(dated, 2).to_dict()
+    assert (told["submitted"], told["started"]) == ("2026-11-21 06:54", "2026-11-21 06:55")
+    bare = explain(dated._replace(calendar=None), 2)
+    assert (bare.submitted, bare.started) == ("", "")
+    assert "came at" not in " ".join(sentences(bare, "easy"))
 
 
 def test_who_stood_first_changes_when_they_start() -> None:

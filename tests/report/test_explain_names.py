@@ -31,7 +31,8 @@ def named() -> Result:
         "partition": ("", "long"),
         "qos": ("", "low"),
     }
-    return gs.simulate(replace(jobs, names=names), platform=gs.Platform.single(4), policy="easy")
+    dates = {"clock": {"origin": 1_795_244_026, "zone": "UTC"}}
+    return gs.simulate(replace(jobs, names=names, provenance=dates), platform=gs.Platform.single(4), policy="easy")
 
 
 def test_a_folder_tells_names_as_the_record_does(tmp_path: Path) -> None:
@@ -52,6 +53,7 @@ def test_who_passed_is_told_by_name(tmp_path: Path) -> None:
     told = " ".join(sentences(explain(schedule, 2), "easy"))
     assert told.startswith("Job 2 of user ann (account physics, partition long) asked for 4 cores of 4")
     assert "They are 2 of user bob and 1 of the same user." in told
+    assert "It came at 2026-11-21 06:53:47 and started at 2026-11-21 06:55:26." in told
 
 
 def test_a_log_of_numbers_stays_one(tmp_path: Path) -> None:

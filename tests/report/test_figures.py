@@ -7,6 +7,7 @@ import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,3 +73,20 @@ def test_names_of_groups_are_one_short_line_and_never_formulas(comparison: Compa
     assert "<script" not in text
     shown = [it.text or "" for it in ET.fromstring(text).iter() if it.tag.endswith("text")]
     assert {"user a�b", "user $\\frac{1}{2}$", "user �日本", "user xxxxxxx…xxxxxxxxxxx"} <= set(shown)
+
+
+def test_axes_of_time_have_dates_where_the_log_has(records: dict[str, Record]) -> None:
+    def ticks(provenance: dict[str, Any]) -> tuple[str, list[str]]:
+        dated = {
+            label: replace(record, workload=replace(record.workload, provenance=provenance))
+            for label, record in records.items()
+        }
+        axes = figures.utilisation(dated).axes[0]
+        assert [text.get_text() for text in figures.queue(dated).axes[0].get_xticklabels()]
+        return axes.get_xlabel(), [text.get_text() for text in axes.get_xticklabels()]
+
+    assert ticks({})[0].endswith("since the first submission")
+    label, texts = ticks({"header": {"UnixStartTime": ["835823160"], "TimeZoneString": ["US/Eastern"]}})
+    assert label == "1996, US/Eastern"
+    assert 3 <= len(texts) <= 9
+    assert all(re.fullmatch(r"\d+ (Jun|Jul|Aug)", text) for text in texts)

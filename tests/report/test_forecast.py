@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 import gridsim as gs
 from gridsim.model.machine import machine
 from gridsim.model.time import NEVER
 from gridsim.policy.presets import policy
 from gridsim.report.forecast import _asked_by_replay, _asked_by_state, as_of_now, expected_start, quantiles
-from gridsim.report.quotation import Forecast
+from gridsim.report.quotation import Answer, Forecast, Quotation
 from gridsim.report.quotation_text import alternatives_table, forecasts_table, sentences
 from gridsim.simulation import Run, run, state_at
 
@@ -91,8 +94,55 @@ def test_a_narrower_and_a_shorter_job_are_asked_as_jobs_of_their_own(site: gs.Wo
     alone = gs.quote(site, at=93_600, cores=24, walltime=7200, policies=["easy", "conservative"])
     for label, start in found.alternatives[0].starts.items():
         assert start == alone[label].start
-    assert alternatives_table(found).row_count == 4
-    assert forecasts_table(found).row_count == 2
+    assert shown(alternatives_table(found)).count(" for ") == 4
+    assert {"easy", "conservative"} <= set(shown(forecasts_table(found)).split())
+
+
+def shown(table: Any) -> str:
+    console = Console(width=100, file=io.StringIO(), color_system=None)
+    with console.capture() as text:
+        console.print(table)
+    return text.get()
+
+
+def overtaken(times: int) -> gs.Workload:
+    """One core. Again and again a job comes 1 s before a running one ends, and is overtaken by 20 shorter ones."""
+    rows: list[tuple[float, float]] = []
+    for begin in range(0, 10_000 * times, 10_000):
+        rows += [(begin, 100), (begin + 99, 900), *((begin + 99.5, 30) for _ in range(20))]
+    submit, runtime = zip(*rows, strict=True)
+    return gs.Workload.from_columns(submit=submit, runtime=runtime, cores=[1] * len(rows), cores_stated=1)
+
+
+def test_where_next_to_no_wait_is_expected_its_error_is_told_in_seconds() -> None:
+    log = overtaken(25).select(slice(0, 24 * 22 + 1))  # of the last time, only the job that runs
+    found = gs.quote(log, at=240_099, cores=1, walltime=900, policies=["easy?ordering=sjf"])
+    (one,) = found.forecasts
+    assert (one.start - found.at, one.scale, one.jobs >= 20) == (1.0, "seconds", True)
+    assert (one.early, one.late, one.latest) == (600.0, 600.0, 600.0)
+    told = next(line for line in sentences(found) if "half started" in line)
+    assert "half started 10 min later than was expected when they came, 9 of 10 at most 10 min later" in told
+    assert told.endswith("if this one does like them, in 10 min 1 s to 10 min 1 s, 9 of 10 within 10 min 1 s.")
+
+
+@pytest.mark.parametrize(
+    ("quantiles", "told", "untold"),
+    [
+        ((0.11, 0.5, 1.5e6, 1.7e6), "cannot be said: of 40 jobs of any size that had to wait before", "half started"),
+        ((0.11, 0.5, 2.0, 1.7e6), "in 1 h 6 min to 20 h; for the slowest tenth no bound can be given", "9 of 10"),
+        ((0.11, 0.5, 2.0, 3.0), "in 1 h 6 min to 20 h, 9 of 10 within 1 d 6 h.", "no bound"),
+    ],
+)
+def test_no_bound_is_told_that_no_one_could_act_on(
+    quantiles: tuple[float, float, float, float], told: str, untold: str
+) -> None:
+    one = Forecast("easy", 36_000.0, 40, False, "share", *quantiles)
+    asked = Answer("easy", "none", running=1, busy=1, waiting=0, start=36_000.0)
+    found = Quotation(0.0, 1, 60.0, 4, None, (asked,), None, (), 0, (one,))
+    line = next(line for line in sentences(found) if line.startswith("Under easy"))
+    assert told in line
+    assert untold not in line
+    assert "00 d" not in shown(forecasts_table(found))
 
 
 def test_a_job_that_starts_at_once_needs_no_history() -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gridsim.report.compare import labelled
+from gridsim.errors import InputError
+from gridsim.report.labels import folders, labelled
 
 
 @pytest.fixture
@@ -21,7 +23,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("specs", "labels"),
     [
         (["slurm?conf=a.conf&assoc=who.cfg"], ["slurm"]),
-        (["easy", "slurm?conf=a.conf&assoc=who.cfg&boot=3"], ["easy", "slurm?boot=3"]),
+        (["easy", "slurm?conf=a.conf&assoc=who.cfg&boot=3"], ["easy", "slurm"]),
         (
             ["slurm?conf=a.conf&assoc=who.cfg", "slurm?conf=b.conf&assoc=who.cfg"],
             ["slurm?conf=a.conf", "slurm?conf=b.conf"],
@@ -32,8 +34,67 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ),
         (["easy?ordering=sjf", "fcfs?ordering=sjf"], ["easy?ordering=sjf", "fcfs?ordering=sjf"]),
         (["slurm?conf=a.conf", "slurm?conf=b.conf"], ["slurm?conf=a.conf", "slurm?conf=b.conf"]),
+        (
+            [f"slurm?conf=a.conf&timezone=UTC&epoch=0&boot=3{more}" for more in ("", "&preempt=no", "&more_nodes=2")],
+            ["slurm", "slurm?preempt=no", "slurm?more_nodes=2"],
+        ),
+        (
+            ["easy", "slurm?conf=a.conf&assoc=who.cfg&boot=3", "slurm?conf=b.conf&assoc=who.cfg&boot=3"],
+            ["easy", "slurm?conf=a.conf", "slurm?conf=b.conf"],
+        ),
+        (["slurm?conf=a.conf&boot=3", "slurm?conf=b.conf&boot=4"], ["slurm?conf=a.conf", "slurm?conf=b.conf"]),
+        (["slurm?conf=a.conf&boot=3", "slurm?conf=a.conf&boot=4"], ["slurm?boot=3", "slurm?boot=4"]),
+        (["depth?k=2&ordering=sjf", "depth?k=4&ordering=sjf"], ["depth?k=2", "depth?k=4"]),
+        (["easy?reserve=xfactor(k=4,besides=category)&k=1"], ["easy?reserve=xfactor(k=4,besides=category)&k=1"]),
     ],
 )
 def test_files_are_told_only_where_they_tell_policies_apart(specs: list[str], labels: list[str]) -> None:
     assert list(labelled(specs)) == labels
     assert list(labelled(specs).values()) == specs
+
+
+@pytest.mark.usefixtures("here")
+def test_what_stands_before_the_first_equals_sign_is_the_label() -> None:
+    specs = ["today=slurm?conf=a.conf", " no preemption = slurm?conf=a.conf&preempt=no", "easy?ordering=sjf", "fcfs"]
+    assert labelled(specs) == {
+        "today": "slurm?conf=a.conf",
+        "no preemption": "slurm?conf=a.conf&preempt=no",
+        "easy?ordering=sjf": "easy?ordering=sjf",
+        "fcfs": "fcfs",
+    }
+
+
+@pytest.mark.usefixtures("here")
+def test_the_others_are_shown_as_beside_a_policy_with_a_label() -> None:
+    specs = ["today=slurm?conf=a.conf&flags=x", "slurm?conf=a.conf&flags=x&more_nodes=2"]
+    assert list(labelled(specs)) == ["today", "slurm?more_nodes=2"]
+    assert list(labelled(["slurm=slurm?conf=a.conf", "slurm?conf=b.conf"])) == ["slurm", "slurm?conf=b.conf"]
+
+
+@pytest.mark.parametrize(
+    ("policies", "what"),
+    [
+        (["today=easy", "today=fcfs"], "'today' is given twice"),
+        (["easy=fcfs", "easy"], "'easy' is the label of one policy and the name of another"),
+        (["=easy"], "label is empty"),
+        ([" =easy"], "label is empty"),
+        (["today="], "'today=' labels no policy"),
+        ({"": "easy"}, "label is empty"),
+        ({"a\nb": "easy"}, "no label"),
+        ({3: "easy"}, "no label"),
+        (["easy", "easy"], "'easy' is given twice"),
+        ([], "no policy is given"),
+    ],
+)
+def test_a_label_is_given_once_and_is_not_empty(policies: Any, what: str) -> None:
+    with pytest.raises(InputError, match=what):
+        labelled(policies)
+
+
+def test_folders_have_safe_names_of_their_own() -> None:
+    labels = ["../../etc", "no preemption", "no-preemption", "NO PREEMPTION", "über", "?", "run.json", "x" * 300]
+    found = folders(labels)
+    assert list(found) == labels
+    assert list(found.values())[:6] == ["etc", "no-preemption", "no-preemption-2", "NO-PREEMPTION-3", "über", "policy"]
+    assert found["run.json"] == "run-json"
+    assert len(found["x" * 300]) < 100

@@ -87,7 +87,7 @@ def test_changes_are_those_of_the_mean_responses_of_the_same_jobs(moldable: Comp
 
 
 def row(group: str, ratio: float, verdict: Any, *, policy: str = "new", jobs: int = 500) -> GroupRow:
-    return GroupRow("weight", group, policy, "old", jobs, ratio, 1.0, ratio, ratio / 2, 2 * ratio, 0.5, verdict)
+    return GroupRow("weight", group, policy, "old", jobs, ratio, 1.0, ratio, 0.9 * ratio, 2 * ratio, 0.5, verdict, 90)
 
 
 def told(comparison: Comparison, rows: Sequence[GroupRow]) -> list[str]:
@@ -100,23 +100,26 @@ def told(comparison: Comparison, rows: Sequence[GroupRow]) -> list[str]:
     [
         (
             [row("up to 100", 1.4, "worse"), row("100-300", 0.5, "better")],
-            "Not robust: new is clearly worse than old for 1 of 2 weight categories of jobs (up to 100 core-seconds "
-            "+40 %).",
+            "Not robust: new is clearly worse than old, by 5 % and 1 min at least, "
+            "for 1 of 2 weight categories of jobs (up to 100 core-seconds "
+            "by 40 %).",
         ),
         (
             [row("up to 100", 0.9, "no clear difference"), row("100-300", 0.5, "better")],
-            "Robust here: new is clearly worse than old for none of 2 weight categories of jobs; the mean is longer in "
-            "none (-50 % to -10 %).",
+            "Robust here: new is clearly worse than old, by 5 % and 1 min at least, "
+            "for none of 2 weight categories of jobs; the mean is longer in "
+            "none (10 to 50 % shorter).",
         ),
         (
             [row("up to 100", 1.1, "too little data"), row("100-300", 1.02, "no clear difference")],
-            "Robust here: new is clearly worse than old for none of 2 weight categories of jobs; the mean is longer in "
-            "2 (up to 100 core-seconds +10 %, 100-300 core-seconds +2 %); 1 of them has too little data to tell.",
+            "Robust here: new is clearly worse than old, by 5 % and 1 min at least, "
+            "for none of 2 weight categories of jobs; the mean is longer in "
+            "2 (up to 100 core-seconds by 10 %, 100-300 core-seconds by 2 %); 1 of them has too little data to tell.",
         ),
         (
             [row("up to 100", 1.1, "too little data"), row("100-300", 1.02, "too little data")],
             "The log is too short to say whether new is robust; in it, of 2 weight categories of jobs the mean "
-            "response is longer in 2 (up to 100 core-seconds +10 %, 100-300 core-seconds +2 %) than under old.",
+            "response is longer in 2 (up to 100 core-seconds by 10 %, 100-300 core-seconds by 2 %) than under old.",
         ),
         (
             [
@@ -125,7 +128,7 @@ def told(comparison: Comparison, rows: Sequence[GroupRow]) -> list[str]:
                 row("300-900", 0.7, "better"),
             ],
             "The log is too short to say whether new is robust; in it, of 3 weight categories of jobs the mean "
-            "response is longer in none (-30 % to -10 %) than under old.",
+            "response is longer in none (10 to 30 % shorter) than under old.",
         ),
         ([row("up to 100", 9.0, "worse", jobs=9)], None),
     ],

@@ -253,3 +253,17 @@ def test_texts_of_figures_have_contrast_in_the_dark(browser: Any, address: str) 
     fill = browser.execute_script("return getComputedStyle(document.querySelector('.picture svg text')).fill")
     red, green, blue = map(int, re.findall(r"\d+", fill)[:3])
     assert min(red, green, blue) > 180
+
+
+def test_how_it_was_made_speaks_of_partitions_and_of_the_cores_that_were_read(comparison: Comparison) -> None:
+    info = dict(comparison.info)
+    info["workload"] = {"jobs_read": 9, "jobs_kept": 9, "cores_field": {"requested": 0, "allocated": 9}}
+    info["workload"]["cores_rule"] = "allocated"
+    parts = [{"name": "batch", "cores": 20}, {"name": "gpu", "cores": 10}]
+    info["platform"] = {"cores": 30, "by": "partition", "clusters": parts, "network": {"kind": "ccr"}}
+    facts = dict(page._facts(info))
+    assert facts["Partitions"] == "batch (20 cores), gpu (10 cores)"
+    assert not {"Clusters", "Network"} & set(facts)
+    assert facts["Cores of a job"] == "allocated processors 9 times"
+    info["workload"]["cores_field"]["requested"] = 2
+    assert dict(page._facts(info))["Cores of a job"].endswith(", requested ones 2 times, where none were allocated")

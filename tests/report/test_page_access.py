@@ -164,10 +164,11 @@ def test_every_picture_is_told_in_words(tree: Tree) -> None:
 
 
 def test_pictures_answer_in_words_before_they_explain(tree: Tree, comparison: Comparison) -> None:
-    captions = {one.text.split()[0]: one.text for one in tree.of("figcaption")}
+    texts = [" ".join(one.text.split()) for one in tree.of("figcaption")]
+    captions = {text.split()[0]: text for text in texts}
     assert captions["Half"].startswith("Half of the jobs wait at most ")
     assert captions["Waiting"].startswith("Waiting jobs on average: ")
-    own = [one.text for one in tree.of("figcaption") if "with 95 % intervals" in one.text]
+    own = [text for text in texts if "with 95 % intervals" in text]
     assert own
     assert all(text.startswith(f"Under {comparison.labels[1]}") for text in own)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +12,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gridsim.errors import InputError
+from gridsim.files import plain
+from gridsim.model.job_id import JobIds
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.site import Node, Qos, Site, SitePartition
 from gridsim.model.streams import stream
-from gridsim.model.time import NEVER
-from gridsim.record import Record, Status
+from gridsim.model.time import MICROSECOND, NEVER, IntArray
+from gridsim.model.workload import Workload
+from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.record import Beyond, Record, Status
 from gridsim.report import gantt, markup, page
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain import Schedule, explain
 from gridsim.report.explain_text import sentences
 from gridsim.report.words import duration, number, percent
+from gridsim.simulation import simulate
 
 Visit = Callable[[Any, str], Any]
 HOSTILE = "<script>window.hacked = 1</script>"
@@ -28,7 +37,18 @@ def named(record: Record, workload: Any) -> Record:
     """The record with estimates that are no runtimes, names of users, and a few jobs that were turned away."""
     start, end, status = record.start_us.copy(), record.end_us.copy(), record.status.copy()
     start[50::400], end[50::400], status[50::400] = NEVER, NEVER, Status.unadmitted
-    return replace(record, workload=workload, start_us=start, end_us=end, status=status)
+    return replace(record, workload=workload, start_us=start, end_us=end, status=status, beyond=chains(record, start))
+
+
+def chains(record: Record, start: IntArray) -> Beyond:
+    """Chains of three pieces, of every seventh job that waited and of those that waited longest."""
+    waited = np.where(start < NEVER, start - record.workload.submit, 0) // MICROSECOND
+    rows = np.flatnonzero(waited > 10)
+    rows = np.unique(np.concatenate((rows[::7], rows[np.argsort(-waited[rows])[:2]])))
+    begin, quarter = record.workload.submit[rows], waited[rows] // 4 * MICROSECOND
+    first = np.stack((begin, begin + 2 * quarter), axis=1).ravel()
+    last = np.stack((begin + quarter, begin + 3 * quarter), axis=1).ravel()
+    return Beyond("split", np.full(len(record), NEVER), np.repeat(rows, 2), first, last)
 
 
 @pytest.fixture(scope="module")
@@ -42,8 +62,15 @@ def shown(making: Callable[..., dict[str, Record]]) -> dict[str, Record]:
     labels["user"][20:40] = 250
     factor = rng.choice([1, 2, 5], len(workload))
     labels["account"] = rng.integers(1, 3, len(workload))
+    labels["group"] = rng.integers(1, 4, len(workload))
     names = {"user": users, "account": ("", HOSTILE, "physics")}
-    workload = replace(workload, estimate=workload.runtime * factor, labels=labels, names=names)
+    logged = {"array_job": workload.job.copy(), "array_task": np.full(1500, -1), "het_part": np.full(1500, -1)}
+    logged["array_job"][100:120], logged["array_task"][100:120] = 101, np.arange(20)
+    logged["array_job"][300:303], logged["het_part"][300:303] = 301, np.arange(3)
+    logged["array_job"][400:404], logged["array_task"][400:404] = 2000, -2
+    dates = {"clock": {"origin": 1_795_244_026.5, "zone": "Europe/Berlin"}}
+    changed = {"labels": labels, "names": names, "logged": logged, "provenance": dates}
+    workload = replace(workload, estimate=workload.runtime * factor, **changed)
     return {label: named(record, workload) for label, record in records.items()}
 
 
@@ -66,6 +93,7 @@ def jobs_of(shown: dict[str, Record]) -> list[int]:
     record = shown["fcfs"]
     waits = np.nan_to_num(record.wait, nan=-1.0)
     rows = [0, *np.argsort(-waits)[:4], *np.flatnonzero(waits == 0)[:3], 50, 450, *range(20, 1500, 131)]
+    rows += np.unique(record.beyond.job)[:3].tolist() if record.beyond is not None else []
     return [int(record.workload.job[row]) for row in rows]
 
 
@@ -88,12 +116,13 @@ def test_the_browser_finds_the_facts_that_python_finds(opened: Any, shown: dict[
         if expected["start"] == expected["start"]:
             expected["status"] = ""  # the page knows only why a job did not run
         for name, value in expected.items():
-            if name == "passers":
+            if name in ("passers", "reasons"):
                 assert found[name] == value, job
             elif isinstance(value, list):
                 assert [other["job"] for other in found[name]] == [other["job"] for other in value], (job, name)
                 for mine, theirs in zip(found[name], value, strict=True):
-                    assert mine.pop("user") == theirs.pop("user")
+                    for text in ("user", "id"):
+                        assert mine.pop(text) == theirs.pop(text)
                     assert mine == pytest.approx(theirs, rel=1e-12)
             elif isinstance(value, float):
                 assert (np.nan if found[name] is None else found[name]) == pytest.approx(value, nan_ok=True, rel=1e-12)
@@ -104,6 +133,7 @@ def test_the_browser_finds_the_facts_that_python_finds(opened: Any, shown: dict[
 @pytest.mark.parametrize("label", ["fcfs", "greedy"])
 def test_the_browser_says_what_python_says(opened: Any, shown: dict[str, Record], label: str) -> None:
     schedule, jobs = Schedule.of(shown[label]), [int(job) for job in shown[label].workload.job[::7]]
+    jobs += jobs_of(shown)
     told = opened.execute_script(
         """
         const [jobs, k] = arguments, { data } = gridsimGantt, one = data.policies[k];
@@ -112,8 +142,10 @@ def test_the_browser_says_what_python_says(opened: Any, shown: dict[str, Record]
         jobs,
         list(shown).index(label),
     )
+    assert any("before the 3 pieces of its chain together." in lines[0] for lines in told)
     for job, lines in zip(jobs, told, strict=True):
         assert lines == sentences(explain(schedule, job), label)
+        assert re.match(r"It came (at|and started at|and started within the second at) 2026-11-2\d \d\d:\d\d", lines[1])
 
 
 def test_numbers_are_written_as_python_writes_them(opened: Any) -> None:
@@ -168,7 +200,39 @@ def test_a_job_is_asked_for_with_the_keyboard(opened: Any, shown: dict[str, Reco
     assert "greedy" in table
     box.send_keys("99\n")
     missing = opened.find_element("css selector", "#why .said").text
-    assert f"There is no job {job}99; numbers go from 1 to 1500." in missing
+    assert f"There is no job {job}99; numbers go from 1 to 1500, and the nearest is 1500." in missing
+
+
+NAMED = ["7", " 7.batch ", "101_3", "101_[3]", "101", "301+2", "301+2.0", "101_19.extern", "101[4].pbs"]
+NOT_NAMED = ["38_7", "7000182", "101_20", "101_[1-5]", "2000", "2000_7", "301+9", "101-3", "x", "", "-1", "1e2", "9999"]
+
+
+@pytest.mark.parametrize("text", NAMED + NOT_NAMED)
+def test_the_browser_reads_a_job_as_python_does(opened: Any, shown: dict[str, Record], text: str) -> None:
+    ids = JobIds.of(shown["fcfs"].workload)
+    found = opened.execute_script("return gridsimWhy.rowOf(gridsimGantt.data, arguments[0])", text)
+    if text in NAMED:
+        assert found == {"row": ids.row(text)}
+        shown_id = opened.execute_script("return gridsimWhy.idOf(gridsimGantt.data, arguments[0])", found["row"])
+        assert shown_id == ids.shown(found["row"])
+        return
+    with pytest.raises(InputError) as refused:
+        ids.row(text)
+    assert (found["row"], found["why"]) == (-1, refused.value.message)
+
+
+def test_the_boxes_of_the_page_take_a_task_of_an_array_and_refuse_what_is_no_job(opened: Any) -> None:
+    for place in ("#gantt input[name=job]", "#why input[name=asked]"):
+        opened.execute_script("gridsimGantt.pin(-1)")
+        box = opened.find_element("css selector", place)
+        box.clear()
+        box.send_keys("101_3\n")
+        told = opened.find_element("css selector", "#why .said").text.replace("\u00a0", " ")
+        assert told.startswith("Job 101_3 (number 104)"), place
+        assert box.get_attribute("value") == "101_3"
+    box.clear()
+    box.send_keys("101-3\n")
+    assert "did you mean 101_3?" in opened.find_element("css selector", "#why .said").text
 
 
 def test_a_click_in_the_chart_explains_the_job_under_the_policy_that_was_clicked(
@@ -274,3 +338,68 @@ def test_what_explains_takes_a_tenth_of_the_page_at_most(
     text = page.render(comparing(records))
     script = (Path(markup.TEMPLATES) / "explain.js").stat().st_size
     assert len(gantt.pack(records)["columns"]["estimate"]["data"]) + script < 0.1 * len(text)
+
+
+def partitioned() -> tuple[dict[str, Record], Platform]:
+    """Jobs in three partitions, two of which share a node: under Slurm's rules, and with all cores as one pool."""
+    nodes = tuple(Node(f"n{number}", 4, 1000) for number in range(1, 6))
+    two, one, gpu = ("n1", "n2", "n3"), ("n3",), ("n4", "n5")
+    parts = (
+        SitePartition("long", two, longest=3600 * 1_000_000),
+        SitePartition("debug", one),
+        SitePartition("gpu", gpu),
+    )
+    site = Site(nodes, parts, "long", qos=(Qos("normal", user_jobs=3),))
+    rng, n = stream(1, "parts"), 120
+    labels = {"partition": rng.integers(1, 4, n), "user": rng.integers(1, 4, n)}
+    jobs = Workload.from_columns(
+        submit=np.sort(rng.integers(0, 4000, n)),
+        runtime=rng.integers(10, 900, n),
+        cores=rng.integers(1, 5, n),
+        estimate=np.where(rng.random(n) < 0.1, 7200, 1000),
+        labels=labels,
+    )
+    jobs = replace(jobs, names={"partition": ("", "long", "debug", "gpu"), "user": ("", "ann", "bob", "eve")})
+    policies = {"slurm": Slurm(site=site), "easy": "easy"}
+    results = {label: simulate(jobs, platform=site.platform(), policy=policy) for label, policy in policies.items()}
+    return {label: result.record for label, result in results.items()}, site.platform()
+
+
+def clustered() -> tuple[dict[str, Record], Platform]:
+    """Jobs of a log on three clusters."""
+    grid = Platform(RouterSpec("root", (ClusterSpec("a", 8), ClusterSpec("b", 4), ClusterSpec("c", 4))))
+    rng, n = stream(2, "parts"), 120
+    jobs = Workload.from_columns(
+        submit=np.sort(rng.integers(0, 2500, n)), runtime=rng.integers(10, 900, n), cores=rng.choice([1, 2, 4, 7], n)
+    )
+    return {label: simulate(jobs, platform=grid, policy=label).record for label in ("fcfs", "easy")}, grid
+
+
+@pytest.mark.parametrize("made", [partitioned, clustered])
+def test_room_is_that_of_the_nodes_or_the_cluster_that_a_job_could_have(
+    browser: Any,
+    comparing: Callable[..., Comparison],
+    visit: Visit,
+    tmp_path: Path,
+    made: Callable[[], tuple[dict[str, Record], Platform]],
+) -> None:
+    records, platform = made()
+    visit(browser, comparing(records, platform=platform).page(tmp_path / "page.html").as_uri())
+    told = browser.execute_script(
+        "const { data, explained } = gridsimGantt; const plain = (key, value) => (Number.isNaN(value) ? null : value);"
+        "return data.policies.map((one) => [...data.job.keys()].map((row) => "
+        "[explained(row, one), JSON.stringify(gridsimWhy.explain(data, one, row), plain)]))"
+    )
+    rooms = set()
+    for (label, record), of_policy in zip(records.items(), told, strict=True):
+        schedule = Schedule.of(record, platform)
+        for job, (lines, facts) in zip(record.workload.job.tolist(), of_policy, strict=True):
+            found = explain(schedule, job)
+            rooms.add(found.room)
+            assert lines == sentences(found, label), job
+            mine, theirs = json.loads(facts), plain(found.to_dict())
+            for name in ("reach", "free", "room", "reasons", "refused", "ahead", "passed"):
+                assert mine[name] == theirs[name], (job, name)
+            for name in ("short", "enough"):
+                assert mine[name] == pytest.approx(theirs[name])
+    assert rooms == ({"nodes", "pooled"} if "slurm" in records else {"a", "b", "c"})

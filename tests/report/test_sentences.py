@@ -10,7 +10,8 @@ import pytest
 
 from gridsim.metrics.compare import Difference
 from gridsim.record import Record, Status
-from gridsim.report import sentences
+from gridsim.report import page, sentences
+from gridsim.report.change import signed
 from gridsim.report.comparison import Comparison
 from gridsim.report.evidence import GroupRow
 
@@ -39,7 +40,7 @@ def test_a_clear_winner_comes_with_its_lead_and_how_sure_it_is(comparison: Compa
     first = told(comparison, difference("greedy", "fcfs"))[0]
     assert first == (
         "greedy waits least: 1 h on average, 50 % less than fcfs "
-        "(95 % interval 44 to 55 %; p < 0.001, 42 blocks of time)."
+        "(95 % interval 44 to 55 % less; p < 0.001, 42 blocks of time)."
     )
 
 
@@ -48,20 +49,42 @@ def test_the_direction_of_the_evidence_does_not_matter(comparison: Comparison) -
     assert told(comparison, sentences.turned(difference("greedy", "fcfs"))) == there
 
 
+def test_what_its_own_interval_would_call_clear_is_told_with_what_makes_it_unclear(comparison: Comparison) -> None:
+    several = difference("greedy", "fcfs", verdict="no clear difference", p=0.03, p_holm=0.09)
+    assert told(comparison, several)[1] == (
+        "This log cannot tell greedy from fcfs "
+        "(50 % less than under fcfs; 95 % interval 44 to 55 % less, but p = 0.09 after Holm)."
+    )
+
+
 def test_an_unclear_difference_is_told_as_such(comparison: Comparison) -> None:
     unclear = difference(
         "greedy", "fcfs", verdict="no clear difference", p=0.5, p_holm=0.5, ratio=0.98, ratio_low=0.93, ratio_high=1.04
     )
     answer = told(comparison, unclear)
     assert answer[0] == "greedy has the shortest mean wait in this log, 1 h."
-    assert answer[1] == "This log cannot tell greedy from fcfs (difference +2.0 %, 95 % interval -3.8 to +7.5 %)."
+    assert answer[1] == (
+        "This log cannot tell greedy from fcfs (2 % less than under fcfs; 95 % interval 7 % less to 4 % more)."
+    )
+
+
+def test_a_sentence_and_the_table_tell_of_the_same_one_of_two_policies(comparison: Comparison) -> None:
+    unclear = difference(
+        "greedy", "fcfs", verdict="no clear difference", p=0.5, p_holm=0.5, ratio=0.969, ratio_low=0.9, ratio_high=1.04
+    )
+    clear = difference("greedy", "fcfs")
+    for evidence, change in ((unclear, "3.1 % less"), (sentences.turned(clear), "50 % less")):
+        assert change in " ".join(told(comparison, evidence)[:2])
+        told_of = page.told_of([evidence])
+        assert [(it.policy, it.baseline) for it in told_of] == [("greedy", "fcfs")]
+        assert signed(told_of[0].ratio) == f"-{change.removesuffix(' less')}"
 
 
 def test_too_little_data_is_no_verdict_but_what_happened_is_told(comparison: Comparison) -> None:
     answer = told(comparison, difference("greedy", "fcfs", verdict="too little data"))
     assert "waits least" not in answer[0]
     assert answer[1:3] == [
-        "The mean wait under greedy is 50 % of that under fcfs (2 h; 60 % of the jobs wait less, 10 % longer).",
+        "The mean wait under greedy is 50 % less than under fcfs (2 h; 60 % of the jobs wait less, 10 % longer).",
         "One congested stretch dominates this difference, so the log cannot say how far it holds elsewhere.",
     ]
 
@@ -73,7 +96,7 @@ def test_too_few_jobs_are_no_congested_stretch(comparison: Comparison) -> None:
 
 def test_a_mean_of_nothing_is_told_as_an_amount(comparison: Comparison) -> None:
     unclear = difference("greedy", "fcfs", verdict="too little data", ratio=float("nan"), policy_mean=0.0)
-    assert "is 1 h below that under fcfs (2 h;" in told(comparison, unclear)[1]
+    assert "is 1 h less than under fcfs (2 h;" in told(comparison, unclear)[1]
 
 
 def overtaken(jobs: int, every: float) -> Record:
@@ -107,11 +130,35 @@ def test_equal_waits_are_called_equal(comparison: Comparison) -> None:
 
 
 def test_losers_are_named_with_their_interval(comparison: Comparison) -> None:
-    loser = GroupRow("size", "65-128", "greedy", "fcfs", 90, 1400.0, 1000.0, 1.4, 1.1, 1.8, 0.01, "worse")
+    loser = GroupRow("size", "65-128", "greedy", "fcfs", 90, 1400.0, 1000.0, 1.4, 1.1, 1.8, 0.01, "worse", 90.0)
     unsure = replace(loser, group="33-64", ratio=3.0, verdict="no clear difference")
     answer = told(comparison, difference("greedy", "fcfs"), groups=(unsure, loser))
     assert answer[-1] == (
-        "Who loses under greedy: jobs of 65-128 cores wait 1.4 times as long as under fcfs (95 % interval 1.1 to 1.8)."
+        "Who loses under greedy, by 5 % and 1 min at least: jobs of 65-128 cores wait 40 % longer than under fcfs "
+        "(95 % interval 10 to 80 % longer)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "seconds"),
+    [(1.04, 1.01, 600.0), (1.4, 1.04, 600.0), (1.4, 1.2, 50.0)],
+)
+def test_what_does_not_matter_is_no_loss_however_sure_it_is(
+    comparison: Comparison, ratio: float, low: float, seconds: float
+) -> None:
+    row = GroupRow("size", "65-128", "greedy", "fcfs", 90, 1e3, 1e3, ratio, low, 2.0, 0.001, "worse", seconds, 900.0)
+    answer = told(comparison, difference("greedy", "fcfs"), groups=(row,))
+    assert answer[-1].startswith(
+        "No class of size or length loses clearly under greedy (by 5 % and 1 min at least); single jobs do: 10 %"
+    )
+
+
+def test_a_class_that_did_not_wait_at_all_loses_by_an_amount(comparison: Comparison) -> None:
+    nan = float("nan")
+    row = GroupRow("size", "1", "greedy", "fcfs", 90, 300.0, 0.0, nan, nan, nan, 0.001, "worse", 200.0, 400.0)
+    answer = told(comparison, difference("greedy", "fcfs"), groups=(row,))
+    assert answer[-1].endswith(
+        "jobs of 1 core wait 5 min longer than under fcfs (95 % interval 3 min 20 s to 6 min 40 s longer)."
     )
 
 
@@ -130,7 +177,8 @@ def test_a_policy_that_is_ahead_by_slowdown_only_is_mentioned(comparison: Compar
         difference("fcfs", "greedy", metric="bounded_slowdown", policy_mean=2.0, baseline_mean=4.0),
     ]
     answer = sentences.answer(replace(comparison, records=two, metrics=numbers, differences=evidence, groups=[]))
-    assert any(it.startswith("By mean bounded slowdown fcfs is ahead: 2 against 4, 50 % less") for it in answer)
+    ahead = "By mean bounded slowdown fcfs is ahead: 2, 50 % less than the 4 under greedy ("
+    assert any(it.startswith(ahead) for it in answer)
 
 
 def test_real_schedules_give_few_sentences_that_name_the_winner(comparison: Comparison) -> None:

@@ -10,9 +10,11 @@ from gridsim.errors import InputError
 from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
-from gridsim.report.whatif import NOW, changes_of, cores_for, whatif
+from gridsim.report.enough import _least, _Trials, cores_for
+from gridsim.report.whatif import NOW, changes_of, whatif
 from gridsim.report.whatif_text import sentences
 from gridsim.simulation import run
+from gridsim.workers import Known
 from gridsim.workload.synthetic.lublin import default_workload
 
 HERE = Platform.single(64)
@@ -58,6 +60,21 @@ def test_the_machine_found_halves_the_wait_and_the_next_smaller_does_not(log: Wo
     half = metrics(run(log, HERE, "easy"))["wait_mean"] / 2
     assert metrics(run(log, Platform.single(found), "easy"))["wait_mean"] <= half
     assert metrics(run(log, Platform.single(found - node), "easy"))["wait_mean"] > half
+
+
+def test_what_is_tried_in_advance_changes_no_answer_and_is_tried_once() -> None:
+    for wanted in range(1, 40):
+        answers = []
+        for workers in (1, 2, 3):
+            tried: list[int] = []
+
+            def begin(more: int, tried: list[int] = tried) -> Known[float]:
+                tried.append(more)
+                return Known(40.0 - more)
+
+            answers.append(_least(_Trials(begin, workers, most=64), wanted))
+            assert len(tried) == len(set(tried))
+        assert answers == [40 - wanted] * 3
 
 
 def test_nothing_is_left_to_halve_where_nobody_waits() -> None:

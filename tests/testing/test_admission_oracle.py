@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,9 +13,10 @@ from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.testing.admission_oracle import admitted
+from gridsim.testing.conformance import CASES
 from gridsim.testing.oracle import schedule
 
-CASES = [
+SCHEDULES = [
     "01-fcfs-easy-conservative",
     "02-easy-shadow-and-extra",
     "03-easy-early-completion",
@@ -41,7 +41,7 @@ CASES = [
 ]
 """Specified cases of kind ``schedule``."""
 
-FAMILY = Path("spec") / "golden" / "deadline-admission"
+FAMILY = CASES / "deadline-admission"
 BASELINES = ("fcfs", "easy", "conservative")
 
 
@@ -82,14 +82,14 @@ def found(record: Record) -> dict[int, dict[str, Any]]:
     return rows
 
 
-def test_no_specified_case_is_left_out(shared: Path) -> None:
-    kinds = {path.stem: json.loads(path.read_text())["kind"] for path in (shared / FAMILY).glob("*.json")}
-    assert [name for name in sorted(kinds) if kinds[name] == "schedule"] == CASES
+def test_no_specified_case_is_left_out() -> None:
+    kinds = {path.stem: json.loads(path.read_text())["kind"] for path in FAMILY.glob("*.json")}
+    assert [name for name in sorted(kinds) if kinds[name] == "schedule"] == SCHEDULES
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_oracle_passes_the_specified_case(name: str, shared: Path) -> None:
-    case = json.loads((shared / FAMILY / f"{name}.json").read_text())
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_the_oracle_passes_the_specified_case(name: str) -> None:
+    case = json.loads((FAMILY / f"{name}.json").read_text())
     workload, cores = workload_of(case), case["platform"]["cores"]
     for run in case["runs"]:
         plans: dict[int, dict[str, int]] = {}

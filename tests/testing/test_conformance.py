@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.testing.conformance import FAMILIES, WORDS, check, family, read_cases
+from gridsim.testing.conformance import CASES, FAMILIES, WORDS, check, family, read_cases
 
 CASE: dict[str, Any] = {
     "schema": 1,
@@ -133,7 +133,27 @@ def test_families_are_told_apart_by_kind_and_platform() -> None:
     assert family({"kind": "schedule", "platform": {"processors": 4}}) == "moldable"
     assert family({"kind": "schedule", "platform": {"router": "R", "children": []}}) == "grid-dag"
     assert family({"kind": "lublin"}) == "moldable"
-    assert set(FAMILIES) == set(WORDS)
+    assert family({"kind": "horoscope"}) == "unknown"
+    assert set(FAMILIES) == set(WORDS) == {path.name for path in CASES.iterdir() if path.is_dir()}
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("machine", {"platform": {"pools": {"cores": 4}}}),
+        ("machine", {"platform": {"nodes": [{"count": 2, "capacity": {"cores": 4}}]}}),
+        ("availability", {"platform": {"nodes": [4, 4]}}),
+        ("availability", {"platform": {"nodes": 2}}),
+        ("prediction", {"runs": [{"algorithm": "easy", "parameters": {"predict": "recent"}, "expected": {}}]}),
+        ("machine", {"kind": "fragmentation"}),
+        ("availability", {"kind": "energy"}),
+    ],
+)
+def test_a_case_of_a_family_that_is_not_built_is_unsupported_whatever_it_holds(name: str, changed: Any) -> None:
+    other = {**case(), **changed}
+    outcome = check(other)
+    assert (family(other), outcome.status) == (name, "unsupported")
+    assert outcome.messages == (f"the family '{name}' is not built yet",)
 
 
 def test_moldable_times_agree_within_the_tolerance_of_the_case() -> None:

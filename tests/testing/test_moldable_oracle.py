@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import accumulate, pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from gridsim.errors import InputError
 from gridsim.model.moldable import Moldable
 from gridsim.model.time import MICROSECOND, NEVER, whole
 from gridsim.model.workload import Workload
+from gridsim.testing.conformance import CASES
 from gridsim.testing.moldable_oracle import (
     Claim,
     Place,
@@ -33,7 +33,7 @@ from gridsim.testing.moldable_oracle import (
 )
 from gridsim.testing.oracle import Interval, earliest
 
-FAMILY = Path("spec") / "golden" / "moldable"
+FAMILY = CASES / "moldable"
 
 SCHEDULES = [
     "m04-conservative-exact",
@@ -52,8 +52,8 @@ SCHEDULES = [
 """Specified cases of kind ``schedule``."""
 
 
-def read(shared: Path, name: str) -> dict[str, Any]:
-    case: dict[str, Any] = json.loads((shared / FAMILY / f"{name}.json").read_text())
+def read(name: str) -> dict[str, Any]:
+    case: dict[str, Any] = json.loads((FAMILY / f"{name}.json").read_text())
     return case
 
 
@@ -117,20 +117,20 @@ def assert_as_expected(case: Mapping[str, Any], jobs: list[dict[str, Any]], run:
         assert made.end[at] == pytest.approx(job["end"], rel=0, abs=allowed), (job, run)
 
 
-def test_no_specified_case_is_left_out(shared: Path) -> None:
-    kinds = {path.stem: json.loads(path.read_text())["kind"] for path in (shared / FAMILY).glob("*.json")}
+def test_no_specified_case_is_left_out() -> None:
+    kinds = {path.stem: json.loads(path.read_text())["kind"] for path in FAMILY.glob("*.json")}
     assert [name for name in sorted(kinds) if kinds[name] == "schedule"] == SCHEDULES
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_the_oracle_passes_the_specified_case(name: str, shared: Path) -> None:
-    case = read(shared, name)
+def test_the_oracle_passes_the_specified_case(name: str) -> None:
+    case = read(name)
     for run in case["runs"]:
         assert_as_expected(case, case["jobs"], run)
 
 
-def test_one_second_more_of_waiting_crosses_the_threshold(shared: Path) -> None:
-    case = read(shared, "m15-xfactor-strict")
+def test_one_second_more_of_waiting_crosses_the_threshold() -> None:
+    case = read("m15-xfactor-strict")
     assert case["alternative"]["change"] == "job 5 submits at 319"
     jobs = [job | {"submit": 319} if job["id"] == 5 else job for job in case["jobs"]]
     assert_as_expected(case, jobs, case["runs"][0] | {"expected": case["alternative"]["expected"]})
@@ -140,14 +140,14 @@ def test_one_second_more_of_waiting_crosses_the_threshold(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("grid", ["geometric", "linear"])
-def test_the_sizes_tried_are_the_specified_ones(grid: str, shared: Path) -> None:
-    points = read(shared, "m03-size-choices")["points"]
+def test_the_sizes_tried_are_the_specified_ones(grid: str) -> None:
+    points = read("m03-size-choices")["points"]
     found = [sizes(point["min"], point["max"], point["count"], grid) for point in points]
     assert found == [point[grid] for point in points]
 
 
-def test_limits_are_the_specified_ones(shared: Path) -> None:
-    case = read(shared, "m10-limits")
+def test_limits_are_the_specified_ones() -> None:
+    case = read("m10-limits")
     cores = case["platform"]["processors"]
     left = {job["id"]: Fraction(job["remaining"]) for job in case["running"]}
 
@@ -169,9 +169,9 @@ def test_limits_are_the_specified_ones(shared: Path) -> None:
     assert found(case["alone"]["jobs"], "system", Rules()) == case["alone"]["expected"]
 
 
-def test_choices_of_the_full_range_are_the_specified_ones(shared: Path) -> None:
+def test_choices_of_the_full_range_are_the_specified_ones() -> None:
     """The specification tries few sizes; trying all of them finds the same."""
-    case = read(shared, "m09-full-range")
+    case = read("m09-full-range")
     for example in case["cases"]:
         job, total = example["job"], example["afterwards"]
         held: list[Interval] = [
@@ -245,8 +245,8 @@ def test_the_free_time_blocks_name_the_best_of_all_sizes(
     assert kept == soonest(place(cores) for cores in range(low, most + 1))
 
 
-def test_weights_are_in_the_specified_categories(shared: Path) -> None:
-    for point in read(shared, "m19-categories-and-load")["points"]:
+def test_weights_are_in_the_specified_categories() -> None:
+    for point in read("m19-categories-and-load")["points"]:
         assert category(Fraction(point["weight"]) * MICROSECOND, 10, 100, 3) == point["category"]
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from gridsim import registry
-from gridsim.errors import GridsimError
+from gridsim.errors import CheckFailed, GridsimError
 from gridsim.policy.presets import PRESETS
 from gridsim.policy.protocols import Lanes
-from gridsim.policy.queue import Queue
+from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.testing import check_ordering, check_reservation, check_scheduler
 from gridsim.testing.policies import small_workload
@@ -187,6 +187,50 @@ class Greedy(Backfilling):
 class Lazy(Backfilling):
     def dispatch(self, now: int) -> Any:
         return ()
+
+
+@dataclass
+class Counting(Backfilling):
+    """One that turns away every third question, not every third request."""
+
+    def setup(self, cluster: ClusterView, rng: np.random.Generator) -> None:
+        super().setup(cluster, rng)
+        self._asked = 0
+
+    def quote(self, request: int, now: int) -> Any:
+        self._asked += 1
+        return None if self._asked % 3 == 0 else super().quote(request, now)
+
+
+@dataclass
+class Taking(Backfilling):
+    """One that counts a request as taken when it is asked about it, and takes thirty."""
+
+    def setup(self, cluster: ClusterView, rng: np.random.Generator) -> None:
+        super().setup(cluster, rng)
+        self._taken = 0
+
+    def quote(self, request: int, now: int) -> Any:
+        self._taken += 1
+        return super().quote(request, now) if self._taken <= 30 else None
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "message"), [(Counting, "answers differently when asked again"), (Taking, "quote is a question")]
+)
+def test_a_quote_that_is_no_question_is_named(scheduler: type, message: str) -> None:
+    with pytest.raises(CheckFailed, match=message):
+        check_scheduler(scheduler)
+
+
+def test_a_site_that_limits_submissions_only_answers_when_it_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "slurm.conf").write_text(
+        "AccountingStorageEnforce=limits\nNodeName=n[1-4] CPUs=4\nPartitionName=all Nodes=n[1-4] Default=YES\n"
+    )
+    (tmp_path / "qos.txt").write_text("Name|Priority|GrpSubmit\nnormal|0|3\n")
+    (tmp_path / "assoc.cfg").write_text("Cluster - 'c'\nParent - 'root'\nUser - 'ann':DefaultAccount='root'\n")
+    conf, qos, assoc = (tmp_path / name for name in ("slurm.conf", "qos.txt", "assoc.cfg"))
+    check_scheduler(f"slurm?conf={conf}&qos={qos}&assoc={assoc}", workloads=4)
 
 
 @pytest.mark.parametrize(

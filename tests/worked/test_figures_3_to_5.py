@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -17,6 +16,7 @@ import pytest
 from gridsim.metrics.dag import dag_metrics
 from gridsim.metrics.exact import Exact, exact_jobs, exact_metrics
 from gridsim.metrics.schedule import Schedule
+from gridsim.testing.conformance import CASES
 from gridsim.testing.grid_metrics_cases import check_metrics_case
 
 
@@ -312,7 +312,7 @@ def test_the_fast_numbers_are_the_exact_ones(figure: str) -> None:
         assert fast[name] == pytest.approx(float(value), rel=1e-12, abs=1e-15, nan_ok=True), name
 
 
-CASES = (
+METRICS = (
     "m1-figure3-schedule-a",
     "m2-figure3-schedule-b",
     "m3-figure4-schedule-a",
@@ -321,7 +321,7 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_the_golden_cases_hold_in_every_field(shared: Path, name: str) -> None:
-    case = json.loads((shared / "spec" / "golden" / "grid-dag" / f"{name}.json").read_text())
+@pytest.mark.parametrize("name", METRICS)
+def test_the_golden_cases_hold_in_every_field(name: str) -> None:
+    case = json.loads((CASES / "grid-dag" / f"{name}.json").read_text())
     assert check_metrics_case(case) == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from gridsim.errors import InputError
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
-from gridsim.testing.conformance import check
+from gridsim.testing.conformance import CASES, check
 from gridsim.workload.transform.estimates import ExactEstimates
 from gridsim.workload.transform.expand import Expand
 
@@ -91,8 +90,8 @@ def test_a_conformance_case_with_more_than_is_compared_is_not_passed() -> None:
     assert check(more).status == "unsupported"
 
 
-def test_the_specified_case_of_expansion_passes(shared: Path) -> None:
-    path = shared / "spec" / "golden" / "deadline-admission" / "19-load-expansion.json"
+def test_the_specified_case_of_expansion_passes() -> None:
+    path = CASES / "deadline-admission" / "19-load-expansion.json"
     outcome = check(json.loads(path.read_text()))
     assert (outcome.status, outcome.passed) == ("passed", 5)
 

@@ -257,3 +257,19 @@ def test_many_lines_are_read_in_blocks(trace):
     workload = trace(*(full(job=job, submit=job, UserID=f"u{job % 7}") for job in range(1, 15_001)))
     assert len(workload) == 15_000
     assert np.unique(workload.labels["user"]).tolist() == list(range(1, 8))
+
+
+@pytest.mark.parametrize("digits", ["9" * 19, str(2**63), str(2**70), "9" * 400, "9" * 5000])
+@pytest.mark.parametrize("field", ["ReqNProcs", "NProcs", "RunTime", "Dependencies"])
+def test_a_number_beyond_64_bits_is_refused_with_its_line_and_field(dag, field, digits):
+    values = dict(zip(NAMES.split(", "), ["1", "2", "0", "5", "2", "-1", "1"], strict=True))
+    values[field] = digits
+    with pytest.raises(InputError) as caught:
+        dag("1, 1, 0, 5, 1, 2, -1", ", ".join(values.values()))
+    assert (caught.value.line, caught.value.field) == (3, field)
+
+
+def test_cores_beyond_64_bits_in_a_trace_of_jobs_are_a_damaged_line(trace):
+    workload = trace(full(), full(job=2, requested=2**70))
+    assert workload.job.tolist() == [1]
+    assert "not-a-number" in str(workload.provenance["problems"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
+from gridsim.testing.conformance import CASES
 from gridsim.testing.lublin_cases import check_case
 from gridsim.workload.synthetic import lublin_law as law
 from gridsim.workload.synthetic.estimates import overestimated
@@ -37,10 +37,8 @@ def sample() -> Workload:
 
 
 @pytest.fixture(scope="module")
-def golden(shared: Path) -> dict[str, Any]:
-    path = shared / "spec" / "golden" / "moldable" / "m20-lublin-parts.json"
-    if not path.is_file():
-        pytest.skip(f"golden case not found at {path}")
+def golden() -> dict[str, Any]:
+    path = CASES / "moldable" / "m20-lublin-parts.json"
     case: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return case
 

@@ -22,7 +22,7 @@ from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.scenario import transformed
-from gridsim.testing.conformance import check
+from gridsim.testing.conformance import CASES, check
 from gridsim.workload.transform.cirne import NATURES, Cirne, named_counts, parallelisms, sigmas, smallest_sizes
 from gridsim.workload.transform.duplicate import Duplicate
 from gridsim.workload.transform.load_factor import LoadFactor, OfferedLoad
@@ -415,7 +415,7 @@ def test_cirnes_draws_replay() -> None:
 
 # -- conformance cases -------------------------------------------------------------------------------------------------
 
-CASES: dict[str, dict[str, Any]] = {
+OF_KIND: dict[str, dict[str, Any]] = {
     "speedup": {"points": [{"n": 4, "A": 4, "sigma": 1, "speedup": 2.9090909091}]},
     "range": {"points": [{"platform": 128, "requested": 1, "rf": 1, "min": 1, "max": 1, "formula_max": 128}]},
     "profile": {
@@ -447,10 +447,10 @@ WRONG = {
 
 
 def case(kind: str, **changed: Any) -> dict[str, Any]:
-    return {"kind": kind, "tolerance": 1e-6, **CASES[kind], **changed}
+    return {"kind": kind, "tolerance": 1e-6, **OF_KIND[kind], **changed}
 
 
-@pytest.mark.parametrize("kind", CASES)
+@pytest.mark.parametrize("kind", OF_KIND)
 def test_a_conformance_case_passes_only_with_the_right_numbers(kind: str) -> None:
     assert (check(case(kind)).status, check(case(kind)).messages) == ("passed", ())
     assert check(case(kind, **WRONG[kind])).status == "failed"
@@ -464,6 +464,6 @@ def test_other_bounds_of_categories_fail() -> None:
 @pytest.mark.parametrize(
     "name", ["m01-downey-speedup", "m02-range-factor", "m18-scalability-profile", "m19-categories-and-load"]
 )
-def test_specified_cases_without_a_schedule_pass(name: str, shared: Path) -> None:
-    outcome = check(json.loads((shared / "spec" / "golden" / "moldable" / f"{name}.json").read_text()))
+def test_specified_cases_without_a_schedule_pass(name: str) -> None:
+    outcome = check(json.loads((CASES / "moldable" / f"{name}.json").read_text()))
     assert (outcome.status, outcome.messages) == ("passed", ())

@@ -470,7 +470,7 @@ def workloads(draw):
             "status": column(st.sampled_from([-1, 0, 1, 5])),
             "allocated": column(st.integers(-1, 5000)),
         },
-        cores_stated=2**31,
+        cores_stated=2**31 - 1,
     )
     if draw(st.booleans()):
         preceding = column(st.one_of(st.just(-1), st.integers(1, 2**50)))

@@ -463,3 +463,46 @@ def test_networkx_graphs_go_in_and_out(document, read):
     assert nx.is_isomorphic(tasks.graph(0), back.graph(0))
     for name in ("first", "runtime", "cores", "edge_first", "edge_to"):
         assert np.array_equal(getattr(tasks, name), getattr(back, name))
+
+
+HUGE = ["9" * 19, str(2**63), str(2**70), "9" * 400, "9" * 5000, "1e400"]
+
+
+@pytest.mark.parametrize("digits", HUGE)
+@pytest.mark.parametrize(
+    "field",
+    [
+        "workflow.specification.files[0].sizeInBytes",
+        "workflow.execution.tasks[1].runtimeInSeconds",
+        "workflow.execution.tasks[1].coreCount",
+        "workflow.execution.machines[0].cpu.coreCount",
+    ],
+)
+def test_a_number_beyond_64_bits_is_refused_with_its_field(document, tmp_path, field, digits):
+    document["workflow"]["execution"]["machines"] = [{"cpu": {"coreCount": 4}}]
+    place: Any = document
+    *way, last = field.replace("[", ".").replace("]", "").split(".")
+    for key in way:
+        place = place[int(key) if key.isdigit() else key]
+    place[last] = "HERE"
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(document).replace('"HERE"', digits))
+    with pytest.raises(InputError, match="expected a number of at most") as caught:
+        read_workflows(path)
+    assert (caught.value.path, caught.value.field, len(str(caught.value)) < 300) == (path, field, True)
+
+
+def test_cores_of_machines_that_are_too_many_together_are_refused(document, tmp_path):
+    document["workflow"]["execution"]["machines"] = [{"cpu": {"coreCount": 2**30}}] * 2
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=r"machines\[1\].cpu.coreCount.*2,147,483,648 cores together"):
+        read_workflows(path)
+
+
+@pytest.mark.parametrize("submit", [1e300, 10**400, 2**63, [0, 2**70]])
+def test_a_submit_time_beyond_64_bits_is_refused(document, tmp_path, submit):
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="expected submit times from 0 s"):
+        read_workflows(path, submit=submit)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gridsim.errors import InputError
@@ -18,13 +18,16 @@ from gridsim.model.site.labels import LABELS
 from gridsim.model.site.nodes import Allowed, Node, Reservation, SitePartition
 from gridsim.model.site.owners import PARENT, Association, Qos
 from gridsim.model.site.parameters import Preemption, Priority, Scheduling
+from gridsim.model.site.vocabulary import Notice, notices
 
 __all__ = [
     "LABELS",
+    "NO_PARTITION",
     "PARENT",
     "Allowed",
     "Association",
     "Node",
+    "Notice",
     "Preemption",
     "Priority",
     "Qos",
@@ -33,6 +36,10 @@ __all__ = [
     "Site",
     "SitePartition",
 ]
+
+
+NO_PARTITION = "(no partition)"
+"""Pool of the nodes that are in none."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +67,7 @@ class Site:
     enforce : bool
         Whether limits hold (``AccountingStorageEnforce`` with ``limits``).
     ignored : mapping of str to int
-        Keys that are not modelled, and how often they occur.
+        Words of its files that the simulation does not follow, and how often they occur; `notices` says what each is.
 
     Examples
     --------
@@ -114,6 +121,11 @@ class Site:
         return cls(nodes=made, **(given | parts))  # type: ignore[arg-type]
 
     @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What its files say and the simulation does not follow: unknown words first, then those that matter most."""
+        return notices(self.ignored)
+
+    @property
     def cores(self) -> int:
         """Cores of all nodes together."""
         return sum(node.cores for node in self.nodes)
@@ -123,9 +135,12 @@ class Site:
         """A node of the commonest type of the default partition, the first of these."""
         return self._usual()[0]
 
-    def _usual(self) -> list[Node]:
-        """Nodes of the default partition of its commonest type; of equally common ones that which comes first."""
-        inside = set(self.partition(self.default_partition).nodes)
+    def _usual(self, partition: str = "") -> list[Node]:
+        """Nodes of a partition of its commonest type; of equally common ones that which comes first.
+
+        Of the default partition where none is named.
+        """
+        inside = set(self.partition(partition or self.default_partition).nodes)
         members = [node for node in self.nodes if node.name in inside] or list(self.nodes)
         common = Counter(map(_type, members)).most_common(1)[0][0]
         return [node for node in members if _type(node) == common]
@@ -144,16 +159,23 @@ class Site:
         missing = (cores - self.cores) / self.usual_node.cores
         return math.floor(missing + 0.5) or (missing > 0) - (missing < 0)
 
-    def with_nodes(self, more: int) -> Site:
-        """The site with more nodes like the usual one, or, below 0, with fewer of them.
+    def with_nodes(self, more: int, partition: str = "") -> Site:
+        """The site with more nodes like the commonest of a partition, or, below 0, with fewer of them.
 
-        New ones are in every partition and every reservation that has all nodes of that type of the default partition.
-        The last ones are taken away first.
+        New ones are in every partition and every reservation that has all nodes of that type of this partition. The
+        last ones are taken away first.
+
+        Parameters
+        ----------
+        more : int
+            Nodes.
+        partition : str
+            Its name; the default partition where left out.
 
         Raises
         ------
         InputError
-            When there are not so many to take away, or a partition would have no node left.
+            When there is no such partition, there are not so many to take away, or one would have no node left.
 
         Examples
         --------
@@ -163,10 +185,34 @@ class Site:
         >>> site.with_nodes(-2) == Site.of(nodes=2, cores=8)
         True
         """
-        return self._grown(more) if more > 0 else self._shrunk(-more) if more else self
+        return self._grown(more, partition) if more > 0 else self._shrunk(-more, partition) if more else self
 
-    def _grown(self, more: int) -> Site:
-        usual, known = self._usual(), {node.name for node in self.nodes}
+    def changed(self, nodes: str) -> Site:
+        """The site with what *nodes* adds and takes away: ``+10``, ``gpu:+10``, several with semicolons.
+
+        Raises
+        ------
+        InputError
+            For what is no number of nodes, and as `with_nodes` does.
+
+        Examples
+        --------
+        >>> Site.of(nodes=2, cores=8).changed("+2;batch:-1").cores
+        24
+        """
+        site = self
+        for text in nodes.split(";"):
+            partition, _, count = text.strip().rpartition(":")
+            try:
+                more = int(count)
+            except ValueError as error:
+                told = f"'{text}' is no number of nodes; expected such as +10, or gpu:+10 for those of a partition"
+                raise InputError(told, field="nodes") from error
+            site = site.with_nodes(more, partition)
+        return site
+
+    def _grown(self, more: int, partition: str) -> Site:
+        usual, known = self._usual(partition), {node.name for node in self.nodes}
         free = (name for number in itertools.count(1) if (name := f"more{number}") not in known)
         names = tuple(itertools.islice(free, more))
         all_of = {node.name for node in usual}
@@ -183,12 +229,11 @@ class Site:
             ),
         )
 
-    def _shrunk(self, fewer: int) -> Site:
-        usual = self._usual()
+    def _shrunk(self, fewer: int, partition: str) -> Site:
+        usual = self._usual(partition)
         if fewer > len(usual):
-            raise InputError(
-                f"{fewer} nodes fewer; the default partition has {len(usual)} of {usual[0].cores} cores", field="nodes"
-            )
+            whose = f"partition '{partition}'" if partition else "the default partition"
+            raise InputError(f"{fewer} nodes fewer; {whose} has {len(usual)} of {usual[0].cores} cores", field="nodes")
         gone = {node.name for node in usual[len(usual) - fewer :]}
         partitions = tuple(
             replace(each, nodes=tuple(node for node in each.nodes if node not in gone)) for each in self.partitions
@@ -214,6 +259,46 @@ class Site:
     def platform(self) -> Platform:
         """The machine as one cluster; which node a core belongs to is known to the Slurm policy alone."""
         return Platform.single(self.cores, origin="slurm.conf")
+
+    def pools(self, named: Iterable[str]) -> Platform:
+        """The machine in partitions, each a pool of its own nodes: those *named*, others that share no node with any.
+
+        Nodes in none of these are a pool that no job names, so that the machine is as large as ever.
+
+        Raises
+        ------
+        InputError
+            For a partition that is not there, and where two share a node.
+
+        Examples
+        --------
+        >>> site = Site.of(nodes=2, cores=8)
+        >>> [(cluster.name, cluster.cores) for cluster in site.pools(["batch"]).clusters()]
+        [('batch', 16)]
+        """
+        members = {name: set(self.partition(name).nodes) for name in dict.fromkeys(named)}
+        for one, other in itertools.combinations(members, 2):
+            if shared := members[one] & members[other]:
+                first = next(node.name for node in self.nodes if node.name in shared)
+                raise InputError(f"{one} and {other} share nodes ({first})", field="partition")
+        default = self.partition(self.default_partition)
+        for each in (default, *self.partitions):
+            if (
+                each.nodes
+                and each.name not in members
+                and not any(set(each.nodes) & nodes for nodes in members.values())
+            ):
+                members[each.name] = set(each.nodes)
+        cores = {node.name: node.cores for node in self.nodes}
+        sizes = {
+            each.name: sum(cores[node] for node in members[each.name])
+            for each in self.partitions
+            if each.name in members
+        }
+        left = self.cores - sum(sizes.values())
+        sizes |= {NO_PARTITION: left} if left else {}
+        known = default.name if default.name in members else None
+        return Platform.apart(sizes, "partition", default=known, origin="slurm.conf")
 
     def partition(self, name: str) -> SitePartition:
         """Partition of that name.

@@ -1,7 +1,7 @@
 """Slurm sites from their own files: ``slurm.conf``, and what ``sacctmgr``, ``sshare`` and ``scontrol`` print.
 
-A room for each file. Keys that are not modelled are counted in `Site.ignored`; those that have nothing to do with
-scheduling are not.
+A room for each file. Words that are unknown, or not followed though they matter, are counted in `Site.ignored`; those
+that have nothing to do with scheduling are not (`gridsim.model.site.vocabulary`).
 """
 
 from __future__ import annotations

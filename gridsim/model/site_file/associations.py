@@ -11,6 +11,7 @@ from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.model.site import PARENT, Association
+from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.words import lines_of, minutes, resources, table
 
 __all__ = ["read_associations"]
@@ -49,30 +50,12 @@ _NAMES = {
     "maxwalldurationperjob": "longest",
     "maxwall": "longest",
     "defaultqos": "default_qos",
-    "def qos": "default_qos",
+    "grpcpus": "group_cores",
+    "maxcpus": "most_cores",
+    "maxcpusperjob": "most_cores",
+    "maxnodes": "most_nodes",
+    "maxnodesperjob": "most_nodes",
 }
-_NO_LIMITS = frozenset(
-    [
-        "cluster",
-        "account",
-        "user",
-        "partition",
-        "qos",
-        "description",
-        "organization",
-        "defaultaccount",
-        "adminlevel",
-        "coordinator",
-        "priority",
-        "normshares",
-        "rawusage",
-        "normusage",
-        "effectvusage",
-        "fairshare",
-        "levelfs",
-        "tresrunmins",
-    ]
-)
 
 
 def _limits(words: Mapping[str, str], ignored: Counter[str], where: tuple[Path, int]) -> dict[str, Any]:
@@ -92,9 +75,10 @@ def _limits(words: Mapping[str, str], ignored: Counter[str], where: tuple[Path, 
             elif field is not None:
                 found[field] = None if int(text) < 0 else int(text)
             elif key in ("grptres", "maxtres", "maxtresperjob"):
-                resources(key, text, "group" if key == "grptres" else "most", found, ignored)
-            elif key not in _NO_LIMITS:
-                ignored[f"association {key}"] += 1
+                told = f"association {canonical('association', key)}"
+                resources(told, text, "group" if key == "grptres" else "most", found, ignored)
+            elif matters("association", key):
+                ignored[f"association {canonical('association', key)}"] += 1
         except ValueError as error:
             raise InputError(f"is '{text}'; expected a number", path=where[0], line=where[1], field=key) from error
     return found
@@ -137,6 +121,10 @@ def _listed(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[As
         deep = {row["account"] for _, row in rows if not row["user"] and row["account"] != "root"}
         if len(deep) > 1:
             raise InputError(f"does not say which account is below which; {ASSOCIATION_COMMANDS}", path=path)
+    clusters = sorted({row.get("cluster", "") for _, row in rows} - {""})
+    if len(clusters) > 1:
+        told = f"lists {len(clusters)} clusters ({', '.join(clusters)}); expected one"
+        raise InputError(f"{told}: sacctmgr -P show assoc tree cluster=NAME", path=path, field="Cluster")
     found: list[Association] = []
     above: list[str] = []
     for number, row in rows:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from gridsim.errors import InputError
+from gridsim.files import read_text
 from gridsim.model.site import Allowed, Node, Site, SitePartition
+from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.parameters import general
 from gridsim.model.site_file.words import Line, expanded, minutes
 from gridsim.model.time import MICROSECOND, NEVER
@@ -28,8 +30,12 @@ def read_slurm_conf(path: str | Path) -> Site:
     partitions: list[tuple[Line, str, dict[str, str]]] = []
     node_defaults: dict[str, str] = {}
     partition_defaults: dict[str, str] = {}
+    spelled: dict[str, str] = {}
     for line in _lines(path):
-        if "nodename" in line.rest:
+        spelled |= line.spelled
+        if other := next((word for word in _OTHER_LINES if word in line.rest), None):
+            ignored[other] += 1
+        elif "nodename" in line.rest:
             name = line.text("NodeName")
             if name == "DEFAULT":
                 node_defaults.update(line.rest)
@@ -54,14 +60,26 @@ def read_slurm_conf(path: str | Path) -> Site:
         nodes=tuple(nodes),
         partitions=tuple(made),
         default_partition=by_default or made[0].name,
-        ignored=dict(ignored),
+        ignored={_spelled(text, spelled): count for text, count in ignored.items()},
         **parts,
     )
 
 
+_OTHER_LINES = ("downnodes", "nodeset", "frontendname")
+"""Keys that begin lines of a kind of their own, which are not followed."""
+
+
+def _spelled(text: str, spelled: Mapping[str, str]) -> str:
+    """What was counted, its key as the manual writes it, or, where it has none such, as the file does."""
+    kind, _, key = text.rpartition(" ")
+    if kind not in ("", "NodeName", "PartitionName"):
+        return text
+    return f"{kind} {canonical(kind, spelled.get(key, key))}".strip()
+
+
 def _lines(path: Path, depth: int = 0) -> Iterator[Line]:
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = read_text(path, errors="replace")
     except FileNotFoundError as error:
         raise InputError("no such file; expected a slurm.conf", path=path) from error
     if depth > 8:
@@ -82,50 +100,14 @@ def _lines(path: Path, depth: int = 0) -> Iterator[Line]:
         words = re.findall(r'([A-Za-z][\w/]*)\s*\+?=\s*("[^"]*"|\S+)', whole)
         if not words:
             raise InputError(f"'{whole[:60]}' is no Key=Value", path=path, line=number)
-        yield Line(path, number, {key.lower(): value.strip('"') for key, value in words})
-
-
-_QUIET_NODE = frozenset(
-    [
-        "nodehostname",
-        "nodeaddr",
-        "port",
-        "state",
-        "sockets",
-        "boards",
-        "tmpdisk",
-        "reason",
-        "bcastaddr",
-        "procs",
-        "boards",
-        "socketsperboard",
-        "threadspercore",
-        "cpuspecsonline",
-    ]
-)
-_QUIET_PARTITION = frozenset(
-    [
-        "default",
-        "hidden",
-        "rootonly",
-        "disablerootjobs",
-        "allocnodes",
-        "lln",
-        "powerdownonidle",
-        "overtimelimit",
-        "resumetimeout",
-        "suspendtime",
-        "suspendtimeout",
-        "maxmempercpu",
-    ]
-)
+        yield Line(path, number, {key: value.strip('"') for key, value in words})
 
 
 def _nodes(line: Line, names: str, ignored: Counter[str]) -> list[Node]:
     per_socket, threads = line.number_of("CoresPerSocket", 1), line.number_of("ThreadsPerCore", 1)
     boards = line.number_of("Boards", 1)
     sockets = line.number_of("Sockets", 0) or line.number_of("SocketsPerBoard", 1) * boards
-    cpus = line.number_of("CPUs", sockets * per_socket * threads)
+    cpus = line.number_of("CPUs", line.number_of("Procs", sockets * per_socket * threads))
     memory, weight = line.number_of("RealMemory", 1), line.number_of("Weight", 1)
     if cpus < 1 or memory < 1:
         raise line.wrong("CPUs" if cpus < 1 else "RealMemory", str(min(cpus, memory)), "1 or more")
@@ -136,7 +118,7 @@ def _nodes(line: Line, names: str, ignored: Counter[str]) -> list[Node]:
     features = tuple(filter(None, (line.text("Features") or line.text("Feature")).split(",")))
     gpus = _gpus(line, ignored)
     down = line.rest.get("state", "UNKNOWN").upper() in ("DOWN", "DRAIN", "FAIL", "FUTURE")
-    _count(line, "NodeName", _QUIET_NODE, ignored)
+    _count(line, "NodeName", ignored)
     if down:
         ignored["NodeName State (nodes left out)"] += 1
         return []
@@ -188,7 +170,7 @@ def _mode(line: Line, ignored: Counter[str]) -> str:
     """``PreemptMode`` of a partition; a suspended job would have to go on, so its jobs are not preempted."""
     words = [word for word in line.text("PreemptMode").upper().split(",") if word and word != "GANG"]
     if "SUSPEND" in words:
-        ignored["PartitionName PreemptMode=SUSPEND (not modelled: jobs are not preempted)"] += 1
+        ignored["PartitionName PreemptMode=SUSPEND (its jobs are not preempted)"] += 1
         return "OFF"
     return words[0] if words else ""
 
@@ -200,8 +182,6 @@ def _partition(line: Line, name: str, nodes: Sequence[Node], ignored: Counter[st
     oversubscribe = line.text("OverSubscribe", line.text("Shared", "NO")).upper()
     if oversubscribe.startswith(("YES", "FORCE")) and not oversubscribe.endswith(":1"):
         ignored[f"PartitionName OverSubscribe={oversubscribe}"] += 1
-    if line.text("ExclusiveUser", "NO").upper() == "YES":
-        ignored["PartitionName ExclusiveUser"] += 1
     unknown = [node for node in wanted if node not in known]
     if unknown:
         raise line.wrong("Nodes", listed, f"nodes that a NodeName line names; '{unknown[0]}' is not among them")
@@ -228,9 +208,10 @@ def _partition(line: Line, name: str, nodes: Sequence[Node], ignored: Counter[st
         default_core_memory=_memory(line, "DefMemPerCPU"),
         most_memory=_memory(line, "MaxMemPerNode"),
     )
-    _count(line, "PartitionName", _QUIET_PARTITION, ignored)
+    _count(line, "PartitionName", ignored)
     return made
 
 
-def _count(line: Line, kind: str, quiet: frozenset[str], ignored: Counter[str]) -> None:
-    ignored.update(f"{kind} {key}" for key in line.rest if key not in quiet)
+def _count(line: Line, kind: str, ignored: Counter[str]) -> None:
+    """Count what nobody asked for and Slurm does not know, or would follow where this does not."""
+    ignored.update(f"{kind} {key}" for key, value in line.rest.items() if matters(kind, key, value))

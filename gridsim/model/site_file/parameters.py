@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from gridsim.model.site import Preemption, Priority, Scheduling
+from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.words import Line, minutes
 from gridsim.model.time import MICROSECOND, NEVER
 
@@ -42,27 +43,13 @@ _SCHEDULING: Mapping[str, tuple[str, Callable[[str], int]]] = {
 }
 _FLAGS = {"defer": "defer", "assoc_limit_stop": "stop_at_limit", "bf_one_resv_per_job": "once"}
 _OF_PREEMPTION = {"reorder_count": "reorder", "strict_order": "strict_order", "youngest_first": "youngest_first"}
-_AS_IT_IS = frozenset(
-    {
-        "bf_continue",  # a pass takes no time here, so it is never cut short
-        "bf_max_time",
-        "bf_yield_interval",
-        "bf_yield_sleep",
-        "bf_yield_rpc_cnt",
-        "bf_node_space_size",
-        "max_sched_time",
-        "sched_max_job_start",
-        "max_rpc_cnt",
-    }
-)
 
 
 def _scheduling(text: str, line: Line | None, ignored: Counter[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for word in filter(None, (word.strip() for word in text.split(","))):
-        name, _, value = word.partition("=")
-        if name.removeprefix("preempt_") in _OF_PREEMPTION:
-            continue
+        written, _, value = word.partition("=")
+        name = written.lower()
         if name in _SCHEDULING:
             field, read = _SCHEDULING[name]
             try:
@@ -72,8 +59,8 @@ def _scheduling(text: str, line: Line | None, ignored: Counter[str]) -> dict[str
                 raise line.wrong(f"SchedulerParameters {name}", value, "a whole number") from error
         elif name in _FLAGS:
             found[_FLAGS[name]] = True
-        elif name not in _AS_IT_IS:
-            ignored[f"SchedulerParameters {name}"] += 1
+        elif matters("SchedulerParameters", name):
+            ignored[f"SchedulerParameters {canonical('SchedulerParameters', written)}"] += 1
     return found
 
 
@@ -91,28 +78,22 @@ _WEIGHTS = {
     "priorityweightpartition": "partition",
     "priorityweightqos": "qos",
 }
-_NOT_MODELLED = (
-    "priorityweightassoc",
-    "priorityweighttres",
-    "priorityusageresetperiod",
-    "prioritysitefactorplugin",
-    "licenses",
-    "resvoverrun",
-    "topologyplugin",
-    "completewait",
-    "jobsubmitplugins",
-    "suspendprogram",
-    "resumeprogram",
-    "overtimelimit",
-)
 _PRIORITY_FLAGS = {
     "SMALL_RELATIVE_TO_TIME": ("relative_size", True),
     "NO_FAIR_TREE": ("fair_tree", False),
     "FAIR_TREE": ("fair_tree", True),
     "ACCRUE_ALWAYS": ("always_accrue", True),
-    "CALCULATE_RUNNING": None,
-    "MAX_TRES": None,
 }
+_LISTS = (
+    *("SchedulerType", "PriorityType", "PriorityFlags", "SelectType", "SelectTypeParameters"),
+    *("PreemptType", "PreemptMode", "PreemptParameters"),
+)
+"""Keys whose values are words, which may be unknown too."""
+
+
+def _words(text: str) -> Iterator[str]:
+    """Words of a list, without what they are set to."""
+    return (word for part in text.split(",") if (word := part.partition("=")[0].strip()))
 
 
 def general(keys: Mapping[str, tuple[str, Line]], ignored: Counter[str]) -> dict[str, Any]:
@@ -134,7 +115,9 @@ def general(keys: Mapping[str, tuple[str, Line]], ignored: Counter[str]) -> dict
     def memory(key: str) -> int:
         return 0 if text(key).upper() == "UNLIMITED" else number(key, 0)
 
-    ignored.update(key for key in _NOT_MODELLED if text(key).lower() not in ("", "0", "none", "topology/none"))
+    ignored.update(key for key, (value, _) in keys.items() if matters("", key, value))
+    for name in _LISTS:
+        ignored.update(f"{name} {canonical(name, word)}" for word in _words(text(name)) if matters(name, word))
     parameters = keys.get("schedulerparameters", ("", None))
     scheduling = Scheduling(
         **{
@@ -145,9 +128,7 @@ def general(keys: Mapping[str, tuple[str, Line]], ignored: Counter[str]) -> dict
     weights: dict[str, Any] = {field: number(key, 0) for key, field in _WEIGHTS.items()}
     flags: dict[str, Any] = {}
     for flag in filter(None, text("PriorityFlags").upper().split(",")):
-        if flag not in _PRIORITY_FLAGS:
-            ignored[f"PriorityFlags {flag}"] += 1
-        elif (meaning := _PRIORITY_FLAGS[flag]) is not None:
+        if (meaning := _PRIORITY_FLAGS.get(flag.strip())) is not None:
             flags[meaning[0]] = meaning[1]
     kind = text("PriorityType", "priority/multifactor" if any(weights.values()) else "priority/basic")
     half_life, oldest = time("PriorityDecayHalfLife", 7 * 86_400 * MICROSECOND), time("PriorityMaxAge", -1)
@@ -162,9 +143,6 @@ def general(keys: Mapping[str, tuple[str, Line]], ignored: Counter[str]) -> dict
         **flags,
     )
     select, resources = text("SelectType", "select/cons_tres"), text("SelectTypeParameters").upper()
-    for word in filter(None, resources.split(",")):
-        if word not in ("CR_CORE", "CR_CPU", "CR_CORE_MEMORY", "CR_CPU_MEMORY", "CR_MEMORY", "CR_SOCKET"):
-            ignored[f"SelectTypeParameters {word}"] += 1
     enforce = text("AccountingStorageEnforce").lower().replace(" ", "").split(",")
     return {
         "scheduling": scheduling,
@@ -174,18 +152,15 @@ def general(keys: Mapping[str, tuple[str, Line]], ignored: Counter[str]) -> dict
         "default_core_memory": memory("DefMemPerCPU"),
         "most_memory": memory("MaxMemPerNode"),
         "whole_nodes": select == "select/linear",
-        "preemption": _preemption(text, time, ignored),
+        "preemption": _preemption(text, time),
         "enforce": bool({"limits", "safe", "all", "1"} & set(enforce)) or "qos" in enforce,
     }
 
 
-def _preemption(text: Callable[..., str], time: Callable[[str, int], int], ignored: Counter[str]) -> Preemption:
+def _preemption(text: Callable[..., str], time: Callable[[str, int], int]) -> Preemption:
     """``PreemptType``, ``PreemptMode`` and their parameters, which later versions have in ``PreemptParameters``."""
     kind: Literal["none", "partition", "qos"] = _KINDS.get(text("PreemptType", "preempt/none"), "none")
     modes = [word.strip() for word in text("PreemptMode", "OFF").upper().split(",")]
-    for mode in ("SUSPEND", "GANG"):
-        if mode in modes:
-            ignored[f"PreemptMode {mode} (not modelled: treated as OFF)"] += 1
     parameters = dict(_parameters(text("SchedulerParameters"), "preempt_") | _parameters(text("PreemptParameters"), ""))
     exempt = time("PreemptExemptTime", 0)
     return Preemption(

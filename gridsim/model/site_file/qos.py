@@ -9,6 +9,7 @@ from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.model.site import Qos
+from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.words import lines_of, minutes, resources, table
 
 __all__ = ["read_qos"]
@@ -17,14 +18,33 @@ _QOS = {
     "grpjobs": "group_jobs",
     "grpsubmit": "group_submitted",
     "grpsubmitjobs": "group_submitted",
+    "maxjobs": "user_jobs",
     "maxjobspu": "user_jobs",
     "maxjobsperuser": "user_jobs",
+    "maxsubmit": "user_submitted",
+    "maxsubmitjobs": "user_submitted",
     "maxsubmitpu": "user_submitted",
+    "maxsubmitjobspu": "user_submitted",
     "maxsubmitjobsperuser": "user_submitted",
     "maxjobspa": "account_jobs",
+    "maxjobsperaccount": "account_jobs",
+    "grpcpus": "group_cores",
+    "maxcpus": "most_cores",
+    "maxcpusperjob": "most_cores",
+    "maxcpuspu": "user_cores",
+    "maxcpusperuser": "user_cores",
 }
-_QOS_TRES = {"grptres": "group", "maxtres": "most", "maxtrespu": "user", "maxtrespa": "account"}
-_QOS_QUIET = frozenset(["name", "usagethres", "description", "id"])
+"""Limits by column. Of a QOS ``MaxJobs`` and ``MaxSubmit`` are those of a user (src/sacctmgr/qos_functions.c)."""
+
+_QOS_TRES = {
+    "grptres": "group",
+    "maxtres": "most",
+    "maxtresperjob": "most",
+    "maxtrespu": "user",
+    "maxtresperuser": "user",
+    "maxtrespa": "account",
+    "maxtresperaccount": "account",
+}
 
 
 def read_qos(path: str | Path) -> tuple[tuple[Qos, ...], Counter[str]]:
@@ -38,19 +58,19 @@ def read_qos(path: str | Path) -> tuple[tuple[Qos, ...], Counter[str]]:
 def _qos(path: Path, number: int, row: Mapping[str, str], ignored: Counter[str]) -> Qos:
     found: dict[str, Any] = {}
     for key, text in row.items():
-        if not text or key in _QOS_QUIET:
+        if not text:
             continue
         try:
             if key == "priority":
                 found["priority"] = int(text)
             elif key == "usagefactor":
                 found["usage_factor"] = float(text)
-            elif key == "maxwall":
+            elif key in ("maxwall", "maxwalldurationperjob"):
                 found["longest"] = minutes(text)
             elif key in _QOS:
                 found[_QOS[key]] = int(text)
             elif key in _QOS_TRES:
-                resources(f"QOS {key}", text, _QOS_TRES[key], found, ignored)
+                resources(f"QOS {canonical('QOS', key)}", text, _QOS_TRES[key], found, ignored)
             elif key == "preempt":
                 found["preempts"] = tuple(text.split(","))
             elif key == "preemptmode":
@@ -59,8 +79,10 @@ def _qos(path: Path, number: int, row: Mapping[str, str], ignored: Counter[str])
                 found["grace"] = 0 if text == "00:00:00" else minutes(text)
             elif key == "preemptexempttime":
                 found["exempt"] = None if text == "-1" else minutes(text)
-            else:
-                ignored[f"QOS {key}"] += 1
+            elif key == "flags":
+                ignored.update(f"QOS Flags {flag}" for flag in text.split(",") if matters("QOS Flags", flag))
+            elif matters("QOS", key, text):
+                ignored[f"QOS {canonical('QOS', key)}"] += 1
         except ValueError as error:
             raise InputError(f"is '{text}'; expected a number", path=path, line=number, field=key) from error
     found.pop("most_nodes", None)
@@ -72,6 +94,6 @@ def _mode(text: str, ignored: Counter[str]) -> dict[str, Any]:
     words = [word for word in text.upper().split(",") if word not in ("OFF", "", "CLUSTER", "GANG")]
     found: dict[str, Any] = {"within": True} if "WITHIN" in words else {}
     if "SUSPEND" in words:
-        ignored["QOS PreemptMode=SUSPEND (not modelled: jobs are not preempted)"] += 1
+        ignored["QOS PreemptMode=SUSPEND (its jobs are not preempted)"] += 1
         return found | {"mode": "SUSPEND"}
     return found | {"mode": next((word for word in words if word in ("REQUEUE", "CANCEL")), "")}

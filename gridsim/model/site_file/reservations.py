@@ -132,12 +132,10 @@ def _records(path: Path, lines: Sequence[str]) -> Iterator[tuple[int, dict[str, 
 
 
 _LISTED = {"name": "reservationname", "nodenames": "nodes", "assigned": "nodes", "start": "starttime", "end": "endtime"}
-_LISTED |= {"timestart": "starttime", "timeend": "endtime"}
 _QUIET = frozenset(
     [
         *("reservationname", "starttime", "endtime", "duration", "nodes", "nodecnt", "corecnt", "partitionname"),
-        *("flags", "tres", "users", "accounts", "state", "created", "cluster", "unusedwall", "id", "associations"),
-        *("assocs", "watts"),
+        *("flags", "tres", "users", "accounts", "state", "created", "cluster", "unusedwall", "id", "watts"),
     ]
 )
 _MODELLED = frozenset(["MAINT", "OVERLAP", "FLEX", "MAGNETIC", "NO_HOLD_JOBS_AFTER", "NO_HOLD_JOBS_AFTER_END"])

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
+from gridsim.files import read_text
 from gridsim.model.time import MICROSECOND, NEVER
 
 __all__ = ["Line", "expanded", "lines_of", "minutes", "resources", "table"]
@@ -17,7 +18,7 @@ __all__ = ["Line", "expanded", "lines_of", "minutes", "resources", "table"]
 def lines_of(path: Path, expected: str) -> list[str]:
     """Lines of a file; *expected* tells what should have been there."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace").splitlines()
+        return read_text(path, errors="replace").splitlines()
     except FileNotFoundError as error:
         raise InputError(f"no such file; expected {expected}", path=path) from error
 
@@ -50,10 +51,15 @@ def _span(text: str) -> list[str]:
 
 
 class Line:
-    """Words of a line as key and value, keys in lower case; what nobody asks for stays in `rest`."""
+    """Words of a line as key and value, keys in lower case; what nobody asks for stays in `rest`.
+
+    How keys are written is kept in `spelled`.
+    """
 
     def __init__(self, path: Path, number: int, words: Mapping[str, str]) -> None:
-        self.path, self.number, self.rest = path, number, dict(words)
+        self.path, self.number = path, number
+        self.rest = {key.lower(): value for key, value in words.items()}
+        self.spelled = {key.lower(): key for key in words}
 
     def text(self, key: str, default: str = "") -> str:
         return self.rest.pop(key.lower(), default)
@@ -101,13 +107,37 @@ def minutes(text: str) -> int:
     return ((hours * 60 + minute) * 60 + second) * MICROSECOND
 
 
+_ASKED_FOR = {
+    "nodename": "nodenames",
+    "timestart": "start",
+    "timeend": "end",
+    "timeeligible": "eligible",
+    "timesubmit": "submit",
+    "assocs": "associations",
+    "def qos": "defaultqos",
+    "def acct": "defaultaccount",
+    "def wckey": "defaultwckey",
+    "descr": "description",
+    "org": "organization",
+    "admin": "adminlevel",
+    "class": "classification",
+    "coord accounts": "coordinators",
+    "par name": "parentname",
+    "par id": "parentid",
+    "qos_raw": "qosrawlevel",
+    "grpmem": "grpmemory",
+}
+"""Columns that `sacctmgr` heads otherwise than they are asked for (``format=``), by what it prints: abbreviations of
+names are printed in full, these are not (Slurm, src/sacctmgr/common.c, ``sacctmgr_process_format_list``, 22.05)."""
+
+
 def table(path: Path, lines: Sequence[str], needed: Sequence[str]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Lines of a ``|``-separated list with a header, keys in lower case."""
+    """Lines of a ``|``-separated list with a header, keys in lower case, as the columns are asked for."""
     header: list[str] = []
     for number, line in enumerate(lines, start=1):
         cells = line.split("|")
         if not header:
-            header = [cell.strip().lower() for cell in cells]
+            header = [_ASKED_FOR.get(name, name) for name in (cell.strip().lower() for cell in cells)]
             lacking = [name for name in needed if name not in header]
             if lacking:
                 raise InputError(

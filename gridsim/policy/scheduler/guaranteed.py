@@ -52,6 +52,7 @@ class Guaranteed(Planned):
 
     name: ClassVar[str] = "guaranteed"
     guarantees: ClassVar[bool] = True
+    effort: ClassVar[float] = 10.0
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003 and 2004"
     admission: Any = field(default_factory=QoPS)
     relaxation: float = 5.0

@@ -32,6 +32,9 @@ class Planned:
         When a job ends before its expected end, each waiting request moves to its earliest place, all others staying:
         in the order of their planned starts (one pass then leaves no hole that one of them could use), in order of
         arrival (a single pass may leave holes), or not at all.
+    compress_at : {"early", "every"}
+        Ends after which the plan is compressed: those of jobs that ended before their expected ends, or all. The second
+        finds more only where a pass leaves holes, as one in order of arrival does; pyss compresses so.
     ordering : Ordering, optional
         Order of compression instead: an ordering of the waiting requests.
     partition : Partition, optional
@@ -48,6 +51,8 @@ class Planned:
     compress: Literal["planned", "arrival", "none"] = "planned"
     ordering: Any | None = None
     partition: Any | None = None
+    compress_at: Literal["early", "every"] = field(default="early", kw_only=True)
+    effort: ClassVar[float] = 2.0
     source: ClassVar[str] = "Mu'alem, Feitelson 2001; Islam, Balaji, Sadayappan, Panda 2003"
 
     def __post_init__(self) -> None:
@@ -55,6 +60,10 @@ class Planned:
             raise ValueError(f"compress is {self.compress!r}; planned, arrival or none is needed")
         if self.compress == "none" and self.ordering is not None:
             raise ValueError("an order of compression means nothing with compress=none; leave one of them out")
+        if self.compress_at not in ("early", "every"):
+            raise ValueError(f"compress_at is {self.compress_at!r}; early or every is needed")
+        if self.compress == "none" and self.compress_at != "early":
+            raise ValueError("compress_at means nothing with compress=none; leave one of them out")
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
@@ -121,6 +130,8 @@ class Planned:
     def ended(self, request: int, now: int) -> None:
         """The request gave its cores back, maybe before its expected end."""
         until = self._plan.ended(request, now)
+        if self.compress_at == "every":
+            until = max(until, now + 1)
         if until > now:
             self._frontier = max(self._frontier, until)
 
@@ -130,7 +141,7 @@ class Planned:
         self._overrun = True
 
     def settled(self, now: int) -> None:
-        """Plan again after an overrun, else compress if something was given back."""
+        """Plan again after an overrun, else compress if something was given back, or after every end."""
         if self._overrun:
             self._plan.replan(now)
         elif self._frontier > now and self.compress != "none" and len(self._plan):

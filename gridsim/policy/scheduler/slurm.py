@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,9 +17,10 @@ from numpy.random import Generator
 
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
-from gridsim.model.site import Site
+from gridsim.model.site import Notice, Site
 from gridsim.model.site_file import Clock, read_reservations, read_site
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds
+from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Quote, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.slurm.backfill import backfill_pass
@@ -29,14 +30,17 @@ from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
 from gridsim.policy.slurm.expected import Look
 from gridsim.policy.slurm.holding import held_by, release
 from gridsim.policy.slurm.intake import Intake
-from gridsim.policy.slurm.limits import limits_of
+from gridsim.policy.slurm.limits import Owner, Submissions, limits_of
 from gridsim.policy.slurm.needs import SECOND, asks_of, machine_of
 from gridsim.policy.slurm.passes import main_pass
 from gridsim.policy.slurm.preemption import REQUEUE, rules_of
+from gridsim.policy.slurm.reach import pools_of, reach_of
+from gridsim.policy.slurm.reasons import WORDS, Diary
 from gridsim.policy.slurm.repeats import Repeats
 from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.waiting import Waiting
+from gridsim.record import Reasons, Refusal
 
 __all__ = ["Slurm"]
 
@@ -66,6 +70,9 @@ class Slurm:
     more_nodes : int
         Nodes added to those of the configuration, like the commonest of the default partition
         (`gridsim.model.site.Site.with_nodes`); below 0, taken away.
+    nodes : str or None
+        The same by partition: ``gpu:+10`` adds nodes like the commonest of that one, ``+10`` of the default one;
+        several with semicolons.
     epoch : float or None
         Unix time at which the simulation's clock is 0, s.
     timezone : str or None
@@ -86,9 +93,11 @@ class Slurm:
     reservations: str | None = None
     boot: float | str | None = None
     more_nodes: int = 0
+    nodes: str | None = None
     epoch: float | None = None
     timezone: str | None = None
     site: Site | None = None
+    effort: ClassVar[float] = 20.0
     source: ClassVar[str] = "slurm.schedmd.com: sched_config, priority_multifactor, fair_tree, cons_tres, preempt"
 
     def __post_init__(self) -> None:
@@ -100,7 +109,7 @@ class Slurm:
             raise InputError("no such file; expected what 'scontrol show reservation' printed", path=self.reservations)
 
     def __repr__(self) -> str:
-        names = ("conf", "assoc", "qos", "usage", "reservations", "epoch", "timezone")
+        names = ("conf", "assoc", "qos", "usage", "reservations", "nodes", "epoch", "timezone")
         told = [f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None]
         told = told or ["site=…"]
         if self.boot is not None:
@@ -119,17 +128,57 @@ class Slurm:
         """
         assert self.site is not None
         if self.reservations is None:
-            return self.site.with_nodes(self.more_nodes)
+            return self._with_nodes(self.site)
         clock = Clock(self.epoch, self.timezone)
         found, more = read_reservations(self.reservations, self.site.nodes, clock)
         ignored = Counter(self.site.ignored) + more
         site = replace(self.site, reservations=(*self.site.reservations, *found), ignored=dict(ignored))
-        return site.with_nodes(self.more_nodes)
+        return self._with_nodes(site)
+
+    def _with_nodes(self, site: Site) -> Site:
+        return (site.changed(self.nodes) if self.nodes else site).with_nodes(self.more_nodes)
+
+    def with_nodes(self, nodes: str) -> Slurm:
+        """The same with nodes added or taken away, as the parameter *nodes* says it."""
+        return replace(self, nodes=";".join(filter(None, (self.nodes, nodes))))
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """What the site's files say and this does not follow; of reservations only where it is known when they are."""
+        assert self.site is not None
+        return self.site.notices if self.reservations and self.epoch is None else self.resolved().notices
+
+    def longest(self, workload: Workload) -> IntArray:
+        """Longest time that each job may ask for on this site, whole microseconds; `NEVER` for no limit.
+
+        Of several partitions that it names, in that which allows most: the ``MaxTime`` of the partition, and where
+        limits hold the ``MaxWall`` of its association and of those above, of its QOS and of that of the partition.
+        """
+        site = self.site
+        assert site is not None
+        requests = Requests(workload)
+        entries = entries_of(requests, site)
+        owners, submissions = owners_of(requests, site, entries), Submissions(site)
+        found: IntArray = np.zeros(len(requests), dtype=np.int64)
+        of_partition = [partition.longest for partition in site.partitions]
+        known: dict[tuple[Owner, int], int] = {}
+        for request, partition, owner in zip(entries.request.tolist(), entries.partition.tolist(), owners, strict=True):
+            key = (owner, partition)
+            if key not in known:
+                known[key] = min(of_partition[partition], submissions.longest(owner))
+            found[request] = max(found[request], known[key])
+        return found
 
     def machine(self) -> Platform:
         """The machine that its nodes make, one cluster."""
         assert self.site is not None
-        return self.site.with_nodes(self.more_nodes).platform()
+        found = self._with_nodes(self.site).platform()
+        return replace(found, origin=f"{found.origin}, nodes {self.nodes}") if self.nodes else found
+
+    def pools(self, named: Iterable[str]) -> Platform:
+        """The machine in partitions that share no node, for policies that know of none (`Site.pools`)."""
+        assert self.site is not None
+        return self._with_nodes(self.site).pools(named)
 
     @property
     def node_cores(self) -> int:
@@ -140,7 +189,7 @@ class Slurm:
     def sized(self, cores: float) -> Slurm:
         """The same with as many more or fewer nodes as it takes for about so many cores."""
         assert self.site is not None
-        now = self.site.with_nodes(self.more_nodes)
+        now = self._with_nodes(self.site)
         return replace(self, more_nodes=self.more_nodes + now.nodes_to(cores))
 
     def _booted(self, requests: Requests) -> int:
@@ -187,7 +236,10 @@ class Slurm:
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         self._entry: IntArray = np.arange(len(requests), dtype=np.int64)  # as which each request runs, or ran last
         self._timing, self._repeats = Timing(look, self._boot), Repeats(requests.number)
-        told = (self._standing, self._intake, self._bookings, self._timing)
+        self._diary, self._last = Diary(len(requests), len(owners)), dict.fromkeys(("quick", "backfill"), -NEVER)
+        self._reach: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
+        self._refused: dict[int, tuple[Refusal, int]] = {}
+        told = (self._standing, self._intake, self._bookings, self._timing, self._diary)
         self._waiting = Waiting(requests, self._entries, self._asks, self._held.busy, *told)
         self._stops: list[Stop] = []
         self._exempt: list[int] = []
@@ -204,17 +256,21 @@ class Slurm:
     # -- what the cluster tells ---------------------------------------------------------------------------------------
 
     def quote(self, request: int, now: int) -> Quote | None:
-        """Every request is taken that fits the site and its limits."""
+        """Every request is taken that fits the site and its limits; a question, that may be asked again."""
         found = self._intake.choices(request, now, self._bookings.over)
         if not found:
+            self._refused[request] = (self._intake.refusal(request, now, self._bookings.over), now)  # for `reasons`
             return None
-        self._waiting.choose(request, found)
-        return Quote(request)
+        return Quote(request, entries=tuple(found))
 
     def commit(self, quote: Quote, now: int) -> None:
         """The request joins the queue, now or when what it waits for has come."""
         self._repeats.clear()
-        self._waiting.come(quote.request, now)
+        entries: IntArray = np.array(quote.entries, dtype=np.int64)
+        self._reach[quote.request] = reach_of(entries, now, self._asks, self._machine, self._closed)
+        self._refused.pop(quote.request, None)
+        self._standing.submitted(quote.request, now)
+        self._waiting.come(quote.request, quote.entries, now)
 
     def ended(self, request: int, now: int) -> None:
         """The request gave its cores back."""
@@ -251,7 +307,7 @@ class Slurm:
         self._waiting.join_due(now)
         while self._exempt and self._exempt[0] <= now:
             heapq.heappop(self._exempt)
-            self._timing.changed()
+            self._timing.changed(now)
         self._waiting.calculate(now)
         started: list[int] = []
         depth = self._timing.depth(now)
@@ -260,6 +316,11 @@ class Slurm:
         if self._timing.backfills(now):
             started += self._backfill(now)
         return started
+
+    @property
+    def preempts(self) -> bool:
+        """Whether a job may have to give way to another one, on this site."""
+        return self._gives_way
 
     def stopped(self) -> Sequence[Stop]:
         """Requests that were preempted in this instant; those who took their nodes are among those that start."""
@@ -287,10 +348,10 @@ class Slurm:
         self._standing.ended(entry, now)
         self._rules.own["began"][entry] = NEVER
         again = bool(self._rules.own["mode"][entry] == REQUEUE)
-        self._stops.append(Stop(request, again))
+        self._stops.append(Stop(request, again, int(self._rules.own["taker"][entry])))
         if again:
             self._standing.requeued(request, now)
-            self._waiting.come_back(request, now + self._site.preemption.delay)
+            self._waiting.come_back(request, now, now + self._site.preemption.delay)
         else:
             self._over(request, now)
 
@@ -299,15 +360,16 @@ class Slurm:
         self._timing.looked(now, at_all=not depth or depth >= len(order))
         if not len(order):
             return []
-        arrays = (*self._prepare(now), self._started)
-        return self._begin(main_pass(now, order, depth, look.partition_depth, look.stop_at_limit, *arrays), now)
+        arrays = (*self._prepare(now), self._started, self._diary.told)
+        count = main_pass(now, order, depth, look.partition_depth, look.stop_at_limit, *arrays)
+        return self._begin("quick", count, now)
 
     def _backfill(self, now: int) -> list[int]:
         order = self._waiting.ordered()
         if not len(order):
             return []
-        arrays = (*self._prepare(now), self._started, self._fits, NOBODY)
-        begun = self._begin(backfill_pass(now, order, self._look, *arrays), now)
+        arrays = (*self._prepare(now), self._started, self._fits, NOBODY, self._diary.told)
+        begun = self._begin("backfill", backfill_pass(now, order, self._look, *arrays), now)
         self._end_grace(now)
         return begun
 
@@ -334,18 +396,20 @@ class Slurm:
         asks, *others = self._parts
         parts = (asks, *(_copied(each) for each in others))
         planned = np.full(len(asks["request"]), NEVER, dtype=np.int64)
-        arrays = (parts, self._reserving(now), self._started.copy(), self._fits.copy(), planned)
+        copies = (self._started.copy(), self._fits.copy(), planned, _copied(self._diary.told))
         order = self._waiting.ordered()
         if len(order):
-            backfill_pass(now, order, self._look, *arrays)
+            backfill_pass(now, order, self._look, parts, self._reserving(now), *copies)
         found: dict[int, int] = {}
         for entry in np.flatnonzero(planned < NEVER).tolist():
             request = int(asks["request"][entry])
             found[request] = min(found.get(request, NEVER), int(planned[entry]))
         return dict(sorted(found.items()))
 
-    def _begin(self, count: int, now: int) -> list[int]:
+    def _begin(self, kind: str, count: int, now: int) -> list[int]:
         """What a pass decided: those who had to go have gone, and the first entries of those that start have begun."""
+        last, self._last[kind] = self._last[kind], now
+        self._diary.seen(now)
         for entry in self._held.stopped[: self._held.counts[1]].tolist():
             self._stop(entry, now)
         if self._held.counts[1]:
@@ -364,6 +428,8 @@ class Slurm:
             if self._exempts and self._rules.own["exempt"][entry] > 0:
                 heapq.heappush(self._exempt, now + int(self._rules.own["exempt"][entry]))
         begun: list[int] = requests.tolist()
+        for request in begun:
+            self._diary.start(request, last, self._timing.opened, now)
         return begun
 
     def wake(self, now: int) -> int:
@@ -374,6 +440,20 @@ class Slurm:
             if self._exempt:
                 times.append(self._exempt[0])
         return max(min(times), now + 1)
+
+    def reasons(self) -> Reasons:
+        """Why requests waited, in Slurm's words, and why some were turned away."""
+        words = tuple(dict.fromkeys([*WORDS, *(why.reason for why, _ in self._refused.values())]))
+        refused = [(job, words.index(why.reason), at, NEVER) for job, (why, at) in self._refused.items()]
+        more: IntArray = np.array(refused, dtype=np.int64).reshape(-1, 4)
+        rows = np.concatenate([np.stack(self._diary.spans(), axis=1), more])
+        job, word, since, until = rows[np.argsort(rows[:, 0], kind="stable")].T.copy()
+        groups = self._asks["group"].tolist()
+        entries = ((row, *self._entries.further.get(row, ())) for row in range(len(self._requests)))
+        pool = pools_of(self._machine.member, [tuple(groups[entry] for entry in each) for each in entries])
+        reach, free = self._reach.T.copy()
+        why_not = {row: why for row, (why, _) in self._refused.items()}
+        return Reasons(words, job, word, since, until, reach, free, pool, why_not)
 
     def _pieces(self, entry: int) -> tuple[IntArray, IntArray]:
         """Nodes that an entry holds or held last, and how many cores of each."""

@@ -18,21 +18,22 @@ from gridsim.policy.slurm.holding import allowed, postpone, take
 from gridsim.policy.slurm.nodes import FREE, select
 from gridsim.policy.slurm.planned import empty_plan, is_clear, keep_clear, next_opening, reserve
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
+from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
 from gridsim.profile.compiled import compiled
 
 __all__ = ["backfill_pass"]
 
 
 @compiled
-def backfill_pass(now, order, look, parts, reserving, started, fits, planned):  # type: ignore[no-untyped-def]
+def backfill_pass(now, order, look, parts, reserving, started, fits, planned, told):  # type: ignore[no-untyped-def]
     """Start every entry whose start delays no higher one; how many.
 
-    *parts* and *reserving* are as in `main_pass`. Every entry that does not start, in order, reserves its nodes, whole,
-    from its expected start for its time limit; reservations are made anew in each pass, and begin and end at whole
-    multiples of the resolution. One that does not fit is looked at again at the instants of `next_opening`, and left
-    out where there is none. An entry that preempts others reserves its nodes too, and starts in a later pass, without
-    them. Behind the last entry that could still start now, for all that is free and not reserved, nothing is looked
-    at, unless *planned*, one row an entry, is to be filled with expected starts.
+    *parts*, *reserving* and *told* are as in `main_pass`. Every entry that does not start, in order, reserves its
+    nodes, whole, from its expected start for its time limit; reservations are made anew in each pass, and begin and end
+    at whole multiples of the resolution. One that does not fit is looked at again at the instants of `next_opening`,
+    and left out where there is none. An entry that preempts others reserves its nodes too, and starts in a later pass,
+    without them. Behind the last entry that could still start now, for all that is free and not reserved, nothing is
+    looked at, unless *planned*, one row an entry, is to be filled with expected starts.
     """
     asks, machine, limits, held, closed, rules = parts
     count = len(machine.cores)
@@ -54,6 +55,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned):  
             if asks.cores[entry] <= unused:
                 open_nodes(entry, now, now, now + 1, asks, machine, closed, mask, kept)
                 fits[size] = select(entry, mask, kept, asks, machine, machine.now, room, chosen, given)
+        _say(entry, fits[size] > 0, asks, limits, told)
         if place > last and (fits[size] > 0 or may_preempt(entry, rules)) and allowed(entry, asks.cores[entry], limits):
             last = place
     if last < 0:
@@ -76,6 +78,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned):  
         if held.busy[asks.request[entry]] or not allowed(entry, asks.cores[entry], limits):
             continue
         if not in_time(entry, now, asks, closed):
+            note(asks.request[entry], RESERVATION, told)
             continue
         user, owner, partition = asks.user[entry], asks.association[entry], asks.part[entry]
         users[user] += 1
@@ -103,7 +106,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned):  
                         entry, now, mask, kept, asks, machine, held, rules, room, chosen, given, victims
                     )
                     if used:
-                        postpone(victims, preempted, now, held, rules)
+                        postpone(asks.request[entry], victims, preempted, now, held, rules)
                 if used:
                     break
             following = rounded_up(next_change(start, closed), look) if len(closed.rows) else NEVER
@@ -147,6 +150,20 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned):  
         begin = rounded(start, look)
         plan = reserve(begin, max(rounded(start + limit, look), begin + look.resolution), used, chosen, plan)
     return found
+
+
+@compiled
+def _say(entry, fits, asks, limits, told):  # type: ignore[no-untyped-def]
+    """Say why an entry waits that no quick pass has looked at yet, or not since a limit held it back.
+
+    Other words of the quick pass stand.
+    """
+    request = asks.request[entry]
+    limit = limit_of(entry, asks.cores[entry], limits)
+    if limit > 0:
+        note(request, limit, told)
+    elif told.code[request] == NONE or is_limit(told.code[request]):
+        note(request, PRIORITY if fits else RESOURCES, told)
 
 
 @compiled

@@ -145,8 +145,8 @@ def release(entry, asks, machine, limits, held, closed, rules):  # type: ignore[
 
 
 @compiled
-def give_way(victims, many, now, asks, machine, limits, held, closed, rules):  # type: ignore[no-untyped-def]
-    """Preempt entries: at once, or when their grace is over; whether all of them have gone.
+def give_way(taker, victims, many, now, asks, machine, limits, held, closed, rules):  # type: ignore[no-untyped-def]
+    """Preempt entries for the request *taker*: at once, or when their grace is over; whether all of them have gone.
 
     preempt.html: "once a job has been selected for preemption, its end time is set to the current time plus GraceTime".
     """
@@ -156,6 +156,7 @@ def give_way(victims, many, now, asks, machine, limits, held, closed, rules):  #
         if rules.own.leaves[victim] < NEVER:
             gone = False
             continue
+        rules.own.taker[victim] = taker
         if rules.own.grace[victim] > 0:
             gone = False
             rules.own.leaves[victim] = now + rules.own.grace[victim]
@@ -168,10 +169,11 @@ def give_way(victims, many, now, asks, machine, limits, held, closed, rules):  #
 
 
 @compiled
-def postpone(victims, many, now, held, rules):  # type: ignore[no-untyped-def]
-    """Tell entries to give way when this pass is over, or their grace."""
+def postpone(taker, victims, many, now, held, rules):  # type: ignore[no-untyped-def]
+    """Tell entries to give way to the request *taker* when this pass is over, or their grace."""
     for place in range(many):
         victim = victims[place]
         if rules.own.leaves[victim] >= NEVER:
+            rules.own.taker[victim] = taker
             rules.own.leaves[victim] = now + rules.own.grace[victim]
             _await(victim, min(_forget(victim, held), now + rules.own.grace[victim]), held)

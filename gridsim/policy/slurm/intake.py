@@ -13,11 +13,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridsim.model.site import Site, SitePartition
-from gridsim.model.time import NEVER, IntArray
+from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.slurm.closed import Closed
 from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
 from gridsim.policy.slurm.limits import Limits, Owner, Submissions
 from gridsim.policy.slurm.nodes import ANY, Asks, Machine, select
+from gridsim.record import Refusal
 
 __all__ = ["Intake"]
 
@@ -44,7 +45,7 @@ class Intake:
         self._fitting: dict[int, bool] = {}
 
     def choices(self, request: int, now: int, over: set[int]) -> list[int]:
-        """Entries in which a request could start, if it is taken; none where it is refused."""
+        """Entries in which a request could start, if it is taken; none where it is refused. A question."""
         found = [
             entry
             for entry in (request, *self._entries.further.get(request, ()))
@@ -53,12 +54,78 @@ class Intake:
         if not found:
             return []
         first = found[0]
+        return found if self._submissions.refusal(self._owners[first], *self._wants(first)) is None else []
+
+    def take(self, request: int, entries: Sequence[int]) -> None:
+        """Count a request that is taken, as its owner in the first of its entries."""
+        owner = self._counted[request] = self._owners[entries[0]]
+        self._submissions.take(owner)
+
+    def _wants(self, entry: int) -> tuple[int, int, int]:
         asks = self._asks
-        wants = (int(asks["cores"][first]), int(asks["nodes"][first]), int(asks["limit"][first]))
-        if not self._submissions.take(self._owners[first], *wants):
-            return []
-        self._counted[request] = self._owners[first]
-        return found
+        return int(asks["cores"][entry]), int(asks["nodes"][entry]), int(asks["limit"][entry])
+
+    def refusal(self, request: int, now: int, over: set[int]) -> Refusal:
+        """Why a request that could start in no entry is refused: what is said of the first of them."""
+        found = [self._why(entry, now, over) for entry in (request, *self._entries.further.get(request, ()))]
+        first = found.index(None) if None in found else -1
+        if first < 0:
+            return next(why for why in found if why is not None)
+        entry = (request, *self._entries.further.get(request, ()))[first]
+        why = self._submissions.refusal(self._owners[entry], *self._wants(entry))
+        assert why is not None
+        return why
+
+    def _why(self, entry: int, now: int, over: set[int]) -> Refusal | None:
+        """Why an entry could never start; None where it could."""
+        owner, partition = self._owners[entry], self._site.partitions[self._part[entry]]
+        reservation, where = self._reservation[entry], f"partition {self._site.partitions[self._part[entry]].name}"
+
+        def not_in(word: str, what: str, rule: str) -> Refusal:
+            return Refusal(word, what, None, "", f"{rule} of {where}")
+
+        if reservation == UNHEARD_OF or reservation in over:
+            word = "ReservationInvalid" if reservation == UNHEARD_OF else "ReservationDeleted"
+            return Refusal(word, "its reservation", None, "", "reservations of the site")
+        if partition.state != "UP":
+            word = "PartitionInactive" if partition.state == "INACTIVE" else "PartitionDown"
+            return not_in(word, f"a job while {where} is {partition.state}", "State")
+        if partition.needs_reservation and reservation < 0:
+            return not_in("PartitionConfig", "a job without a reservation", "ReqResv")
+        if owner.account not in partition.accounts:
+            return not_in("AccountNotAllowed", f"account {owner.account}", "AllowAccounts")
+        if owner.qos not in partition.levels:
+            return not_in("QOSNotAllowed", f"QOS {owner.qos or 'none'}", "AllowQos")
+        if self._limit[entry] > partition.longest:
+            asked, most = self._limit[entry] / MICROSECOND, partition.longest / MICROSECOND
+            return Refusal("PartitionTimeLimit", asked, most, "s", f"MaxTime of {where}")
+        if not self._memory_allowed(entry, partition):
+            own = partition.most_memory is not None
+            most = partition.most_memory if own else self._site.most_memory
+            rule = f"MaxMemPerNode of {where if own else 'the site'}"
+            return Refusal("MaxMemPerLimit", int(self._asks["memory"][entry]), most, "MiB", rule)
+        never = self._submissions.never(owner, int(self._asks["cores"][entry]))
+        return never or self._too_large(entry, now)
+
+    def _too_large(self, entry: int, now: int) -> Refusal | None:
+        if self.could(entry, now):
+            return None
+        asks, partition = self._asks, self._site.partitions[self._part[entry]]
+        cores, nodes, where = int(asks["cores"][entry]), int(asks["nodes"][entry]), f"partition {partition.name}"
+        if partition.most_nodes and nodes > partition.most_nodes:
+            return Refusal("PartitionNodeLimit", nodes, partition.most_nodes, "nodes", f"MaxNodes of {where}")
+        member = self._member(entry) > 0
+        inside = np.isin([node.name for node in self._site.nodes], partition.nodes)
+        if not member.any():
+            return Refusal("BadConstraints", "the features that it asks for", None, "", f"nodes of {where}")
+        if self._fits(entry, self._member(entry)):
+            return Refusal("ReqNodeNotAvail", "it outside of reservations", None, "", f"nodes of {where}")
+        whole = int(self._machine.cores[member].sum())
+        rule = f"nodes of {where}" + (" with the features that it asks for" if (member != inside).any() else "")
+        if cores > whole:
+            return Refusal("PartitionConfig", cores, whole, "cores", rule)
+        asked = f"{cores} cores{f' on {nodes} nodes' if nodes else ''} with the memory and GPUs that it asks for"
+        return Refusal("PartitionConfig", asked, None, "", rule)
 
     def give(self, request: int) -> None:
         """A request that was taken has ended, or was cancelled."""

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridsim.policy.slurm.closed import open_nodes
+from gridsim.policy.slurm.closed import in_time, open_nodes
 from gridsim.policy.slurm.holding import allowed, give_way, take
-from gridsim.policy.slurm.nodes import select
+from gridsim.policy.slurm.nodes import ANY, select
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
+from gridsim.policy.slurm.reasons import NOT_AVAILABLE, PRIORITY, RESERVATION, RESOURCES, behind, limit_of, note
 from gridsim.profile.compiled import compiled
 
 __all__ = ["main_pass"]
@@ -19,13 +20,13 @@ __all__ = ["main_pass"]
 
 @compiled
 def main_pass(  # type: ignore[no-untyped-def]
-    now, order, depth, partition_depth, stop_at_limit, parts, reserving, started
+    now, order, depth, partition_depth, stop_at_limit, parts, reserving, started, told
 ):
     """Start entries in order until one of their lane does not fit; how many.
 
     *parts* are what entries ask for, the nodes, limits, what is held, what is reserved, and the rules of preemption.
     Nodes of a partition that is blocked are kept free from lower jobs of other partitions too. *reserving*, where it is
-    not empty, says which entries may hold others back.
+    not empty, says which entries may hold others back; *told* is filled with why the others wait.
     """
     asks, machine, limits, held, closed, rules = parts
     count = len(machine.cores)
@@ -34,21 +35,26 @@ def main_pass(  # type: ignore[no-untyped-def]
     blocked, tested = np.zeros(lanes, dtype=np.uint8), np.zeros(partitions, dtype=np.int64)
     room, chosen, given = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
     victims = np.zeros(held.counts[0] + 1, np.int64)
-    open_lanes, found, looked = lanes, 0, 0
+    found, looked = 0, 0
     for place in range(len(order)):
-        if (depth > 0 and looked >= depth) or open_lanes == 0:
+        if depth > 0 and looked >= depth:
             break
         entry = order[place]
         lane, partition = asks.lane[entry], asks.part[entry]
-        if blocked[lane] or held.busy[asks.request[entry]]:
+        if held.busy[asks.request[entry]]:
+            continue
+        if blocked[lane]:
+            behind(entry, asks, limits, told)
             continue
         looked += 1
         tested[partition] += 1
         if partition_depth > 0 and tested[partition] > partition_depth:
             continue
         held_back = not allowed(entry, asks.cores[entry], limits)
-        if held_back and not stop_at_limit:
-            continue
+        if held_back:
+            note(asks.request[entry], limit_of(entry, asks.cores[entry], limits), told)
+            if not stop_at_limit:
+                continue
         used = 0
         if not held_back:
             open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, mask, kept)
@@ -62,18 +68,40 @@ def main_pass(  # type: ignore[no-untyped-def]
                 used, many = find_victims(
                     entry, now, mask, kept, asks, machine, held, rules, room, chosen, given, victims
                 )
-                if used and not give_way(victims, many, now, asks, machine, limits, held, closed, rules):
+                taker = asks.request[entry]
+                if used and not give_way(taker, victims, many, now, asks, machine, limits, held, closed, rules):
                     used = 0
         if used:
             take(entry, now + asks.limit[entry], used, chosen, given, *parts)
             started[found] = entry
             found += 1
-        elif len(reserving) == 0 or reserving[entry]:
+            continue
+        if not held_back:
+            arrays = (shut, mask, kept, asks, machine, closed, room, chosen, given)
+            note(asks.request[entry], _why_not(entry, now, *arrays), told)
+        if len(reserving) == 0 or reserving[entry]:
             blocked[lane] = 1
-            open_lanes -= 1
             if asks.reservation[entry] < 0:
                 member = machine.member[asks.group[entry]]
                 for node in range(count):
                     if member[node]:
                         shut[node] = 1
     return found
+
+
+@compiled
+def _why_not(entry, now, shut, mask, kept, asks, machine, closed, room, chosen, given):  # type: ignore[no-untyped-def]
+    """Why an entry does not start that no limit holds back: what would have to be otherwise."""
+    if not in_time(entry, now, asks, closed):
+        return RESERVATION
+    if shut.any():
+        open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, mask, kept)
+        if select(entry, mask, kept, asks, machine, machine.now, room, chosen, given):
+            return PRIORITY
+    if len(closed.rows):
+        member = machine.member[asks.group[entry]]
+        for node in range(len(mask)):
+            mask[node], kept[node] = ANY if member[node] else 0, 0
+        if select(entry, mask, kept, asks, machine, machine.now, room, chosen, given):
+            return NOT_AVAILABLE
+    return RESOURCES

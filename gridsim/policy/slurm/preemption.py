@@ -49,6 +49,8 @@ class Rules(NamedTuple):
             What happens to it when it is preempted, after how long, and how long it has to have run; microseconds.
         began, leaves
             When it started; when it has to give way, `NEVER` where it need not.
+        taker
+            Request that it was last told to give way to.
         priority
             As last made; only looked at within one QOS.
     """
@@ -95,6 +97,7 @@ def rules_of(site: Site, owners: Sequence[Owner], asks: Asks, requeue: IntArray)
         exempt=exempt,
         began=never,
         leaves=never,
+        taker=np.full(n, -1, dtype=np.int64),
         priority=np.zeros_like(kind),
     )
     return Rules(may, np.zeros(len(may), dtype=np.int64), how, own)

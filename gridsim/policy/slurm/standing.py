@@ -86,6 +86,10 @@ class Standing:
         accrues = self._site.priority.always_accrue and not self._again[request]
         self.since[entry] = self._requests.submit[request] if accrues else since
 
+    def submitted(self, request: int, now: int) -> None:
+        """A request comes, at another time than the log's where users react or a job goes on in another one."""
+        self._came[request] = now
+
     def requeued(self, request: int, now: int) -> None:
         """A request counts as submitted now."""
         self._again[request], self._came[request] = True, now

@@ -22,11 +22,17 @@ class Timing:
         Periods and delays.
     boot : int
         Instant from which periods are counted, whole microseconds.
+
+    Attributes
+    ----------
+    opened : int
+        When anything last changed in favour of a request that waits; whole microseconds.
     """
 
     def __init__(self, look: Scheduling, boot: int) -> None:
         self._look, self._boot = look, boot
         self._quick, self._last = NEVER, -NEVER  # when the quick pass is due, and when it was last
+        self.opened = -NEVER
         self._full = self._backfill = False  # whether anything has changed for them to look at
 
     def submitted(self, now: int) -> None:
@@ -41,14 +47,15 @@ class Timing:
         """The quick pass is due at once."""
         self._quick = min(self._quick, now)
 
-    def changed(self) -> None:
-        """The passes by the clock have something new to look at."""
+    def changed(self, opened: int = -NEVER) -> None:
+        """The passes by the clock have something new to look at; it may let others start, from *opened* on."""
         self._full = self._backfill = True
+        self.opened = max(self.opened, opened)
 
     def freed(self, now: int) -> None:
         """Something has become free: all passes have something to look at."""
         self.wake(now)
-        self.changed()
+        self.changed(now)
 
     def depth(self, now: int) -> int | None:
         """How far down the queue the quick pass looks now, 0 for all of it; None where it is not due."""

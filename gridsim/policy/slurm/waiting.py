@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from gridsim.policy.slurm.entries import Entries, label_of
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.needs import SECOND, rows_of_numbers
 from gridsim.policy.slurm.nodes import Asks, Bytes
+from gridsim.policy.slurm.reasons import BEGIN_TIME, DEPENDENCY, NONE, OVER, Diary
 from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
 
@@ -36,8 +38,8 @@ class Waiting:
         Which requests run.
     standing : Standing
         Told when entries can run; puts them in order.
-    intake, bookings, timing
-        Told who is over, who asks for which reservation, and that there is something to look at.
+    intake, bookings, timing, diary
+        Told who is over, who asks for which reservation, that there is something to look at, and why requests wait.
 
     Attributes
     ----------
@@ -55,9 +57,11 @@ class Waiting:
         intake: Intake,
         bookings: Bookings,
         timing: Timing,
+        diary: Diary,
     ) -> None:
         self._requests, self._entries, self._asks, self._busy = requests, entries, asks, busy
         self._standing, self._intake, self._bookings, self._timing = standing, intake, bookings, timing
+        self._diary = diary
         self.order: IntArray = np.zeros(0, dtype=np.int64)
         self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
         self._withdrawn = label_of(requests, "withdrawn")
@@ -72,13 +76,11 @@ class Waiting:
 
     # -- coming -------------------------------------------------------------------------------------------------------
 
-    def choose(self, request: int, entries: list[int]) -> None:
-        """Say in which entries a request could start."""
-        if entries != [request]:
-            self._choices[request] = entries
-
-    def come(self, request: int, now: int) -> None:
-        """A request was submitted: it joins the queue, now or when what it waits for has come."""
+    def come(self, request: int, entries: Sequence[int], now: int) -> None:
+        """A request was submitted, to start in one of some entries: it joins the queue, now or when it can run."""
+        self._intake.take(request, entries)
+        if tuple(entries) != (request,):
+            self._choices[request] = list(entries)
         for reservation in self._asked_for(request):
             self._bookings.ask(reservation, now)
             self._reserved[reservation].append(request)
@@ -86,8 +88,9 @@ class Waiting:
             heapq.heappush(self._leaves, (now + int(self._withdrawn[request]) * SECOND, request))
         self._release(request, now)
 
-    def come_back(self, request: int, at: int) -> None:
-        """A request can run again from an instant on."""
+    def come_back(self, request: int, now: int, at: int) -> None:
+        """A request can run, or run again, from an instant on."""
+        self._diary.say(request, BEGIN_TIME, now)
         heapq.heappush(self._later, (at, request))
 
     def join_due(self, now: int) -> None:
@@ -103,8 +106,9 @@ class Waiting:
         due = int(self._requests.submit[request]) + int(self._begin[request]) * SECOND
         if on >= 0 and not self._over[on] and on != request:
             self._followers[on].append(request)
+            self._diary.say(request, DEPENDENCY, now)
         elif self._begin[request] > 0 and due > now:
-            self.come_back(request, due)
+            self.come_back(request, now, due)
         else:
             self._join(request, now)
             self._timing.submitted(now)
@@ -112,7 +116,8 @@ class Waiting:
     def _join(self, request: int, now: int) -> None:
         """A request can run from *now* on."""
         self.calculate(now)
-        for entry in self._chosen(request):
+        self._diary.say(request, NONE, now)
+        for entry in self.chosen(request):
             if not self._entries.waits[entry]:
                 self._enter(entry, now)
 
@@ -129,7 +134,7 @@ class Waiting:
         if boundary is not None and len(self.order):
             self._standing.rank(self.order, boundary)
             self.order = self._standing.order(self.order)
-            self._timing.changed()
+            self._timing.changed(boundary)
 
     def ordered(self) -> IntArray:
         """The queue as a pass looks at it."""
@@ -169,6 +174,7 @@ class Waiting:
         if not self._waits(request):
             return False
         self.order = self.order[self._asks["request"][self.order] != request]
+        self._diary.say(request, OVER, now)
         self.done(request, now)
         self._timing.freed(now)
         return True
@@ -189,13 +195,13 @@ class Waiting:
         self._timing.freed(now)
         for entry in self.order.tolist():
             request = int(self._asks["request"][entry])
-            if request not in lost and not any(self._intake.could(each, now) for each in self._chosen(request)):
+            if request not in lost and not any(self._intake.could(each, now) for each in self.chosen(request)):
                 lost.append(request)
         return lost
 
     def _without(self, request: int, reservation: int, now: int) -> bool:
         """Go on without a reservation; whether anything is left that the request could start in."""
-        before = self._chosen(request)
+        before = self.chosen(request)
         left = [entry for entry in before if self._asks["reservation"][entry] != reservation]
         self._choices[request] = left
         self._bookings.leave(reservation, now)
@@ -208,13 +214,14 @@ class Waiting:
                 self._enter(entry, now)
         return bool(left)
 
-    def _chosen(self, request: int) -> list[int]:
+    def chosen(self, request: int) -> list[int]:
+        """Entries in which a request could start."""
         return self._choices.get(request, [request])
 
     def _asked_for(self, request: int) -> set[int]:
         if not self._books:
             return set()
-        return {int(row) for row in self._asks["reservation"][self._chosen(request)] if row >= 0}
+        return {int(row) for row in self._asks["reservation"][self.chosen(request)] if row >= 0}
 
     # -- what comes next ----------------------------------------------------------------------------------------------
 

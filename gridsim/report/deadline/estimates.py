@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.report.figures import _DASHES, _RC, PALETTE
+from gridsim.report.figures import _DASHES, PALETTE, RC
 from gridsim.report.words import percent
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def slack_figure(rows: Sequence[Row]) -> Figure:
     shown = [row for row in rows if row["slack_by"] in PLACES and row["metric"] in _SHOWN]
     if not shown:
         raise InputError("no rows of slack to draw; run the study first", field="rows")
-    with matplotlib.rc_context({**_RC, "grid.alpha": 0.2}):
+    with matplotlib.rc_context({**RC, "grid.alpha": 0.2}):
         figure = Figure(figsize=(9.0, 5.4), layout="constrained")
         grid = figure.subplots(len(_SHOWN), len(PLACES), sharex=True, sharey="row", squeeze=False)
         for line, (metric, title) in zip(grid, _SHOWN.items(), strict=True):

@@ -17,7 +17,7 @@ import numpy as np
 from gridsim.files import write_atomically
 from gridsim.report.deadline.lines import Line, Mean, StoredRows, gaps, lines_of
 from gridsim.report.deadline.recipes import Panel, Recipe, metric_of
-from gridsim.report.figures import _DASHES, _RC, PALETTE
+from gridsim.report.figures import _DASHES, PALETTE, RC
 from gridsim.report.words import listed, percent
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def panelled(
     layout = ConstrainedLayoutEngine(
         hspace=0.05, wspace=0.04, rect=(0, bottom / height, 1, 1 - (top + bottom) / height)
     )
-    with matplotlib.rc_context({**_RC, **_PAPER}):
+    with matplotlib.rc_context({**RC, **_PAPER}):
         figure = Figure(figsize=(width, height), layout=layout)
         every = list(figure.subplots(rows, columns, squeeze=False).ravel())
         yield figure, every[:panels]
@@ -155,7 +155,7 @@ def save(figure: Figure, path: Path) -> None:
 
     kind = path.suffix[1:]
     more: dict[str, Any] = {"metadata": {"Date": None}} if kind == "svg" else {"dpi": 110}
-    with matplotlib.rc_context({**_RC, **_PAPER, "svg.hashsalt": f"gridsim {path.stem}"}):
+    with matplotlib.rc_context({**RC, **_PAPER, "svg.hashsalt": f"gridsim {path.stem}"}):
         write_atomically(path, lambda place: figure.savefig(place, format=kind, facecolor="w", **more))
 
 

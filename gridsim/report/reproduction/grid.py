@@ -160,7 +160,7 @@ class GridResults(Results):
             raise InputError(f"figure {number} has no rows of the {_TITLES[number][1]}")
         figure = make(rows)
         if of_log and self._synthetic:
-            figure.suptitle(f"synthetic jobs in place of {self._synthetic}", x=0.01, ha="left", fontsize=9)
+            figure.supxlabel(f"synthetic jobs in place of {self._synthetic}", x=0.01, ha="left", fontsize=9)
         return figure
 
     def tables(self) -> Iterator[Tabled]:

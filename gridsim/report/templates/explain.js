@@ -5,6 +5,16 @@ const gridsimWhy = (() => {
   "use strict";
 
   const SHOWN = 5; // other jobs that are told one by one
+  const LACKING = ["Resources", "ReqNodeNotAvail", "Reservation"]; // reasons that say that nodes are lacking
+  const WHOLE = ["machine", "pooled"];
+  const MEANING = {
+    Priority: "others came first",
+    Resources: "too little was free on nodes that it could have",
+    ReqNodeNotAvail: "nodes were kept for a reservation",
+    Reservation: "its reservation had not begun",
+    BeginTime: "it was not to begin yet",
+    Dependency: "another job had not ended",
+  };
 
   // ---- words: as gridsim/report/words.py writes numbers -------------------------------------------------------------
 
@@ -48,6 +58,90 @@ const gridsimWhy = (() => {
   const are = (count) => (count === 1 ? "1 core was" : `${number(count)} cores were`);
   const work = (seconds) => `${seconds / 3600 >= 100 ? number(seconds / 3600) : three(seconds / 3600)} core-hours`;
 
+  // ---- what jobs are called: as gridsim/model/job_id.py --------------------------------------------------------------
+
+  const ABSENT = -1, SEVERAL = -2;
+  const EXPECTED = "expected a job as sacct names it: its number (387), a task of an array (700018_2) or a part of a heterogeneous job (700020+1); a step such as .batch may follow";
+  const ID = /^([0-9]{1,17})(?:_(?:([0-9]{1,17})|(\*|\[[^\]]*\]?\+?)))?(?:\+([0-9]{1,9}))?(?:\..+)?$/;
+
+  function readId(text) {
+    const element = /^([0-9]{1,17})\[([0-9]{1,17})\](?:\..+)?$/.exec(text), found = ID.exec(text);
+    if (element) return { number: Number(element[1]), task: Number(element[2]), part: ABSENT };
+    if (!found) return null;
+    const one = /^\[([0-9]{1,17})\]$/.exec(found[3] || "");
+    const task = one ? Number(one[1]) : found[3] ? SEVERAL : found[2] ? Number(found[2]) : ABSENT;
+    return { number: Number(found[1]), task, part: found[4] ? Number(found[4]) : ABSENT };
+  }
+
+  const shownId = ({ number, task, part }) => `${number}${task === ABSENT ? "" : task === SEVERAL ? "_*" : `_${task}`}${part === ABSENT ? "" : `+${part}`}`;
+
+  function idAt(data, row) {
+    const task = data.task ? data.task[row] : ABSENT, part = data.part ? data.part[row] : ABSENT;
+    return { number: task === ABSENT && part === ABSENT ? data.job[row] : data.group[row], task, part };
+  }
+
+  const idOf = (data, row) => shownId(idAt(data, row));
+  const rowsWhere = (column, fits) => column.reduce((rows, value, i) => (fits(value, i) ? (rows.push(i), rows) : rows), []);
+
+  function rowsOf(data, { number, task, part }) {
+    if (task === ABSENT && part === ABSENT) {
+      const row = data.job.indexOf(number); // of tasks of one job the first
+      return row >= 0 ? [row] : data.group ? rowsWhere(data.group, (value) => value === number) : [];
+    }
+    return data.group ? rowsWhere(data.group, (value, i) => {
+      const own = idAt(data, i);
+      if (value !== number || (task !== SEVERAL && own.task !== task)) return false;
+      return (part === ABSENT && task !== ABSENT) || own.part === part;
+    }) : [];
+  }
+
+  // Row of the job that somebody names, or why there is none.
+  function rowOf(data, asked) {
+    const text = String(asked).trim(), wanted = readId(text);
+    if (!wanted) {
+      const digits = text.match(/[0-9]{1,17}/g) || [];
+      const near = ["_", "+"].map((join) => readId(digits.join(join))).find((one) => one && rowsOf(data, one).length === 1);
+      return { row: -1, unread: true, why: `'${text}' is no job; ${EXPECTED}${near ? `; did you mean ${shownId(near)}?` : ""}` };
+    }
+    const rows = rowsOf(data, wanted);
+    if (rows.length === 1) return { row: rows[0] };
+    return { row: -1, why: rows.length ? several(data, wanted, rows) : missing(data, wanted) };
+  }
+
+  function several(data, wanted, rows) {
+    let shown = rows.map((row) => idOf(data, row));
+    if (new Set(shown).size < shown.length) shown = rows.map((row) => String(data.job[row]));
+    const few = shown.slice(0, 3).join(", ") + (shown.length > 3 ? `, … ${shown.at(-1)}` : "");
+    return `${shownId(wanted)} is ${number(rows.length)} jobs; name one of them: ${few}`;
+  }
+
+  const nearest = (values, distance) => values.reduce((best, value) => (distance(value) < distance(best) ? value : best));
+
+  function missing(data, wanted) {
+    const there = `there is no job ${shownId(wanted)}`;
+    if (!data.jobs) return `${there}; there is none at all`;
+    const plain = wanted.task === ABSENT && wanted.part === ABSENT;
+    if (plain || !data.group) {
+      const least = data.job.reduce((a, b) => Math.min(a, b)), most = data.job.reduce((a, b) => Math.max(a, b));
+      const near = nearest(data.job, (value) => Math.abs(value - wanted.number));
+      const span = `numbers go from ${least} to ${most}, and the nearest is ${near}`;
+      return plain ? `${there}; ${span}` : `${there}: the jobs here have numbers alone, and no arrays or parts; expected the job's own (JobIDRaw of sacct); ${span}`;
+    }
+    const inside = rowsWhere(data.group, (value) => value === wanted.number), alike = inside.map((row) => idAt(data, row));
+    const untold = inside.filter((row) => idAt(data, row).task === SEVERAL);
+    if (untold.length === 1) return `${there}; its tasks are one line of the log: ${idOf(data, untold[0])}`;
+    if (untold.length) return several(data, { ...wanted, task: SEVERAL, part: ABSENT }, untold);
+    if (!alike.length) {
+      const groups = [...data.group].filter((_, i) => idAt(data, i).task !== ABSENT || idAt(data, i).part !== ABSENT);
+      const near = nearest(groups, (value) => Math.abs(value - wanted.number));
+      return `${there}; no array or group of parts has the number ${wanted.number}; the nearest is ${near}`;
+    }
+    const near = shownId(nearest(alike, (one) => Math.abs(one.task - wanted.task) + Math.abs(one.part - wanted.part)));
+    const order = [...alike].sort((a, b) => a.number - b.number || a.task - b.task || a.part - b.part).map(shownId);
+    const span = order.length > 1 ? `${order[0]} to ${order.at(-1)}, and the nearest is ${near}` : order[0];
+    return `${there}; there is ${span}`;
+  }
+
   // ---- facts --------------------------------------------------------------------------------------------------------
 
   // Name of a user, or the number; empty where the log does not say.
@@ -60,6 +154,17 @@ const gridsimWhy = (() => {
   function placeOf(data, label, row) {
     const place = data.places[label], value = place ? place.values[row] : -1;
     return value < 0 ? "" : place.names[value] || String(value);
+  }
+
+  // How far the zone of the log is ahead of UTC at a second of its clock.
+  const aheadAt = (dates, second) => dates.ahead.reduce((ahead, [from, offset]) => (from <= second ? offset : ahead), dates.ahead[0][1]);
+
+  // A second of the log's clock as a date in its zone; empty where the log has none.
+  function dateOf({ dates }, second) {
+    if (!dates) return "";
+    const begun = Math.floor(second + 1e-6), wall = Math.floor(dates.epoch + begun + aheadAt(dates, begun));
+    const [day, time] = new Date(1000 * wall).toISOString().slice(0, 19).split("T");
+    return `${day} ${time.endsWith(":00") ? time.slice(0, 5) : time}`;
   }
 
   // Rows of the largest weights, those without any left out.
@@ -75,12 +180,39 @@ const gridsimWhy = (() => {
     return rows;
   }
 
+  // Which part of the machine each job could have, and what its scheduler says of its wait: as gridsim/report/parts.py.
+  function partsOf(packed, { pool, reach, free, told, word, spans }) {
+    let row = 0;
+    const said = new Map();
+    (told || []).forEach((step, k) => {
+      row += step;
+      if (!said.has(row)) said.set(row, []);
+      said.get(row).push([packed.words[word[k]], spans[k]]);
+    });
+    return { pool, reach, free, said, pooled: packed.pooled, clusters: packed.parts || [], refused: new Map(packed.refused || []) };
+  }
+
+  const among = (one, row) => (one.pool && one.pool[row] >= 0 ? (i) => one.pool[i] === one.pool[row] : () => true);
+  const sizeOf = (data, one, row) => (one.clusters.length && one.pool[row] >= 0 ? one.clusters[one.pool[row]][1] : data.cores);
+
+  function reasonsOf(one, row) {
+    const total = new Map();
+    for (const [word, held] of one.said.get(row) || []) if (held > 0) total.set(word, (total.get(word) || 0) + held);
+    return [...total].sort((a, b) => b[1] - a[1]);
+  }
+
+  function roomOf(one, row) {
+    if (!one.pool) return one.pooled ? "pooled" : "machine";
+    if (!one.clusters.length) return "nodes";
+    return one.pool[row] >= 0 ? one.clusters[one.pool[row]][0] : "machine";
+  }
+
   // Stretches of [submit, until] with enough free cores for a job.
   function roomFor(data, one, row, submit, until) {
-    const rows = [];
+    const rows = [], there = among(one, row);
     for (let i = 0; i < data.jobs; i++) {
       const end = one.start[i] + one.held[i];
-      if (i !== row && one.start[i] >= 0 && end > submit && one.start[i] <= until && one.held[i] > 0) rows.push(i);
+      if (i !== row && there(i) && one.start[i] >= 0 && end > submit && one.start[i] <= until && one.held[i] > 0) rows.push(i);
     }
     const keys = new Float64Array(2 * rows.length); // instant, place and whether it is an end, in one number
     rows.forEach((i, k) => {
@@ -89,7 +221,7 @@ const gridsimWhy = (() => {
     });
     keys.sort();
     const room = [];
-    let at = submit, free = data.cores;
+    let at = submit, free = sizeOf(data, one, row);
     const until_ = (time) => {
       const mark = Math.min(time, until);
       if (mark > at && free >= one.width[row]) room.push([at, mark]);
@@ -106,11 +238,11 @@ const gridsimWhy = (() => {
 
   // How long each job stood first, in order of arrival, while there was room for the one behind.
   function standing(data, one, row, submit, room) {
-    const ticks = new Float64Array(data.jobs);
+    const ticks = new Float64Array(data.jobs), there = among(one, row);
     let at = -Infinity, k = 0;
     for (let p = 0; p < one.placeOf(row); p++) {
       const i = one.order ? one.order[p] : p, until = one.start[i];
-      if (until <= submit || until <= at) continue;
+      if (until <= submit || until <= at || !there(i)) continue;
       while (k < room.length && room[k][1] <= at) k++;
       for (let j = k; j < room.length && room[j][0] < until; j++) ticks[i] += Math.min(room[j][1], until) - Math.max(room[j][0], at);
       at = until;
@@ -120,13 +252,13 @@ const gridsimWhy = (() => {
 
   function explain(data, one, row) {
     const { tick } = data;
-    const submit = one.submit[row], ran = one.start[row] >= 0, until = ran ? one.start[row] : submit;
+    const submit = one.submit[row], ran = one.start[row] >= 0, until = ran ? one.start[row] : submit, earlier = one.earlier ? one.earlier[row] : 0;
     const held = new Float64Array(data.jobs), passing = new Float64Array(data.jobs), freeing = new Float64Array(data.jobs);
-    let total = 0, ahead = 0, aheadWork = 0, passed = 0, passedWork = 0, free = data.cores;
-    const users = new Map();
+    let total = 0, ahead = 0, aheadWork = 0, passed = 0, passedWork = 0, free = sizeOf(data, one, row);
+    const users = new Map(), there = among(one, row);
     for (let i = 0; i < data.jobs; i++) {
       const start = one.start[i], end = start + one.held[i];
-      if (start < 0 || i === row) continue;
+      if (start < 0 || i === row || !there(i)) continue;
       const inside = Math.min(end, until) - Math.max(start, submit);
       if (inside > 0) total += held[i] = one.width[i] * inside;
       if (start <= submit && end > submit && end > start) free -= one.width[i];
@@ -143,23 +275,31 @@ const gridsimWhy = (() => {
       }
       if ((sooner || later) && end === until && until > submit) freeing[i] = one.width[i];
     }
-    const room = roomFor(data, one, row, submit, until);
-    const enough = room.reduce((sum, [from, to]) => sum + to - from, 0);
+    let room = roomFor(data, one, row, submit, until), reach = sizeOf(data, one, row), reasons = [];
+    let enough = tick * room.reduce((sum, [from, to]) => sum + to - from, 0), lacking = tick * (until - submit) - enough;
+    if (one.reach) {
+      [reach, free, reasons, room] = [one.reach[row], one.free[row], reasonsOf(one, row), []];
+      const sum = (lack) => reasons.reduce((total, [word, held]) => total + (LACKING.includes(word) === lack ? held : 0), 0);
+      [lacking, enough] = [sum(true), sum(false)];
+    }
     const first = standing(data, one, row, submit, room);
     const seconds = (ticks) => data.origin + ticks * tick;
     const others = (weight, share, all) => largest(weight).map((i) => ({
-      job: data.job[i], user: userOf(data, i), cores: one.width[i], start: seconds(one.start[i]),
+      job: data.job[i], id: idOf(data, i), user: userOf(data, i), cores: one.width[i], start: seconds(one.start[i]),
       end: seconds(one.start[i] + one.held[i]), share: all ? share[i] / all : 0,
     }));
     return {
-      job: data.job[row], user: userOf(data, row), account: placeOf(data, "account", row), partition: placeOf(data, "partition", row),
-      cores: one.width[row], status: one.status(row), machine: data.cores, free,
+      job: data.job[row], id: idOf(data, row), user: userOf(data, row), account: placeOf(data, "account", row), partition: placeOf(data, "partition", row),
+      cores: one.width[row], status: one.status(row), machine: data.cores, reach, free,
+      room: roomOf(one, row), reasons, refused: one.refused.get(row) || null,
+      submitted: dateOf(data, seconds(submit)), started: ran ? dateOf(data, seconds(until)) : "",
       submit: seconds(submit), start: ran ? seconds(until) : NaN, end: ran ? seconds(until + one.held[row]) : NaN,
-      estimate: (data.estimate || data.runtime)[row] * tick, wait: ran ? (until - submit) * tick : NaN,
-      short: (until - submit - enough) * tick, enough: enough * tick,
+      estimate: (data.estimate || data.runtime)[row] * tick, wait: ran ? (until - submit - earlier) * tick : NaN,
+      pieces: one.chain ? one.chain[row] : 1, earlier: earlier * tick,
+      short: lacking, enough,
       ahead, ahead_work: aheadWork * tick, passed, passed_work: passedWork * tick,
       holders: others(held, held, total), passing: others(passing, held, total),
-      freeing: others(freeing, held, total), first: others(first, first, enough),
+      freeing: others(freeing, held, total), first: others(first, first, enough / tick),
       passers: [...users].sort((a, b) => b[1] - a[1]),
     };
   }
@@ -172,25 +312,68 @@ const gridsimWhy = (() => {
 
   // ---- the same in words --------------------------------------------------------------------------------------------
 
-  const short = (one) => `job ${one.job}${one.user ? ` of user ${one.user}` : ""}`;
+  const called = (found) => (found.id === String(found.job) ? found.id : `${found.id} (number ${found.job})`);
+  const short = (one) => `job ${one.id}${one.user ? ` of user ${one.user}` : ""}`;
 
   function sentences(found, label) {
     const of = found.user ? ` of user ${found.user}` : "";
     const places = ["account", "partition"].filter((label) => found[label]).map((label) => `${label} ${found[label]}`);
-    const asked = `Job ${found.job}${of}${places.length ? ` (${places.join(", ")})` : ""} asked for ${cores(found.cores)} of ${number(found.machine)} for ${duration(found.estimate)}`;
-    if (Number.isNaN(found.start)) return [`${asked}, and did not run under ${label} (${found.status}).`];
-    if (found.wait <= 0) return [`${asked}, and started at once under ${label}: ${are(found.free)} free.`];
-    const told = [`${asked}, and waited ${duration(found.wait)} under ${label}.`, ...roomTold(found), queueTold(found)];
+    const asked = `Job ${called(found)}${of}${places.length ? ` (${places.join(", ")})` : ""} asked for ${cores(found.cores)}${ofTold(found)} for ${duration(found.estimate)}`;
+    if (Number.isNaN(found.start)) return [`${asked}, and did not run under ${label} (${whyNot(found)}).`, ...datesTold(found)];
+    if (found.wait <= 0 && found.pieces === 1) return [`${asked}, and started at once under ${label}: ${freeTold(found)}.`, ...datesTold(found)];
+    const chain = found.pieces > 1 ? `, before the ${number(found.pieces)} pieces of its chain together` : "";
+    const last = found.pieces > 1 ? [`Its last piece started ${duration(found.start - found.submit)} after it came; what follows is of the time until then.`] : [];
+    const told = [`${asked}, and waited ${duration(found.wait)} under ${label}${chain}.`, ...datesTold(found), ...(found.room === "nodes" ? saidTold(found) : roomTold(found)), ...last, queueTold(found)];
     if (found.holders.length) {
       const most = found.holders.map((one) => `${short(one)} (${cores(one.cores)}, ${percent(one.share)})`);
-      told.push(`Most of the machine was held meanwhile by ${listed(most)}.`);
+      const there = WHOLE.includes(found.room) || found.reach >= found.machine ? "" : "there ";
+      told.push(`Of what was in use ${there}meanwhile, the largest ${most.length === 1 ? "part was" : "parts were"} held by ${listed(most)}.`);
     }
     if (found.freeing.length) told.push(`It started when ${listed(found.freeing.map(short))} ended.`);
     return told;
   }
 
+  function datesTold({ submitted, started, wait, pieces }) {
+    if (!submitted) return [];
+    if (!started) return [`It came at ${submitted}.`];
+    if (started === submitted) return [`It came and started ${wait <= 0 ? "at" : "within the second at"} ${submitted}.`];
+    return [`It came at ${submitted} and ${pieces > 1 ? "its last piece started" : "started"} at ${started}.`];
+  }
+
+  function ofTold(found) {
+    const { room, reach, machine } = found, whole = `(the machine has ${number(machine)})`;
+    if (room === "nodes" && reach >= 0 && reach < machine) return ` of ${number(reach)} that it could have ${whole}`;
+    return room === "nodes" || WHOLE.includes(room) ? ` of ${number(machine)}` : ` of ${number(reach)} in ${room} ${whole}`;
+  }
+
+  function freeTold({ room, free }) {
+    if (room === "nodes") return `${are(free)} free on nodes that it could have`;
+    if (room === "pooled") return `${are(free)} free in all partitions together, which this policy takes for one`;
+    return `${are(free)} free${room === "machine" ? "" : ` in ${room}`}`;
+  }
+
+  function saidTold(found) {
+    const when = `When it came, ${freeTold(found)}.`;
+    const parts = found.reasons.map(([word, held]) =>
+      word === "None" ? `${duration(held)} for the next scheduling pass` : `${duration(held)} ${word} (${MEANING[word] || "a limit of the site"})`);
+    return parts.length ? [when, `Of its wait: ${listed(parts)}.`] : [when];
+  }
+
+  function whyNot(found) {
+    if (found.refused) return `${found.status} because ${refusal(found.refused)}`;
+    if (found.status === "rejected" && found.cores > found.machine) return `rejected: needs ${cores(found.cores)}, the machine has ${number(found.machine)}`;
+    return found.status;
+  }
+
+  function refusal({ asked, most, unit, rule }) {
+    if (most === null) return rule.startsWith("nodes of ") ? `no ${rule} can hold ${asked}` : `${asked} is not allowed by ${rule}`;
+    const amount = (value) => (unit === "s" ? duration(value) : `${number(value)} ${unit}`), [name, ...whose] = rule.split(" of ");
+    if (name === "nodes") return `${amount(asked)} are more than the ${amount(most)} of the ${rule}`;
+    return `${amount(asked)} is above ${name} ${amount(most)}${whose.length ? ` of ${whose.join(" of ")}` : ""}`;
+  }
+
   function roomTold(found) {
-    const when = `When it came, ${are(found.free)} free`;
+    const when = `When it came, ${freeTold(found)}`;
     if (!(found.enough > 0)) return [`${when}; until it started there was never room for it.`];
     const kept = "there was room for it, and the policy kept that for others.";
     const told = found.short > 0
@@ -220,5 +403,5 @@ const gridsimWhy = (() => {
     return `They are ${listed(rest ? [...shown, `${number(rest)} of others`] : shown)}.`;
   }
 
-  return { explain, complete, sentences, userOf, placeOf, words: { duration, number, percent, three } };
+  return { explain, complete, sentences, partsOf, aheadAt, userOf, placeOf, idOf, rowOf, words: { duration, number, percent, three } };
 })();

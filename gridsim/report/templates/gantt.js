@@ -13,6 +13,7 @@
     given: ["less than half of what it asked for", "fewer cores", "as asked for", "more cores", "more than twice as many"],
   };
   const AXIS = 26;
+  const LOWEST_BAND = 0.08; // of the height of a chart
   const GAP = 24;
 
   // ---- columns ----------------------------------------------------------------------------------------------------
@@ -61,8 +62,13 @@
       origin: pack.origin,
       names: pack.users || {},
       places: {},
+      colours: {},
+      dates: pack.dates,
       statuses: pack.statuses,
       job: summed(await get(pack.columns.job)),
+      group: await get(pack.columns.whole),
+      task: await get(pack.columns.task),
+      part: await get(pack.columns.part),
       submit: summed(await get(pack.columns.submit)),
       runtime: await get(pack.columns.runtime),
       width: await get(pack.columns.cores),
@@ -71,10 +77,38 @@
       policies: [],
     };
     for (const [label, names] of Object.entries(pack.places || {})) data.places[label] = { names, values: await get(pack.columns[label]) };
+    for (const [label, told] of Object.entries(pack.colours || {})) data.colours[label] = { ...told, values: await get(pack.columns[label]) };
+    if (data.user) data.colours.user = { title: "user", names: data.names, values: data.user };
     if (pack.clusters) data.dag = await dag(pack, get, data);
-    for (const packed of pack.policies) data.policies.push(policy(data, packed, await each(packed, get)));
+    const bands = pack.bands || (pack.clusters && pack.clusters.length > 1 ? pack.clusters : null);
+    layOut(data, bands);
+    for (const packed of pack.policies) {
+      const columns = await each(packed, get);
+      data.policies.push(Object.assign(policy(data, packed, columns), gridsimWhy.partsOf(packed, columns)));
+    }
     data.last = Math.max(1, ...data.policies.map((one) => one.last));
     return data;
+  }
+
+  // Where each row of the chart begins, as a share of its height: bands of partitions and clusters that would be too
+  // low to have a name get more than their share.
+  function layOut(data, bands) {
+    const rows = bands ? bands.reduce((total, one) => total + one.cores, 0) : data.cores;
+    const least = bands ? Math.min(LOWEST_BAND, 0.8 / bands.length) : 0;
+    const heights = (bands || [{ cores: rows }]).map((one) => Math.max(least, one.cores / rows));
+    const whole = heights.reduce((total, one) => total + one, 0);
+    const edges = new Float64Array(rows + 1);
+    let base = 0, above = 0;
+    data.bands = (bands || [{ cores: rows }]).map((one, k) => {
+      const high = heights[k] / whole, made = { ...one, base, above, high };
+      for (let row = 0; row < one.cores; row++) edges[base + row] = above + (high * row) / one.cores;
+      base += one.cores;
+      above += high;
+      return made;
+    });
+    edges[rows] = 1;
+    data.rows = rows;
+    data.edges = edges;
   }
 
   // Of DAG jobs every row is a task: which job it is of, what follows it, and what lies between clusters.
@@ -98,12 +132,12 @@
 
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "pool", "reach", "free", "told", "word", "spans"]) columns[name] = await get(packed[name]);
     return columns;
   }
 
   // Pieces of a policy in order of start, with the latest end of each block of them: the index of every search.
-  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster, cores, unran, later }) {
+  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster, cores, unran, later, chain, earlier }) {
     const n = data.jobs;
     const submit = later ? data.submit.map((at, i) => at + later[i]) : data.submit; // where users react, its own
     const held = runtime || data.runtime;
@@ -127,7 +161,7 @@
     keys.sort();
     const m = low.length;
     const out = {
-      label: packed.label, wait, submit, order, placeOf: (row) => (places ? places[row] : row), start, held, width, queued, cluster, count: m, bins: {}, last: 1,
+      label: packed.label, wait, submit, order, placeOf: (row) => (places ? places[row] : row), start, held, width, queued, cluster, chain, earlier, count: m, bins: {}, last: 1,
       complete: packed.complete,
       status: (row) => (wait[row] < 0 ? data.statuses[unran[wait.subarray(0, row).reduce((count, one) => count + (one < 0), 0)]] : ""),
       place: data.dag ? new Int32Array(n).fill(-1) : null, pieces,
@@ -185,6 +219,7 @@
     palette = { size: [], user: [], wait: [], given: [] };
     for (const mode of Object.keys(palette))
       for (let i = 0; i < 9 && style(`--${mode}-${i}`); i++) palette[mode].push(style(`--${mode}-${i}`));
+    for (const label of ["account", "partition", "qos", "group", "queue"]) palette[label] = palette.user;
     rgb = {};
     for (const mode of Object.keys(palette)) rgb[mode] = palette[mode].map(channels);
   }
@@ -212,13 +247,16 @@
     });
   }
 
-  function userColours(data, shown) {
-    const area = new Map();
+  // Classes of a label that names something: those with the most core-seconds, and all others.
+  function nameColours(data, label, shown) {
+    const told = data.colours[label], area = new Map();
     for (let i = 0; i < data.jobs; i++)
-      area.set(data.user[i], (area.get(data.user[i]) || 0) + data.width[i] * Math.max(0, data.runtime[i]));
-    data.topUsers = [...area].filter(([user]) => user >= 0).sort((a, b) => b[1] - a[1]).slice(0, shown).map(([user]) => user);
-    const place = new Map(data.topUsers.map((user, k) => [user, k]));
-    return Uint8Array.from(data.user, (user) => (place.has(user) ? place.get(user) : data.topUsers.length));
+      area.set(told.values[i], (area.get(told.values[i]) || 0) + data.width[i] * Math.max(0, data.runtime[i]));
+    told.others = area.size;
+    told.top = [...area].filter(([value]) => value >= 0).sort((a, b) => b[1] - a[1]).slice(0, shown).map(([value]) => value);
+    told.others -= told.top.length;
+    const place = new Map(told.top.map((value, k) => [value, k]));
+    return Uint8Array.from(told.values, (value) => (place.has(value) ? place.get(value) : shown));
   }
 
   function waitColours(data, one) {
@@ -234,20 +272,21 @@
 
   function colours(data, one, mode) {
     if (mode === "wait") return (one.waitClass ||= waitColours(data, one));
-    if (mode === "user") return (data.userClass ||= userColours(data, palette.user.length - 1));
+    if (data.colours[mode]) return (data.colours[mode].classes ||= nameColours(data, mode, palette.user.length - 1));
     if (mode === "given") return (one.givenClass ||= givenColours(data, one.width));
     return (one.sizeClass ||= sizeColours(data, one.width));
   }
 
   function legend(data, mode) {
     if (NAMES[mode]) return NAMES[mode].map((name, k) => [name, palette[mode][k]]);
-    if (mode === "user") {
-      const rows = data.topUsers.map((user, k) => [`user ${data.names[user] || user}`, palette.user[k]]);
-      return [...rows, ["all others", palette.user[data.topUsers.length]]];
+    const told = data.colours[mode], { number } = gridsimWhy.words;
+    if (told) {
+      const rows = told.top.map((value, k) => [`${told.title} ${told.names[value] || value}`, palette.user[k]]);
+      return told.others ? [...rows, ["all others", palette.user[palette.user.length - 1]]] : rows;
     }
     return data.sizes.map((bound, k) => {
       const low = k ? data.sizes[k - 1] + 1 : 1;
-      return [low === bound ? `${bound} core${bound > 1 ? "s" : ""}` : `${low} to ${bound}`, palette.size[k]];
+      return [low === bound ? `${number(bound)} core${bound > 1 ? "s" : ""}` : `${number(low)} to ${number(bound)}`, palette.size[k]];
     });
   }
 
@@ -258,14 +297,13 @@
     const sums = new Float32Array(columns * rows * 4);
     const classes = colours(data, one, mode);
     const perTick = columns / (to - from);
-    const perCore = rows / data.cores;
     const total = list ? list.length : one.count;
     for (let k = 0; k < total; k++) {
       const p = list ? list[k] : k;
       const x0 = Math.max(0, (one.from[p] - from) * perTick);
       const x1 = Math.min(columns, (one.to[p] - from) * perTick);
-      const y0 = one.low[p] * perCore;
-      const y1 = Math.min(rows, (one.low[p] + one.size[p]) * perCore);
+      const y0 = data.edges[one.low[p]] * rows;
+      const y1 = Math.min(rows, data.edges[one.low[p] + one.size[p]] * rows);
       const [r, g, b] = rgb[mode][classes[one.row[p]]];
       for (let y = y0 | 0; y < y1; y++) {
         const tall = Math.min(y + 1, y1) - Math.max(y, y0);
@@ -305,8 +343,11 @@
     const detail = (why || root).querySelector(".pinned");
     const ask = why && why.querySelector("form"), under = ask && ask.elements.under;
     const critical = root.querySelector("[name=critical]");
-    const api = { data, lastArrows: 0, lastCrossing: 0, lastCritical: 0, lastDrawMs: 0, lastVisited: 0, lastRectangles: 0, ready: true };
+    const api = { data, lastBands: 0, lastArrows: 0, lastCrossing: 0, lastCritical: 0, lastDrawMs: 0, lastVisited: 0, lastRectangles: 0, ready: true };
     const margin = { left: 44, right: 8 };
+    const ruler = canvas.getContext("2d");
+    ruler.font = "11px system-ui, sans-serif";
+    margin.left = Math.max(margin.left, 28 + Math.max(...data.bands.map((band) => ruler.measureText(gridsimWhy.words.number(band.cores)).width)));
     let view = { from: 0, to: data.last };
     let pinned = -1;
     let asked = 0;
@@ -320,13 +361,14 @@
       for (const hidden of why.querySelectorAll(".asking")) hidden.hidden = false;
     }
     if (data.policies.length > 1 && data.policies.length < 5 && root.clientWidth > 600) chosen.value = "all";
-    if (!data.user) colouring.querySelector("[value=user]").remove();
+    for (const [label, told] of Object.entries(data.colours)) colouring.insertBefore(new Option(told.title, label), colouring.querySelector("[value=wait]"));
     if (data.molded) colouring.add(new Option("cores got", "given"));
 
     const panels = () => (chosen.value === "all" ? data.policies : [data.policies[Number(chosen.value)]]);
     const panelHeight = () => (chosen.value === "all" ? Math.max(120, Math.min(220, 620 / data.policies.length)) : root.clientWidth > 600 ? 380 : 260);
     const plotWidth = () => Math.max(50, canvas.clientWidth - margin.left - margin.right);
     const timeAt = (x) => view.from + ((x - margin.left) / plotWidth()) * (view.to - view.from);
+    const yOf = (row, high) => data.edges[row] * high;
     const xOf = (time) => margin.left + ((time - view.from) / (view.to - view.from)) * plotWidth();
 
     function draw() {
@@ -343,7 +385,7 @@
       context.setTransform(ratio, 0, 0, ratio, 0, 0);
       context.clearRect(0, 0, canvas.clientWidth, height);
       context.font = "12px system-ui, sans-serif";
-      api.lastVisited = api.lastRectangles = api.lastArrows = api.lastCrossing = api.lastCritical = 0;
+      api.lastVisited = api.lastRectangles = api.lastArrows = api.lastCrossing = api.lastCritical = api.lastBands = 0;
       shown.forEach((one, k) => panel(context, one, mode, GAP + k * (panelHeight() + GAP), panelHeight(), ratio));
       axis(context, height - AXIS, shown.length);
       api.lastDrawMs = performance.now() - began;
@@ -355,12 +397,16 @@
       context.textAlign = "left";
       context.textBaseline = "alphabetic";
       context.font = "600 12px system-ui, sans-serif";
-      context.fillText(one.label, margin.left, top - 7);
+      context.fillText(fitted(context, one.label, wide), margin.left, top - 7);
       context.font = "11px system-ui, sans-serif";
       context.textAlign = "right";
       context.textBaseline = "middle";
-      context.fillText("0", margin.left - 5, top + 5);
-      context.fillText(String(data.cores), margin.left - 5, top + high - 5);
+      const { number } = gridsimWhy.words, banded = data.bands.length > 1;
+      if (banded) for (const band of data.bands) context.fillText(number(band.cores), margin.left - 5, top + (band.above + band.high / 2) * high);
+      else {
+        context.fillText("0", margin.left - 5, top + 5);
+        context.fillText(number(data.cores), margin.left - 5, top + high - 5);
+      }
       context.textAlign = "center";
       context.save();
       context.translate(12, top + high / 2);
@@ -377,36 +423,48 @@
       api.lastVisited += list ? list.length : 0;
       if (!list) stretch(context, one, mode, top, wide, high);
       else if (list.length > ONE_BY_ONE) {
-        const rows = Math.min(data.cores, Math.round(high * ratio));
+        const rows = data.bands.length > 1 ? Math.round(high * ratio) : Math.min(data.rows, Math.round(high * ratio));
         const picture = addUp(data, one, mode, list, view.from, view.to, Math.round(wide * ratio), rows);
         context.imageSmoothingEnabled = false;
         context.drawImage(picture, margin.left, top, wide, high);
         api.lastRectangles += 1;
       } else rectangles(context, one, mode, list, top, high);
       if (pinned >= 0) (data.dag ? markJob : mark)(context, one, top, high, mode);
-      if (data.dag && data.dag.clusters.length > 1) nameClusters(context, top, high, wide);
+      if (banded) nameBands(context, top, high, wide);
       context.restore();
     }
 
-    function nameClusters(context, top, high, wide) {
+    // A text that loses its middle where it is wider than there is room for.
+    function fitted(context, text, room) {
+      let kept = text.length;
+      let shown = text;
+      while (kept > 8 && context.measureText(shown).width > room) {
+        kept -= 1;
+        shown = `${text.slice(0, Math.ceil(kept / 2))}…${text.slice(text.length - Math.floor(kept / 2))}`;
+      }
+      return shown;
+    }
+
+    function nameBands(context, top, high, wide) {
       context.textAlign = "left";
       context.textBaseline = "top";
       context.font = "600 11px system-ui, sans-serif";
       context.lineJoin = "round";
       context.lineWidth = 3;
-      for (const cluster of data.dag.clusters) {
-        const y = top + (cluster.base / data.cores) * high;
+      for (const band of data.bands) {
+        const y = top + band.above * high;
         context.fillStyle = ink;
-        if (cluster.base) context.fillRect(margin.left, y - 0.5, wide, 1);
-        if ((cluster.cores / data.cores) * high < 14) continue;
+        if (band.base) context.fillRect(margin.left, y - 0.5, wide, 1);
+        if (band.high * high < 13) continue;
         context.strokeStyle = style("--paper");
-        context.strokeText(cluster.name, margin.left + 4, y + 2);
-        context.fillText(cluster.name, margin.left + 4, y + 2);
+        context.strokeText(band.name, margin.left + 4, y + 2);
+        context.fillText(band.name, margin.left + 4, y + 2);
+        api.lastBands += 1;
       }
     }
 
     function stretch(context, one, mode, top, wide, high) {
-      const bins = (one.bins[mode] ||= addUp(data, one, mode, null, 0, data.last, BINS, Math.min(data.cores, 256)));
+      const bins = (one.bins[mode] ||= addUp(data, one, mode, null, 0, data.last, BINS, data.bands.length > 1 ? 256 : Math.min(data.rows, 256)));
       const left = (view.from / data.last) * BINS;
       context.imageSmoothingEnabled = true;
       context.imageSmoothingQuality = "high";
@@ -420,14 +478,13 @@
       const buckets = palette[mode].map(() => []);
       for (const p of list) buckets[classes[one.row[p]]].push(p);
       const perTick = plotWidth() / (view.to - view.from);
-      const perCore = high / data.cores;
       buckets.forEach((bucket, k) => {
         context.fillStyle = palette[mode][k];
         for (const p of bucket) {
           const x = Math.max(-2, margin.left + (one.from[p] - view.from) * perTick);
           const end = Math.min(canvas.clientWidth + 2, margin.left + (one.to[p] - view.from) * perTick);
-          const w = end - x, h = one.size[p] * perCore;
-          context.fillRect(x, top + one.low[p] * perCore, w > 4 ? w - 1 : Math.max(w, 0.7), h > 4 ? h - 1 : h > 2 ? h - 0.5 : h);
+          const y = yOf(one.low[p], high), w = end - x, h = yOf(one.low[p] + one.size[p], high) - y;
+          context.fillRect(x, top + y, w > 4 ? w - 1 : Math.max(w, 0.7), h > 4 ? h - 1 : h > 2 ? h - 0.5 : h);
         }
       });
       api.lastRectangles += list.length;
@@ -436,15 +493,14 @@
     // The pinned job: a frame round its pieces, and a line from its submission to its start.
     function mark(context, one, top, high) {
       if (one.start[pinned] < 0) return;
-      const perCore = high / data.cores;
       context.strokeStyle = ink;
       context.lineWidth = 2;
       let middle = null;
       for (let p = startsBefore(one, one.start[pinned]); p < one.count && one.from[p] === one.start[pinned]; p++) {
         if (one.row[p] !== pinned) continue;
-        const x = xOf(one.from[p]), y = top + one.low[p] * perCore;
-        context.strokeRect(x, y, Math.max(2, xOf(one.to[p]) - x), Math.max(2, one.size[p] * perCore));
-        middle ??= y + (one.size[p] * perCore) / 2;
+        const x = xOf(one.from[p]), y = top + yOf(one.low[p], high), tall = top + yOf(one.low[p] + one.size[p], high) - y;
+        context.strokeRect(x, y, Math.max(2, xOf(one.to[p]) - x), Math.max(2, tall));
+        middle ??= y + tall / 2;
       }
       if (middle === null || one.wait[pinned] === 0) return;
       context.setLineDash([4, 3]);
@@ -486,13 +542,13 @@
     function boxOf(one, row, top, high) {
       const p = one.place[row];
       if (p < 0) return null;
-      const perCore = high / data.cores, x = xOf(one.from[p]);
-      return { x, end: xOf(one.to[p]), y: top + one.low[p] * perCore, high: one.size[p] * perCore, middle: top + (one.low[p] + one.size[p] / 2) * perCore };
+      const y = top + yOf(one.low[p], high), tall = top + yOf(one.low[p] + one.size[p], high) - y;
+      return { x: xOf(one.from[p]), end: xOf(one.to[p]), y, high: tall, middle: y + tall / 2 };
     }
 
     // The job of the pinned task: all others paler, its tasks in full colour, transfers into the task as arrows.
     function markJob(context, one, top, high, mode) {
-      const [from, to] = tasksOf(pinned), classes = colours(data, one, mode), perCore = high / data.cores;
+      const [from, to] = tasksOf(pinned), classes = colours(data, one, mode);
       context.globalAlpha = 0.6;
       context.fillStyle = style("--paper");
       context.fillRect(margin.left, top, plotWidth(), high);
@@ -501,8 +557,9 @@
         if (one.place[row] < 0) continue;
         context.fillStyle = palette[mode][classes[row]];
         for (let p = one.place[row], k = 0; k < one.pieces[row]; k++, p++) {
-          const x = xOf(one.from[p]), h = Math.max(1, one.size[p] * perCore), w = Math.max(1, xOf(one.to[p]) - x);
-          context.fillRect(x, top + one.low[p] * perCore, w > 4 ? w - 1 : w, h > 4 ? h - 1 : h);
+          const y = yOf(one.low[p], high), h = Math.max(1, yOf(one.low[p] + one.size[p], high) - y);
+          const x = xOf(one.from[p]), w = Math.max(1, xOf(one.to[p]) - x);
+          context.fillRect(x, top + y, w > 4 ? w - 1 : w, h > 4 ? h - 1 : h);
         }
       }
       if (critical.checked) markPath(context, one, top, high);
@@ -570,7 +627,7 @@
       const chain = chainOf(row), job = data.job[row], needs = incoming(row);
       const listed = (rows) => (rows.length > 12 ? [...rows.slice(0, 6).map(nameOf), "…", ...rows.slice(-5).map(nameOf)] : rows.map(nameOf));
       const lines = [
-        `Job ${job}, ${nameOf(row)}: ${data.molded ? "asks for " : ""}${data.width[row]} core${data.width[row] > 1 ? "s" : ""}${data.molded ? "" : `, ran ${duration(data.runtime[row])}`}. ` +
+        `Job ${job}, ${nameOf(row)}: ${data.molded ? "asks for " : ""}${gridsimWhy.words.number(data.width[row])} core${data.width[row] > 1 ? "s" : ""}${data.molded ? "" : `, ran ${duration(data.runtime[row])}`}. ` +
           (needs.length ? `Needs ${listed(needs.map(([source]) => source)).join(", ")}.` : "Needs no other task."),
       ];
       const path = node("p", `Critical path of job ${job}, ${duration(data.dag.path[jobOf(row)])}, ${chain.length} task${chain.length > 1 ? "s" : ""}: ${listed(chain).join(" → ")}.`);
@@ -616,9 +673,10 @@
       context.textAlign = "center";
       context.strokeStyle = style("--rule");
       context.lineWidth = 1;
-      const [first, last] = [view.from, view.to].map((time) => time * data.tick + data.since);
-      for (let time = Math.ceil(first / step) * step; time <= last; time += step) {
-        const x = Math.round(xOf((time - data.since) / data.tick)) + 0.5;
+      const [first, last] = [view.from, view.to].map((time) => shownTime(time));
+      api.lastTicks = [];
+      for (let time = Math.ceil(first / step) * step, before = null; time <= last; before = time, time += step) {
+        const x = Math.round(xOf(ticksAt(time))) + 0.5;
         context.beginPath();
         for (let k = 0; k < count; k++) {
           const bottom = GAP + k * (panelHeight() + GAP) + panelHeight();
@@ -626,7 +684,8 @@
           context.lineTo(x, bottom + 4);
         }
         context.stroke();
-        const text = moment(time, step);
+        const text = data.dates ? tickText(time, before, step) : moment(time, step);
+        api.lastTicks.push(text);
         const half = context.measureText(text).width / 2;
         context.fillText(text, Math.min(Math.max(x, half + 2), canvas.clientWidth - half - 2), y + AXIS / 2 - 2);
       }
@@ -634,7 +693,39 @@
 
     const two = (value) => String(value).padStart(2, "0");
 
-    const when = (ticks) => moment(ticks * data.tick + data.since, data.dag && data.tick < 1 && data.last * data.tick < 7200 ? data.tick : 1);
+    // Seconds of the axis: of a clock on the wall where the log has dates, else since its first submission.
+    const shownTime = (ticks) => (data.dates ? wall(data.origin + ticks * data.tick) : ticks * data.tick + data.since);
+
+    const ticksAt = (time) => (data.dates ? logTime(time) - data.origin : time - data.since) / data.tick;
+
+    const aheadAt = (second) => gridsimWhy.aheadAt(data.dates, second);
+
+    const wall = (second) => data.dates.epoch + second + aheadAt(second);
+
+    function logTime(time) {
+      const utc = time - data.dates.epoch;
+      return utc - aheadAt(utc - data.dates.ahead[0][1]);
+    }
+
+    const dateOf = (time) => new Date(Math.floor(time + 1e-6) * 1000).toISOString();
+
+    const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+    // The day where it is another one than that of the tick before, and the year where that is.
+    function tickText(time, before, step) {
+      const date = dateOf(time), last = before === null ? "" : dateOf(before);
+      const day = `${Number(date.slice(8, 10))} ${MONTHS[Number(date.slice(5, 7)) - 1]}`;
+      const dated = date.slice(0, 4) === last.slice(0, 4) ? day : `${day} ${date.slice(0, 4)}`;
+      if (step >= 86400) return dated;
+      const clock = step < 60 ? date.slice(11, 19) : date.slice(11, 16);
+      return date.slice(0, 10) === last.slice(0, 10) ? clock : `${day}, ${clock}`;
+    }
+
+    function when(ticks) {
+      if (!data.dates) return moment(ticks * data.tick + data.since, data.dag && data.tick < 1 && data.last * data.tick < 7200 ? data.tick : 1);
+      const date = dateOf(wall(data.origin + ticks * data.tick));
+      return `${date.slice(0, 10)} ${date.slice(17, 19) === "00" ? date.slice(11, 16) : date.slice(11, 19)}`;
+    }
 
     // Day and time of day since the first submission of the log.
     function moment(time, step) {
@@ -665,11 +756,22 @@
       look(centre - at * span * factor, centre + (1 - at) * span * factor);
     }
 
+    // The row of the chart at a share of its height.
+    function rowAt(share) {
+      let low = 0, high = data.rows;
+      while (high - low > 1) {
+        const middle = (low + high) >> 1;
+        if (data.edges[middle] <= share) low = middle;
+        else high = middle;
+      }
+      return low;
+    }
+
     function panelAt(y) {
       const k = Math.floor((y - GAP / 2) / (panelHeight() + GAP));
       const one = panels()[k];
       const top = GAP + k * (panelHeight() + GAP);
-      return one && y >= top && y < top + panelHeight() ? [one, Math.floor(((y - top) / panelHeight()) * data.cores)] : [null, 0];
+      return one && y >= top && y < top + panelHeight() ? [one, rowAt((y - top) / panelHeight())] : [null, 0];
     }
 
     // Row of the job below the pointer; within a pixel of it, where the job is thinner than one.
@@ -685,18 +787,18 @@
     // Cores that a job got, and how long it ran on them.
     function sizedCells(one, row) {
       const ran = one.start[row] >= 0;
-      return [node("td", ran ? String(one.width[row]) : ""), node("td", ran ? duration(one.held[row]) : "")];
+      return [node("td", ran ? gridsimWhy.words.number(one.width[row]) : ""), node("td", ran ? duration(one.held[row]) : "")];
     }
 
     // Cores, and those asked for where they are not the same.
     function coresOf(row, one) {
-      const asked = data.width[row];
-      if (!data.molded) return ["Cores", String(asked)];
-      return one && one.start[row] >= 0 ? ["Cores", one.width[row] === asked ? `${asked}, as asked for` : `${one.width[row]}, asked for ${asked}`] : ["Cores asked for", String(asked)];
+      const { number } = gridsimWhy.words, asked = number(data.width[row]), got = one ? number(one.width[row]) : "";
+      if (!data.molded) return ["Cores", asked];
+      return one && one.start[row] >= 0 ? ["Cores", got === asked ? `${asked}, as asked for` : `${got}, asked for ${asked}`] : ["Cores asked for", asked];
     }
 
     function facts(row, one) {
-      const rows = [["Job", String(data.job[row])]];
+      const rows = [["Job", gridsimWhy.idOf(data, row)]];
       if (data.dag) {
         rows.push(["Task", nameOf(row)], coresOf(row, one));
         if (one && data.dag.clusters.length > 1) rows.push(["Cluster", data.dag.clusters[clusterOf(one, row)].name]);
@@ -704,12 +806,12 @@
         return [...rows, ["Ran", duration((one || data.policies[0]).held[row])]];
       }
       if (data.user && data.user[row] >= 0) rows.push(["User", gridsimWhy.userOf(data, row)]);
-      for (const [label, title] of [["account", "Account"], ["partition", "Partition"]]) {
+      for (const [label, title] of [["account", "Account"], ["partition", "Partition"], ["qos", "QOS"]]) {
         const name = gridsimWhy.placeOf(data, label, row);
         if (name) rows.push([title, name]);
       }
       rows.push(coresOf(row, one), ["Submitted", when((one || data.policies[0]).submit[row])]);
-      if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(one.wait[row])]);
+      if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(one.wait[row] - (one.earlier ? one.earlier[row] : 0))]);
       if (one || !data.molded) rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
       return rows;
     }
@@ -744,7 +846,7 @@
       detail.hidden = row < 0;
       why.querySelector(".example").hidden = row >= 0;
       if (row < 0) return say([]);
-      ask.elements.asked.value = finder.value = data.job[row];
+      ask.elements.asked.value = finder.value = gridsimWhy.idOf(data, row);
       tell(row, data.policies[Number(under.value)]);
     }
 
@@ -758,7 +860,7 @@
 
     function explained(row, one) {
       if (gridsimWhy.complete(data, one, row)) return gridsimWhy.sentences(gridsimWhy.explain(data, one, row), one.label);
-      return [`Jobs that this page does not hold held cores or waited while job ${data.job[row]} waited under ${one.label}. ${INSTEAD}`];
+      return [`Jobs that this page does not hold held cores or waited while job ${gridsimWhy.idOf(data, row)} waited under ${one.label}. ${INSTEAD}`];
     }
 
     function tell(row, one) {
@@ -767,17 +869,17 @@
       const table = document.createElement("table");
       const body = table.createTBody();
       const top = table.createTHead().insertRow();
-      const columns = ["policy", "start", "wait", "too little room", "kept for others", "passed by", ...(data.molded ? ["cores", "ran"] : [])];
+      const columns = ["policy", "start", "wait", "too little room", "held back", "passed by", ...(data.molded ? ["cores", "ran"] : [])];
       for (const name of columns) top.append(Object.assign(node("th", name), { scope: "col" }));
       for (const one of data.policies) {
         const line = body.insertRow();
         line.append(Object.assign(node("th", one.label), { scope: "row" }));
         const ran = one.start[row] >= 0;
-        line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(one.wait[row]) : ""));
+        line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(one.wait[row] - (one.earlier ? one.earlier[row] : 0)) : ""));
         line.append(...reasons(one, row));
         if (data.molded) line.append(...sizedCells(one, row));
       }
-      table.createCaption().textContent = `Job ${data.job[row]} under each policy`;
+      table.createCaption().textContent = `Job ${gridsimWhy.idOf(data, row)} under each policy`;
       table.caption.className = "unseen";
       detail.replaceChildren(node("p", head[0].toUpperCase() + head.slice(1) + "."), scrolled(table));
     }
@@ -791,19 +893,16 @@
 
     // The job of the search box below the chart.
     function question() {
-      const number = Number(ask.elements.asked.value), row = data.job.indexOf(number);
-      if (ask.elements.asked.value !== "" && row >= 0) return find(number);
+      const { row, unread, why: none } = gridsimWhy.rowOf(data, ask.elements.asked.value);
+      if (row >= 0) return find(ask.elements.asked.value);
       pin(-1);
-      const held = data.whole ? "" : ` among those that this page holds. ${INSTEAD}`;
-      return say([`There is no job ${ask.elements.asked.value}${held || `; numbers go from ${least(data.job)} to ${most(data.job)}.`}`]);
+      const told = `${none[0].toUpperCase()}${none.slice(1)}.`;
+      return say([data.whole || unread ? told : `There is no job ${ask.elements.asked.value} among those that this page holds. ${INSTEAD}`]);
     }
 
-    const least = (values) => values.reduce((one, other) => Math.min(one, other), Infinity);
-    const most = (values) => values.reduce((one, other) => Math.max(one, other), -Infinity);
-
-    function find(number) {
-      const row = data.job.indexOf(number);
-      finder.setCustomValidity(row < 0 ? "No such job in this chart" : "");
+    function find(asked) {
+      const { row, why: none } = gridsimWhy.rowOf(data, asked);
+      finder.setCustomValidity(row < 0 ? `Not in this chart: ${none}` : "");
       finder.reportValidity();
       if (row < 0) return;
       if (data.dag) {
@@ -905,7 +1004,7 @@
     if (critical) critical.addEventListener("change", later);
     root.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();
-      find(Number(finder.value));
+      find(finder.value);
     });
     finder.addEventListener("input", () => finder.setCustomValidity(""));
     if (ask) {

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.model.exact import shown
 from gridsim.model.tasks import ANY_KIND, Tasks
-from gridsim.model.time import IntArray, seconds, whole
+from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 
 __all__ = ["Graph", "Submit", "assembled", "check_tick", "cycle", "in_ticks"]
@@ -127,16 +128,18 @@ def assembled(
 
 def _arrivals(submit: Submit, count: int) -> tuple[IntArray, Any]:
     """Which graph each job is, and when it is submitted."""
-    times = np.asarray(submit, dtype=np.float64)
+    times = np.asarray(submit)
     if times.ndim == 0:
-        times = np.full(count, float(times))
+        times = np.full(count, times)
     if times.ndim != 1 or len(times) < count:
         raise InputError(
             f"{times.size} submit times for {count} workflows; expected one time for all, or at least one for each",
             field="submit",
         )
-    if not (np.isfinite(times) & (times >= 0)).all():
-        raise InputError(f"has {times[~(times >= 0)][:1]}; expected submit times from 0 s", field="submit")
+    micro = whole(times)
+    bad = (micro < 0) | (micro >= NEVER)
+    if bad.any():
+        raise InputError(f"has {shown(times[bad][0])}; expected submit times from 0 s", field="submit")
     return np.arange(len(times)) % count, times
 
 

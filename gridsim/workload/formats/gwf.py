@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, NoReturn
 
 from gridsim.errors import InputError
+from gridsim.model.exact import MOST_CORES, shown
 from gridsim.model.workload import LABELS, Workload
 from gridsim.workload.formats.dag_jobs import Graph, Submit, assembled, check_tick, cycle, in_ticks
 from gridsim.workload.formats.stream import blocks, opened
@@ -243,7 +244,7 @@ class _Workflows:
         try:
             value = float(text)
         except ValueError:
-            self._wrong(number, "RunTime", f"is {text!r}; expected a number of seconds")
+            self._wrong(number, "RunTime", f"is {shown(repr(text))}; expected a number of seconds")
         if not 0 <= value < 1e12:
             self._wrong(number, "RunTime", f"is {value:g}; expected a runtime from 0 s")
         return value
@@ -253,6 +254,8 @@ class _Workflows:
         named = [name for name in ("ReqNProcs", "NProcs") if name in self._columns]
         for name in named:
             if (count := self._whole(number, fields, name)) > 0:
+                if count > MOST_CORES:
+                    self._wrong(number, name, f"is {shown(count)}; expected at most {MOST_CORES:,} cores")
                 self.cores_field["requested" if name == "ReqNProcs" else "allocated"] += 1
                 return count
         if named:
@@ -266,7 +269,7 @@ class _Workflows:
         try:
             return int(text)
         except ValueError:
-            self._wrong(number, name, f"is {text!r}; expected a whole number")
+            self._wrong(number, name, f"is {shown(repr(text))}; expected a whole number")
 
     def _text(self, fields: list[bytes], name: str) -> str:
         return decoded(fields[self._columns[name]])

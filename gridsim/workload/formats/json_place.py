@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
@@ -12,6 +13,9 @@ from gridsim.errors import InputError
 from gridsim.workload.formats.stream import opened
 
 __all__ = ["Place", "read_json"]
+
+MOST = sys.float_info.max
+"""Largest number that is read where nothing less is asked for."""
 
 _TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number", float: "a number"}
 
@@ -72,12 +76,13 @@ class Place:
             self.wrong("is empty; expected a text")
         return value
 
-    def number(self, least: float = -math.inf) -> float:
-        """The finite number that this is, at least *least*."""
+    def number(self, least: float = -math.inf, most: float = MOST) -> float:
+        """The number that this is, from *least* to *most*."""
         if isinstance(self.value, bool) or not isinstance(self.value, int | float):
             self.wrong(f"is {_shown(self.value)}; expected a number")
-        if not least <= self.value < math.inf:
-            self.wrong(f"is {self.value:g}; expected a number from {least:g}")
+        if not least <= self.value <= most:
+            said = f"from {least:g}" if self.value < least or most == MOST else f"of at most {most:,.16g}"
+            self.wrong(f"is {_shown(self.value)}; expected a number {said}")
         return float(self.value)
 
     def _typed(self, wanted: type) -> Any:
@@ -112,7 +117,7 @@ def read_json(path: str | os.PathLike[str]) -> tuple[Place, bytes, str]:
             raise InputError(f"the compressed data is damaged ({error}); fetch the file again", path=path) from error
         sha256 = digesting.hexdigest()
     try:
-        return Place(json.loads(text, object_pairs_hook=_once), path), text, sha256
+        return Place(json.loads(text, object_pairs_hook=_once, parse_int=_int), path), text, sha256
     except json.JSONDecodeError as error:
         raise InputError(
             f"is no JSON: {error.msg} (column {error.colno}); expected a workflow", path=path, line=error.lineno
@@ -123,6 +128,14 @@ def read_json(path: str | os.PathLike[str]) -> tuple[Place, bytes, str]:
         raise InputError("is nested too deeply; expected a workflow", path=path) from error
     except _RepeatedKeyError as error:
         raise InputError("stands twice in one object; expected it once", path=path, field=str(error)) from error
+
+
+def _int(digits: str) -> float:
+    """A whole number; infinity where it has more digits than Python turns into one, which its field then refuses."""
+    try:
+        return int(digits)
+    except ValueError:
+        return math.inf
 
 
 class _RepeatedKeyError(ValueError):

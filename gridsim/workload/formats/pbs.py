@@ -6,14 +6,12 @@ is kept only until it is met. Jobs become rows of SWF, so that the rules for imp
 
 from __future__ import annotations
 
-import hashlib
-import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +20,8 @@ from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
 from gridsim.workload.formats.columns import Column, Screen
+from gridsim.workload.formats.files import Paths, digest_of, files_of, name_of_all
+from gridsim.workload.formats.in_use import MOST_IN_USE, most_of
 from gridsim.workload.formats.pbs_record import (
     OF_JOBS,
     PARENT,
@@ -29,6 +29,7 @@ from gridsim.workload.formats.pbs_record import (
     Fields,
     Name,
     Open,
+    Past,
     asked,
     duration,
     fields_of,
@@ -43,7 +44,7 @@ from gridsim.workload.formats.swf import _Intake as SwfIntake
 from gridsim.workload.formats.swf_header import FIELDS, decoded
 from gridsim.workload.problems import Problems
 
-__all__ = ["files_in", "looks_like_pbs", "read_pbs"]
+__all__ = ["looks_like_pbs", "read_pbs"]
 
 _BEGINNING = re.compile(rb"^\d\d/\d\d/\d{4} \d\d:\d\d:\d\d;[A-Za-z];", re.MULTILINE)
 
@@ -58,8 +59,9 @@ _NAMED: Mapping[str, tuple[bytes, ...]] = {
 }
 """Fields that name something, by label; the first that is there counts."""
 
-_SIDE = ("line", "number", "element", "server", "account", "start")
-"""Columns of a job that SWF has no field for."""
+_SIDE = ("line", "number", "element", "server", "account", "start", "later", "held", "runs", "lost")
+"""Columns of a job that SWF has no field for; ``later``: seconds from its first start to its last, ``held``: those that
+its last run took, ``lost``: core-seconds that its earlier runs held."""
 
 RUNAWAY = 600.0
 """How far a job without an end may be beyond its limit before its end counts as lost (s)."""
@@ -74,7 +76,7 @@ def looks_like_pbs(beginning: bytes) -> bool:
 
 
 def read_pbs(
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    path: Paths,
     *,
     cores: int | None = None,
     rules: Mapping[str, str] | None = None,
@@ -86,7 +88,7 @@ def read_pbs(
     path : path or sequence of paths
         A file, or several, in the order of their days; of a folder all files, in the order of their names.
     cores : int, optional
-        Size of the machine that jobs must fit; the log does not say it.
+        Size of the machine that jobs must fit; where left out, the most cores that the log has in use at once.
     rules : mapping of str to str, optional
         Rule by kind of damaged line (`gridsim.workload.problems.KINDS`).
 
@@ -100,47 +102,26 @@ def read_pbs(
     -----
     A job is submitted when it became eligible (``etime``), when no hold, dependency or start date kept it back any
     more, so that no scheduler is blamed for that; where this is missing, when it was queued (``qtime``) or created
-    (``ctime``); a requeued job when it was queued again, where the log says when. It runs from ``start`` to ``end``,
+    (``ctime``). A job that was requeued is one job, submitted and started as its first run, as long as its last one
+    (``earlier-run``); alone, that run is submitted when the job was queued again. It runs from ``start`` to ``end``,
     suspensions included, and needs the cores that it asked for (``select``; else ``nodes`` with ``ppn``; else
     ``procs``; else ``ncpus``), those that it got where it asked for none. Its requested walltime is the estimate. Time
     0 is the first submit. Elements of arrays get numbers above the largest of the log; their own are in ``logged``
-    (``array``, ``element``). Lines of several files are numbered on from file to file.
+    (``array``, ``element``). Lines that are shown of several files are told with the file.
     """
-    files = list(_files(path))
-    source = os.fspath(files[0]) if len(files) == 1 else _source(path, files)
-    reading = _Reading(source, cores, Problems(rules, source=source))
+    files = files_of(path, "accounting logs")
+    source = name_of_all(path, files)
+    problems = Problems(rules, source=source)
+    reading = _Reading(source, cores, problems)
     digests, before = [], 0
     for file in files:
+        problems.begin(file, before)
         with opened(file) as (stream, digesting):
             for first_line, block in blocks(stream, file):
                 reading.take(before + first_line, block)
             digests.append(digesting.hexdigest())
         before = reading.lines
-    sha256 = digests[0] if len(digests) == 1 else hashlib.sha256("".join(digests).encode()).hexdigest()
-    return reading.workload(sha256, len(files))
-
-
-def _files(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Iterator[Path]:
-    """Files, those of folders among them."""
-    for place in map(Path, [path] if isinstance(path, str | os.PathLike) else path):
-        if not place.is_dir():
-            yield place
-        elif next(files_in(place), None) is None:
-            raise InputError("is a folder without files; expected accounting logs", path=place)
-        else:
-            yield from files_in(place)
-
-
-def files_in(folder: Path) -> Iterator[Path]:
-    """Files of a folder by name, without empty ones: those of days on which nothing happened."""
-    for file in sorted(folder.iterdir()):
-        if file.is_file() and not file.name.startswith(".") and file.stat().st_size:
-            yield file
-
-
-def _source(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], files: Sequence[Path]) -> str:
-    """What several files are called."""
-    return os.fspath(path) if isinstance(path, str | os.PathLike) else f"{files[0]} and {len(files) - 1} more"
+    return reading.workload(digest_of(digests), len(files))
 
 
 class _Intake(SwfIntake):
@@ -259,36 +240,47 @@ class _Reading:
         if known is None:
             self._run(number, name, fields, time(fields, b"end"))
             return
-        self._earlier(name, known)
+        past = self._earlier(name, known)
         if known.start is not None and b"start" not in fields:
             fields = {**fields_of(known.start), **fields}
-        self._run(number, name, fields, time(fields, b"end"), known.since, deleted=known.deleted is not None)
+        self._run(number, name, fields, time(fields, b"end"), known.since, past, deleted=known.deleted is not None)
 
-    def _earlier(self, name: Name, known: Open) -> None:
-        """Take the runs of a job before the last one."""
-        since = np.nan
+    def _earlier(self, name: Name, known: Open) -> Past | None:
+        """Take the runs of a job before the last one; where they are the same job, what is known of them."""
+        since, rule = np.nan, ""
         for run in known.earlier:
-            if self.problems.found("earlier-run", [run.line], value="a start before the last one") == "skip":
-                self._intake.jobs_read += 1
-            else:
+            rule = self.problems.found("earlier-run", [run.line], value="a start before the last one")
+            if rule == "keep":
                 self._run(run.line, name, fields_of(run.text), run.end if run.end == run.end else -1.0, since)
             since = run.end
+        return Past.of(known.earlier, added=rule == "sum") if rule in ("repair", "sum") else None
 
     def _run(
-        self, number: int, name: Name, fields: Fields, end: float, since: float = np.nan, *, deleted: bool = False
+        self,
+        number: int,
+        name: Name,
+        fields: Fields,
+        end: float,
+        since: float = np.nan,
+        past: Past | None = None,
+        *,
+        deleted: bool = False,
     ) -> None:
-        """Take one run of a job, queued (again) at *since*."""
-        start = time(fields, b"start")
-        submit = self._submit(number, fields)
+        """Take one run of a job, queued (again) at *since*, or all of them."""
+        start = first = time(fields, b"start")
+        submit = self._submit(number, fields if past is None else past.first)
         if submit is None:
             self._intake.jobs_read += 1
             return
-        if submit < since <= start:
+        if past is not None:
+            first = past.start if past.start > 0 else start
+        elif submit < since <= start:
             submit = since
         self._latest = max(self._latest, start, end)  # a NaN is never larger
+        held = end - start if start != -1 and end != -1 else -1.0
         row = [-1.0] * len(FIELDS)
-        row[SUBMIT], row[WAIT] = submit, start - submit if start != -1 and submit != -1 else -1.0
-        row[RUNTIME] = end - start if start != -1 and end != -1 else -1.0
+        row[SUBMIT], row[WAIT] = submit, first - submit if first != -1 and submit != -1 else -1.0
+        row[RUNTIME] = held + past.added if past is not None and held >= 0 else held
         row[REQUESTED], row[ALLOCATED] = asked(fields), got(fields)
         walltime = fields.get(b"Resource_List.walltime")
         row[ESTIMATE] = -1.0 if walltime is None else duration(walltime)
@@ -298,7 +290,8 @@ class _Reading:
         server = self._codes["server"].setdefault(name.server, len(self._codes["server"]))
         began = int(start) if start == start else UNKNOWN
         extra = (number, name.number, name.element, server, self._code("account", fields), began)
-        self._intake.job(row, extra, _texts(fields))
+        more = (start - first, held, 1 if past is None else 1 + past.runs, 0 if past is None else past.lost)
+        self._intake.job(row, (*extra, *(int(value) if value == value else 0 for value in more)), _texts(fields))
 
     def _submit(self, number: int, fields: Fields) -> float | None:
         """When a job could start: once eligible, if that is later than its submit; None if it is left out for it."""
@@ -324,18 +317,18 @@ class _Reading:
         for job, known in sorted(self._open.items(), key=lambda item: item[1].line):
             name = name_of(job)
             assert name is not None
-            self._earlier(name, known)
+            past = self._earlier(name, known)
             if known.start is None:
                 kind = "still-waiting" if known.deleted is None else "never-ran"
                 self.problems.found(kind, [known.line], value="no start")
                 self._intake.jobs_read += 1
             else:
-                self._running(name, known, fields_of(known.start))
+                self._running(name, known, fields_of(known.start), past)
         self._open.clear()
         if self._parents:
             self.problems.found("array-parent", sorted(self._parents.values()), value="the record of an array")
 
-    def _running(self, name: Name, known: Open, fields: Fields) -> None:
+    def _running(self, name: Name, known: Open, fields: Fields, past: Past | None) -> None:
         """Take a job that started and did not end: it may run still, its end may be lost."""
         limit = time(fields, b"start") + duration(fields.get(b"Resource_List.walltime", b""))
         cut = known.cut()
@@ -345,7 +338,7 @@ class _Reading:
             self._intake.jobs_read += 1
         else:
             end = limit if lost else cut if cut == cut else self._latest
-            self._run(known.line, name, fields, end, known.since, deleted=known.deleted is not None)
+            self._run(known.line, name, fields, end, known.since, past, deleted=known.deleted is not None)
 
     def workload(self, sha256: str, files: int) -> Workload:
         """All jobs that were kept."""
@@ -362,20 +355,22 @@ class _Reading:
         side = {name: column[rows] for name, column in side.items()}
         labels = {**workload.labels, "account": side["account"]}
         labels = {label: column for label, column in labels.items() if (column != UNKNOWN).any()}
-        logged = dict(workload.logged)
+        logged = {**workload.logged, **_runs(workload, side)}
         if (side["element"] >= 0).any():
             inside = side["element"] >= 0
             logged |= {"array": np.where(inside, side["number"], UNKNOWN), "element": side["element"]}
         origin = int(workload.submit[0]) // MICROSECOND
+        workload = replace(workload, logged=logged)
         return replace(
             workload,
             submit=workload.submit - origin * MICROSECOND,
+            cores_stated=self._intake._machine or most_of(workload),
             labels=labels,
-            logged=logged,
             names={label: ("", *map(decoded, self._codes[label])) for label in labels},
         ).with_provenance(
             format="pbs",
             files=files,
+            cores_from="given" if self._intake._machine else MOST_IN_USE,
             header={"UnixStartTime": [str(origin)]},
             jobs_kept=len(workload),
             origin_shift=f"time 0 is {_date(origin)}",
@@ -388,6 +383,17 @@ class _Reading:
         for known in self._open.values():
             if known.start is not None:
                 yield time(fields_of(known.start), b"start")
+
+
+def _runs(workload: Workload, side: Mapping[str, IntArray]) -> dict[str, npt.NDArray[Any]]:
+    """What is known of jobs that ran several times, where there are any."""
+    if not (side["runs"] > 1).any():
+        return {}
+    found: dict[str, npt.NDArray[Any]] = {"runs": side["runs"], "lost": side["lost"].astype(np.float64)}
+    if "wait" in workload.logged:
+        found["last_wait"] = workload.logged["wait"] + side["later"]
+        found["held"] = np.where(side["runs"] > 1, side["held"], workload.runtime / MICROSECOND)
+    return found
 
 
 def _texts(fields: Fields) -> list[bytes | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from calendar import timegm
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ __all__ = [
     "Fields",
     "Name",
     "Open",
+    "Past",
     "Run",
     "asked",
     "duration",
@@ -40,6 +41,11 @@ _FIELD = re.compile(rb"""(?:^|(?<= ))([\w.]+)=("[^"]*"|'[^']*'|.*?)(?= [\w.]+=|$
 
 _LONGEST = 64
 """Characters of a duration: the longest that makes sense is shorter."""
+
+_LONGEST_HELD = 9e9
+"""Seconds of a run: 285 years, as for every log."""
+
+_MOST_CORES = 2.0**31
 
 _USUAL = 256
 """Requests of fewer characters are met again."""
@@ -198,6 +204,40 @@ class Run(NamedTuple):
     line: int
     text: bytes
     end: float
+
+
+class Past(NamedTuple):
+    """Runs of a job before its last one.
+
+    Attributes
+    ----------
+    first : mapping
+        What is said of the first.
+    start : float
+        When that one started (s), -1 if it does not say.
+    runs : int
+        How many there were.
+    added : float
+        Seconds that they ran, if the job goes on where it was left; else 0.
+    lost : float
+        Core-seconds that they held, those of unknown ends left out.
+    """
+
+    first: Fields
+    start: float
+    runs: int
+    added: float
+    lost: float
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], *, added: bool) -> Past:
+        """Of at least one run."""
+        told = [fields_of(run.text) for run in runs]
+        ran = [run.end - time(fields, b"start") for run, fields in zip(runs, told, strict=True)]
+        cores = [got(fields) if got(fields) > 0 else asked(fields) for fields in told]
+        held = [each if 0 <= each < _LONGEST_HELD else 0.0 for each in ran]
+        lost = sum(min(max(number, 0.0), _MOST_CORES) * each for number, each in zip(cores, held, strict=True))
+        return cls(told[0], time(told[0], b"start"), len(runs), sum(held) if added else 0.0, lost)
 
 
 class Open:

@@ -1,7 +1,10 @@
-"""Files of lines, whichever way they are compressed: blocks of whole lines, a checksum, a clear word about damage."""
+"""Files of lines, whichever way they are compressed and encoded: blocks of whole lines, a checksum, a clear word about
+damage.
+"""
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import io
@@ -14,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from gridsim.errors import InputError
+from gridsim.files import encoding_of
 
 __all__ = ["Digesting", "blocks", "head", "opened"]
 
@@ -47,6 +51,28 @@ class Digesting(io.RawIOBase):
         return self._digest.hexdigest()
 
 
+class _Recoded(io.RawIOBase):
+    """A text in another encoding, as bytes of UTF-8; what is no text in it becomes the sign for that."""
+
+    def __init__(self, file: IO[bytes], encoding: str) -> None:
+        self._file, self._rest = file, b""
+        self._decoder = codecs.getincrementaldecoder(encoding)("replace")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._rest:
+            data = self._file.read(_BLOCK)
+            self._rest = self._decoder.decode(data, final=not data).encode()
+            if not data:
+                break
+        given = self._rest[: len(buffer)]
+        self._rest = self._rest[len(given) :]
+        buffer[: len(given)] = given
+        return len(given)
+
+
 def _file(path: str | os.PathLike[str]) -> IO[bytes]:
     try:
         return Path(path).open("rb", buffering=0)
@@ -56,7 +82,7 @@ def _file(path: str | os.PathLike[str]) -> IO[bytes]:
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], Digesting]]:
-    """Contents of a file as plain bytes, whichever way it is compressed, and its running checksum."""
+    """Contents of a file as bytes of UTF-8, whichever way it is compressed and encoded, and its running checksum."""
     if Path(path).is_dir():
         raise InputError("is a folder; expected a log file", path=path)
     with _file(path) as file:
@@ -67,12 +93,25 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], Digesting]
             raise InputError("is empty; expected an SWF log", path=path)
         if magic.startswith(b"\x1f\x8b"):
             with gzip.GzipFile(fileobj=stream) as contents:
-                yield contents, digesting  # type: ignore[misc]
+                yield _in_utf8(contents), digesting  # type: ignore[arg-type]
         elif magic.startswith(b"\xfd7zXZ\x00"):
             with lzma.LZMAFile(stream) as contents:
-                yield contents, digesting
+                yield _in_utf8(contents), digesting
         else:
-            yield stream, digesting
+            yield _in_utf8(stream), digesting
+
+
+def _in_utf8(stream: IO[bytes]) -> IO[bytes]:
+    """The stream without a mark of its encoding; decoded and encoded again where it is in UTF-16 or UTF-32."""
+    try:
+        encoding = encoding_of(stream.peek(16)[:16])  # type: ignore[attr-defined]
+    except _DAMAGED:  # who reads on says so
+        return stream
+    if encoding == "utf-8-sig":
+        stream.read(len(codecs.BOM_UTF8))
+    if encoding.startswith("utf-8"):
+        return stream
+    return io.BufferedReader(_Recoded(stream, encoding), 1 << 16)
 
 
 def head(path: str | os.PathLike[str], size: int = 4096) -> bytes:

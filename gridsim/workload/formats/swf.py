@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.model.exact import MOST_CORES
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
 from gridsim.workload.formats.columns import Column, Screen, plain
@@ -33,7 +34,7 @@ _WHOLE = [JOB, ALLOCATED, REQUESTED, *range(STATUS, USER + len(LABELS)), PRECEDI
 _LIMITS = np.full(len(FIELDS), np.finfo(float).max)
 _LIMITS[_WHOLE] = 2.0**53
 _LIMITS[[SUBMIT, WAIT, RUNTIME, ESTIMATE, THINK]] = 2.0**53 / MICROSECOND
-_LIMITS[[ALLOCATED, REQUESTED]] = 2**31 - 1
+_LIMITS[[ALLOCATED, REQUESTED]] = MOST_CORES
 
 
 def looks_like_swf(beginning: bytes) -> bool:

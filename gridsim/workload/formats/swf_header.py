@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from gridsim.model.exact import MOST_CORES
+
 __all__ = ["CANCELLED", "FIELDS", "STATUSES", "Header", "decoded"]
 
 FIELDS = (
@@ -83,6 +85,7 @@ class Header:
         for key in ("MaxProcs", "MaxNodes"):
             for value in self.values.get(key, ()):
                 number = _LEADING_NUMBER.match(value)
-                if number and (cores := int(number[0].replace(",", ""))) > 0:
+                digits = number[0].replace(",", "") if number else ""
+                if len(digits) < 20 and 0 < (cores := int(digits or 0)) <= MOST_CORES:
                     return cores, key
         return None, None

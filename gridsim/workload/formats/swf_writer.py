@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import lzma
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import repeat
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +17,7 @@ from gridsim.files import write_atomically
 from gridsim.model.time import MICROSECOND, NEVER, IntArray, whole
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
 from gridsim.record import Record, Status
+from gridsim.workload.formats.files import compressing
 from gridsim.workload.formats.swf_header import CANCELLED, Header
 
 __all__ = ["write_swf"]
@@ -54,7 +52,7 @@ def write_swf(
         workload, record = replace(workload, submit=record.workload.submit).select(order), record.select(order)
 
     def write(temporary: Path) -> None:
-        with temporary.open("wb") as file, _compressing(file, suffix) as stream:
+        with temporary.open("wb") as file, compressing(file, suffix) as stream:
             stream.write("".join(_header_lines(workload, record, header)).encode())
             for text in _job_lines(workload, record):
                 stream.write(text.encode())
@@ -63,18 +61,6 @@ def write_swf(
         write_atomically(Path(path), write)
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", path=path) from error
-
-
-@contextmanager
-def _compressing(file: IO[bytes], suffix: str) -> Iterator[Any]:
-    if suffix == ".gz":
-        with gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0) as stream:
-            yield stream
-    elif suffix == ".xz":
-        with lzma.open(file, "wb", preset=3) as stream:
-            yield stream
-    else:
-        yield file
 
 
 def _header_lines(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
+from gridsim.model.exact import MOST_CORES
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.dag_jobs import Graph, Submit, assembled, check_tick, cycle, in_ticks
@@ -29,6 +30,12 @@ TICK = 0.001
 
 FILE_SUFFIXES = (".json", ".json.gz", ".json.xz")
 """What the names of the files of a folder must end in."""
+
+_LONGEST = 1e12
+"""Longest runtime of a task (s)."""
+
+_LARGEST = 1e18
+"""Largest file (bytes)."""
 
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -176,7 +183,7 @@ class _Workflow:
                 self._execution.get("tasks").wrong(
                     f"has no record of task '{task}', so its runtime is unknown; expected one of each task"
                 )
-        runtimes = [records[task].get("runtimeInSeconds").number(least=0) for task in self.graph.tasks]
+        runtimes = [records[task].get("runtimeInSeconds").number(0, _LONGEST) for task in self.graph.tasks]
         self.graph.cores = [_cores(records[task]) for task in self.graph.tasks]
         self.core_counts = sum(record.find("coreCount") is not None for record in records.values())
         self.graph.runtime, zero = in_ticks(runtimes, tick)
@@ -240,7 +247,7 @@ class _Workflow:
             return None
         sizes: dict[str, float] = {}
         for file in specification.items("files"):
-            sizes.setdefault(file.get("id").text(), file.get("sizeInBytes").number(least=0))
+            sizes.setdefault(file.get("id").text(), file.get("sizeInBytes").number(0, _LARGEST))
         makers: dict[str, list[int]] = {}
         for place, task in enumerate(self._specified):
             for name in _named(task, "outputFiles", sizes):
@@ -265,7 +272,9 @@ class _Workflow:
             count = None if cpu is None else cpu.find("coreCount")
             if count is None:
                 return None
-            total += math.floor(count.number(least=0))
+            total += math.floor(count.number(0, MOST_CORES))
+            if total > MOST_CORES:
+                count.wrong(f"makes the machines have {total:,} cores together; expected at most {MOST_CORES:,}")
         return total or None
 
     def facts(self) -> dict[str, Any]:
@@ -288,7 +297,7 @@ def _cores(record: Place) -> int:
     count = record.find("coreCount")
     if count is None:
         return 1
-    if count.number() < 1:
+    if count.number(most=MOST_CORES) < 1:
         count.wrong(f"is {count.value:g}; expected at least 1 core")
     return math.ceil(count.number())
 

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.model.dates import UNDATED
 from gridsim.model.exact import exact, rounded
 from gridsim.model.machine import machine_cores
 from gridsim.model.time import NEVER, seconds
@@ -137,4 +138,4 @@ def _stretched(workload: Workload, factor: Fraction, field: str) -> Workload:
         raise InputError(f"the last job is submitted after {seconds(NEVER - 1):g} s", field=field)
     submit = np.array(submits, dtype=np.int64)
     deadline = np.where(workload.deadline < NEVER, workload.deadline - workload.submit + submit, NEVER)
-    return replace(workload, submit=submit, deadline=deadline, logged={})
+    return replace(workload, submit=submit, deadline=deadline, logged={}).with_provenance(**{UNDATED: True})

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.files import read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Linear, Speedup, Table
 from gridsim.model.time import NEVER, IntArray, whole
@@ -183,11 +184,11 @@ def read_profiles(path: str | Path, *, least_rows: int | None = None) -> dict[st
 
 def _rows(path: str | Path) -> Iterator[tuple[str, int, float]]:
     try:
-        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        lines = read_text(path).splitlines()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
     except UnicodeDecodeError as error:
-        raise InputError("is no CSV: not UTF-8 text", path=path) from error
+        raise InputError("is no CSV: not text", path=path) from error
     reader = csv.DictReader(lines)
     known = next((columns for columns in _COLUMNS if set(columns) <= set(reader.fieldnames or ())), None)
     if known is None:

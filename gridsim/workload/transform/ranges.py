@@ -5,12 +5,12 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.files import read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Downey, Linear, Speedup
 from gridsim.model.workload import Workload
@@ -86,11 +86,11 @@ class Ranges:
 
     def _lines(self, places: Mapping[int, int], machine: int) -> Iterator[tuple[int, _Line]]:
         try:
-            text = Path(self.file).read_text(encoding="utf-8")
+            text = read_text(self.file)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", path=self.file) from error
         except UnicodeDecodeError as error:
-            raise InputError("is no CSV: not UTF-8 text", path=self.file) from error
+            raise InputError("is no CSV: not text", path=self.file) from error
         reader = csv.DictReader(text.splitlines())
         if not set(_NEEDED) <= set(reader.fieldnames or ()):
             found = ", ".join(reader.fieldnames or ("none",))

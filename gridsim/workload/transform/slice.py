@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.time import NEVER, seconds, whole
+from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.workload.transform.provenance import noted
 
-__all__ = ["Slice"]
+__all__ = ["Slice", "there"]
 
 
 @dataclass(frozen=True)
@@ -83,3 +83,40 @@ class Slice:
                 deadline=np.where(part.deadline < NEVER, part.deadline - shift, NEVER),
             )
         return noted(part, self, jobs_kept=len(part), shift=seconds(shift))
+
+
+def there(workload: Workload, since: float | None, until: float | None) -> Workload:
+    """The jobs of a log that were in the system at some time from *since* to before *until*, seconds of its clock.
+
+    They had come before *until*, and were not over before *since*; where the log does not say when a job ended, its
+    submit time counts for that. Times stay.
+
+    Raises
+    ------
+    InputError
+        When no job was there.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 5, 9], runtime=[9, 1, 1], cores=[1, 1, 1], logged={"wait": [0, 0, 0]})
+    >>> there(log, 7, 9).job
+    array([1])
+    """
+    end = workload.logged_end
+    left = workload.submit if end is None else np.where(end < NEVER, end, _over(workload))
+    kept = np.ones(len(workload), dtype=bool)
+    if since is not None:
+        kept &= left >= whole(since) if end is None else left > whole(since)
+    if until is not None:
+        kept &= workload.submit < whole(until)
+    if not kept.any():
+        raise InputError(f"no job was there in that period; the workload is {workload!r}")
+    part = workload.select(kept)
+    entry = {"transform": "there", "start": since, "end": until, "jobs_kept": len(part)}
+    return part.with_provenance(transforms=[*workload.provenance.get("transforms", ()), entry])
+
+
+def _over(workload: Workload) -> IntArray:
+    """Of jobs without a logged end: `NEVER` where they had started, when they came where they had not."""
+    start = workload.logged_start
+    return workload.submit if start is None else np.where(start < NEVER, NEVER, workload.submit)

@@ -81,6 +81,20 @@ def test_compression_in_order_of_arrival_may_leave_one() -> None:
     assert starts(THREE_WAITING, "conservative?compress=arrival") == [0, 2, 20, 2]
 
 
+def test_compression_at_every_end_fills_that_hole_at_an_end_that_comes_as_expected() -> None:
+    # At 12 the second and the fourth end, as they said: nothing is given back, but the third is asked once more.
+    every = "conservative?compress=arrival&compress_at=every"
+    assert starts(THREE_WAITING, every) == [0, 2, 12, 2]
+    assert starts(THREE_WAITING, every, instant="per-event") == [0, 2, 12, 2]
+
+
+def test_what_is_compressed_at_must_be_known_and_mean_something() -> None:
+    with pytest.raises(ValueError, match="compress_at is 'always'; early or every is needed"):
+        Planned(compress_at="always")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="compress_at means nothing with compress=none"):
+        Planned(compress="none", compress_at="every")
+
+
 def test_an_ordering_sets_the_order_of_compression() -> None:
     # Two jobs of the whole machine wait, a long and a short one: planned at 10 and 15; what is given back at 2 goes to
     # the first in the order: the long one moves to 2, or the short one does and the long one stays.

@@ -40,7 +40,7 @@ class Watched(Slurm):
 
     def dispatch(self, now: int) -> Any:
         started = super().dispatch(now)
-        for request, again in self.stopped():
+        for request, again, _ in self.stopped():
             self.ended_at.append((request, now / SECOND, again))
         for request in started:
             self.begun.append(Run((request, now / SECOND, self.nodes_of(request), self.partition_of(request))))

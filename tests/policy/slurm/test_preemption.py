@@ -211,6 +211,8 @@ def test_backfill_preempts_for_a_lower_job_and_reserves_the_whole_nodes_for_the_
     )
     assert record.start[0] == 0
     assert slurm.ended_at[0][:2] == (1, 2)
+    assert record.promises is not None
+    assert record.promises.killed_by.tolist() == [3]
     assert record.start[3] == 3  # in a pass after that
     # The whole node is kept for the preemptor in that pass; the next pass sees what it left.
     assert record.start[4] == 3

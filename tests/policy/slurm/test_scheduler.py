@@ -155,6 +155,23 @@ def test_jobs_above_limits_are_refused_when_they_come() -> None:
     assert record.status.tolist() == [Status.unadmitted, Status.completed, Status.completed, Status.unadmitted]
 
 
+class Asked(Slurm):
+    """One that is asked for each quote twice."""
+
+    def quote(self, request: int, now: int) -> Any:
+        assert super().quote(request, now) == super().quote(request, now)
+        return super().quote(request, now)
+
+
+def test_asking_for_a_quote_again_turns_nobody_away() -> None:
+    people = (Association("root", "ann", most_submitted=1),)
+    site = Site.of(nodes=1, cores=4, scheduling=QUICK, associations=people)
+    jobs = Workload.from_columns(submit=[0, 20, 21], runtime=[9] * 3, cores=[4] * 3, labels={"user": [0] * 3})
+    jobs = replace(jobs, names={"user": ("ann",)})
+    record = simulate(jobs, platform=site.platform(), policy=Asked(site=site, boot=0.0)).record
+    assert record.status.tolist() == [Status.completed, Status.completed, Status.unadmitted]
+
+
 def test_holds_dependencies_and_cancellations_are_kept() -> None:
     site = Site.of(nodes=1, cores=4, scheduling=QUICK)
     record, _ = run(

@@ -137,3 +137,30 @@ def test_the_page_fits_a_phone_in_both_colour_schemes(page: str, browser: Any, t
             "return [style.color, style.backgroundColor]"
         )
         assert colours[0] != colours[1]
+
+
+def test_cells_of_claims_have_no_style_of_the_sections(page: str, browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "index.html"
+    path.write_text(page, encoding="utf-8")
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    )
+    browser.get(path.as_uri())
+    bars = "return [...document.querySelectorAll('.claims *')].map((it) => getComputedStyle(it).borderLeftWidth)"
+    assert set(browser.execute_script(bars)) == {"0px"}
+
+
+def test_no_column_of_a_table_is_off_the_screen(browser: Any, tmp_path: Path) -> None:
+    heads = ["policy", "cumulative completion", "peak in flight"]
+    lines = [
+        [*heads, *(f"printed {head}" for head in heads), *(f"measured {head}" for head in heads)],
+        ["3.1368e+12"] * 9,
+    ]
+    path = tmp_path / "index.html"
+    path.write_text(render([told(tables=[{"name": "t", "title": "T", "lines": lines, "file": "t.csv"}])]), "utf-8")
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    )
+    browser.get(path.as_uri())
+    hidden = "const it = document.querySelector('.tables .scroll'); return it.scrollWidth - it.clientWidth"
+    assert browser.execute_script(hidden) <= 0

@@ -10,7 +10,7 @@ from gridsim.errors import InputError
 from gridsim.report.reproduction.cases import Cases
 from gridsim.report.reproduction.paper import Order, Plan, rule
 from gridsim.report.reproduction.papers import PAPERS
-from gridsim.testing.conformance import check
+from gridsim.testing.conformance import CASES, check
 
 WITHOUT_ROWS = ("the code",)
 """What decides claims that need neither rows nor cases."""
@@ -42,18 +42,18 @@ def test_a_log_does_not_agree_with_itself() -> None:
 
 
 @pytest.mark.parametrize(("name", "failing"), [("grid", {"G-80"}), ("qops", set()), ("service", set())])
-def test_exact_cases_decide_their_claims(name: str, failing: set[str], shared: Path) -> None:
+def test_exact_cases_decide_their_claims(name: str, failing: set[str]) -> None:
     paper = PAPERS[name]
-    cases = Cases(shared / "spec" / "golden", passes)
+    cases = Cases(CASES, passes)
     found = {one.verdict.claim: one.verdict.verdict for one in paper.family.by_cases(paper.ledger, cases)}
     assert set(found) == {entry.id for entry in paper.ledger.values() if entry.decided_by == "exact cases"}
     assert {claim for claim, answer in found.items() if answer == "does not hold"} == failing
     assert set(found.values()) <= {"holds", "does not hold"}
 
 
-def test_a_case_that_fails_refutes_the_procedure(shared: Path) -> None:
+def test_a_case_that_fails_refutes_the_procedure() -> None:
     paper = PAPERS["qops"]
-    cases = Cases(shared / "spec" / "golden" / "deadline-admission", lambda case: case["runs"][0]["algorithm"] != "msb")
+    cases = Cases(CASES / "deadline-admission", lambda case: case["runs"][0]["algorithm"] != "msb")
     found = {one.verdict.claim: one.verdict for one in paper.family.by_cases(paper.ledger, cases)}
     assert [found[f"J03-F0{number}"].verdict for number in (1, 2, 3)] == ["does not hold", "holds", "holds"]
     assert "not as expected: 05" in found["J03-F01"].note
@@ -71,9 +71,9 @@ def test_a_folder_without_the_cases_is_named(tmp_path: Path) -> None:
         list(Cases(tmp_path, passes).of("grid-dag", "m5-figure5"))
 
 
-def test_what_the_code_decides_is_told_with_its_case(shared: Path) -> None:
+def test_what_the_code_decides_is_told_with_its_case() -> None:
     paper = PAPERS["moldable"]
-    for cases, told in ((Cases(), "give --cases"), (Cases(shared / "spec" / "golden", passes), "as expected")):
+    for cases, told in ((Cases(), "give --cases"), (Cases(CASES, passes), "as expected")):
         for one in paper.family.by_cases(paper.ledger, cases):
             assert one.verdict.verdict == "holds"
             assert told in one.verdict.note

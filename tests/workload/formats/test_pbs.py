@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError
+from gridsim.model.machine import machine_cores
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.pbs import looks_like_pbs, read_pbs
@@ -230,30 +231,60 @@ def test_an_end_without_a_start_takes_that_of_the_record_of_the_start(log):
     assert (seconds(workload.runtime).tolist(), workload.cores.tolist()) == ([60], [2])
 
 
+def test_the_machine_is_as_large_as_the_most_cores_in_use_at_once_unless_somebody_says(log):
+    lines = [end(1), end(2, start=60, end=80), end(3, start=70, end=90, Resource_List__nodes="1:ppn=5")]
+    workload = log(*lines)
+    assert workload.cores_stated == 7  # jobs 2 and 3, when job 1 had ended
+    assert machine_cores(workload) == (7, "most cores in use at once")
+    assert log(*lines, cores=64).cores_stated == 64
+    assert machine_cores(log(*lines), 64) == (64, "given")
+    assert log(*REQUEUED).cores_stated == 4  # from its last start on
+
+
 # Jobs that are told by more than one end, or by none
 
 
 REQUEUED = (record("Q", 0), start(), record("R", 40), start(start=55), end(start=55, end=100), end(2, end=80))
 
 
-def test_a_requeued_job_counts_from_its_requeue(log):
+def test_a_requeued_job_is_one_that_came_first_and_runs_as_long_as_its_last_run(log):
     workload = log(*REQUEUED)
+    assert seconds(workload.submit).tolist() == [0, 0]
+    assert seconds(workload.runtime).tolist() == [45, 70]
+    assert workload.logged["wait"].tolist() == [10, 10]
+    assert (workload.logged_start / 1e6).tolist() == [10, 10]
+    assert (workload.logged_end / 1e6).tolist() == [100, 80]
+    assert workload.logged["runs"].tolist() == [2, 1]
+    assert workload.logged["lost"].tolist() == [2 * 30, 0]
+    assert found(workload) == {"earlier-run": (1, [2])}
+    assert (workload.provenance["jobs_read"], workload.provenance["jobs_kept"]) == (2, 2)
+
+
+def test_a_requeued_job_that_goes_on_runs_as_long_as_all_its_runs(log):
+    workload = log(*REQUEUED, rules={"earlier-run": "sum"})
+    assert seconds(workload.runtime).tolist() == [75, 70]
+    assert (workload.logged_end / 1e6).tolist() == [100, 80]
+
+
+def test_a_requeued_job_without_its_earlier_runs_counts_from_its_requeue(log):
+    workload = log(*REQUEUED, rules={"earlier-run": "skip"})
     assert seconds(workload.submit).tolist() == [0, 40]
     assert seconds(workload.runtime).tolist() == [70, 45]
     assert workload.logged["wait"].tolist() == [10, 15]
-    assert found(workload) == {"earlier-run": (1, [2])}
-    assert workload.provenance["jobs_read"] == 3
+    assert workload.provenance["jobs_read"] == 2
 
 
 def test_a_run_before_the_requeue_may_be_a_job_too(log):
     workload = log(*REQUEUED, rules={"earlier-run": "keep"})
     assert seconds(workload.submit).tolist() == [0, 0, 40]
     assert sorted(seconds(workload.runtime).tolist()) == [30, 45, 70]
+    assert (workload.provenance["jobs_read"], workload.provenance["jobs_kept"]) == (3, 3)
 
 
 def test_the_end_that_a_requeue_tells_is_its_time(log):
     workload = log(
-        start(start=10), record("R", 44, text=about(end=T + 40)), start(start=55), end(start=55, end=99), end(2)
+        *(start(start=10), record("R", 44, text=about(end=T + 40)), start(start=55), end(start=55, end=99), end(2)),
+        rules={"earlier-run": "skip"},
     )
     assert seconds(workload.submit).tolist() == [0, 40]
 

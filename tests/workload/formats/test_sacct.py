@@ -270,20 +270,134 @@ def requeued() -> list[dict[str, str]]:
     return [job(7, State="REQUEUED"), last]
 
 
-def test_the_last_run_of_a_requeued_job_counts(log):
-    workload = log(*requeued())
+def test_a_requeued_job_is_one_that_came_first_and_runs_as_long_as_its_last_run(log):
+    first = job(7, Eligible=102, State="PREEMPTED")
+    workload = log(first, job(7, Submit=115, Eligible=236, Start=240, End=265, ElapsedRaw=25), job(8))
+    assert workload.job.tolist() == [8, 7]
+    assert (workload.submit / 1e6).tolist() == [0, 2]
+    assert (workload.runtime / 1e6).tolist() == [10, 25]
+    assert workload.logged["wait"].tolist() == [5, 3]
+    assert (workload.logged_start / 1e6).tolist() == [5, 5]
+    assert (workload.logged_end / 1e6).tolist() == [15, 165]
+    assert workload.logged["before_eligible"].tolist() == [0, 2]
+    assert workload.logged["runs"].tolist() == [1, 2]
+    assert workload.logged["preempted"].tolist() == [0, 1]
+    assert workload.logged["lost"].tolist() == [0, 40]  # core-seconds
+    assert found(workload) == {"earlier-run": 1, "late-eligible": 1}
+    assert (workload.provenance["jobs_read"], workload.provenance["jobs_kept"]) == (2, 2)
+
+
+def test_a_requeued_job_that_goes_on_where_it_was_left_runs_as_long_as_all_its_runs(log):
+    workload = log(*requeued(), rules={"earlier-run": "sum"})
+    assert (workload.runtime / 1e6).tolist() == [20]
+    assert (workload.logged_end / 1e6).tolist() == [150]
+
+
+def test_the_last_run_of_a_requeued_job_counts_alone_where_it_is_asked_for(log):
+    workload = log(*requeued(), rules={"earlier-run": "skip"})
     alone = log(requeued()[1])
     assert workload.provenance["jobs_read"] == 1
-    assert found(workload) == {"earlier-run": 1, "late-eligible": 1}
     assert workload.logged["wait"].tolist() == alone.logged["wait"].tolist() == [4]
     assert workload.logged["before_eligible"].tolist() == [136]  # since the first submit
     assert alone.logged["before_eligible"].tolist() == [121]
 
 
-def test_earlier_runs_can_be_kept_as_jobs(log):
+def test_earlier_runs_can_be_kept_as_jobs_and_are_counted_as_such(log):
     workload = log(*requeued(), rules={"earlier-run": "keep"})
     assert workload.job.tolist() == [8, 7]
     assert (workload.runtime / 1e6).tolist() == [10, 10]
+    assert (workload.provenance["jobs_read"], workload.provenance["jobs_kept"]) == (2, 2)
+    assert workload.provenance["states"] == {"COMPLETED": 1, "REQUEUED": 1}
+
+
+def test_a_job_whose_last_run_was_ended_too_has_the_longest_run_to_do(log):
+    runs = [
+        job(7, Submit=100, Start=105, End=145, ElapsedRaw=40, State="PREEMPTED"),
+        job(7, Submit=145, Eligible=266, Start=270, End=280, ElapsedRaw=10, State="PREEMPTED"),
+    ]
+    workload = log(*runs)
+    assert (workload.runtime / 1e6).tolist() == [40]
+    assert workload.logged["preempted"].tolist() == [2]
+    assert (workload.logged_end / 1e6).tolist() == [180]
+    assert found(workload) == {"earlier-run": 1, "ended-by-system": 1}
+
+
+def test_whether_a_job_may_be_requeued_is_what_was_asked_for_or_what_became_of_it(log):
+    again = [job(7, State="PREEMPTED"), job(7, Submit=115, Eligible=236, Start=240, End=250)]
+    workload = log(*again, job(8, State="PREEMPTED"), job(9))
+    assert dict(zip(workload.job.tolist(), workload.labels["requeue"].tolist(), strict=True)) == {7: 1, 8: 0, 9: -1}
+    asked = [job(7, SubmitLine="sbatch --no-requeue"), job(8, SubmitLine="sbatch --requeue"), job(9, SubmitLine="")]
+    assert log(*asked).labels["requeue"].tolist() == [0, 1, -1]
+    assert "requeue" not in log(job(7), job(8)).labels
+
+
+def test_a_job_that_was_cancelled_while_it_waited_to_run_again_did_run(log):
+    waited = job(7, Submit=115, Eligible=236, Start="None", End=300, ElapsedRaw=0, State="CANCELLED by 7")
+    workload = log(job(7, State="PREEMPTED"), waited, rules={"never-ran": "keep"})
+    assert "withdrawn" not in workload.labels
+    assert (workload.runtime / 1e6).tolist() == [10]
+    assert workload.logged["wait"].tolist() == [5]
+    assert (workload.logged_end / 1e6).tolist() == [15]
+    assert workload.logged["status"].tolist() == [5]
+
+
+def test_a_job_that_waits_to_run_again_waits_since_it_was_requeued(log):
+    waits = job(7, Submit=115, Eligible=236, Start="Unknown", End="Unknown", ElapsedRaw=0, State="PENDING")
+    lines = (job(7, State="PREEMPTED"), waits, job(8))
+    workload = log(*lines, rules={"still-waiting": "repair"})
+    assert workload.job.tolist() == [8, 7]
+    assert (workload.submit / 1e6).tolist() == [0, 136]
+    assert np.isnan(workload.logged["wait"][1])
+    assert log(*lines).job.tolist() == [8]
+
+
+def test_a_requeued_job_that_runs_still_runs_since_its_last_start(log):
+    runs = job(7, Submit=115, Eligible=236, Start=240, End="Unknown", ElapsedRaw=30, State="RUNNING")
+    workload = log(job(7, State="PREEMPTED"), runs, job(8))
+    row = workload.job.tolist().index(7)
+    assert workload.logged["last_wait"][row] == 140
+    assert (workload.runtime / 1e6)[row] == 30
+    assert workload.logged_end[row] == NEVER
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        ({"State": "COMPLETED"}, {}),  # scrontab
+        ({"State": "TIMEOUT"}, {}),  # requeued by its user
+        ({"State": "PREEMPTED"}, {"User": "bob"}),
+        ({"State": "PREEMPTED", "Submit": 0, "Eligible": 0, "Start": 5, "End": 10}, {"day": "2026-01-07"}),
+    ],
+)
+def test_a_number_that_is_used_again_is_another_job(log, earlier, later):
+    day = later.pop("day", "2026-01-05")
+    again = job(7, Submit=115, Eligible=115, Start=120, End=130, **later)
+    again |= {name: again[name].replace("2026-01-05", day) for name in ("Submit", "Eligible", "Start", "End")}
+    workload = log(job(7, **earlier), again)
+    assert workload.job.tolist() == [7, 8]
+    assert "earlier-run" not in found(workload)
+    assert found(workload)["duplicate-job"] == 1
+    assert "runs" not in workload.logged
+
+
+def test_without_the_earlier_runs_first_submits_are_said_not_to_be_known(log):
+    jobs = [job(number, Submit=number, Eligible=number) for number in range(10, 40)]
+    told = log(*jobs).provenance["missing"]
+    assert not any("first submits" in entry for entry in told)
+    late = job(20, Submit=90, Eligible=211, Start=220, End=230)
+    told = log(*jobs[:10], late, *jobs[11:]).provenance["missing"]
+    assert any("first submits of 1 job that had been requeued" in entry for entry in told)
+    earlier = job(20, Submit=20, Eligible=20, Start=80, End=90, State="PREEMPTED")
+    told = log(*jobs[:10], earlier, late, *jobs[11:]).provenance["missing"]
+    assert not any("first submits" in entry for entry in told)
+    told = log(job(7, Restarts=2), job(8, Restarts=0)).provenance["missing"]
+    assert any("first submits of 1 job" in entry for entry in told)
+
+
+def test_numbers_that_begin_anew_are_no_requeues(log):
+    before = [job(number, Submit=number, Eligible=number) for number in range(50, 80)]
+    after = [job(number, Submit=80 + number, Eligible=80 + number) for number in range(1, 20)]
+    assert not any("first submits" in entry for entry in log(*before, *after).provenance["missing"])
 
 
 def test_a_run_that_two_windows_show_is_one(log):
@@ -691,10 +805,17 @@ LATER = {41512, 41514, 41515, 41516}
 """Jobs that were running when the log was written, and not when the schedule was."""
 
 
-def schedule(shared: Path) -> dict[str, dict[str, str]]:
-    """Last run of each job, by what `sacct` calls it and by its raw number."""
+ALL_RUNS = {"sacct_P_X_duplicates.txt", "sacct.json.gz"}
+"""Forms that have every run of a job."""
+
+
+def schedule(shared: Path, *, whole: bool = False) -> dict[str, dict[str, str]]:
+    """Last run of each job, by what `sacct` calls it and by its raw number; *whole*: since its first submit."""
     with (shared / "data/slurm/run-a/schedule.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+        rows = [row | {"first": row["start"]} for row in csv.DictReader(file)]
+    if whole:
+        first = {row["jobid_raw"]: row for row in reversed(rows)}
+        rows = [row | {name: first[row["jobid_raw"]][name] for name in ("eligible", "first")} for row in rows]
     return {row["jobid_raw"]: row for row in rows} | {row["jobid"]: row for row in rows}
 
 
@@ -708,7 +829,7 @@ def called(workload, row: int) -> str:
 def test_every_form_of_a_real_log_has_the_jobs_of_its_schedule(shared, form):
     workload = read_workload(shared / "data/slurm/run-a/logs" / form)
     workload.check()
-    truth = schedule(shared)
+    truth = schedule(shared, whole=form in ALL_RUNS)
     assert workload.provenance["jobs_read"] == 314
     assert len(workload) == 306
     assert workload.cores_stated == 32
@@ -716,14 +837,15 @@ def test_every_form_of_a_real_log_has_the_jobs_of_its_schedule(shared, form):
         name = str(workload.job[row]) if form == "sacct_minimal_X.txt" else called(workload, row)
         want = truth[name]
         eligible = int(want["submit" if form in POOR else "eligible"]) - 1795244026
-        wait, runtime = int(want["start"]) - 1795244026 - eligible, int(want["elapsed"])
+        wait, runtime = int(want["first"]) - 1795244026 - eligible, int(want["elapsed"])
+        last = int(want["start"]) - int(want["first"])
         assert workload.submit[row] == eligible * 1_000_000, name
         assert workload.logged["wait"][row] == wait, name
         if int(want["jobid_raw"]) not in LATER and not (form in POOR and name == "41499"):
             assert workload.runtime[row] == runtime * 1_000_000, name
             held = int(want["end"]) - int(want["start"])
             assert workload.logged_end is not None
-            assert workload.logged_end[row] - workload.submit[row] == (wait + held) * 1_000_000, name
+            assert workload.logged_end[row] - workload.submit[row] == (wait + last + held) * 1_000_000, name
         assert workload.cores[row] == int(want["alloc_cpus"]), name
         minutes = 365 * 24 * 60 if want["limit_min"] == "UNLIMITED" else int(want["limit_min"])
         assert workload.estimate[row] == minutes * 60_000_000, name
@@ -758,3 +880,58 @@ def test_with_a_zone_a_local_log_is_the_one_of_seconds(shared):
     seconds = read_workload(logs / "sacct_epoch_X.txt")
     assert np.array_equal(local.submit, seconds.submit)
     assert local.provenance["header"]["UnixStartTime"] == seconds.provenance["header"]["UnixStartTime"]
+
+
+# Several files
+
+
+@pytest.fixture
+def months(tmp_path):
+    """January knows job 8 as running and holds a bad line; February knows its end, with its columns the other way."""
+    january, february = tmp_path / "jan.txt", tmp_path / "feb.txt"
+    running = job(8, Submit=101, Eligible=101, State="RUNNING", End="Unknown", ElapsedRaw=3)
+    january.write_text(text(job(7), running) + "damaged\n")
+    ended = job(8, Submit=101, Eligible=101)
+    short = job(9, Submit=200, Eligible=200, Start=205, End=205, ElapsedRaw=0)
+    february.write_text(text(ended, short, names=NAMES[::-1]))
+    return [january, february]
+
+
+def test_several_files_are_one_log_in_which_a_job_that_is_in_two_counts_once(months):
+    for files in (months, months[::-1]):
+        workload = read_workload(files)
+        assert workload.job.tolist() == [7, 8]
+        assert (workload.runtime / 1e6).tolist() == [10, 10]
+        assert workload.provenance["files"] == 2
+    assert workload.provenance["source"] == f"{months[1]} and 1 more"
+
+
+def test_what_is_wrong_in_several_files_is_told_with_the_file_and_its_line(months):
+    january, february = months
+    told = {entry["kind"]: entry["first_places"] for entry in read_workload(months).provenance["problems"]}
+    assert told["unreadable-line"] == [f"{january}:4"]
+    assert told["repeated-line"] == [f"{january}:3"]
+    assert told["zero-runtime"] == [f"{february}:3"]
+    with pytest.raises(InputError) as caught:
+        read_workload(months, rules={"zero-runtime": "error"})
+    assert (caught.value.path, caught.value.line) == (february, 3)
+
+
+def test_documents_and_lines_may_be_one_log(months, tmp_path):
+    third = tmp_path / "march.json"
+    third.write_text(document(entry(11)))
+    assert 11 in read_workload([*months, third], timezone="Europe/Berlin").job
+
+
+def test_a_file_of_another_format_among_several_is_refused(months, tmp_path):
+    other = tmp_path / "old.swf"
+    other.write_text("; Version: 2.2\n1 0 0 1 1 -1 -1 1 1 -1 1 1 1 -1 -1 -1 -1 -1\n")
+    with pytest.raises(InputError, match="is of the format 'swf', the first file of 'sacct'"):
+        read_workload([*months, other])
+
+
+def test_a_header_that_lacks_columns_is_told_with_its_own_file(months):
+    months[1].write_text("JobID|State\n7|COMPLETED\n")
+    with pytest.raises(InputError) as caught:
+        read_workload(months)
+    assert caught.value.path == months[1]

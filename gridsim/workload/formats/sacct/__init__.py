@@ -8,11 +8,12 @@ columns (`document`). `jobs` makes one job of the lines about it. What is wrong 
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from gridsim.errors import InputError
 from gridsim.model.workload import Workload
+from gridsim.workload.formats.files import Paths, digest_of, files_of, name_of_all
 from gridsim.workload.formats.sacct.clock import Zone
 from gridsim.workload.formats.sacct.document import Document, looks_like_document
 from gridsim.workload.formats.sacct.fields import COMMAND, canonical, refusal
@@ -22,7 +23,7 @@ from gridsim.workload.formats.sacct.text import header_of, looks_headless
 from gridsim.workload.formats.stream import blocks, opened
 from gridsim.workload.problems import Problems
 
-__all__ = ["COMMAND", "looks_like_sacct", "read_sacct"]
+__all__ = ["COMMAND", "looks_like_sacct", "read_sacct", "taken"]
 
 _OTHERS = (
     (b"JobId=", "is the output of 'scontrol show job', which forgets a job some minutes after its end"),
@@ -59,18 +60,20 @@ def looks_like_sacct(beginning: bytes) -> bool:
 
 
 def read_sacct(
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     cores: int | None = None,
     rules: Mapping[str, str] | None = None,
     timezone: str | None = None,
+    cluster: str | Sequence[str] | None = None,
 ) -> Workload:
     """Jobs of a log that `sacct` wrote, plain or compressed with gzip or xz.
 
     Parameters
     ----------
-    path : str or path
-        The log: lines with any delimiter and any columns in any order, a table, or JSON.
+    path : path or sequence of paths
+        The log: lines with any delimiter and any columns in any order, a table, or JSON. Several files are one log, in
+        any order: a run of a job that stands in two of them counts once. Of a folder all files.
     cores : int, optional
         Size of the machine that jobs must fit; where left out, the most cores that the log has in use at once.
     rules : mapping of str to str, optional
@@ -78,6 +81,10 @@ def read_sacct(
     timezone : str, optional
         Zone of the clock that the times were printed by, such as ``Europe/Berlin``; times are taken as they are where
         left out. Not needed for seconds since 1970 (``SLURM_TIME_FORMAT=%s``) and JSON.
+    cluster : str or sequence of str, optional
+        Of a log of several clusters (column ``Cluster``), which to read: a name, several, or ``all``. Of several, each
+        job is pinned to its own: it has the label ``cluster``. Job numbers that two clusters have are made different:
+        a power of ten is added to those of the second one, by name, twice that to those of the third.
 
     Raises
     ------
@@ -91,21 +98,30 @@ def read_sacct(
     on the cores that it was allocated, and has its limit as estimate. The first submit of a job that is kept is 0 s.
     """
     zone = None if timezone is None else Zone(timezone)
-    intake = Intake(path, Problems(rules, source=path))
+    files = files_of(path, "what sacct printed")
+    problems = Problems(rules, source=name_of_all(path, files))
+    intake, digests = Intake(problems.source, problems), []
+    for file in files:
+        problems.begin(file, intake.lines)
+        digests.append(taken(intake, file))
+    try:
+        return Jobs(intake, cores, zone, cluster).workload(digest_of(digests), len(files))
+    except InputError as error:
+        raise problems.located(error) from error
+
+
+def taken(intake: Intake, path: Path) -> str:
+    """Take the lines of one file; its checksum."""
+    intake.begin(path)
+    before = intake.lines
     with opened(path) as (stream, digesting):
         beginning = stream.peek(4096)[:4096] if hasattr(stream, "peek") else b""
         if (reason := _other(beginning)) is not None:
             raise refusal(reason, path)
         if beginning.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
-            intake.take_document(Document(stream, path))
+            intake.take_document(Document(stream, path, before))
         else:
             for first_line, block in blocks(stream, path, "the output of sacct"):
-                intake.take(first_line, block)
+                intake.take(before + first_line, block)
             intake.finish()
-        digest = digesting.hexdigest()
-    try:
-        return Jobs(intake, cores, zone).workload(digest)
-    except InputError as error:
-        if error.path is None:
-            raise InputError(error.message, path=path, line=error.line, field=error.field) from error
-        raise
+        return digesting.hexdigest()

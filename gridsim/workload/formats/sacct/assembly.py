@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy.typing as npt
 
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.workload.formats.in_use import MOST_IN_USE
+from gridsim.workload.formats.sacct.clusters import Clusters
 from gridsim.workload.formats.sacct.dependencies import Edges, chained
 from gridsim.workload.formats.sacct.facts import Facts, Lines
 from gridsim.workload.formats.sacct.intake import Intake
@@ -24,6 +27,7 @@ __all__ = ["Assembly", "Kept"]
 _ENOUGH = 20
 """Jobs from which on it is strange that none completed, or that all are one user's."""
 
+_PREEMPTED = codes("PREEMPTED")
 _COMPLETED, _CANCELLED = codes("COMPLETED", "CANCELLED")
 _FAILED = codes(
     "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "LAUNCH_FAILED"
@@ -51,14 +55,20 @@ class Kept:
         Rows of the lines, one a job, in the order of the jobs; a row several times where it stands for several tasks.
     earlier, gave_up : (n,) bool
         Lines of runs before a job's last one; of jobs that were cancelled before they began.
+    runs : mapping of str to (n,) array
+        What is known of all runs of the job of each line (`Runs.told`).
     edges : Edges
         Who waited for whom.
     jobs : int
         Lines that are a job's only or last run, kept or not.
     states, cores_field : mapping
         How many of those ended how; how many lines say cores as allocated, or as requested alone.
-    machine, peak : int or None, int
-        Cores of the machine where somebody said, and the most that were in use at once.
+    machine : int or None
+        Cores of the machine where somebody said.
+    peaks : list of int
+        Most that were in use at once, of each cluster.
+    clusters : Clusters
+        Which of the log's are read.
     clock : str
         ``epoch``, a time zone, or ``local``.
     missing : list of str
@@ -67,13 +77,15 @@ class Kept:
 
     rows: IntArray
     earlier: BoolArray
+    runs: Mapping[str, npt.NDArray[Any]]
     gave_up: BoolArray
     edges: Edges
     jobs: int
     states: dict[str, int]
     cores_field: dict[str, int]
     machine: int | None
-    peak: int
+    peaks: list[int]
+    clusters: Clusters
     clock: str
     missing: list[str]
 
@@ -84,7 +96,7 @@ class Assembly:
     def __init__(self, intake: Intake, lines: Lines, facts: Facts, kept: Kept) -> None:
         self._intake, self._lines, self._facts, self._kept = intake, lines, facts, kept
 
-    def workload(self, sha256: str) -> Workload:
+    def workload(self, sha256: str, files: int = 1) -> Workload:
         """The workload of the rows that are kept, in their order."""
         facts, rows, edges = self._facts, self._kept.rows, self._kept.edges
         submit = facts.submit[rows]
@@ -92,7 +104,8 @@ class Assembly:
         job = self._numbers()
         logged = self._logged()
         labels, names = self._labels()
-        labels |= needs(self._lines.columns, rows, facts.start[rows], facts.end[rows])
+        labels |= needs(self._lines.columns, rows, facts.last_start[rows], facts.end[rows])
+        labels |= self._requeue()
         if len(edges):
             labels["after"] = logged["after"] = edges.last_awaited(rows, job, facts.end)
         if self._kept.gave_up.any():
@@ -106,8 +119,8 @@ class Assembly:
             deadline=np.full(len(rows), NEVER, dtype=np.int64),
             labels=labels,
             logged=logged,
-            cores_stated=self._kept.machine or self._kept.peak or None,
-            provenance=self._provenance(sha256, origin, logged["status"]),
+            cores_stated=self._kept.machine or sum(self._kept.peaks) or None,
+            provenance=self._provenance(sha256, files, origin, logged["status"]),
             names=names,
         )
         return chained(workload, edges.among(rows)) if edges.joined else workload
@@ -153,14 +166,47 @@ class Assembly:
         for name, column, kind in _KEPT:
             if column in self._lines and (self._lines.columns[column][rows] != ABSENT).any():
                 logged[name] = self._lines.columns[column][rows].astype(kind)
+        logged |= self._runs()
         if "array_task" in logged or "het_part" in logged:
             logged["array_job"] = self._lines.identity()[rows].astype(np.int64)
         return logged
 
+    def _runs(self) -> dict[str, npt.NDArray[Any]]:
+        """Of a log that tells of several runs of a job, or of preempted ones: what there was of them."""
+        facts, rows = self._facts, self._kept.rows
+        told = {name: column[rows] for name, column in self._kept.runs.items()}
+        found: dict[str, npt.NDArray[Any]] = {}
+        if (told["runs"] > 1).any():
+            found = {"runs": told["runs"], "lost": told["lost"]}
+        if told["preempted"].any():
+            found["preempted"] = told["preempted"]
+        last = facts.last_start[rows]
+        if (last != facts.start[rows])[facts.start[rows] != ABSENT].any():
+            found["last_wait"] = np.where(facts.start[rows] == ABSENT, np.nan, last - facts.submit[rows])
+        return found
+
+    def _requeue(self) -> dict[str, IntArray]:
+        """Which jobs may be requeued: what their submit lines say, else what became of those that were preempted."""
+        rows, told = self._kept.rows, self._kept.runs
+        said = self._lines.column("requeue")[rows].astype(np.int64)
+        ended = np.isin(self._facts.state[rows], _PREEMPTED) & ~self._kept.earlier[rows]
+        again = (told["preempted"][rows] > ended) | (self._kept.earlier & (told["preempted"] > 0))[rows]
+        found = np.where(said != ABSENT, said, np.where(again, 1, np.where(ended, 0, UNKNOWN)))
+        return {"requeue": found} if (found != UNKNOWN).any() else {}
+
+    def _all_runs(self) -> dict[str, Any]:
+        """What there was of requeued and preempted jobs in the whole log, of those that are left out too."""
+        told = self._kept.runs
+        again, preempted = told["runs"] > 1, int(told["preempted"].sum())
+        if not again.any() and not preempted:
+            return {}
+        numbers = {"requeued_jobs": int(np.count_nonzero(again)), "preempted": preempted}
+        return {"runs": {**numbers, "lost_core_seconds": float(told["lost"].sum())}}
+
     def _labels(self) -> tuple[dict[str, IntArray], dict[str, tuple[str, ...]]]:
         labels: dict[str, IntArray] = {}
         names: dict[str, tuple[str, ...]] = {}
-        for label in NAMED:
+        for label in NAMED if self._kept.clusters.several else [name for name in NAMED if name != "cluster"]:
             codes = self._intake.parser.codes[label]
             if codes.overflown:
                 self._kept.missing.append(f"labels '{label}': more than {len(codes):,} different names")
@@ -189,7 +235,7 @@ class Assembly:
             lacking.append(f"{cut} names in full (a table cuts them; give -P)")
         return lacking
 
-    def _provenance(self, sha256: str, origin: int, statuses: IntArray) -> dict[str, Any]:
+    def _provenance(self, sha256: str, files: int, origin: int, statuses: IntArray) -> dict[str, Any]:
         intake, kept = self._intake, self._kept
         header: dict[str, list[str]] = {}
         if kept.clock != "local":
@@ -202,13 +248,14 @@ class Assembly:
             "source": os.fspath(intake.path),  # type: ignore[call-overload]
             "sha256": sha256,
             "format": "sacct",
+            **({"files": files} if files > 1 else {}),
             "lines": intake.lines,
             "comments": intake.comments,
             "steps": intake.steps,
             "jobs_read": kept.jobs + int(np.count_nonzero(kept.rows[1:] == kept.rows[:-1])),
             "jobs_kept": len(kept.rows),
             "header": header,
-            "cores_from": "most cores in use at once" if kept.machine is None else "given",
+            "cores_from": MOST_IN_USE if kept.machine is None else "given",
             "cores_field": kept.cores_field,
             "cores_rule": "allocated",
             "problems": intake.problems.to_json(),
@@ -216,9 +263,11 @@ class Assembly:
                 str(code): int(count) for code, count in zip(*np.unique(statuses, return_counts=True), strict=True)
             },
             "states": kept.states,
+            **self._all_runs(),
             "clock": {"origin": origin, "zone": kept.clock},
             "origin_shift": f"{moment} ({words}) becomes 0 s",
             "missing": self._lacks(),
+            **kept.clusters.told(kept.rows, kept.peaks),
         }
 
     def _patience(self) -> IntArray:

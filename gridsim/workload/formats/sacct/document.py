@@ -28,6 +28,7 @@ COLUMNS: Mapping[str, str] = {
     "Account": "word",
     "Partition": "word",
     "QOS": "word",
+    "Cluster": "word",
     "Submit": "time",
     "Eligible": "time",
     "Start": "time",
@@ -46,6 +47,7 @@ COLUMNS: Mapping[str, str] = {
     "Constraints": "free",
     "Reservation": "word",
     "ArrayTaskThrottle": "count",
+    "Restarts": "number",
     "Priority": "number",
     "SubmitLine": "free",
 }
@@ -72,7 +74,7 @@ class _Cut(Exception):
 
 
 class Document:
-    """Reads the jobs of a document from a stream.
+    """Reads the jobs of a document from a stream, whose lines come behind so many others.
 
     Attributes
     ----------
@@ -82,12 +84,12 @@ class Document:
         Line of the job in which the document ends or cannot be read on.
     """
 
-    def __init__(self, stream: IO[bytes], path: object) -> None:
+    def __init__(self, stream: IO[bytes], path: object, before: int = 0) -> None:
         self._stream, self._path = stream, path
         self._decode = codecs.getincrementaldecoder("utf-8")("replace")
         self._decoder = json.JSONDecoder()
         self._text, self._at, self._ended = "", 0, False
-        self.lines = 1
+        self.lines = before + 1
         self.cut: int | None = None
 
     def jobs(self) -> Iterator[tuple[int, Mapping[str, bytes] | None]]:
@@ -323,6 +325,7 @@ def texts(job: Mapping[str, Any]) -> Mapping[str, bytes] | None:
         "Account": _text(job.get("account")),
         "Partition": _text(job.get("partition")),
         "QOS": _text(job.get("qos")),
+        "Cluster": _text(job.get("cluster")),
         "Submit": _count(time.get("submission")) or b"Unknown",
         "Eligible": _count(time.get("eligible")) or b"Unknown",
         "Start": _count(time.get("start")) or b"Unknown",
@@ -341,6 +344,7 @@ def texts(job: Mapping[str, Any]) -> Mapping[str, bytes] | None:
         "Constraints": _text(job.get("constraints")),
         "Reservation": _text(_part(job, "reservation", "name")),
         "ArrayTaskThrottle": _count(_part(job, "array", "limits", "max", "running", "tasks")),
+        "Restarts": _count(job.get("restart_cnt")),
         "Priority": _count(job.get("priority")),
         "SubmitLine": _text(job.get("submit_line")),
     }

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gridsim.model.job_id import JobId
 from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
 
@@ -19,11 +20,17 @@ class Lines:
     ----------
     columns : mapping
         By name; only those that the log has.
+
+    Attributes
+    ----------
+    several : (n,) int64 or None
+        Place of each line's cluster, where the log is read as one of several.
     """
 
     def __init__(self, columns: dict[str, IntArray]) -> None:
         self.columns = columns
         self.rows = len(columns.get("number", ()))
+        self.several: IntArray | None = None
 
     def __contains__(self, name: str) -> bool:
         return name in self.columns
@@ -34,15 +41,24 @@ class Lines:
             return np.full(self.rows, default, dtype=np.int64)
         return self.columns[name]
 
+    def select(self, keep: BoolArray) -> None:
+        """Let go of all rows but these."""
+        self.columns = {name: column[keep] for name, column in self.columns.items()}
+        self.rows = int(np.count_nonzero(keep))
+
     def identity(self) -> IntArray:
         """The number that orders jobs: that of the array where the job is a task."""
         return self.column("base" if "base" in self else "raw")
 
+    def sequence(self) -> IntArray:
+        """The same with the clusters of the log one behind the other: each counts its jobs alone."""
+        identity = self.identity().astype(np.int64)
+        return identity if self.several is None else identity + self.several * (int(identity.max(initial=0)) + 1)
+
     def shown(self, row: int) -> str:
         """A job as a person would name it."""
-        base = self.identity()[row]
-        task, part = self.column("task")[row], self.column("part")[row]
-        return f"job {base}" + (f"_{task}" if task >= 0 else "") + (f"+{part}" if part >= 0 else "")
+        task, part = int(self.column("task")[row]), int(self.column("part")[row])
+        return f"job {JobId(int(self.identity()[row]), task, part)}"
 
 
 @dataclass(slots=True)
@@ -57,10 +73,12 @@ class Facts:
         Submit time of the first run of the job.
     start, end : (n,) int64
         `ABSENT` where there is none.
+    last_start : (n,) int64
+        Start of the last run of the job; another one than `start` where the row stands for several.
     elapsed : (n,) int64
         Time that the job ran.
     held : (n,) int64
-        Time between start and end.
+        Time between start and end of the last run.
     running : (n,) bool
         Whether it had not ended.
     state : (n,) int64
@@ -72,6 +90,7 @@ class Facts:
     submit: IntArray
     first_submit: IntArray
     start: IntArray
+    last_start: IntArray
     end: IntArray
     elapsed: IntArray
     held: IntArray

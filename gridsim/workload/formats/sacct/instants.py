@@ -42,7 +42,7 @@ def on_one_clock(lines: Lines, zone: Zone | None, path: object) -> str:
         return "local"
     rows = np.flatnonzero(local)
     times = {name: lines.column(name)[rows] for name in names}
-    order = np.lexsort((lines.column("number")[rows], lines.identity()[rows]))
+    order = np.lexsort((lines.column("number")[rows], lines.sequence()[rows]))
     found = {"submit": zone.resolved(times["submit"], order)}
     for name in names[1:]:
         found[name] = zone.instants(times[name])

@@ -62,16 +62,20 @@ class Intake:
         a line above. All others are rows of `columns`, or were found to be a problem.
     columns : mapping of str to `Column`
         What `Parser.read` and `Parser.labels` give, with ``number``, the line.
+    header_lines : list of int
+        Numbers of the header lines.
     edges : list of (int, int)
         Row of a job, and number of a job whose end it waited for.
     """
 
     def __init__(self, path: object, problems: Problems) -> None:
         self.path, self.problems = path, problems
+        self.file = path
         self.parser = Parser()
         self.lines = self.comments = self.blank = self.steps = self.joined = 0
         self.header: Header | None = None
         self.headers: list[Header] = []
+        self.header_lines: list[int] = []
         self.columns: dict[str, Column] = {}
         self.edges: list[tuple[int, int]] = []
         self._rest, self._rest_line = b"", 1
@@ -79,6 +83,10 @@ class Intake:
         self._alike: Alike | None = None
 
     # Lines
+
+    def begin(self, path: object) -> None:
+        """Another file of the log begins; its own header says what its columns are."""
+        self.file, self.header, self._rest, self._times_seen = path, None, b"", False
 
     def take(self, first_line: int, block: bytes, *, last: bool = False) -> None:
         """Read the lines of one block; its last records stay until the next block or the *last* one comes."""
@@ -94,6 +102,7 @@ class Intake:
         begin = 0
         for header_begin, header_end in self._headers(block):
             self._records(first_line + block.count(b"\n", 0, begin), block[begin:header_begin], last=True)
+            self.header_lines.append(first_line + block.count(b"\n", 0, header_begin))
             begin = min(header_end + 1, len(block))
             self.comments += 1
         self._records(first_line + block.count(b"\n", 0, begin), block[begin:], last=last)
@@ -107,7 +116,7 @@ class Intake:
             if self.header is not None and line.rstrip() == self.header.line.rstrip():
                 yield begin, end
             elif (header := header_of(line, below)) is not None and _IDENTITIES.intersection(header.names):
-                refuse_missing(header.names, self.path)
+                refuse_missing(header.names, self.file)
                 yield begin, end
                 self.header = header
                 self.headers.append(header)
@@ -118,11 +127,11 @@ class Intake:
     def _no_header(self, block: bytes) -> None:
         first = [line for line in block.split(b"\n", _ABOVE)[:_ABOVE] if line.strip()]
         if any(map(looks_headless, first)):
-            raise refusal("has no header line, so what its columns mean is not known (sacct -n?)", self.path)
+            raise refusal("has no header line, so what its columns mean is not known (sacct -n?)", self.file)
         header = header_of(first[0], first[1] if len(first) > 1 else b"") if first else None
         if header is not None:
-            refuse_missing(header.names, self.path)
-        raise refusal("has no header line with a column JobID: no output of sacct that can be read", self.path)
+            refuse_missing(header.names, self.file)
+        raise refusal("has no header line with a column JobID: no output of sacct that can be read", self.file)
 
     def _records(self, first_line: int, block: bytes, *, last: bool) -> None:
         header = self.header
@@ -359,7 +368,7 @@ class Intake:
         if np.count_nonzero(valid) * 2 < len(submits):
             text = decoded(bytes(submits[np.argmin(valid)]))
             raise refusal(
-                f"a Submit of {text!r} is no time that can be read (a SLURM_TIME_FORMAT of its own?)", self.path
+                f"a Submit of {text!r} is no time that can be read (a SLURM_TIME_FORMAT of its own?)", self.file
             )
 
     # Documents
@@ -418,7 +427,7 @@ class Intake:
         if self._rest:
             self.take(self._rest_line, b"", last=True)
         if self.header is None:
-            raise InputError("is empty; expected the output of sacct", path=self.path)
+            raise InputError("is empty; expected the output of sacct", path=self.file)
 
 
 _DEFAULTS = {"tasks": 1, "state": 0, "absolute": 0}

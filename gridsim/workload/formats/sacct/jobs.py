@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -10,13 +10,17 @@ from gridsim.errors import InputError
 from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.columns import Screen
+from gridsim.workload.formats.in_use import most_in_use
+from gridsim.workload.formats.sacct.arrays import tasks_left
 from gridsim.workload.formats.sacct.assembly import Assembly, Kept
 from gridsim.workload.formats.sacct.clock import Zone
+from gridsim.workload.formats.sacct.clusters import Clusters
 from gridsim.workload.formats.sacct.dependencies import Edges
 from gridsim.workload.formats.sacct.facts import Facts, Lines
 from gridsim.workload.formats.sacct.fields import refusal
 from gridsim.workload.formats.sacct.instants import on_one_clock
 from gridsim.workload.formats.sacct.intake import Intake
+from gridsim.workload.formats.sacct.runs import JOINED, Runs, late_numbers
 from gridsim.workload.formats.sacct.values import ABSENT, PARTITION, STATES, UNLIMITED, BoolArray, codes
 from gridsim.workload.problems import Problems
 
@@ -47,56 +51,55 @@ class Jobs:
         Size of the machine that jobs must fit.
     zone : Zone or None
         Where the clock of local times stood; None takes them as they are.
+    cluster : str or sequence of str, optional
+        Of which clusters, where the log has several.
     """
 
-    def __init__(self, intake: Intake, cores: int | None, zone: Zone | None) -> None:
+    def __init__(
+        self, intake: Intake, cores: int | None, zone: Zone | None, cluster: str | Sequence[str] | None = None
+    ) -> None:
         self._intake, self._machine, self._zone = intake, cores, zone
         self._problems: Problems = intake.problems
         self._lines = Lines({name: intake.columns.pop(name).close() for name in list(intake.columns)})
         if not self._lines.rows:
             raise InputError(self._nothing(), path=intake.path, line=intake.lines)
+        self._clusters = Clusters.of(self._lines, intake.edges, intake.parser.codes["cluster"].names(), cluster)
         self._missing: list[str] = []
 
     def _nothing(self) -> str:
         found = ", ".join(f"{problem.count} {problem.kind}" for problem in self._problems) or "none was found"
         return f"no usable job in {self._intake.lines} lines ({found}); expected at least one"
 
-    def _grouped(self, screen: Screen) -> tuple[IntArray, BoolArray]:
-        """First submit time of the job of each row, and which rows are runs before the last one."""
+    def _grouped(self, screen: Screen) -> Runs:
+        """Which rows are runs of one job; those that are told twice are sorted out."""
         number, submit = self._lines.column("number"), self._lines.column("submit")
         keys = [self._lines.identity()]
         if "base" in self._lines:
             keys += [self._lines.column("task"), self._lines.column("part"), self._lines.column("tasks")]
         ended = self._lines.column("end") != ABSENT
         order = np.lexsort((number, ended, submit, *keys[::-1]))
-        same = np.ones(self._lines.rows - 1, dtype=bool)
-        for key in keys:
-            ordered = key[order]
-            same &= ordered[1:] == ordered[:-1]
-        begins = np.concatenate(([True], ~same))
-        first = np.maximum.accumulate(np.where(begins, np.arange(self._lines.rows), 0))
-        ordered = submit[order]
-        again = same & (ordered[1:] == ordered[:-1])
-        followed, repeated = np.zeros(self._lines.rows, dtype=bool), np.zeros(self._lines.rows, dtype=bool)
-        followed[order[:-1]] = same
-        repeated[order[:-1]] = again
+        before, after = order[:-1], order[1:]
+        repeated = np.zeros(self._lines.rows, dtype=bool)
+        repeated[before] = np.logical_and.reduce([key[before] == key[after] for key in (*keys, submit)])
+        self._tasks = tasks_left(self._lines, self._intake.parser.lists)
+        repeated |= self._tasks == 0
         screen.find("repeated-line", repeated, None, self._lines.shown)
-        earlier = followed & screen.keep
-        first_submit = np.empty(self._lines.rows, dtype=np.int64)
-        first_submit[order] = ordered[first]
-        return np.where(earlier, submit, first_submit), earlier
+        return Runs.of(self._lines, keys, order[screen.keep[order]])
 
-    def workload(self, sha256: str) -> Workload:
+    def workload(self, sha256: str, files: int = 1) -> Workload:
         """All jobs that are kept."""
         clock = on_one_clock(self._lines, self._zone, self._intake.path)
         if clock == "local":
             self._missing.append("time zone (local times are taken as they are; give --timezone)")
         screen = Screen(self._problems, self._lines.column("number"), ())
-        first_submit, earlier = self._grouped(screen)
-        facts = self._facts(first_submit)
-        one_a_job = screen.keep & ~earlier
+        runs = self._grouped(screen)
+        earlier = runs.earlier
+        rule = self._problems.rule("earlier-run")
+        one_a_job = screen.keep & ~earlier if rule != "keep" else screen.keep.copy()
+        self._without_first_submit(runs, np.flatnonzero(screen.keep & ~earlier))
+        facts = self._facts(runs)
         states = np.bincount(facts.state[one_a_job])
-        self._screened(facts, screen, earlier)
+        self._screened(facts, screen, runs)
         edges = self._awaited(screen)
         merged = self._parts(screen, facts)
         rows = np.flatnonzero(screen.keep & ~merged)
@@ -107,36 +110,51 @@ class Jobs:
         kept = Kept(
             rows=rows,
             earlier=earlier,
+            runs=self._runs,
             gave_up=self._gave_up,
             edges=edges,
             jobs=int(np.count_nonzero(one_a_job)),
             states={STATES[code]: int(count) for code, count in enumerate(states) if count},
             cores_field=self._cores_field,
             machine=self._machine,
-            peak=self._peak,
+            peaks=self._peaks,
+            clusters=self._clusters,
             clock=clock,
             missing=self._missing,
         )
-        return Assembly(self._intake, self._lines, facts, kept).workload(sha256)
+        return Assembly(self._intake, self._lines, facts, kept).workload(sha256, files)
+
+    def _without_first_submit(self, runs: Runs, jobs: IntArray) -> None:
+        """Say so where jobs were requeued and their first runs are not in the log."""
+        begun = self._lines.column("restarts")[runs.first[jobs]] > 0
+        begun |= (runs.first[jobs] == jobs) & np.isin(jobs, late_numbers(self._lines, jobs))
+        if count := int(np.count_nonzero(begun)):
+            self._missing.append(
+                f"first submits of {count:,} job{'' if count == 1 else 's'} that had been requeued (preempted, or "
+                "their node was lost): the log has only later runs, each submitted when the one before had ended; "
+                "sacct -D prints all"
+            )
 
     def _told_apart(self, rows: IntArray) -> IntArray:
         """The rows, those of several tasks that were cancelled together, or wait still, once for each."""
-        tasks = np.where(self._gave_up | self._waits, self._lines.column("tasks", 1), 1)[rows]
+        tasks = np.where(self._gave_up | self._waits, self._tasks, 1)[rows]
         if int(tasks.sum()) > 2 * self._lines.rows + _MOST_TASKS:
             self._missing.append("tasks that stand on one line, one by one: there are too many")
             return rows
         return np.repeat(rows, tasks)
 
-    def _facts(self, first_submit: IntArray) -> Facts:
+    def _facts(self, runs: Runs) -> Facts:
         """What the lines say of jobs, before anything is repaired."""
         submit, start, end = (self._lines.column(name).astype(np.int64) for name in ("submit", "start", "end"))
         latest = max(int(column.max(initial=0)) for column in (submit, start, end))
         running = (start != ABSENT) & (end == ABSENT)
         elapsed = self._elapsed(start, end, running, latest)
+        first_submit = np.where(runs.earlier, submit, submit[runs.first])
         return Facts(
             submit=submit,
             first_submit=np.where(first_submit == ABSENT, submit, first_submit),
             start=start,
+            last_start=start.copy(),
             end=end,
             elapsed=elapsed,
             held=np.where(running, elapsed, end - start),
@@ -146,18 +164,21 @@ class Jobs:
             cores=self._cores(),
         )
 
-    def _screened(self, facts: Facts, screen: Screen, earlier: BoolArray) -> None:
+    def _screened(self, facts: Facts, screen: Screen, runs: Runs) -> None:
         """Find each kind of line, and repair what is to be repaired."""
         start, end, elapsed, state = facts.start, facts.end, facts.elapsed, facts.state
 
         def shown(row: int) -> str:
             return f"{self._lines.shown(row)}, {elapsed[row]} s"
 
-        ran = start != ABSENT
         runaway = facts.running & (facts.limit > 0) & (elapsed > facts.limit + _GRACE)
-        busy = screen.keep & ran & ~runaway & (facts.held >= 0) & (facts.cores > 0)
-        self._peak = _peak(start[busy], (start + facts.held)[busy], facts.cores[busy])
-        screen.find("earlier-run", earlier, None, shown)
+        busy = screen.keep & (start != ABSENT) & ~runaway & (facts.held >= 0) & (facts.cores > 0)
+        self._peaks = [
+            most_in_use(start[part], (start + facts.held)[part], facts.cores[part])
+            for part in self._clusters.parts(busy)
+        ]
+        self._joined(screen, facts, runs, shown)
+        ran = start != ABSENT
         given_up = np.isin(state, _GIVEN_UP) | (~ran & (end != ABSENT))
         self._waits = self._still_waiting(screen, ~ran & ~given_up)
         never = (~ran & ~self._waits) | (given_up & (elapsed == 0) & (facts.held == 0))
@@ -185,6 +206,16 @@ class Jobs:
         self._estimates(screen, facts, shown)
         elapsed[self._waits] = facts.limit[self._waits]
         self._eligible(screen, facts)
+
+    def _joined(self, screen: Screen, facts: Facts, runs: Runs, shown: Callable[[int], str]) -> None:
+        """Jobs of several runs, as the rule says."""
+        rule = self._problems.rule("earlier-run")
+        self._runs = (Runs.alone(self._lines.rows) if rule == "keep" else runs).told(facts, screen.keep)
+        found = screen.keep & runs.earlier
+        screen.find("earlier-run", found, None, shown)
+        if rule in JOINED and found.any():
+            runs.join(facts, self._lines, screen.keep, added=rule == "sum")
+            screen.keep[found] = False
 
     def _still_waiting(self, screen: Screen, waits: BoolArray) -> BoolArray:
         """Of jobs that wait still those that are kept: they stand in the queue."""
@@ -223,7 +254,7 @@ class Jobs:
     def _spans(self, screen: Screen, facts: Facts, shown: Callable[[int], str]) -> None:
         """Jobs that ran for another time than the one between start and end."""
         gap = facts.held - facts.elapsed - np.maximum(self._lines.column("suspended"), 0)
-        ended = ~facts.running & (facts.elapsed >= 0)
+        ended = ~facts.running & (facts.elapsed >= 0) & (facts.start == facts.last_start)
         jumped = ended & (np.abs(gap) == _HOUR)
         screen.find("clock-change", jumped, None, shown)
         screen.find("suspended", ended & ~jumped & (facts.held > facts.elapsed), None, shown)
@@ -294,11 +325,3 @@ class Jobs:
             merged[order] = True
             merged[order[begins]] = False
         return merged
-
-
-def _peak(start: IntArray, end: IntArray, cores: IntArray) -> int:
-    """Most cores in use at once; what ends in a second is gone before what starts in it."""
-    times = np.concatenate((end, start))
-    change = np.concatenate((-cores, cores))
-    order = np.argsort(times, kind="stable")
-    return int(np.cumsum(change[order]).max(initial=0))

@@ -25,6 +25,7 @@ NAMED: Mapping[str, str] = {
     "executable": "JobName",
     "reservation": "Reservation",
     "constraint": "Constraints",
+    "cluster": "Cluster",
 }
 """Labels and the columns that they come from."""
 
@@ -73,16 +74,18 @@ def _memory(text: bytes) -> int:
 
 
 class Parser:
-    """Numbers of the columns that a form of the log has; keeps the names that it met.
+    """Numbers of the columns that a form of the log has; keeps the names that it met, and `lists` of tasks.
 
     Columns are ``base, task, part, tasks`` (identity), ``raw``, the times ``submit, eligible, start, end`` and
     ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``asked_nodes``,
     ``memory`` (MiB), ``asked_memory`` (MiB; node where ``asked_memory_of`` is 1, core for 2, else in all), ``gpus``,
-    ``priority``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), and the labels of `NAMED`.
+    ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``list`` (of `lists`)
+    and the labels of `NAMED`.
     """
 
     def __init__(self) -> None:
         self.codes: dict[str, Codes] = {label: Codes() for label in NAMED}
+        self.lists: list[bytes] = []
         self._lengths, self._limits, self._minutes = map(Lookup, (values.duration, values.limit, values.minutes))
         self._states, self._sizes = Lookup(values.state), Lookup(_size)
         self._tres = {"cpu": _of_tres(b"cpu", _size), "mem": _of_tres(b"mem", _memory), "gpus": Lookup(_gpus)}
@@ -131,7 +134,7 @@ class Parser:
         base, plain = values.counts(texts)
         plain &= base != ABSENT
         task, part, tasks = np.full(n, ABSENT), np.full(n, ABSENT), np.ones(n, dtype=np.int64)
-        at_once = np.full(n, ABSENT)
+        at_once, which = np.full(n, ABSENT), np.full(n, ABSENT)
         for row in np.flatnonzero(~plain):
             found = values.identity(bytes(texts[row]))
             if found is None or found[4]:
@@ -140,7 +143,11 @@ class Parser:
             base[row], task[row], part[row], several, _ = found
             if several:
                 tasks[row], at_once[row] = values.task_count(several), throttle(several)
+                which[row] = len(self.lists)
+                self.lists.append(several)
         columns |= {"base": base, "task": task, "part": part.astype(np.int32), "tasks": tasks.astype(np.int32)}
+        if (which != ABSENT).any():
+            columns["list"] = which
         if "ArrayTaskThrottle" in cells:
             said, _ = values.counts(cells["ArrayTaskThrottle"])
             at_once = np.where((said > 0) & (said <= _MOST_CORES), said, at_once)
@@ -187,6 +194,8 @@ class Parser:
             columns["asked_nodes"] = self._sizes.column(cells["ReqNodes"]).astype(np.int32)
         if "Reason" in cells:
             columns["limited"] = self._limited.column(cells["Reason"]).astype(np.int8)
+        if "Restarts" in cells:
+            columns["restarts"] = self._sizes.column(cells["Restarts"]).astype(np.int32)
         if "Priority" in cells:
             columns["priority"] = self._sizes.column(cells["Priority"])
         self._memories(cells, columns)

@@ -16,16 +16,19 @@ _AFTER = re.compile(rb"after(?:ok|any|notok|corr)((?::\d{1,17}(?:_\d{1,17}|_\*)?
 _THROTTLE = re.compile(rb"%(\d{1,9})")
 _OPTION = re.compile(
     rb"(?:^|\s)(?:--(?P<name>dependency|array|cpus-per-task|ntasks-per-node|mem-per-cpu|mem|nodes)[=\s]\s*(?P<long>\S+)"
+    rb"|--(?P<no>no-)?(?P<again>requeue)(?=\s|$)"
     rb"|--(?P<flag>exclusive)(?:=(?P<how>\S+))?(?=\s|$)"
     rb"|-(?P<letter>[dacN])\s?(?P<short>\S+))"
 )
 _LETTERS = {b"d": b"dependency", b"a": b"array", b"c": b"cpus-per-task", b"N": b"nodes"}
 _NODES = re.compile(rb"(\d{1,5})(?:-\d{1,5})?")
 
-TELLING = re.compile(rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per-node|mem|nodes)|\s-[dacN]")
+TELLING = re.compile(
+    rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per-node|mem|nodes|requeue|no-requeue)|\s-[dacN]"
+)
 """What stands in every line that says anything."""
 
-NUMBERS = ("throttle", "alone", "per_task", "per_node", "memory_of", "least_nodes")
+NUMBERS = ("throttle", "alone", "per_task", "per_node", "memory_of", "least_nodes", "requeue")
 """Columns that a submit line fills; `ABSENT` where it says nothing."""
 
 
@@ -46,6 +49,8 @@ class Submitted(NamedTuple):
         What memory was asked for on: `A_NODE`, `A_CORE`.
     least_nodes : int
         Nodes, the fewest of a range.
+    requeue : int
+        1: it may be requeued; 0: it may not.
     """
 
     after: tuple[int, ...] = ()
@@ -55,6 +60,7 @@ class Submitted(NamedTuple):
     per_node: int = ABSENT
     memory_of: int = ABSENT
     least_nodes: int = ABSENT
+    requeue: int = ABSENT
 
 
 def submitted(line: bytes) -> Submitted:
@@ -65,12 +71,14 @@ def submitted(line: bytes) -> Submitted:
     >>> submitted(b"sbatch --dependency=afterok:41294:41295,afterany:7_3 job.sh").after
     (41294, 41295, 7)
     >>> submitted(b"sbatch -d singleton --array=1-9%3 --exclusive -c 4 -N 2-3 job.sh")
-    Submitted(after=(), throttle=3, alone=1, per_task=4, per_node=-1, memory_of=-1, least_nodes=2)
+    Submitted(after=(), throttle=3, alone=1, per_task=4, per_node=-1, memory_of=-1, least_nodes=2, requeue=-1)
+    >>> submitted(b"sbatch --no-requeue job.sh").requeue
+    0
     """
     said: dict[bytes, bytes] = {}
     for found in _OPTION.finditer(line):
-        name = found["name"] or found["flag"] or _LETTERS[found["letter"]]
-        said.setdefault(name, found["long"] or found["how"] or found["short"] or b"")
+        name = found["name"] or found["flag"] or found["again"] or _LETTERS[found["letter"]]
+        said.setdefault(name, found["no"] or found["long"] or found["how"] or found["short"] or b"")
     alone = said.get(b"exclusive")
     return Submitted(
         after=_awaited(said.get(b"dependency", b"")),
@@ -79,6 +87,7 @@ def submitted(line: bytes) -> Submitted:
         per_task=_count(said.get(b"cpus-per-task", b"")),
         per_node=_count(said.get(b"ntasks-per-node", b"")),
         least_nodes=int(nodes[1]) if (nodes := _NODES.fullmatch(said.get(b"nodes", b""))) else ABSENT,
+        requeue=ABSENT if b"requeue" not in said else int(not said[b"requeue"]),
         memory_of=A_CORE if b"mem-per-cpu" in said else A_NODE if b"mem" in said else ABSENT,
     )
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gridsim.model.job_id import fields_of
 from gridsim.model.time import IntArray
 
 __all__ = [
     "ABSENT",
     "INVALID",
     "PARTITION",
-    "RANGE",
     "STATES",
     "UNLIMITED",
     "BoolArray",
@@ -28,6 +28,7 @@ __all__ = [
     "minutes",
     "state",
     "task_count",
+    "task_ranges",
     "times",
     "tres",
 ]
@@ -39,9 +40,6 @@ ABSENT = -1
 
 UNLIMITED, PARTITION, INVALID = -2, -3, -9
 """A limit of none, a limit that is the partition's, and a text that is no value at all."""
-
-RANGE = -2
-"""Task of a line that stands for several tasks of an array."""
 
 _NO_TIMES = np.array([b"", b"Unknown", b"None", b"N/A"])
 _LENGTH = re.compile(rb"(?:(\d{1,6})-)?(?:(\d{1,7}):)?(\d{1,7}):(\d\d)(?:\.\d+)?")
@@ -247,9 +245,6 @@ def state(text: bytes) -> int:
     return _SHORT.get(word, INVALID)
 
 
-_IDENTITY = re.compile(rb"(\d{1,17})(?:_(?:(\d{1,17})|(\[[^\]]*\]?\+?)))?(?:\+(\d{1,9}))?(\..+)?")
-
-
 def identity(text: bytes) -> tuple[int, int, int, bytes, bool] | None:
     """Number of a job, of its array or of its group of parts; task; part; text of several tasks; whether it is a step.
 
@@ -258,12 +253,11 @@ def identity(text: bytes) -> tuple[int, int, int, bytes, bool] | None:
     >>> identity(b"41206_5"), identity(b"41479+1"), identity(b"41200.batch")[4], identity(b"sacct")
     ((41206, 5, -1, b'', False), (41479, -1, 1, b'', False), True, None)
     """
-    match = _IDENTITY.fullmatch(text)
-    if match is None:
+    found = fields_of(text.decode("latin-1"))
+    if found is None:
         return None
-    base, task, several, part, step = match.groups()
-    number = RANGE if several is not None else ABSENT if task is None else int(task)
-    return int(base), number, ABSENT if part is None else int(part), several or b"", step is not None
+    base, task, part, several, step = found
+    return base, task, part, several.encode("latin-1"), bool(step)
 
 
 _SPAN = re.compile(rb"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
@@ -277,12 +271,23 @@ def task_count(text: bytes) -> int:
     >>> task_count(b"[4-12%3]"), task_count(b"[2,4,6,8,10,12]"), task_count(b"[0-100:10]")
     (9, 6, 11)
     """
-    count = 0
+    return max(sum(map(len, task_ranges(text))), 1)
+
+
+def task_ranges(text: bytes) -> list[range]:
+    """The tasks that such a text means.
+
+    Examples
+    --------
+    >>> task_ranges(b"[4-6%3,9]"), task_ranges(b"[2,4-8:2]")
+    ([range(4, 7)], [range(2, 3), range(4, 9, 2)])
+    """
+    found = []
     for part in text.strip(b"[]+").partition(b"%")[0].split(b","):
         if (match := _SPAN.fullmatch(part)) is not None:
             first, last, stride = match.groups()
-            count += 1 if last is None else max(0, (int(last) - int(first)) // max(int(stride or 1), 1) + 1)
-    return max(count, 1)
+            found.append(range(int(first), int(last or first) + 1, max(int(stride or 1), 1)))
+    return found
 
 
 _UNITS = {b"": 1, b"K": 2**10, b"M": 2**20, b"G": 2**30, b"T": 2**40, b"P": 2**50, b"E": 2**60}

@@ -1,0 +1,220 @@
+"""Checksums of schedules: what a rebuilding must leave as it is, byte for byte.
+
+    python benchmarks/schedules.py LOG.swf.gz [LOG …] [--site FOLDER] --out before.csv
+    python benchmarks/schedules.py LOG.swf.gz [LOG …] [--site FOLDER] --against before.csv  # exit 1: differs
+
+Every preset on every log (plan searches and moldable sizes on a part of it), the orderings, both instants, jobs that
+outlive their estimates, the five synthetic kinds of DAG jobs on the paper's grid under several balancers, and, with a
+folder that holds ``sacct.txt`` and ``slurm.conf``, Slurm's rules. A row is one schedule: who started when and where,
+ended when and how, on how many cores, with what promise and how often it was cut short.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import astuple, dataclass
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gridsim as gs
+from gridsim.model.machine import machine
+from gridsim.model.network import Network
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.workload import Workload
+from gridsim.policy.presets import policy as made
+from gridsim.record import Record
+from gridsim.scenario import rules_for, transformed
+from gridsim.simulation import Run, run
+from gridsim.workload.synthetic.grid import Grid
+
+SHORT = 5_000
+"""Jobs of a log for what costs milliseconds a decision."""
+
+WHOLE = ("fcfs", "easy", "first-fit", "depth?k=4", "conservative")
+ORDERINGS = (
+    *("sjf", "ljf", "narrowest", "widest", "saf", "laf", "edf", "llf", "wfp3", "unicef", "xfactor", "random"),
+    *("p-slr", "p-slr-sf", "lrtf", "srtf", "fair-tree"),
+)
+PLANS = ("conservative?compress=arrival", "conservative?compress=none", "conservative?ordering=sjf")
+GUARANTEES = ("msb", "mrt", "qops", "fqops", "qops?k_factor=3")
+DEADLINES = ("load-factor?percent=140", "deadlines?stringency=0.2&fraction=0.8", "tolerance?factor=1.5&random=true")
+MOLDABLE = (
+    *("moldable-greedy", "moldable-submit", "moldable-start", "moldable-base"),
+    *("moldable-combined", "moldable-combined-2003"),
+)
+RANGES = ("load-factor?percent=150", "noisy-estimates", "moldable?range_factor=2&sigma=1")
+KINDS = ("uni-ind", "log-ind", "prob", "fan", "chain")
+TOTAL = 10**9
+"""Work of a synthetic workload of DAG jobs, a tenth of that of the paper."""
+
+TASKS = ("fifo-task", "lrtf", "p-slr", "p-slr-sf", "random", "easy?ordering=p-slr", "first-fit?ordering=fifo-task")
+BALANCERS = ("expected-queue", "round-robin", "power-of-two", "earliest-start", "data-local")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one schedule depends on, as texts, so that it can be sent to another process and written in a row."""
+
+    source: str
+    policy: str
+    jobs: int = 0
+    transforms: str = ""
+    instant: str = "batched"
+    overrun: str = "kill"
+    balancer: str = "expected-queue"
+    seed: int = 1
+
+
+class Row(NamedTuple):
+    """One schedule: its case, how many jobs it has, its checksum, and what it took."""
+
+    case: Case
+    jobs: int
+    sha256: str
+    cpu: float
+
+
+def cases(logs: Sequence[str], site: str | None) -> Iterator[Case]:
+    """Every schedule that is looked at."""
+    for log in logs:
+        for policy in WHOLE:
+            yield Case(log, policy)
+        for policy in ("easy", "conservative", "depth?k=4"):
+            yield Case(log, policy, overrun="extend")
+        for policy in ("fcfs", "easy"):
+            yield Case(log, policy, instant="per-event")
+        yield Case(log, "conservative", SHORT, instant="per-event", overrun="extend")
+        for ordering in ORDERINGS:
+            yield Case(log, ordering, SHORT)
+            yield Case(log, f"easy?ordering={ordering}" if ordering != "random" else "random?hold=false", SHORT)
+        for policy in PLANS:
+            yield Case(log, policy, SHORT)
+        for seed in (1, 2):
+            for policy in GUARANTEES:
+                yield Case(log, policy, SHORT, ";".join(DEADLINES), seed=seed)
+            for policy in MOLDABLE:
+                yield Case(log, policy, SHORT, ";".join(RANGES), seed=seed)
+    for kind in KINDS:
+        for policy in TASKS:
+            yield Case(f"grid:{kind}", policy)
+        for balancer in (
+            BALANCERS if kind != "fan" else BALANCERS[:3]
+        ):  # looking for starts in long queues takes minutes
+            yield Case(f"grid:{kind}", "fifo", balancer=balancer, seed=2)
+    if site is not None:
+        yield Case(f"site:{site}", "slurm")
+        yield Case(f"site:{site}", "slurm", overrun="extend")
+
+
+def loaded(case: Case, policy: Any) -> tuple[Workload, Platform]:
+    """Workload and machine of a case."""
+    kind, _, what = case.source.rpartition(":")
+    if kind == "grid":
+        clusters = tuple(ClusterSpec(f"cluster{n}", 1000, "Kind2" if n == 4 else "Kind1") for n in range(1, 5))
+        platform = Platform(RouterSpec("router", clusters), network=Network(ccr="1/5"))
+        return Grid(kind=what, load=1.1, total=TOTAL).generate(case.seed), platform
+    if kind == "site":
+        workload = gs.read_workload(Path(what) / "sacct.txt", rules=rules_for([policy]))
+        return workload, machine(workload, policies=[policy])
+    workload = _read(case.source)
+    platform = machine(workload)
+    if case.jobs:
+        workload = workload.select(slice(0, case.jobs))
+    texts = [text for text in case.transforms.split(";") if text]
+    return transformed(workload, texts, platform=platform, options=Run(seed=case.seed)), platform
+
+
+@cache
+def _read(log: str) -> Workload:
+    return gs.read_workload(log)
+
+
+def checksum(record: Record) -> str:
+    """SHA-256 of what happened: columns in a fixed order and width."""
+    columns: list[Any] = [record.start_us, record.end_us, record.status, record.cluster, record.cores_used]
+    if record.tasks is not None:
+        tasks = record.tasks
+        columns += [tasks.ready_us, tasks.start_us, tasks.end_us, tasks.status, tasks.cluster, tasks.cores_used]
+    if record.promises is not None:
+        it = record.promises
+        columns += [it.granted_us, it.offer_us, it.doublings, it.broken]
+        columns += [it.killed, it.killed_start_us, it.killed_end_us]
+    found = hashlib.sha256()
+    for column in columns:
+        found.update(b"-" if column is None else np.ascontiguousarray(column, dtype="<i8").tobytes())
+    return found.hexdigest()
+
+
+def scheduled(case: Case) -> Row:
+    """The schedule of a case."""
+    spec = case.policy
+    if case.source.startswith("site:"):
+        spec = f"slurm?conf={Path(case.source.removeprefix('site:')) / 'slurm.conf'}"
+    policy = made(spec)
+    options = Run(overrun=case.overrun, instant=case.instant, seed=case.seed, balancer=case.balancer)  # type: ignore[arg-type]
+    workload, platform = loaded(case, policy)
+    begun = time.process_time()
+    record = run(workload, platform, policy, options)
+    return Row(case, len(record), checksum(record), time.process_time() - begun)
+
+
+def rows(found: Iterable[Case], workers: int) -> Iterator[Row]:
+    """Schedules in the order of the cases."""
+    if workers == 1:
+        yield from map(scheduled, found)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(scheduled, found)
+
+
+def _named(case: Case) -> tuple[str, ...]:
+    """A case without the folder of its source."""
+    kind, _, what = case.source.rpartition(":")
+    return (f"{kind}:{Path(what).name}" if kind else Path(what).name, *map(str, astuple(case)[1:]))
+
+
+def main() -> int:
+    """Write or compare checksums."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="*")
+    parser.add_argument("--site", help="folder with sacct.txt and slurm.conf")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--only", help="cases with this text in their source or policy")
+    args = parser.parse_args()
+    chosen = [
+        case for case in cases(args.logs, args.site) if not args.only or args.only in f"{case.source} {case.policy}"
+    ]
+    before: dict[tuple[str, ...], str] = {}
+    if args.against is not None:
+        with args.against.open(encoding="utf-8", newline="") as file:
+            before = {tuple(row[:-2]): row[-1] for row in csv.reader(file)}
+    told: list[tuple[str, ...]] = []
+    different = 0
+    for row in rows(chosen, args.workers):
+        name = _named(row.case)
+        changed = bool(before) and before.get(name) != row.sha256
+        different += changed
+        told.append((*name, str(row.jobs), row.sha256))
+        word = "DIFFERENT" if changed and name in before else "NEW" if changed else ""
+        print(f"{row.cpu:8.2f} s  {row.sha256[:12]}  {' '.join(name)} {word}", flush=True)
+    if args.out is not None:
+        with args.out.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, lineterminator="\n").writerows(told)
+    print(f"{len(told)} schedules" + (f", {different} different" if before else ""))
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

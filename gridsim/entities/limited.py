@@ -1,0 +1,194 @@
+"""Jobs that ask for more time than they may have: what their users do instead of being turned away.
+
+They ask for the most that is allowed and are killed there (``clip``), or go on in a chain of shorter jobs (``split``).
+Each piece of a chain is submitted when the one before has ended and goes on where that one stood, at no cost. What is
+simulated are the pieces; the record that is made of theirs has a row a job again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.reactions import NOBODY, Reactions
+from gridsim.model.time import MICROSECOND, NEVER, IntArray
+from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.record import Beyond, Promises, Reasons, Record, Refusal, Status
+
+__all__ = ["CHAINED", "Limited", "Limits", "limited"]
+
+Limits = Literal["refuse", "clip", "split"]
+
+CHAINED = "chained"
+"""Label of a piece that goes on with the job of the row before it."""
+
+MOST_PIECES = 10_000
+"""Pieces of one job; with more of them the limit is taken for a slip."""
+
+_ONCE = ("begin", "withdrawn")
+"""Labels that count from the first submit, and so hold for the first piece alone."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Limited:
+    """A workload in which nobody asks for more time than is allowed, and the jobs that it was made of.
+
+    Attributes
+    ----------
+    given, asked : Workload
+        The jobs, and what is asked for instead of them.
+    first : (n,) int64
+        Row of *asked* with which each job begins.
+    limit : (n,) int64
+        Longest time that a job above it may ask for, whole microseconds; `NEVER` for jobs that are not.
+    how : {"clip", "split"}
+        What their users do.
+    """
+
+    given: Workload
+    asked: Workload
+    first: IntArray
+    limit: IntArray
+    how: Literal["clip", "split"]
+
+    def record(self, found: Record) -> Record:
+        """The record of the jobs that a record of what was asked for instead makes."""
+        return self._clipped(found) if self.how == "clip" else self._chained(found)
+
+    def _clipped(self, found: Record) -> Record:
+        cut = (self.limit < self.given.runtime) & (found.status == Status.completed)
+        status = np.where(cut, Status.killed_walltime, found.status).astype(np.int8)
+        workload = replace(found.workload, runtime=self.given.runtime)
+        return replace(found, workload=workload, status=status, beyond=Beyond("clip", self.limit))
+
+    def _chained(self, found: Record) -> Record:
+        first, n = self.first, len(self.given)
+        row = np.repeat(np.arange(n), np.diff(np.append(first, len(self.asked))))
+        ran = found.start_us < NEVER
+        last = np.maximum.reduceat(np.where(ran, np.arange(len(row)), -1), first)
+        last = np.where(last < 0, first, last)
+        earlier = np.flatnonzero(ran & (np.arange(len(row)) != last[row]))
+        runs = (row[earlier], found.start_us[earlier], found.end_us[earlier])
+        workload, logged = self.given, None
+        if found.logged_submit_us is not None and workload.reactions is not None:
+            logged = workload.submit
+            submit, deadline = found.workload.submit[first], found.workload.deadline[first]
+            workload = replace(workload, submit=submit, deadline=deadline, logged={})
+        return Record(
+            workload,
+            found.start_us[last],
+            found.end_us[last],
+            self._status(found, ran[first]),
+            found.cluster[last],
+            found.cores,
+            promises=None if found.promises is None else _folded(found.promises, first, row),
+            logged_submit_us=logged,
+            reasons=None if found.reasons is None else _told(found.reasons, first, row),
+            beyond=Beyond("split", self.limit, *runs),
+        )
+
+    def _status(self, found: Record, began: Any) -> Any:
+        """That of the first piece that did not come to its end; a chain that broke off later was cancelled."""
+        bad = np.where(found.status != Status.completed, np.arange(len(found)), len(found))
+        broken = np.minimum.reduceat(bad, self.first)
+        status = np.append(found.status, Status.completed)[broken]
+        refused = np.isin(status, (Status.rejected, Status.unadmitted))
+        return np.where(refused & began, Status.cancelled, status).astype(np.int8)
+
+
+def _folded(promises: Promises, first: IntArray, row: IntArray) -> Promises:
+    """Of jobs, what was promised of their pieces and which runs of these were cut short."""
+    over = np.minimum.reduceat(promises.cancelled_by, first)
+    return Promises(
+        *(promises.granted_us[first], promises.offer_us[first]),
+        *(np.add.reduceat(promises.doublings, first), np.logical_or.reduceat(promises.broken, first)),
+        *(row[promises.killed], promises.killed_start_us, promises.killed_end_us),
+        guarantees=promises.guarantees,
+        killed_by=np.where(promises.killed_by >= 0, row[promises.killed_by], -1),
+        cancelled_by=np.where((over >= 0) & (over < NEVER), row[np.where(over < NEVER, over, 0)], over),
+    )
+
+
+def _told(reasons: Reasons, first: IntArray, row: IntArray) -> Reasons:
+    """Of jobs, why their pieces waited; where a chain broke off, why."""
+    refused: dict[int, Refusal] = {}
+    for piece, why in sorted(reasons.refused.items()):
+        refused.setdefault(int(row[piece]), why)
+    of_first = {name: getattr(reasons, name)[first] for name in ("reach", "free", "pool")}
+    return replace(reasons, job=row[reasons.job], refused=refused, **of_first)
+
+
+def limited(workload: Workload, longest: IntArray, how: Literal["clip", "split"]) -> Limited | None:
+    """What users ask for instead of what is longer than they may have; None where nothing is.
+
+    Parameters
+    ----------
+    longest : (n,) int64
+        Longest time that each job may ask for, whole microseconds; `NEVER` where there is no limit.
+
+    Raises
+    ------
+    InputError
+        When a limit leaves no time at all, or a chain would have thousands of pieces.
+    """
+    limit = np.where(workload.estimate > longest, longest, NEVER)
+    above = limit < NEVER
+    if not above.any():
+        return None
+    if (limit < 1).any():
+        raise InputError("leaves no time at all; jobs above it can be neither clipped nor split", field="MaxTime")
+    if how == "clip":
+        shorter = replace(
+            workload, estimate=np.minimum(workload.estimate, limit), runtime=np.minimum(workload.runtime, limit)
+        )
+        return Limited(workload, shorter, np.arange(len(workload)), limit, how)
+    work = np.minimum(workload.runtime, workload.estimate)
+    pieces = np.where(above, np.maximum(-(-work // limit), 1), 1)
+    most = int(pieces.argmax())
+    if pieces[most] > MOST_PIECES:
+        told = f"is {limit[most] / MICROSECOND:g} s for job {workload.job[most]}, which would be {pieces[most]} pieces"
+        raise InputError(f"{told}; at most {MOST_PIECES} are made", field="MaxTime")
+    row = np.repeat(np.arange(len(workload)), pieces)
+    first = np.cumsum(pieces) - pieces
+    number = np.arange(len(row)) - first[row]
+    done = np.where(number > 0, number * np.where(above, limit, 0)[row], 0)
+    asked = workload.select(row)
+    last = number == pieces[row] - 1
+    estimate = np.minimum(asked.estimate - done, limit[row])
+    left = asked.runtime - done
+    runtime = np.where(last, left, np.minimum(left, limit[row]))
+    labels = {
+        name: np.where(number > 0, UNKNOWN, column) if name in _ONCE else column
+        for name, column in asked.labels.items()
+    }
+    labels[CHAINED] = (number > 0).astype(np.int64)
+    asked = replace(
+        asked, estimate=estimate, runtime=runtime, labels=labels, logged={}, reactions=_chain(asked, number, last)
+    )
+    return Limited(workload, asked, first, limit, how)
+
+
+def _chain(asked: Workload, number: IntArray, last: Any) -> Reactions:
+    """Each piece but the first comes when the one before has ended; who waits for a job waits for its last piece."""
+    n, known = len(asked), asked.reactions
+    nobody: IntArray = np.full(n, NOBODY, dtype=np.int64)
+    if known is None:
+        known = Reactions(nobody, nobody, np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.bool_))
+    columns = [known.batch, known.before, *([] if known.then is None else [known.then])]
+    free = max(int(column.max(initial=-1)) for column in columns) + 1
+    later = np.flatnonzero(number > 0)
+    batch, before = known.batch.copy(), np.where(last, known.before, NOBODY)
+    batch[later] = free + np.arange(len(later))
+    before[later - 1] = batch[later]
+    return replace(
+        known,
+        batch=batch,
+        before=before,
+        delay=np.where(number > 0, 0, known.delay),
+        opens=known.opens & (number == 0),
+        then=None if known.then is None else np.where(last, known.then, NOBODY),
+        stated_from=min(known.stated_from, free),
+    )

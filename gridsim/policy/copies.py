@@ -1,0 +1,115 @@
+"""Copies of policies: every cluster of a run has one of its own, also of a policy that holds locks and queues."""
+
+from __future__ import annotations
+
+import copy
+import queue
+import threading
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gridsim.errors import GridsimError, PolicyError
+from gridsim.policy.protocols import told
+
+__all__ = ["own"]
+
+_LOCKS = (type(threading.Lock()), type(threading.RLock()))
+_ATOMS = (str, bytes, int, float, complex, bool, type(None), type)
+
+
+def own(policy: Any) -> Any:
+    """A copy of a policy that shares nothing with it that a run changes.
+
+    Locks of the copy are new and open, whatever is made of them (queues, conditions, events) is one of its own, with
+    copies of what it holds.
+
+    Raises
+    ------
+    PolicyError
+        For a part that cannot be copied, such as an open file; naming where the policy holds it.
+
+    Examples
+    --------
+    >>> waiting = queue.Queue()
+    >>> waiting.put("a job")
+    >>> own([waiting])[0].get(), waiting.qsize()
+    ('a job', 1)
+    """
+    try:
+        return copy.deepcopy(policy)
+    except GridsimError:
+        raise
+    except Exception:  # what deepcopy says of a lock is what pickle says of it
+        memo = _renewed(policy)
+    try:
+        return copy.deepcopy(policy, dict(memo))
+    except GridsimError:
+        raise
+    except Exception as error:
+        where, part = _culprit(policy, type(policy).__name__, memo)
+        raise PolicyError(
+            f"{told(policy)} cannot be copied, and every cluster of a run has a copy of its own: {where} is a "
+            f"{type(part).__name__} ({error}); make it in setup, or give its class a __deepcopy__"
+        ) from error
+
+
+def _renewed(policy: Any) -> dict[int, Any]:
+    """New locks, and what has to be made anew with them, by the identity of the old ones."""
+    memo: dict[int, Any] = {}
+    parts = list(_parts(policy))
+    for part in parts:
+        if isinstance(part, _LOCKS):
+            memo[id(part)] = type(part)() if isinstance(part, _LOCKS[1]) else threading.Lock()
+        elif isinstance(part, threading.local):
+            memo[id(part)] = type(part)()
+    for part in parts:
+        if isinstance(part, threading.Condition):
+            memo[id(part)] = threading.Condition(memo.get(id(vars(part)["_lock"])))
+        elif isinstance(part, queue.SimpleQueue):
+            memo[id(part)] = _second(part)
+    memo[id(memo)] = parts  # keeps what the identities are of
+    return memo
+
+
+def _second(held: queue.SimpleQueue[Any]) -> queue.SimpleQueue[Any]:
+    """A queue with copies of what another one holds, which can only be looked into by taking it out."""
+    other: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    for _ in range(held.qsize()):
+        entry = held.get_nowait()
+        held.put(entry)
+        other.put(copy.deepcopy(entry))
+    return other
+
+
+def _parts(policy: Any) -> Iterator[Any]:
+    """Everything that a policy holds, each thing once."""
+    seen, left = set[int](), deque([policy])
+    while left:
+        part = left.popleft()
+        if id(part) not in seen and not isinstance(part, _ATOMS):
+            seen.add(id(part))
+            yield part
+            left.extend(value for _, value in _members(part))
+
+
+def _members(part: Any) -> Iterable[tuple[str, Any]]:
+    """Attributes and entries of a thing, each with how it is written behind the name of the thing."""
+    if isinstance(part, Mapping):
+        yield from ((f"[{key!r}]", value) for key, value in list(part.items()))
+    elif isinstance(part, list | tuple | set | frozenset | deque):
+        yield from ((f"[{place}]", value) for place, value in enumerate(list(part)))
+    else:
+        slots = (name for kind in type(part).__mro__ for name in getattr(kind, "__slots__", ()) if hasattr(part, name))
+        names = dict.fromkeys([*getattr(part, "__dict__", {}), *slots])
+        yield from ((f".{name}", getattr(part, name)) for name in names if name != "__dict__")
+
+
+def _culprit(part: Any, name: str, memo: dict[int, Any]) -> tuple[str, Any]:
+    """The innermost part that cannot be copied, and where it is."""
+    for written, value in _members(part):
+        try:
+            copy.deepcopy(value, dict(memo))
+        except Exception:
+            return _culprit(value, name + written, memo)
+    return name, part

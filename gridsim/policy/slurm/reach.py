@@ -1,0 +1,97 @@
+"""Which nodes a request could have at all, and which jobs it shares them with.
+
+Sources: sbatch(1), ``--partition``, ``--constraint``, ``--mem``, ``--gres`` and ``--reservation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridsim.model.time import IntArray
+from gridsim.policy.slurm.closed import open_nodes
+from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, room_of
+from gridsim.profile.compiled import compiled
+
+__all__ = ["pools_of", "reach_of"]
+
+
+@compiled
+def _room(entry, node, most, state, empty, asks, machine):  # type: ignore[no-untyped-def]
+    """Cores of a node that an entry could have, of at most so many."""
+    free = machine.cores[node] if empty else state[FREE, node]
+    memory, gpus = machine.memory[node], machine.gpus[node]
+    if not empty:
+        memory = state[MEMORY, node] if len(state) > MEMORY else memory
+        gpus = state[GPUS, node] if len(state) > GPUS else gpus
+    return room_of(
+        machine.cores[node],
+        machine.memory[node],
+        min(free, most),
+        memory,
+        gpus,
+        0 if empty else state[JOBS, node],
+        asks.memory[entry],
+        asks.core_memory[entry],
+        asks.gpus[entry],
+        asks.exclusive[entry] > 0,
+        asks.unit[entry],
+        asks.most[entry],
+    )
+
+
+@compiled
+def reach_of(entries, now, asks, machine, closed):  # type: ignore[no-untyped-def]
+    """Cores of the nodes that a request could have in any of its entries, and how many of them it could have now.
+
+    The first are all cores of nodes of its partitions and reservations that have the features, memory and GPUs that it
+    asks for; of the second, those that others hold, and those kept for a reservation within its time limit, are none.
+    """
+    count = len(machine.cores)
+    mask, kept = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    ever, free = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    for entry in entries:
+        member, own = machine.member[asks.group[entry]], asks.reservation[entry]
+        narrow = own >= 0 and not closed.flexible[own + 1]
+        for node in range(count):
+            if member[node] and not narrow and _room(entry, node, ANY, machine.now, True, asks, machine) > 0:
+                ever[node] = machine.cores[node]
+        if narrow:
+            for row in range(len(closed.rows.node)):
+                node = closed.rows.node[row]
+                if closed.rows.reservation[row] == own and member[node]:
+                    cores = closed.rows.cores[row]
+                    ever[node] = machine.cores[node] if cores < 0 else cores
+        open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, mask, kept)
+        for node in range(count):
+            most = min(mask[node], machine.now[FREE, node] - kept[node])
+            if ever[node] > 0 and most > 0:
+                free[node] = max(free[node], _room(entry, node, most, machine.now, False, asks, machine))
+    return ever.sum(), free.sum()
+
+
+def pools_of(member: Bytes, groups: Sequence[tuple[int, ...]]) -> IntArray:
+    """A number for each of *groups* of rows of *member*: those of different numbers can have no node in common.
+
+    Examples
+    --------
+    >>> member = np.array([[1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 0, 1]], dtype=np.uint8)
+    >>> pools_of(member, [(0,), (1,), (2,)]).tolist(), pools_of(member, [(0, 2), (1,)]).tolist()
+    ([0, 0, 1], [0, 0])
+    """
+    above = list(range(member.shape[1]))
+
+    def top(node: int) -> int:
+        while above[node] != node:
+            node = above[node] = above[above[node]]
+        return node
+
+    kinds = list(dict.fromkeys(groups))
+    nodes = {kind: np.flatnonzero(member[list(kind)].any(axis=0)).tolist() for kind in kinds}
+    for of_kind in nodes.values():
+        for node in of_kind[1:]:
+            above[top(node)] = top(of_kind[0])
+    numbers: dict[int, int] = {}
+    pools = {kind: numbers.setdefault(top(own[0]) if own else -1, len(numbers)) for kind, own in nodes.items()}
+    return np.array([pools[kind] for kind in groups], dtype=np.int64)

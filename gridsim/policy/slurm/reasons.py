@@ -1,0 +1,217 @@
+"""Why requests wait, in Slurm's own words, and from when to when each of them held.
+
+Passes write a word where they look at an entry and do not start it; what changes is put down after each pass. Nothing
+that is decided depends on it.
+
+Sources: slurm.schedmd.com/job_reason_codes.html and squeue(1), "JOB REASON CODES". Like Slurm, a pass says *Priority*
+of a job behind one of its partition that waits, and lets other words stand until it looks at the job again. Unlike
+Slurm, which goes on showing the last word, *None* is also said of a job that nothing holds back any more, until the
+pass that starts it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.time import NEVER, IntArray
+from gridsim.profile.compiled import compiled
+
+__all__ = [
+    "BEGIN_TIME",
+    "DEPENDENCY",
+    "NONE",
+    "NOT_AVAILABLE",
+    "OVER",
+    "PRIORITY",
+    "RESERVATION",
+    "RESOURCES",
+    "WORDS",
+    "Diary",
+    "Told",
+    "behind",
+    "codes_of",
+    "is_limit",
+    "limit_of",
+    "note",
+]
+
+WORDS = (
+    "",
+    "JobArrayTaskLimit",
+    "QOSGrpCpuLimit",
+    "QOSGrpJobsLimit",
+    "QOSMaxCpuPerUserLimit",
+    "QOSMaxJobsPerUserLimit",
+    "MaxCpuPerAccount",
+    "MaxJobsPerAccount",
+    "AssocGrpCpuLimit",
+    "AssocGrpJobsLimit",
+    "AssocMaxJobsLimit",
+    "None",
+    "Priority",
+    "Resources",
+    "ReqNodeNotAvail",
+    "Reservation",
+    "BeginTime",
+    "Dependency",
+)
+"""By code. Of several limits that hold a request back the first one is told."""
+
+OVER = 0
+NONE, PRIORITY, RESOURCES, NOT_AVAILABLE, RESERVATION, BEGIN_TIME, DEPENDENCY = range(11, len(WORDS))
+
+
+class Told(NamedTuple):
+    """What passes write.
+
+    Attributes
+    ----------
+    code : (r,) int64
+        Row of `WORDS` that holds of each request.
+    changed : (k,) int64
+        Requests whose code has changed in this pass, the first ``counts[0]``.
+    counts : (1,) int64
+        How many.
+    """
+
+    code: IntArray
+    changed: IntArray
+    counts: IntArray
+
+
+@compiled
+def note(request, code, told):  # type: ignore[no-untyped-def]
+    """Say why a request waits."""
+    if told.code[request] != code:
+        told.code[request] = code
+        told.changed[told.counts[0]] = request
+        told.counts[0] += 1
+
+
+@compiled
+def limit_of(entry, cores, limits):  # type: ignore[no-untyped-def]
+    """Code of the limit that holds an entry back, 0 where none does."""
+    found = 0
+    for place in range(limits.first[entry], limits.first[entry + 1]):
+        counter, code = limits.counter[place], 0
+        if limits.jobs_used[counter] + 1 > limits.jobs[counter]:
+            code = limits.jobs_code[counter]
+        elif limits.cores_used[counter] + cores > limits.cores[counter]:
+            code = limits.cores_code[counter]
+        if code > 0 and (found == 0 or code < found):
+            found = code
+    return found
+
+
+@compiled
+def is_limit(code):  # type: ignore[no-untyped-def]
+    """Whether a code is that of a limit."""
+    return 0 < code < NONE
+
+
+@compiled
+def behind(entry, asks, limits, told):  # type: ignore[no-untyped-def]
+    """Say why an entry waits that comes behind another one which nothing may pass."""
+    request = asks.request[entry]
+    limit = limit_of(entry, asks.cores[entry], limits)
+    if limit > 0:
+        note(request, limit, told)
+    elif is_limit(told.code[request]) or told.code[request] in (NONE, RESOURCES):
+        note(request, PRIORITY, told)
+
+
+class Diary:
+    """The words of a run, as they come.
+
+    Parameters
+    ----------
+    requests, entries : int
+        How many there are.
+
+    Attributes
+    ----------
+    told : Told
+        For the passes.
+    """
+
+    def __init__(self, requests: int, entries: int) -> None:
+        code: IntArray = np.zeros(requests, dtype=np.int64)
+        self.told = Told(code, np.zeros(2 * entries + 1, dtype=np.int64), np.zeros(1, dtype=np.int64))
+        self._request, self._code, self._at = array("q"), array("q"), array("q")
+        self._eligible: IntArray = np.full(requests, -NEVER)
+
+    def say(self, request: int, code: int, now: int) -> None:
+        """Put down a word."""
+        if code == NONE:
+            self._eligible[request] = now
+        self.told.code[request] = code
+        self._request.append(request)
+        self._code.append(code)
+        self._at.append(now)
+
+    def seen(self, now: int) -> None:
+        """Put down what a pass has said."""
+        count = int(self.told.counts[0])
+        if not count:
+            return
+        self.told.counts[0] = 0
+        changed = self.told.changed[:count]
+        self._request.frombytes(changed.tobytes())
+        self._code.frombytes(self.told.code[changed].tobytes())
+        self._at.frombytes(np.full(count, now, dtype=np.int64).tobytes())
+
+    def start(self, request: int, last: int, opened: int, now: int) -> None:
+        """A request starts; since *opened* it has waited for nothing but this pass.
+
+        What the pass before it, of the same kind, at *last*, looked at and left waited for something else.
+        """
+        since = max(opened, int(self._eligible[request]))
+        if last < since < now:
+            self.say(request, NONE, since)
+        self.say(request, OVER, now)
+
+    def spans(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Request, code, and from when to when, by request and time; `NEVER` where a word held to the end."""
+        columns = [np.frombuffer(column, dtype=np.int64) for column in (self._request, self._code, self._at)]
+        order = np.argsort(columns[0], kind="stable")
+        request, code, at = (column[order] for column in columns)
+        alive = _not_overruled(request, at)
+        request, code, at = request[alive], code[alive], at[alive]
+        new = np.ones(len(request), dtype=bool)
+        new[1:] = (request[1:] != request[:-1]) | (code[1:] != code[:-1])
+        request, code, at = request[new], code[new], at[new]
+        until = np.full(len(at), NEVER)
+        same = request[1:] == request[:-1]
+        until[:-1][same] = at[1:][same]
+        kept = code != OVER
+        return request[kept], code[kept], at[kept], until[kept]
+
+
+def _not_overruled(request: IntArray, at: IntArray) -> npt.NDArray[np.bool_]:
+    """Rows that no later row of the same request replaces; what is put down later may be of an earlier instant."""
+    if not len(request):
+        return np.zeros(0, dtype=bool)
+    times = np.unique(at, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    key = times + request * (int(times.max()) + 2)
+    # From the last row back: keys of earlier requests are lower than all that came before.
+    later = np.minimum.accumulate(key[::-1])[::-1]
+    following = np.append(later[1:], np.iinfo(np.int64).max)
+    alive: npt.NDArray[np.bool_] = key < following
+    return alive
+
+
+def codes_of(kind: str) -> tuple[int, int]:
+    """Codes of a limit on jobs and of one on cores, by what the counter counts (`Limits`)."""
+    jobs, cores = {
+        "array": ("JobArrayTaskLimit", "JobArrayTaskLimit"),
+        "user": ("AssocMaxJobsLimit", "AssocGrpCpuLimit"),
+        "account": ("AssocGrpJobsLimit", "AssocGrpCpuLimit"),
+        "qos": ("QOSGrpJobsLimit", "QOSGrpCpuLimit"),
+        "qos user": ("QOSMaxJobsPerUserLimit", "QOSMaxCpuPerUserLimit"),
+        "qos account": ("MaxJobsPerAccount", "MaxCpuPerAccount"),
+    }[kind]
+    return WORDS.index(jobs), WORDS.index(cores)

@@ -1,0 +1,100 @@
+"""By how much one mean is more or less than another, as people read it. One convention, here and nowhere else.
+
+A change is that of what is told of against a base that is named behind it (*than under easy*, *than now*, *against
+fcfs*): difference over the base's mean. Sentences say less or more and have no signs; tables have signs, and name the
+base in their head. So the mean of *a* may be 50 % less than that of *b*, which is 100 % more than that of *a*: a
+sentence and a table tell of the same one of the two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gridsim.report.words import duration, percent, times
+
+__all__ = ["HIGHER", "LONGER", "MATTERS", "MATTERS_SECONDS", "MORE", "Words", "at_least", "signed", "span", "told"]
+
+MATTERS = 0.05
+"""Part of its mean by which a class of jobs must be worse off at least, at the near end of the interval, to lose."""
+
+MATTERS_SECONDS = 60.0
+"""And seconds of a mean wait or response."""
+
+_TIMES = 9.0
+"""Share of the base by which a mean is more from which on it is told as so many times the base."""
+
+
+class Words(NamedTuple):
+    """What is said of a mean below its base, of one above, and of one many times as large."""
+
+    less: str
+    more: str
+    many: str
+
+
+MORE = Words("less", "more", "as much")
+LONGER = Words("shorter", "longer", "as long")
+HIGHER = Words("lower", "higher", "as high")
+
+
+def at_least(*, timed: bool = True) -> str:
+    """From which change on a class of jobs counts as losing; of SLRs, which are no times, the part alone.
+
+    Examples
+    --------
+    >>> at_least()
+    'by 5 % and 1 min at least'
+    """
+    return f"by {percent(MATTERS)}{f' and {duration(MATTERS_SECONDS)}' if timed else ''} at least"
+
+
+def told(part: float, words: Words = MORE, shown: Callable[[float], str] = percent) -> str:
+    """A change in words: *part* of the base, or an amount with *shown* to tell it.
+
+    Examples
+    --------
+    >>> told(-0.634), told(0.032, LONGER), told(13.2), told(0.0)
+    ('63 % less', '3.2 % longer', '14 times as much', '0 % more')
+    """
+    if math.isnan(part):
+        return "unknown"
+    if shown is percent and part >= _TIMES:
+        return f"{times(1 + part)} {words.many}"
+    return f"{shown(abs(part))} {words.less if math.copysign(1, part) < 0 else words.more}"
+
+
+def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], str] = percent) -> str:
+    """An interval of a change in words, the end that is nearer to no change first.
+
+    Examples
+    --------
+    >>> span(-0.7, -0.5), span(-0.14, 0.1), span(0.0, 0.12, LONGER), span(3.0, 25.0)
+    ('50 to 70 % less', '14 % less to 10 % more', '0 to 12 % longer', '300 % more to 26 times as much')
+    """
+    if math.isnan(low) or math.isnan(high):
+        return "unknown"
+    if low < 0 < high:
+        return f"{told(low, words, shown)} to {told(high, words, shown)}"
+    near, far = sorted((low, high), key=abs)
+    first, second = (told(math.copysign(end, far), words, shown).split(" ") for end in (near, far))
+    if first == second:
+        return " ".join(first)
+    most = len(first) - 1 if shown is percent else 1  # "1 min to 2 min", but "1 to 2 %"
+    while most and first[-most:] != second[-most:]:
+        most -= 1
+    return f"{' '.join(first[: len(first) - most])} to {' '.join(second)}"
+
+
+def signed(ratio: float) -> str:
+    """A change in a table, from the ratio of a mean over its base.
+
+    Examples
+    --------
+    >>> signed(0.366), signed(1.032), signed(14.2), signed(float("nan"))
+    ('-63 %', '+3.2 %', '14 times', '-')
+    """
+    if math.isnan(ratio):
+        return "-"
+    return times(ratio) if ratio - 1 >= _TIMES else percent(ratio - 1, sign=True)

@@ -1,0 +1,141 @@
+"""Figures by name, for a notebook or a paper: those that the page shows, drawn for white paper, written as files."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from gridsim.errors import UnknownNameError
+from gridsim.files import write_atomically
+from gridsim.report import pictures
+from gridsim.report.evidence import Evidence
+from gridsim.report.figures import ON_PAPER, RC
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from gridsim.report.pictures import Picture
+    from gridsim.result import Result
+
+__all__ = ["FOLDER", "KINDS", "Gallery", "Kind", "of_comparison", "of_result", "save"]
+
+Kind = Literal["pdf", "svg", "png"]
+"""Formats of files: two of lines and letters, one of points."""
+
+KINDS: tuple[str, ...] = get_args(Kind)
+
+FOLDER = "figures"
+"""Where the command line writes them, in the folder of the results."""
+
+_DPI = 300
+
+
+class Gallery(Mapping[str, "Figure"]):
+    """Figures by name, each a matplotlib ``Figure`` that may be changed before it is saved.
+
+    Parameters
+    ----------
+    draw : callable
+        Draws all of them, when the first is asked for.
+    """
+
+    def __init__(self, draw: Callable[[], Mapping[str, Figure]]) -> None:
+        self._draw = draw
+
+    @cached_property
+    def _drawn(self) -> Mapping[str, Figure]:
+        found = dict(self._draw())
+        for figure in found.values():
+            _repaint(figure)
+        return found
+
+    def __getitem__(self, name: str) -> Figure:
+        if name not in self._drawn:
+            raise UnknownNameError("figure", name, self._drawn)
+        return self._drawn[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._drawn
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._drawn)
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    def __repr__(self) -> str:
+        return f"<Gallery: {', '.join(self)}>"
+
+    def save(self, folder: str | Path, kind: Kind = "pdf") -> list[Path]:
+        """Write every figure as ``NAME.KIND``, atomically; the same bytes every time. Returns the paths.
+
+        Parameters
+        ----------
+        kind : {"pdf", "svg", "png"}
+            PDF with its fonts in it, SVG with letters as outlines, PNG with 300 points an inch.
+        """
+        return [save(figure, Path(folder) / f"{name}.{kind}") for name, figure in self.items()]
+
+
+def of_comparison(comparison: Evidence) -> Gallery:
+    """Figures of the page of a comparison: ``waits``, ``slowdowns``, ``utilisation``, ``queue``, ``by-size`` …"""
+    kept = comparison.kept
+    rows = slice(None) if kept.all() else kept
+
+    def draw() -> Mapping[str, Figure]:
+        every: list[Picture] = [
+            *pictures.pictures(comparison, rows),
+            *pictures.over_users(comparison),
+            *pictures.winners(comparison),
+        ]
+        return {picture.drawing.name: picture.drawing.figure for picture in every}
+
+    return Gallery(draw)
+
+
+def of_result(result: Result) -> Gallery:
+    """Figures of one run: those of a comparison that no other policy is in."""
+    return of_comparison(Evidence.of({result.policy: result.record}, info={}, platform=result.platform))
+
+
+def save(figure: Figure, path: Path) -> Path:
+    """Write a figure as the ending of *path* says, atomically; the same bytes every time."""
+    import matplotlib
+
+    kind = path.suffix[1:]
+    if kind not in KINDS:
+        raise UnknownNameError("format of figures", kind, KINDS)
+    nothing: dict[str, Any] = {
+        "pdf": {"metadata": {"CreationDate": None}},
+        "svg": {"metadata": {"Date": None, "Creator": None}},
+        "png": {"metadata": {"Software": None}, "dpi": _DPI},
+    }
+    embedded: dict[Any, Any] = {"pdf.fonttype": 42, "svg.fonttype": "path", "svg.hashsalt": f"gridsim {path.stem}"}
+    with matplotlib.rc_context({**RC, **embedded}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a label may hold any sign
+        write_atomically(path, lambda place: figure.savefig(place, format=kind, facecolor="white", **nothing[kind]))
+    return path
+
+
+_PARTS = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")
+
+
+def _repaint(figure: Figure) -> None:
+    """Put colours for paper in the place of those that the page fills in by its style."""
+    from matplotlib.colors import to_hex
+
+    figure.draw_without_rendering()  # makes the labels of ticks
+    for artist in figure.findobj():
+        for part in _PARTS:
+            value = getattr(artist, f"get_{part}", lambda: None)()
+            try:
+                known = ON_PAPER.get(to_hex(value)) if value is not None else None
+            except ValueError:  # several colours, none of which is filled in
+                continue
+            if known is not None:
+                getattr(artist, f"set_{part}")(known)
+    for axes in figure.axes:  # also of ticks that are yet to come
+        axes.tick_params(colors=ON_PAPER[RC["text.color"]], grid_color=ON_PAPER[RC["grid.color"]])

@@ -1,0 +1,139 @@
+"""Which part of the machine a job could have, and what its scheduler says of its wait; from a record, or from files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.model.platform import Platform
+from gridsim.model.time import FloatArray, IntArray, seconds
+from gridsim.record import Record, Refusal
+from gridsim.result import read_table
+
+__all__ = ["Parts", "parts_of", "parts_read"]
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Parts of a machine that are no room for everybody.
+
+    Attributes
+    ----------
+    pool : (n,) int64
+        Jobs of different pools never compete; -1 where a job ran in none, so that it is not known.
+    clusters : tuple of (str, int)
+        Name and cores of each pool, where pools are clusters; else empty.
+    reach, free : (n,) int64 or None
+        Of policies that know nodes: cores of those that each job could have, and of these, what it could have had when
+        it came; -1 where that is not known.
+    job, word, held : (k,) arrays
+        Row, word and seconds of each reason that a scheduler told, by row.
+    refused : mapping of int to Refusal
+        Of who was turned away by a rule, by row.
+    """
+
+    pool: IntArray
+    clusters: tuple[tuple[str, int], ...] = ()
+    reach: IntArray | None = None
+    free: IntArray | None = None
+    job: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    word: npt.NDArray[Any] = field(default_factory=lambda: np.zeros(0, dtype=np.str_))
+    held: FloatArray = field(default_factory=lambda: np.zeros(0))
+    refused: Mapping[int, Refusal] = field(default_factory=dict)
+
+    def reasons(self, row: int) -> tuple[tuple[str, float], ...]:
+        """Words and for how long each held in all, s, longest first."""
+        first, last = np.searchsorted(self.job, [row, row + 1])
+        total: dict[str, float] = {}
+        for word, held in zip(self.word[first:last].tolist(), self.held[first:last].tolist(), strict=True):
+            if held > 0:
+                total[word] = total.get(word, 0.0) + held
+        return tuple(sorted(total.items(), key=lambda one: -one[1]))
+
+
+def parts_of(record: Record, platform: Platform | None) -> Parts | None:
+    """Parts of the machine of a record; None where it is one pool of cores."""
+    told = record.reasons
+    if told is not None:
+        held = seconds(told.until_us) - seconds(told.since_us)
+        words = np.array(told.words)[told.word]
+        return Parts(told.pool, (), told.reach, told.free, told.job, words, np.nan_to_num(held), told.refused)
+    clusters = () if platform is None else tuple((each.name, each.cores) for each in platform.clusters())
+    if len(clusters) < 2 or sum(cores for _, cores in clusters) != record.cores:
+        return None
+    return Parts(np.where(record.ran, record.cluster, -1).astype(np.int64), clusters)
+
+
+def parts_read(folder: Path, columns: Mapping[str, npt.NDArray[Any]], tree: Any) -> Parts | None:
+    """The same of a result directory; *tree* is the machine as ``run.json`` tells it.
+
+    Raises
+    ------
+    InputError
+        When a file is damaged.
+    """
+    if {"reach", "free", "pool"} <= set(columns) and (folder / "reasons.csv").is_file():
+        pool, reach, free = (_whole(columns[name], folder, name) for name in ("pool", "reach", "free"))
+        job, word, held = _reasons(folder, columns["job"])
+        return Parts(pool, (), reach, free, job, word, held, _refused(folder, columns["job"]))
+    clusters = tuple(_clusters(tree))
+    if len(clusters) < 2 or "cluster" not in columns:
+        return None
+    number = {name: row for row, (name, _) in enumerate(clusters)}
+    return Parts(np.array([number.get(str(name), -1) for name in columns["cluster"]], dtype=np.int64), clusters)
+
+
+def _whole(column: npt.NDArray[Any], folder: Path, name: str) -> IntArray:
+    try:
+        return column.astype(np.int64)
+    except ValueError as error:
+        raise InputError(f"has what is no number ({error})", path=folder, field=name) from error
+
+
+def _clusters(tree: Any) -> list[tuple[str, int]]:
+    """Name and cores of the clusters of a machine, in tree order."""
+    if not isinstance(tree, Mapping):
+        return []
+    if "children" in tree:
+        return [one for child in tree["children"] for one in _clusters(child)]
+    return [(str(tree.get("name")), int(tree.get("cores", 0)))]
+
+
+def _rows(job: IntArray, numbers: npt.NDArray[Any], path: Path) -> IntArray:
+    """Rows of jobs by their numbers."""
+    order = np.argsort(job, kind="stable")
+    place = np.searchsorted(job[order], numbers).clip(max=max(len(job) - 1, 0))
+    rows: IntArray = order[place]
+    if len(numbers) and (job[rows] != numbers).any():
+        raise InputError(f"tells of job {numbers[job[rows] != numbers][0]}, which is not in jobs.csv", path=path)
+    return rows
+
+
+def _reasons(folder: Path, job: IntArray) -> tuple[IntArray, npt.NDArray[Any], FloatArray]:
+    told, path = read_table(folder, "reasons"), folder / "reasons.csv"
+    if not {"job", "reason", "from", "until"} <= set(told):
+        raise InputError("has no columns job, reason, from and until", path=path)
+    rows = _rows(job, told["job"], path)
+    order = np.argsort(rows, kind="stable")
+    held = np.nan_to_num(told["until"].astype(np.float64) - told["from"].astype(np.float64))
+    return rows[order], told["reason"].astype(str)[order], held[order]
+
+
+def _refused(folder: Path, job: IntArray) -> dict[int, Refusal]:
+    if not (folder / "refused.csv").is_file():
+        return {}
+    told = read_table(folder, "refused")
+    rows = _rows(job, told["job"], folder / "refused.csv").tolist()
+    found = {}
+    for place, row in enumerate(rows):
+        reason, asked, most, unit, rule = (told[name][place] for name in Refusal._fields)
+        known = most == most
+        asked = float(asked) if known else str(asked)
+        found[row] = Refusal(str(reason), asked, float(most) if known else None, str(unit), str(rule))
+    return found

@@ -1,0 +1,181 @@
+"""Tables of a terminal in which every value stays on one line: what is too wide folds its labels, else is parted.
+
+What stands in the tables is of those who ask for them: `gridsim.report.tables`, `whatif_text`, `quotation_text`, ….
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from gridsim.report.words import together
+
+if TYPE_CHECKING:  # rich is imported where a table is made
+    from rich.console import RenderableType
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = ["WIDTH", "broken", "either", "fits", "sheet", "transposed"]
+
+WIDTH = 80
+"""Characters of a line where nobody says how many there are."""
+
+_BREAKS = re.compile(r"(?<=[?&, ])|(?<=\w\()|(?<=:)(?!\d)")
+"""Where a label may be broken: not in a time of day."""
+
+_KEPT = "\u00a0"
+"""For the space between a number and its unit, which is no place either."""
+
+_BETWEEN = 2
+_EDGES = 2
+_LONGEST = 24
+"""Characters that a label gets before it is broken, and a part of a title before that is."""
+
+_MOST_LABEL = 30
+"""Characters of a part of a label before it is broken, and of labels where there is more than one table anyway."""
+
+Columns = Mapping[str, Sequence["Text | str"]]
+
+
+def sheet(
+    labels: Sequence[str], columns: Columns, *, first: str = "", width: int = WIDTH, caption: str = ""
+) -> RenderableType:
+    """A row a label, values to the right; one table where they fit, else several below each other.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        What the rows are of; those wider than their column are broken after punctuation.
+    columns : mapping of str to sequence
+        Values by title, a value a label; never broken.
+    first : str
+        Title of the labels.
+    width : int
+        Characters of a line.
+    caption : str
+        What stands below.
+    """
+    from rich.console import Group  # only where a table is printed
+
+    parts = list(_parted(labels, columns, width))
+    return Group(
+        *(
+            _table(labels, part, first=first, width=width, caption=caption if part is parts[-1] else "")
+            for part in parts
+        )
+    )
+
+
+def either(
+    labels: Sequence[str], columns: Columns, *, first: str = "", width: int = WIDTH, caption: str = ""
+) -> RenderableType:
+    """`sheet`, with labels side by side where they fit only so."""
+    if not fits(labels, columns, width) and fits(*(turned := transposed(labels, columns)), width):
+        return sheet(*turned, width=width, caption=caption)
+    return sheet(labels, columns, first=first, width=width, caption=caption)
+
+
+def transposed(labels: Sequence[str], columns: Columns) -> tuple[list[str], dict[str, list[Text | str]]]:
+    """Rows as columns."""
+    return list(columns), {label: [column[row] for column in columns.values()] for row, label in enumerate(labels)}
+
+
+def fits(labels: Sequence[str], columns: Columns, width: int = WIDTH) -> bool:
+    """Whether one table is wide enough, no word of a label being broken."""
+    return _room(columns, width) >= _narrowest(labels)
+
+
+def _room(columns: Columns, width: int, *, folded: bool = True) -> int:
+    """Characters that are left for the labels, under titles that are as narrow as can be, or of one line."""
+    return width - _EDGES - sum(_width(title, cells, folded) + _BETWEEN for title, cells in columns.items())
+
+
+def _narrowest(labels: Sequence[str]) -> int:
+    """Characters that the labels need when they are broken: all of the short ones, of long ones the longest part."""
+    longest = max(map(len, labels), default=0)
+    parts = max((len(part) for label in labels for part in _parts(label)), default=0)
+    return min(longest, max(min(parts, _MOST_LABEL), _LONGEST))
+
+
+def _width(title: str, cells: Sequence[Text | str], folded: bool) -> int:
+    return max(map(len, (*cells, *_heading(title, cells, folded))), default=0)
+
+
+def _heading(title: str, cells: Sequence[Text | str], folded: bool) -> list[str]:
+    """Lines of a title, as narrow as the values below allow where it is folded."""
+    if not folded:
+        return [title]
+    tail = title[len(title.rstrip()) :]  # below it there are marks
+    words = max((len(part) for part in _parts(title)), default=0)
+    widest = max(map(len, cells), default=0)
+    return [line + tail for line in broken(title.rstrip(), max(min(words, _LONGEST), widest - len(tail), 1))]
+
+
+def _parted(labels: Sequence[str], columns: Columns, width: int) -> Iterator[Columns]:
+    """As many columns at a time as fit beside the labels."""
+    if fits(labels, columns, width):
+        yield columns
+        return
+    own = min(max(_narrowest(labels), min(max(map(len, labels), default=0), _MOST_LABEL)), width // 2)
+    part: dict[str, Sequence[Text | str]] = {}
+    for title, cells in columns.items():
+        if part and _room({**part, title: cells}, width) < own:
+            yield part
+            part = {}
+        part[title] = cells
+    yield part
+
+
+def _table(labels: Sequence[str], columns: Columns, *, first: str, width: int, caption: str) -> Table:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(
+        box=box.SIMPLE_HEAD,
+        padding=(0, 0, 0, 1),
+        pad_edge=False,
+        caption=caption or None,
+        caption_justify="left",
+    )
+    grid.add_column(Text(first), no_wrap=True, vertical="top")
+    folded = _room(columns, width, folded=False) < max(map(len, labels), default=0)
+    for title, cells in columns.items():
+        grid.add_column(Text("\n".join(_heading(title, cells, folded))), justify="right", no_wrap=True)
+    space = max(_room(columns, width, folded=folded), 1)
+    rows = zip(*columns.values(), strict=True) if columns else ([] for _ in labels)
+    for label, row in zip(labels, rows, strict=True):
+        values = (Text(cell) if isinstance(cell, str) else cell for cell in row)
+        grid.add_row(Text("\n".join(broken(label, space))), *values)
+    return grid
+
+
+def broken(label: str, width: int) -> list[str]:
+    """Lines of at most *width* characters, broken at spaces and after punctuation; inside a word only if it is wider.
+
+    Examples
+    --------
+    >>> broken("easy?ordering=widest.py:WidestFirst(tie=0.001)", 20)
+    ['easy?', 'ordering=widest.py:', 'WidestFirst(', 'tie=0.001)']
+    >>> broken("no preemption", 10)
+    ['no', 'preemption']
+    """
+    lines = [""]
+    for piece in _pieces(label, width):
+        if lines[-1] and len((lines[-1] + piece).rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+    return [line.rstrip().replace(_KEPT, " ") for line in lines]
+
+
+def _parts(label: str) -> list[str]:
+    """Parts of a label that stay whole while there is room for them."""
+    return [part.rstrip() for part in _BREAKS.split(together(label, _KEPT))]
+
+
+def _pieces(label: str, width: int) -> Iterator[str]:
+    """Parts of a label that stay whole, at ``=`` only where they would be wider than *width*."""
+    for part in _BREAKS.split(together(label, _KEPT)):
+        for piece in [part] if len(part.rstrip()) <= width else re.split(r"(?<=[=/])", part):
+            yield from (piece[start : start + width] for start in range(0, len(piece), width))

@@ -1,0 +1,70 @@
+"""Tasks of an array that wait stand on one line, such as ``7_[3-5]``; in a later list each has a line of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridsim.model.time import IntArray
+from gridsim.workload.formats.sacct.facts import Lines
+from gridsim.workload.formats.sacct.values import ABSENT, codes, task_ranges
+
+__all__ = ["tasks_left"]
+
+_MOST = 1 << 22
+"""Tasks of a list that are looked at; Slurm allows no larger arrays."""
+
+_CANCELLED = codes("CANCELLED", "DEADLINE", "REVOKED")
+
+
+def tasks_left(lines: Lines, lists: Sequence[bytes]) -> IntArray:
+    """How many tasks each line stands for that no other line tells more of; 0 where there is none left.
+
+    Lines of one task tell more than those of several that wait, so do those of several that were cancelled together;
+    of several lines on which tasks wait, that of the fewest, which is the latest.
+
+    Parameters
+    ----------
+    lists : sequence of bytes
+        Texts such as ``[3-5]``, by number of the column ``list``.
+    """
+    left = lines.column("tasks", 1).astype(np.int64)
+    which = lines.column("list")
+    over = (lines.column("start") != ABSENT) | np.isin(lines.column("state", 0), _CANCELLED)
+    waiting = np.flatnonzero((which != ABSENT) & ~over & (lines.column("end") == ABSENT))
+    if not len(waiting):
+        return left
+    identity, task, submit = lines.sequence(), lines.column("task"), lines.column("submit")
+    rows = np.flatnonzero(np.isin(identity, identity[waiting]) & ((task >= 0) | (which != ABSENT)))
+    rows = rows[np.argsort(identity[rows], kind="stable")]
+    user = lines.column("user")
+    for row in waiting[np.argsort(left[waiting], kind="stable")].tolist():
+        first, last = np.searchsorted(identity[rows], [identity[row], identity[row] + 1])
+        alike = rows[first:last]
+        alike = alike[(submit[alike] >= submit[row]) & (user[alike] == user[row]) & (alike != row)]
+        single = task[alike[task[alike] >= 0]]
+        others = [
+            other for other in alike[which[alike] != ABSENT].tolist() if _tells_more(lines, over, left, other, row)
+        ]
+        told = np.concatenate([single, *(_tasks(lists[which[other]]) for other in others)])
+        if len(told) and len(own := _tasks(lists[which[row]])):
+            left[row] = np.count_nonzero(~np.isin(own, told))
+    return left
+
+
+def _tells_more(lines: Lines, over: IntArray, left: IntArray, other: int, row: int) -> bool:
+    """Whether a line of several tasks is later than another one of the same array."""
+    if over[other]:
+        return True
+    tasks = lines.column("tasks", 1)
+    return (int(tasks[other]), other) < (int(tasks[row]), row)
+
+
+def _tasks(text: bytes) -> IntArray:
+    """The tasks of a list; none where the text does not say which, or names more than there can be."""
+    ranges = task_ranges(text)
+    if sum(map(len, ranges)) > _MOST:
+        ranges = []
+    parts = [np.arange(each.start, each.stop, each.step, dtype=np.int64) for each in ranges]
+    return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *parts]))

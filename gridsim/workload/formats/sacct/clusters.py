@@ -1,0 +1,180 @@
+"""Several clusters in one log: which of them is read, and how their jobs stay apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.time import IntArray
+from gridsim.model.workload import UNKNOWN
+from gridsim.workload.formats.sacct.facts import Lines
+from gridsim.workload.formats.sacct.values import BoolArray
+
+__all__ = ["ALL", "Clusters"]
+
+ALL = "all"
+"""Asks for all clusters of a log, kept apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clusters:
+    """Clusters that are read, and those of the log that are not.
+
+    Attributes
+    ----------
+    names : tuple of str
+        In alphabetical order; none where the log says nothing of clusters.
+    codes : (k,) int64
+        Their numbers in the column of the lines.
+    column : (n,) int64
+        Number of the cluster of each line that is left.
+    step : int
+        How far the job numbers of a cluster are from those of the one before; 0 where no two jobs have the same.
+    left_out : mapping of str to int
+        Jobs of the other clusters.
+    """
+
+    names: tuple[str, ...]
+    codes: IntArray
+    column: IntArray
+    step: int
+    left_out: dict[str, int]
+
+    @classmethod
+    def of(
+        cls, lines: Lines, edges: list[tuple[int, int]], known: Sequence[str], asked: str | Sequence[str] | None
+    ) -> Clusters:
+        """Choose the clusters of a log; the lines of others go, and job numbers that two clusters have become two.
+
+        Parameters
+        ----------
+        lines : Lines
+            Of all clusters; changed.
+        edges : list of (int, int)
+            Row, and number of a job that it waited for; changed with the lines.
+        known : sequence of str
+            Names by number of the column.
+        asked : str or sequence of str, optional
+            Names, or `ALL`.
+
+        Raises
+        ------
+        InputError
+            Where there are several and nobody said which; where lines to be kept apart name none; for names that are
+            not there.
+        """
+        wanted = (asked,) if isinstance(asked, str) else asked
+        if "cluster" not in lines:
+            if wanted is not None and tuple(wanted) != (ALL,):
+                raise InputError("the log has no column Cluster to choose by (sacct -o ...,Cluster)", field="cluster")
+            return cls((), np.zeros(0, dtype=np.int64), np.zeros(lines.rows, dtype=np.int64), 0, {})
+        counts = _jobs(lines, known)
+        chosen = _chosen(counts, wanted)
+        codes = np.array([known.index(name) for name in chosen], dtype=np.int64)
+        if len(chosen) < len(counts):
+            _keep(lines, edges, np.isin(lines.columns["cluster"], codes))
+        column = lines.columns["cluster"].astype(np.int64)
+        step = 0
+        if len(chosen) > 1:
+            if unnamed := int(np.count_nonzero(column == UNKNOWN)):
+                raise InputError(f"{unnamed:,} lines name no cluster; choose one by its name", field="cluster")
+            step = _step(lines, column)
+            lines.several = _ranks(codes, column)
+            _renumber(lines, edges, lines.several * step)
+        left = {name: count for name, count in counts.items() if name not in chosen}
+        return cls(tuple(chosen), codes, column, step, left)
+
+    @property
+    def several(self) -> bool:
+        """Whether jobs of more than one are read."""
+        return len(self.names) > 1
+
+    def parts(self, rows: BoolArray) -> Iterator[BoolArray]:
+        """The lines in question of each cluster; all where there is one."""
+        if not self.several:
+            yield rows
+            return
+        for code in self.codes:
+            yield rows & (self.column == code)
+
+    def told(self, rows: IntArray, peaks: Sequence[int]) -> dict[str, Any]:
+        """What a workload says of them, of the lines that became jobs and the most cores in use at once."""
+        found: dict[str, Any] = {}
+        if self.several:
+            found["clusters"] = [
+                {
+                    "name": name,
+                    "jobs": int(np.count_nonzero(self.column[rows] == code)),
+                    "cores": peak,
+                    "numbers_from": place * self.step,
+                }
+                for place, (name, code, peak) in enumerate(zip(self.names, self.codes, peaks, strict=True))
+            ]
+        elif self.names:
+            found["cluster"] = self.names[0]
+        if self.left_out:
+            found["clusters_left_out"] = dict(self.left_out)
+        return found
+
+
+def _jobs(lines: Lines, known: Sequence[str]) -> dict[str, int]:
+    """Jobs of each cluster of a log, those of several runs once, by name."""
+    column = lines.columns["cluster"]
+    keys = np.stack([column, lines.identity(), lines.column("task"), lines.column("part")])
+    codes, counts = np.unique(np.unique(keys, axis=1)[0], return_counts=True)
+    found = {known[code]: int(count) for code, count in zip(codes, counts, strict=True) if code != UNKNOWN}
+    return dict(sorted(found.items()))
+
+
+def _chosen(counts: dict[str, int], wanted: Sequence[str] | None) -> list[str]:
+    if wanted is None:
+        if len(counts) > 1:
+            told = ", ".join(f"{name} ({count:,} jobs)" for name, count in counts.items())
+            raise InputError(
+                f"holds {len(counts)} clusters: {told}; say which (--cluster NAME), or --cluster {ALL} for a machine "
+                "of several",
+                field="Cluster",
+            )
+        return list(counts)
+    if tuple(wanted) == (ALL,):
+        return list(counts)
+    for name in wanted:
+        if name not in counts:
+            raise UnknownNameError("cluster of the log", name, counts)
+    return sorted(set(wanted))
+
+
+def _keep(lines: Lines, edges: list[tuple[int, int]], keep: BoolArray) -> None:
+    """Take away all other lines."""
+    place = np.cumsum(keep) - 1
+    edges[:] = [(int(place[row]), other) for row, other in edges if keep[row]]
+    lines.select(keep)
+
+
+def _step(lines: Lines, column: IntArray) -> int:
+    """A power of ten above all job numbers, where two clusters have one in common; else 0."""
+    names = [name for name in ("base", "raw") if name in lines]
+    shared = False
+    for name in names:
+        pairs = np.unique(np.stack([lines.columns[name], column]), axis=1)
+        shared |= bool((pairs[0, 1:] == pairs[0, :-1]).any())
+    largest = max(int(lines.columns[name].max(initial=0)) for name in names)
+    return 10 ** len(str(largest)) if shared else 0
+
+
+def _renumber(lines: Lines, edges: list[tuple[int, int]], more: IntArray) -> None:
+    for name in ("base", "raw"):
+        if name in lines:
+            numbers = lines.columns[name].astype(np.int64)
+            lines.columns[name] = np.where(numbers < 0, numbers, numbers + more)
+    edges[:] = [(row, other + int(more[row])) for row, other in edges]
+
+
+def _ranks(codes: IntArray, column: IntArray) -> IntArray:
+    """Place of each number among *codes*."""
+    order = np.argsort(codes)
+    return order[np.searchsorted(codes[order], column)]

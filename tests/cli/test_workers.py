@@ -1,0 +1,201 @@
+"""``--workers``: the same answer, files and errors with any number of processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gridsim.cli import main, progress, workers
+
+LOG = ["--jobs", "150", "--load", "1.1", "--cores", "64"]
+
+
+def written(folder: Path) -> dict[str, bytes]:
+    """All files of a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["compare", *LOG, "--policy", "fcfs", "--policy", "easy"],
+        ["whatif", *LOG[:4], "--machine", "64", "--cores", "+25%", "--load-times", "1.2"],
+        ["whatif", *LOG[:4], "--machine", "64", "--halve"],
+    ],
+    ids=["compare", "whatif", "halve"],
+)
+def test_workers_change_nothing_in_what_is_written_and_told(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = []
+    for count in ("1", "2"):
+        line = [*words, "--out", "out", "--workers", count]
+        monkeypatch.setattr("sys.argv", ["gridsim", *line])
+        assert main(line) == 0
+        found.append((capsys.readouterr().out, written(tmp_path / "out")))
+    (told, files), others = found
+    assert (told, files) == others
+    assert any(name.endswith(".html") for name in files)
+
+
+def test_workers_replay_as_this_process_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "log.swf"
+    log.write_text(
+        "; MaxProcs: 4\n"
+        + "".join(f"{n} {n * 5} {n} 20 {1 + n % 4} -1 -1 {1 + n % 4} 30 -1 1 1 1 1 1 -1 -1 -1\n" for n in range(1, 60))
+    )
+    told = []
+    for count in ("1", "2"):
+        assert main(["calibrate", str(log), "--workers", count]) == 0
+        told.append(capsys.readouterr().out)
+    assert told[0] == told[1]
+
+
+POLICY = """
+class Faulty:
+    def rank(self, queue, now):
+        {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("does", "error"), [("return [0.0]", "gridsim: error: "), ("return queue.cores[:-1] * 1.0", "gridsim: error: ")]
+)
+def test_a_policy_that_fails_in_a_worker_is_told_as_in_this_process(
+    does: str, error: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("faulty.py").write_text(POLICY.format(does))
+    found = []
+    for count in ("1", "2"):
+        code = main(["compare", *LOG, "--policy", "easy", "--policy", "faulty.py:Faulty", "--workers", count])
+        found.append((code, capsys.readouterr().err))
+    assert found[0] == found[1]
+    assert found[0][0] == 2
+    assert found[0][1].startswith(error)
+    assert not Path("gridsim-results").exists()
+
+
+LOCKED = """
+import threading
+
+class Locked:
+    def setup(self, *_):
+        pass
+    def __init__(self):
+        self.lock = threading.Lock()
+    def __deepcopy__(self, memo):
+        return Locked()
+    __copy__ = lambda self: Locked()
+    def rank(self, queue, now):
+        return queue.cores * 1.0
+"""
+
+
+def test_a_policy_that_cannot_be_sent_runs_in_this_process_and_that_is_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("locked.py").write_text(LOCKED)
+    line = ["compare", *LOG, "--no-page", "--what-if", "--policy", "locked.py:Locked", "--policy", "fcfs", "--workers"]
+    outs = []
+    for count in ("1", "2"):
+        assert main([*line, count]) == 0
+        outs.append(capsys.readouterr())
+    assert outs[0].out == outs[1].out
+    assert outs[1].err.count("cannot be sent to another process") == 1
+    assert "locked.py:Locked cannot be sent" in outs[1].err
+
+
+def test_no_number_of_workers_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["compare", "--workers", "0"])
+    assert exit_.value.code == 2
+    assert "'0' is no number of processes; expected 1 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", [["--workers", "2"], ["--workers=2"], ["--worker", "2"]])
+def test_the_command_that_is_kept_is_without_workers(given: list[str]) -> None:
+    assert workers.command(["compare", *given, "--warmup", "2d"]) == "gridsim compare --warmup 2d"
+
+
+def test_a_compile_in_a_worker_is_announced_with_its_length(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("fresh.py").write_text(
+        "import numba\n"
+        "@numba.njit\n"
+        "def halved(cores):\n"
+        "    return cores / 2\n"
+        "class Fresh:\n"
+        "    def rank(self, queue, now):\n"
+        "        return halved(queue.cores)\n"
+    )
+    line = ["compare", *LOG, "--no-page", "--policy", "fresh.py:Fresh", "--policy", "fcfs", "--workers", "2"]
+    assert main(line) == 0
+    told = capsys.readouterr().err
+    assert told.count("Compiling the inner loops of gridsim_plugin_fresh: about") == 1
+    assert "once for this installation" in told
+
+
+def test_progress_has_a_total_over_all_runs_and_says_what_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "_PAUSE", 0.0)
+    with progress.Progress(1000, runs=3) as shown:
+        shown.told("easy", 500)
+        shown.told("fcfs", 1000)
+        shown.expect(2)
+        shown.told("fcfs, load times 1.2", 500)
+        shown.say("once")
+        shown.say("once")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "0 of 3 runs: 500 of 3,000 jobs"  # how fast is not known yet
+    assert lines[1].startswith("1 of 3 runs: 1,500 of 3,000 jobs, about ")
+    assert lines[2].startswith("1 of 5 runs: 2,000 of 5,000 jobs, about ")
+    assert lines[2].endswith(" left")
+    assert lines[3:] == ["once"]
+
+
+SLOW = """
+import os, time
+from pathlib import Path
+
+class Slow:
+    def rank(self, queue, now):
+        Path(f"{os.getpid()}.pid").touch()
+        time.sleep(60)
+
+class Slower(Slow):
+    pass
+"""
+
+
+def test_an_interrupt_is_said_once_and_leaves_no_worker_and_nothing_written(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    words = [*LOG, "--policy", "slow.py:Slow", "--policy", "slow.py:Slower", "--workers", "2"]
+    line = [sys.executable, "-m", "gridsim", "compare", *words]
+    driver = subprocess.Popen(line, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 60
+    while len(met := [int(path.stem) for path in tmp_path.glob("*.pid")]) < 2:
+        assert time.monotonic() < until, "no workers came"
+        time.sleep(0.02)
+    assert driver.pid not in met
+    os.killpg(driver.pid, signal.SIGINT)  # as a terminal does it: everybody gets it
+    _, told = driver.communicate(timeout=30)
+    assert driver.returncode == 130
+    assert told.splitlines()[-1] == "gridsim: interrupted; nothing half-written was left"
+    assert "Traceback" not in told
+    for pid in met:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+    assert {path.suffix for path in tmp_path.iterdir()} <= {".pid", ".py", ""}
+    assert not (tmp_path / "gridsim-results").exists()

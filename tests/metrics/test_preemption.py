@@ -1,0 +1,72 @@
+"""Runs that made room: how many, what they lost, for whom."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gridsim.metrics.preemption import by_owner, cut_runs, preemption_metrics, told_by
+from gridsim.metrics.summary import DEADLINE_METRICS, PREEMPTION_METRICS, described, metrics
+from gridsim.model.site import Preemption
+from gridsim.record import Record
+from gridsim.report.evidence import Evidence
+from gridsim.report.preemption import caveats
+from gridsim.report.tables import rows
+from tests.policy.slurm.running import run
+from tests.policy.slurm.test_preemption import ONE, tiers
+
+HOURS = {"submit": [0, 3600], "runtime": [7200, 60], "cores": [4, 4], "partition": ["low", "high"]}
+
+
+def preempted(mode: str) -> Record:
+    return run(tiers(1, Preemption("partition", mode)), **HOURS)[0]
+
+
+@pytest.mark.parametrize("mode", ["REQUEUE", "CANCEL"])
+def test_a_run_that_gave_way_is_counted_with_its_work_and_with_whose_job_took_its_nodes(mode: str) -> None:
+    record = preempted(mode)
+    found = cut_runs(record)
+    assert (found.job.tolist(), found.by.tolist(), found.lost.tolist()) == ([0], [1], [4 * 3600.0])
+    assert preemption_metrics(record) == {"preempted_runs": 1, "preempted_jobs": 1, "preempted_core_hours": 4}
+    assert told_by([record]) == "partition"
+    assert by_owner(record, "partition") == {"partition high": (1, 4.0)}
+
+
+def test_after_a_grace_it_is_the_job_that_asked_for_the_room() -> None:
+    site = tiers(1, Preemption("partition", "CANCEL"), low={"grace": 15_000_000})
+    record, _ = run(site, **ONE)
+    assert cut_runs(record).by.tolist() == [1]
+
+
+def test_jobs_that_the_cuts_leave_out_are_not_counted_and_a_part_of_a_record_keeps_its_owners() -> None:
+    record = preempted("REQUEUE")
+    assert preemption_metrics(record, np.array([False, True]))["preempted_runs"] == 0
+    assert cut_runs(record.select([0])).by.tolist() == [-1]
+    both = cut_runs(record.select([True, True]))
+    assert both.by.tolist() == [1]
+    cancelled = preempted("CANCEL")
+    assert cut_runs(cancelled.select([True, True])).by.tolist() == [1]
+    assert len(cut_runs(cancelled.select([1])).by) == 0
+
+
+def test_numbers_are_answered_where_the_policy_preempts_even_if_it_had_no_need_and_nowhere_else() -> None:
+    calm, _ = run(tiers(1, Preemption("partition", "REQUEUE")), **HOURS | {"submit": [0, 9000]})
+    assert metrics(calm)["preempted_runs"] == 0
+    never, _ = run(tiers(1, Preemption()), **HOURS)
+    assert not set(PREEMPTION_METRICS) & set(metrics(never))
+    assert not set(DEADLINE_METRICS) & set(metrics(calm))
+
+
+def test_a_comparison_has_rows_for_every_policy_and_says_who_took_the_room() -> None:
+    never, _ = run(tiers(1, Preemption()), **HOURS)
+    evidence = Evidence.of({"never": never, "today": replace(preempted("REQUEUE"), workload=never.workload)}, info={})
+    told = {row.title: [cell.text for cell in row.cells.values()] for row in rows(evidence.metrics)}
+    assert told["runs preempted"] == ["0", "1"]
+    assert told["core-hours lost to that"] == ["0", "4"]
+    assert told["… by partition high"] in (["0", "1"], ["0", "4"])
+    assert described("preempted_core_hours[partition high]").unit == "core-hours"
+    assert list(caveats(evidence.metrics)) == [
+        "Under today, 1 run of 1 job was preempted, for a job of partition high; 4 core-hours of work were lost."
+    ]

@@ -1,0 +1,20 @@
+"""What figures say in words of the groups that gain and lose."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from gridsim.report.captions import of_groups
+
+
+def row(policy: str, group: str, verdict: str) -> Any:
+    return SimpleNamespace(policy=policy, baseline="today", kind="user", group=group, verdict=verdict)
+
+
+def test_policies_under_which_nothing_is_clear_are_told_together() -> None:
+    rows = [row(policy, "1", "no clear difference") for policy in ("easy", "fcfs", "greedy")]
+    told = of_groups([*rows, row("wider", "1", "worse")], less="wait less", more="wait longer")
+    assert told.endswith("Under easy, fcfs or greedy no group is clearly better or worse off than under today.")
+    assert told.startswith("Under wider, none clearly wait less;")
+    assert told.count("no group") == 1

@@ -1,0 +1,31 @@
+"""Slips of the pen and what is not modelled of a site, in words."""
+
+from __future__ import annotations
+
+from gridsim.model.site import Notice
+from gridsim.report.notices import facts, sentences
+
+SLIP = Notice("PriorityWeigthAge", unknown=True, nearest="PriorityWeightAge")
+LICENCES, TREE = Notice("Licenses", count=3), Notice("TopologyPlugin")
+
+
+def test_what_all_sites_have_is_said_once_and_what_one_has_with_its_name() -> None:
+    told = sentences({"today": [SLIP, LICENCES, TREE], "tomorrow": [LICENCES, TREE]})
+    assert told == [
+        "Under today: Slurm knows no PriorityWeigthAge (did you mean PriorityWeightAge?), so that is without effect "
+        "here.",
+        "The site's files also say what is not modelled here; what changes the schedule most comes first: Licenses and "
+        "TopologyPlugin.",
+    ]
+
+
+def test_a_long_list_says_how_many_more_there_are() -> None:
+    (told,) = sentences({"a": [Notice(f"Key{number}") for number in range(11)]})
+    assert told.endswith("Key6, Key7 and 3 more (all in run.json).")
+
+
+def test_the_page_has_them_all_with_how_often() -> None:
+    entry = {"text": "Licenses", "count": 3, "effect": 2, "unknown": False, "nearest": ""}
+    assert list(facts({"not_followed": {"a": [entry], "b": [entry]}})) == [
+        ("Not modelled of the site's files", "Licenses (3 times)")
+    ]

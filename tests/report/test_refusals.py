@@ -1,0 +1,143 @@
+"""A policy that turns jobs away is not praised without that; what users do instead is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gridsim.cli import main
+from gridsim.model.site import Site
+from gridsim.model.workload import Workload
+from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.report import refusals
+from gridsim.report.compare import compare
+from gridsim.report.comparison import Comparison
+from gridsim.report.explain import Schedule, explain
+from gridsim.report.explain_text import sentences
+from gridsim.simulation import Run
+from tests.entities.test_limited import HOUR, site
+from tests.policy.slurm.running import SECOND
+
+JOBS = {
+    "submit": [60 * row for row in range(40)],
+    "runtime": [6 * HOUR if row % 4 == 0 else 600 for row in range(40)],
+    "cores": [4] * 40,
+}
+
+
+def compared(limits: str = "refuse", **more: Site) -> Comparison:
+    policies = {"today": Slurm(site=site()), "short": Slurm(site=site(2 * HOUR * SECOND))}
+    policies |= {label: Slurm(site=each) for label, each in more.items()}
+    return compare(Workload.from_columns(**JOBS), policies, options=Run(limits=limits))  # type: ignore[arg-type]
+
+
+def test_the_first_sentence_says_who_turns_how_many_away() -> None:
+    found = compared()
+    assert found.best == "short"
+    assert found.sentences()[0] == (
+        "Of 40 jobs, short turns away 10 (25 %) and today none; waits are compared over the 30 that ran under every "
+        "policy (--limits clip or split: what users whose jobs are too long for a limit might do instead)."
+    )
+
+
+def test_where_all_turn_away_as_many_the_answer_begins_with_the_waits() -> None:
+    workload = Workload.from_columns(**JOBS)
+    same = Slurm(site=site(2 * HOUR * SECOND))
+    found = compare(workload, {"a": same, "b": same})
+    assert refusals.answer(found) == []
+
+
+def test_clipped_jobs_run_under_both_and_what_was_lost_is_told() -> None:
+    found = compared("clip")
+    assert found.comparable
+    assert refusals.answer(found) == []
+    (told,) = refusals.caveats(found)
+    assert told == (
+        "Under short, 10 jobs asked for more time than they may have and got the limit: 10 of them were cut short "
+        "there, and the 80 core-hours that they had run for came to nothing."
+    )
+
+
+def test_split_jobs_stay_paired_by_job_and_no_work_is_lost() -> None:
+    found = compared("split")
+    assert found.comparable
+    assert found.metrics["short"]["completed"] == 40
+    area = {label: float(record.area.sum()) for label, record in found.records.items()}
+    assert area["short"] == pytest.approx(area["today"])
+    (told,) = refusals.caveats(found)
+    assert told.startswith("Under short, 10 jobs that asked for more time than they may have went on in chains of 30")
+
+
+def test_who_ended_within_the_limit_was_in_no_chain() -> None:
+    runtime = np.where(np.arange(40) < 4, 5 * HOUR, 600)
+    workload = Workload.from_columns(**JOBS | {"runtime": runtime}, estimate=[6 * HOUR] * 40)
+    found = compare(workload, {"short": Slurm(site=site(2 * HOUR * SECOND))}, options=Run(limits="split"))
+    (told,) = refusals.caveats(found)
+    assert told.startswith(
+        "Under short, 4 jobs that asked for more time than they may have went on in chains of 12 pieces in all "
+        "(36 more ended within the limit); "
+    )
+
+
+def test_a_chain_first_starts_with_its_first_piece() -> None:
+    record = compared("split").records["short"]
+    assert record.beyond is not None
+    chained = record.beyond.pieces > 0
+    assert chained.sum() == 10
+    assert (record.first_start_us < record.start_us)[chained].all()
+    assert (record.first_start_us == record.start_us)[~chained].all()
+
+
+def test_the_wait_of_a_chain_is_explained_as_it_is_counted() -> None:
+    record = compared("split").records["short"]
+    assert record.beyond is not None
+    row = int(np.flatnonzero(record.beyond.pieces == 2)[-1])
+    schedule = Schedule.of(record)
+    told = explain(schedule, int(record.workload.job[row]))
+    assert (told.wait, told.pieces, told.earlier) == (record.wait[row], 3, 4 * HOUR)
+    assert schedule.wait == pytest.approx(record.wait, nan_ok=True)
+    lines = sentences(told, "short")
+    assert "under short, before the 3 pieces of its chain together." in lines[0]
+    assert any(line.startswith("Its last piece started ") for line in lines)
+
+
+def test_jobs_that_ask_for_too_much_and_need_less_have_one_piece() -> None:
+    workload = Workload.from_columns(**JOBS | {"runtime": [600] * 40}, estimate=[6 * HOUR] * 40)
+    found = compare(workload, {"short": Slurm(site=site(2 * HOUR * SECOND))}, options=Run(limits="split"))
+    assert list(refusals.caveats(found)) == [
+        "Under short, 40 jobs that asked for more time than they may have ended within the limit, in one piece each."
+    ]
+
+
+CONF = "NodeName=n1 CPUs=4\nPartitionName=a Nodes=n1 MaxTime={}\nSchedulerParameters=batch_sched_delay=0\n"
+
+
+@pytest.mark.parametrize("limits", ["refuse", "clip", "split"])
+def test_the_command_and_a_recipe_know_what_users_do(
+    limits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = tmp_path / "log.swf"
+    job = "{} {} -1 {} 4 -1 -1 4 {} -1 1 1 1 -1 1 -1 -1 -1\n"
+    log.write_text("".join(job.format(row + 1, 60 * row, run, run) for row, run in enumerate((60, 9000, 120))))
+    for name, most in (("long", "UNLIMITED"), ("short", "60")):
+        (tmp_path / f"{name}.conf").write_text(CONF.format(most))
+    words = [f"--policy={name}=slurm?conf={tmp_path}/{name}.conf" for name in ("long", "short")]
+    assert main(["compare", str(log), *words, "--limits", limits, "--out", str(tmp_path / "out"), "--no-page"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert ("short turns away 1 (33 %)" in told) == (limits == "refuse")
+    assert (tmp_path / "out" / "short" / "pieces.csv").exists() == (limits == "split")
+    if limits == "split":
+        capsys.readouterr()
+        assert main(["explain", str(tmp_path / "out"), "2", "--policy", "short"]) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        assert "under short, before the 3 pieces of its chain together" in told
+        assert "policy waits" in told
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text(
+        f'policy = "slurm?conf=short.conf"\n[workload]\nfile = "log.swf"\n[options]\nlimits = "{limits}"\n'
+    )
+    assert main(["run", str(recipe), "--out", str(tmp_path / "run"), "--json"]) == 0
+    ran = {"refuse": '"unadmitted": 1.0', "clip": '"killed_walltime": 1.0', "split": '"completed": 3.0'}
+    assert ran[limits] in capsys.readouterr().out

@@ -1,0 +1,152 @@
+"""Processes that work for this one: same answers, same errors, whatever can be sent."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from gridsim.errors import GridsimError, InputError, PolicyError, UnknownNameError
+from gridsim.workers import Workers, crew, started_by
+
+
+def doubled(value: int) -> int:
+    return 2 * value
+
+
+def place(_: object) -> int:
+    return os.getpid()
+
+
+def telling(count: int, *, progress: Callable[[str, int], None]) -> int:
+    for step in range(count):
+        progress("step", step)
+    return count
+
+
+def failing(kind: str) -> None:
+    if kind == "name":
+        raise UnknownNameError("policy", "eazy", ["easy", "fcfs"])
+    if kind == "input":
+        raise InputError("is damaged", path="log.swf", line=3, field="cores")
+    if kind == "policy":
+        raise PolicyError("job 3 was started twice")
+    raise LookupError(kind)
+
+
+def given_back(thing: object, more: list[object]) -> tuple[object, list[object]]:
+    return thing, more
+
+
+class Locked:
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+@pytest.fixture(params=["copies", "others"])
+def two(request: pytest.FixtureRequest) -> Iterator[Workers]:
+    """Two workers: copies of this process, and those of a process that has a second thread."""
+    stop = threading.Event()
+    if request.param == "others":
+        threading.Thread(target=stop.wait).start()
+    with Workers(2) as workers:
+        yield workers
+    stop.set()
+
+
+def test_answers_come_in_the_order_of_the_questions(two: Workers) -> None:
+    answers = [two.submit(doubled, value) for value in range(5)]
+    assert [answer.result() for answer in answers] == [0, 2, 4, 6, 8]
+    assert two.submit(place, None).result() != os.getpid()
+
+
+def test_one_worker_is_this_process_and_works_when_asked() -> None:
+    with Workers(1) as workers:
+        answer = workers.submit(failing, "input")
+        assert workers.submit(place, None).result() == os.getpid()
+        with pytest.raises(InputError):
+            answer.result()
+
+
+def test_progress_is_heard_to_the_last_word(two: Workers) -> None:
+    heard: list[tuple[str, int]] = []
+    answer = two.submit(telling, 1000, progress=lambda *words: heard.append(words))
+    assert answer.result() == 1000
+    assert heard[-1] == ("step", 999)
+    assert len(heard) < 1000  # now and then, not each
+
+
+@pytest.mark.parametrize("kind", ["name", "input", "policy"])
+def test_an_error_of_a_worker_is_the_same_error(two: Workers, kind: str) -> None:
+    with pytest.raises((InputError, PolicyError)) as here:
+        failing(kind)
+    with pytest.raises(type(here.value)) as there:
+        two.submit(failing, kind).result()
+    assert str(there.value) == str(here.value)
+    assert vars(there.value) == vars(here.value)
+
+
+def test_an_unforeseen_error_says_where_in_the_worker(two: Workers) -> None:
+    with pytest.raises(LookupError, match="unforeseen") as error:
+        two.submit(failing, "unforeseen").result()
+    assert "test_workers.py" in error.value.__notes__[0]
+
+
+def test_what_cannot_be_sent_is_done_here_and_said_once() -> None:
+    said: list[str] = []
+    with Workers(2, say=said.append) as workers:
+        answers = [workers.submit(place, Locked(), name="mine") for _ in range(2)]
+        assert {answer.result() for answer in answers} == {os.getpid()}
+    assert said == [
+        "mine cannot be sent to another process (cannot pickle '_thread.lock' object), so it runs in this one"
+    ]
+
+
+def test_what_was_sent_is_not_sent_back_but_meant(two: Workers) -> None:
+    thing = {"large": list(range(1000))}
+    first, (second,) = two.submit(given_back, thing, [thing]).result()
+    assert first is second is thing
+    with Workers(2, share=[thing]) as workers:
+        first, (second,) = workers.submit(given_back, 1, [thing]).result()
+        assert (first, second is thing) == (1, True)
+
+
+def test_a_worker_that_dies_is_told_with_the_cure(two: Workers) -> None:
+    with pytest.raises(GridsimError, match="a worker process died; was memory short"):
+        two.submit(os._exit, 9).result()
+    with pytest.raises(GridsimError, match="a worker process died"):  # the others end with it
+        two.submit(doubled, 4).result()
+
+
+def test_every_death_is_seen_also_of_a_worker_that_was_just_made() -> None:
+    for _ in range(10):
+        with Workers(2) as workers, pytest.raises(GridsimError, match="a worker process died"):
+            workers.submit(os._exit, 9).result()
+
+
+def test_a_worker_that_is_at_work_ends_with_the_others() -> None:
+    with Workers(2) as workers:
+        busy = workers.submit(time.sleep, 600)
+        with pytest.raises(GridsimError, match="a worker process died"):
+            workers.submit(os._exit, 9).result()
+        with pytest.raises(GridsimError, match="a worker process died"):
+            busy.result()
+
+
+def test_no_workers_are_refused() -> None:
+    with pytest.raises(InputError, match="0 workers; expected at least 1"), crew(0):
+        pass
+
+
+def test_copies_are_made_only_while_there_is_one_thread() -> None:
+    stop = threading.Event()
+    other = threading.Thread(target=stop.wait)
+    other.start()
+    try:
+        assert started_by(copies=True).get_start_method() != "fork"
+    finally:
+        stop.set()
+        other.join()
