@@ -13,10 +13,10 @@ from gridsim.model.exact import MOST_CORES, shown
 from gridsim.model.workload import LABELS, Workload
 from gridsim.workload.formats.dag_jobs import Graph, Submit, assembled, check_tick, cycle, in_ticks
 from gridsim.workload.formats.stream import blocks, opened
-from gridsim.workload.formats.swf import USER
-from gridsim.workload.formats.swf import _Intake as SwfIntake
+from gridsim.workload.formats.swf import SwfLines
 from gridsim.workload.formats.swf_header import FIELDS as SWF_FIELDS
 from gridsim.workload.formats.swf_header import decoded
+from gridsim.workload.formats.swf_rows import USER
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
 __all__ = ["FIELDS", "TICK", "looks_like_gwf", "read_gwf"]
@@ -286,7 +286,7 @@ class _Jobs:
     ) -> None:
         self.path, self.problems = path, problems
         self._codes: list[dict[bytes, int]] = [{} for _ in LABELS]
-        self._intake = SwfIntake(path, cores, problems)
+        self._lines = SwfLines(path, cores, problems)
         self._places = list(range(_SHARED))
         if header:
             names = [decoded(name) for name in header]
@@ -303,13 +303,13 @@ class _Jobs:
         if first == 1:
             block = block.removeprefix(b"\xef\xbb\xbf")
         lines = [self._as_swf(number, line) for number, line in enumerate(block.split(b"\n"), first)]
-        self._intake.take(first, b"\n".join(lines))
+        self._lines.take(first, b"\n".join(lines))
 
     def workload(self, sha256: str) -> Workload:
         """All jobs that were kept."""
-        if not self._intake.jobs_read:
+        if not self._lines.jobs_read:
             raise InputError("holds no job; expected lines of 29 fields (GWF)", path=self.path)
-        workload = self._intake.workload(sha256)
+        workload = self._lines.workload(sha256)
         names = {
             label: ("", *(decoded(text) for text in codes))
             for label, codes in zip(LABELS, self._codes, strict=True)
@@ -336,7 +336,7 @@ class _Jobs:
         if self.problems.rule("too-few-fields") == "error":
             raise InputError(f"has {count} fields; expected {self._least} (GWF)", path=self.path, line=number)
         self.problems.found("too-few-fields", [number], value=f"{count} fields")
-        self._intake.jobs_read += 1
+        self._lines.jobs_read += 1
 
     def _code(self, label: int, text: bytes) -> bytes:
         """Number of a text, from 1; -1 stays what it is."""

@@ -39,9 +39,19 @@ from gridsim.workload.formats.pbs_record import (
     time,
 )
 from gridsim.workload.formats.stream import blocks, opened
-from gridsim.workload.formats.swf import ALLOCATED, ESTIMATE, JOB, REQUESTED, RUNTIME, STATUS, SUBMIT, USER, WAIT
-from gridsim.workload.formats.swf import _Intake as SwfIntake
 from gridsim.workload.formats.swf_header import FIELDS, decoded
+from gridsim.workload.formats.swf_rows import (
+    ALLOCATED,
+    ESTIMATE,
+    JOB,
+    REQUESTED,
+    RUNTIME,
+    STATUS,
+    SUBMIT,
+    USER,
+    WAIT,
+    SwfRows,
+)
 from gridsim.workload.problems import Problems
 
 __all__ = ["looks_like_pbs", "read_pbs"]
@@ -124,12 +134,13 @@ def read_pbs(
     return reading.workload(digest_of(digests), len(files))
 
 
-class _Intake(SwfIntake):
+class _Rows(SwfRows):
     """Jobs as rows of SWF, numbered in the order in which they ended, and what SWF has no field for."""
+
+    in_order = False  # records of ends are not in the order of submits, and need not be
 
     def __init__(self, path: str, cores: int | None, problems: Problems) -> None:
         super().__init__(path, cores, problems)
-        self._machine = cores
         self.side = {name: Column(np.int64) for name in _SIDE}
         self._rows: list[list[float]] = []
         self._extra: list[tuple[int, ...]] = []
@@ -138,7 +149,7 @@ class _Intake(SwfIntake):
         """Take the row of one job; *texts* are what stood where it has NaN."""
         row[JOB] = len(self.side["line"]) + len(self._rows)
         if any(value != value for value in row):
-            self._unread[extra[0]] = [text or b"" for text in texts]
+            self.unread[extra[0]] = [text or b"" for text in texts]
         self._rows.append(row)
         self._extra.append(extra)
         if len(self._rows) == _ROWS:
@@ -151,25 +162,19 @@ class _Intake(SwfIntake):
         extra = np.array(self._extra, dtype=np.int64)
         for place, name in enumerate(_SIDE):
             self.side[name].add(extra[:, place])
-        table, numbers = self._sound(np.array(self._rows, dtype=float), extra[:, 0])
-        self.jobs_read += len(self._rows)
+        self.add(np.array(self._rows, dtype=float), extra[:, 0])
         self._rows.clear()
         self._extra.clear()
-        if len(table):
-            self._jobs(table, numbers)
 
-    def _jobs(self, table: FloatArray, numbers: IntArray) -> None:
+    def keep(self, table: FloatArray, numbers: IntArray) -> None:
         screen = Screen(self.problems, numbers, FIELDS)
         early = (table[:, WAIT] < 0) & (table[:, RUNTIME] >= 0) & (table[:, SUBMIT] >= 0)
         rows = screen.find("start-before-submit", early, WAIT, table[:, WAIT])
         table[rows, SUBMIT] += table[rows, WAIT]
         table[rows, WAIT] = 0
-        super()._jobs(table[screen.keep], numbers[screen.keep])
+        super().keep(table[screen.keep], numbers[screen.keep])
 
-    def _order(self, screen: Screen, submit: IntArray) -> None:
-        """Records of ends are not in the order of submits, and need not be."""
-
-    def _nothing(self) -> str:
+    def nothing(self) -> str:
         found = ", ".join(f"{problem.count} {problem.kind}" for problem in self.problems)
         return (
             f"no job that ran among {self.lines} lines{f' ({found})' if found else ''}; expected records of the ends "
@@ -184,7 +189,7 @@ class _Reading:
         self.path, self.problems = path, problems
         self.lines = 0
         self.records: Counter[str] = Counter()
-        self._intake = _Intake(path, cores, problems)
+        self._rows = _Rows(path, cores, problems)
         self._codes: dict[str, dict[bytes, int]] = {label: {} for label in (*_NAMED, "server")}
         self._open: dict[bytes, Open] = {}
         self._parents: dict[bytes, int] = {}
@@ -270,7 +275,7 @@ class _Reading:
         start = first = time(fields, b"start")
         submit = self._submit(number, fields if past is None else past.first)
         if submit is None:
-            self._intake.jobs_read += 1
+            self._rows.jobs_read += 1
             return
         if past is not None:
             first = past.start if past.start > 0 else start
@@ -291,7 +296,7 @@ class _Reading:
         began = int(start) if start == start else UNKNOWN
         extra = (number, name.number, name.element, server, self._code("account", fields), began)
         more = (start - first, held, 1 if past is None else 1 + past.runs, 0 if past is None else past.lost)
-        self._intake.job(row, (*extra, *(int(value) if value == value else 0 for value in more)), _texts(fields))
+        self._rows.job(row, (*extra, *(int(value) if value == value else 0 for value in more)), _texts(fields))
 
     def _submit(self, number: int, fields: Fields) -> float | None:
         """When a job could start: once eligible, if that is later than its submit; None if it is left out for it."""
@@ -321,7 +326,7 @@ class _Reading:
             if known.start is None:
                 kind = "still-waiting" if known.deleted is None else "never-ran"
                 self.problems.found(kind, [known.line], value="no start")
-                self._intake.jobs_read += 1
+                self._rows.jobs_read += 1
             else:
                 self._running(name, known, fields_of(known.start), past)
         self._open.clear()
@@ -335,7 +340,7 @@ class _Reading:
         lost = cut != cut and self._latest > limit + RUNAWAY
         rule = self.problems.found("runaway" if lost else "still-running", [known.line], value="no end")
         if rule == "skip":
-            self._intake.jobs_read += 1
+            self._rows.jobs_read += 1
         else:
             end = limit if lost else cut if cut == cut else self._latest
             self._run(known.line, name, fields, end, known.since, past, deleted=known.deleted is not None)
@@ -344,13 +349,13 @@ class _Reading:
         """All jobs that were kept."""
         self._latest = max(self._latest, *self._starts(), 0.0)
         self._unfinished()
-        self._intake.flush()
-        self._intake.lines = self.lines
-        workload = self._intake.workload(sha256)
-        side = {name: self._intake.side[name].close()[workload.job] for name in _SIDE}
+        self._rows.flush()
+        self._rows.lines = self.lines
+        workload = self._rows.workload(sha256)
+        side = {name: self._rows.side[name].close()[workload.job] for name in _SIDE}
         job, rows = _numbered(workload.submit, side, self.problems)
         if not len(rows):
-            raise InputError(self._intake._nothing(), path=self.path, line=self.lines)
+            raise InputError(self._rows.nothing(), path=self.path, line=self.lines)
         workload = replace(workload, job=job).select(rows)
         side = {name: column[rows] for name, column in side.items()}
         labels = {**workload.labels, "account": side["account"]}
@@ -364,13 +369,13 @@ class _Reading:
         return replace(
             workload,
             submit=workload.submit - origin * MICROSECOND,
-            cores_stated=self._intake._machine or most_of(workload),
+            cores_stated=self._rows.machine or most_of(workload),
             labels=labels,
             names={label: ("", *map(decoded, self._codes[label])) for label in labels},
         ).with_provenance(
             format="pbs",
             files=files,
-            cores_from="given" if self._intake._machine else MOST_IN_USE,
+            cores_from="given" if self._rows.machine else MOST_IN_USE,
             header={"UnixStartTime": [str(origin)]},
             jobs_kept=len(workload),
             origin_shift=f"time 0 is {_date(origin)}",
