@@ -368,10 +368,7 @@ class Cluster:
         starting = self.scheduler.dispatch(now)
         if self._stops:
             for stop in self.scheduler.stopped():  # type: ignore[attr-defined]
-                request, again, by = Stop(*stop)
-                self._kill(request, now, by)
-                if not again:
-                    self._cancel(request, now)
+                self._stop(stop, now)
         for request in starting:
             self._begin(request, now)
         wake = self.scheduler.wake(now)
@@ -380,6 +377,18 @@ class Cluster:
                 raise PolicyError(f"{told(self.scheduler)} wants to be woken at {wake / 1e6} s, which is not after now")
             self._wake_at = wake
             At(self._env, wake - now, self._decide_priority, self._woken)
+
+    def _stop(self, stop: Stop, now: int) -> None:
+        """Carry out that a running request makes room."""
+        request, then, by = stop
+        if then not in ("requeue", "cancel"):
+            raise PolicyError(
+                f"{told(self.scheduler)} stops request {request} with then={then!r}, which is not carried out yet; "
+                "expected requeue or cancel"
+            )
+        self._kill(request, now, by)
+        if then == "cancel":
+            self._cancel(request, now)
 
     def _withdraw(self, request: int) -> None:
         """A waiting request that its user cancels leaves."""

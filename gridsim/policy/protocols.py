@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
@@ -22,14 +22,18 @@ __all__ = [
     "Admission",
     "Arrangement",
     "Changes",
+    "Decision",
     "Lanes",
     "Offer",
     "Ordering",
     "Partition",
+    "Placement",
     "Quote",
     "ReservationRule",
     "Scheduler",
+    "Start",
     "Stop",
+    "Then",
     "changes_of",
     "failed",
     "ranks_of",
@@ -173,15 +177,73 @@ class Quote(NamedTuple):
     entries: tuple[int, ...] = ()
 
 
+class Placement(NamedTuple):
+    """Where a request runs on a machine of nodes: each column has one entry a node, of all its tasks there together.
+
+    Attributes
+    ----------
+    node : sequence of int
+        Numbers of the nodes, each once.
+    amounts : mapping
+        What it takes of each node by resource: ``cores``; ``memory`` in MiB; any other in units of its own.
+    gpus : sequence of sequence of (int, int)
+        Numbers of GPUs of the node, each with the thousandths taken of it; empty where the request takes none.
+    tasks : sequence of int
+        Tasks on each node; empty where the request does not count tasks.
+    """
+
+    node: Sequence[int]
+    amounts: Mapping[str, Sequence[int]]
+    gpus: Sequence[Sequence[tuple[int, int]]] = ()
+    tasks: Sequence[int] = ()
+
+
+class Start(NamedTuple):
+    """A waiting request that starts: on so many *cores*, 0 for those that it asked for; at a *placement*.
+
+    A request that comes without a placement is laid out by the machine, where that has nodes.
+    """
+
+    request: int
+    cores: int = 0
+    placement: Placement | None = None
+
+
+Then = Literal["requeue", "checkpoint", "cancel", "suspend"]
+"""What becomes of a request that is stopped: it waits anew and what it did is lost, or is kept; it is over; it waits
+where it is."""
+
+
 class Stop(NamedTuple):
-    """A running request that has to go: to wait *again*, what it did is lost; else it is cancelled.
+    """A running request that has to go, and what *then* becomes of it.
 
     *by* is the request that it makes room for, -1 where that is none in particular.
     """
 
     request: int
-    again: bool
+    then: Then
     by: int = -1
+
+
+class Decision(NamedTuple):
+    """What a scheduler decides at an instant; carried out in the order withdrawals, stops, starts.
+
+    Attributes
+    ----------
+    starts : sequence of Start
+        Waiting requests that start now.
+    stops : sequence of Stop
+        Running requests that make room.
+    withdrawals : sequence of int
+        Waiting requests that are cancelled: by their users, or since they can never run.
+    wake : int
+        Next instant that needs a decision although nothing happens, whole microseconds; `NEVER` for none.
+    """
+
+    starts: Sequence[Start] = ()
+    stops: Sequence[Stop] = ()
+    withdrawals: Sequence[int] = ()
+    wake: int = NEVER
 
 
 class Scheduler(Protocol):

@@ -348,7 +348,7 @@ class Slurm:
         self._standing.ended(entry, now)
         self._rules.own["began"][entry] = NEVER
         again = bool(self._rules.own["mode"][entry] == REQUEUE)
-        self._stops.append(Stop(request, again, int(self._rules.own["taker"][entry])))
+        self._stops.append(Stop(request, "requeue" if again else "cancel", int(self._rules.own["taker"][entry])))
         if again:
             self._standing.requeued(request, now)
             self._waiting.come_back(request, now, now + self._site.preemption.delay)

@@ -40,8 +40,8 @@ class Watched(Slurm):
 
     def dispatch(self, now: int) -> Any:
         started = super().dispatch(now)
-        for request, again, _ in self.stopped():
-            self.ended_at.append((request, now / SECOND, again))
+        for request, then, _ in self.stopped():
+            self.ended_at.append((request, now / SECOND, then == "requeue"))
         for request in started:
             self.begun.append(Run((request, now / SECOND, self.nodes_of(request), self.partition_of(request))))
         return started
