@@ -58,8 +58,8 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import plain
     from gridsim.policy.presets import policy
+    from gridsim.questions.labels import labelled
     from gridsim.report.calibration import DEFAULT_POLICIES, calibrate
-    from gridsim.report.labels import labelled
     from gridsim.simulation import Run
 
     options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions)
@@ -83,7 +83,7 @@ def _tell(found: Calibration, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report.calibration import alone, sentences
     from gridsim.report.sheet import either
-    from gridsim.report.words import duration, number, percent
+    from gridsim.words import duration, number, percent
 
     console = Terminal()
 

@@ -113,10 +113,10 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.policy.presets import policy
+    from gridsim.questions.labels import labelled
     from gridsim.report.calibration import own_policy, replays_once_more, trust_of
     from gridsim.report.compare import DEFAULT_POLICIES, asked_beside, comparison_of
     from gridsim.report.comparison import Comparison
-    from gridsim.report.labels import labelled
     from gridsim.result import require_table
     from gridsim.scenario import under_way
     from gridsim.simulation import Run
@@ -210,7 +210,7 @@ def _write(
     """Write the result directory; returns where the answer is."""
     from gridsim.cli.folder import Earlier
     from gridsim.files import write_json
-    from gridsim.report.labels import folders
+    from gridsim.questions.labels import folders
     from gridsim.result import Result
 
     folder = Path(args.out)

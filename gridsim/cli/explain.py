@@ -21,7 +21,8 @@ def run(args: argparse.Namespace) -> int:
     """Read, look, tell."""
     from gridsim.errors import UnknownNameError  # numpy: not needed for --help
     from gridsim.files import plain
-    from gridsim.report.explain import explain, read_schedules, waits
+    from gridsim.questions.explain import explain, waits
+    from gridsim.questions.schedules import read_schedules
     from gridsim.report.explain_text import sentences
 
     schedules = read_schedules(args.result)
@@ -44,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
 def _tell(title: str, lines: list[str], under: dict[str, tuple[float, float]], submit: float) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report.sheet import sheet
-    from gridsim.report.words import duration
+    from gridsim.words import duration
 
     console = Terminal()
     for line in lines:

@@ -68,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.policy.presets import policy
+    from gridsim.questions.labels import labelled
     from gridsim.report.forecast import as_of_now
-    from gridsim.report.labels import labelled
     from gridsim.report.quote import DEFAULT_POLICIES, busiest_moment, quote
     from gridsim.simulation import Run
 

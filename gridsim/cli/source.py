@@ -281,10 +281,11 @@ def summary_lines(workload: Workload, platform: Platform) -> list[str]:
 def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Platform | None = None) -> list[str]:
     """What the simulation does not follow, for the end of an answer: of the sites' files, and partitions of the log."""
     from gridsim.model.pools import seen_by
-    from gridsim.report.notices import of_policies, sentences  # numpy: not needed for --help
+    from gridsim.questions.notices import notices_of  # numpy: not needed for --help
+    from gridsim.report.notices import sentences
     from gridsim.report.pools import pooled
 
-    told = sentences(of_policies(policies, workload))
+    told = sentences(notices_of(policies, workload))
     if platform is None:
         return told
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
@@ -312,7 +313,7 @@ def problem_line(problem: Problem) -> str:
 
 
 def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
-    from gridsim.report.words import listed  # numpy: not needed for --help
+    from gridsim.words import listed  # numpy: not needed for --help
 
     if "jobs_read" not in provenance:
         seed = f", seed {provenance['seed']}" if "seed" in provenance else ""
@@ -338,7 +339,7 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
 
 def _of_clusters(provenance: Any) -> str:
     """Of which clusters of a log that names them the jobs are, where that is not plain."""
-    from gridsim.report.words import listed  # numpy: not needed for --help
+    from gridsim.words import listed  # numpy: not needed for --help
 
     left = [f"{name}: {count:,} jobs" for name, count in provenance.get("clusters_left_out", {}).items()]
     names = [it["name"] for it in provenance.get("clusters", ())] or [provenance.get("cluster", "")]

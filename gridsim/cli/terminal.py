@@ -9,7 +9,7 @@ from unicodedata import category
 
 from rich.console import Console
 
-from gridsim.report.words import together
+from gridsim.words import together
 
 __all__ = ["Terminal", "tell"]
 

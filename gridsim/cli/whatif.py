@@ -75,9 +75,9 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.metrics.summary import METRICS
     from gridsim.policy.presets import policy
     from gridsim.policy.protocols import told as told_of
+    from gridsim.questions.labels import labelled
     from gridsim.report.calibration import own_policy, replays_once_more, trust_of
     from gridsim.report.enough import cores_for
-    from gridsim.report.labels import labelled
     from gridsim.report.whatif import NOW, Asked, changes_of, nodes_changes
     from gridsim.result import Result
     from gridsim.simulation import Run

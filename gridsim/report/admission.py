@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gridsim.report.words import counted, duration, listed, number, percent
+from gridsim.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.report.evidence import Evidence

@@ -22,16 +22,17 @@ from gridsim.model.machine import machine_of
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
+from gridsim.questions.explain import explain
+from gridsim.questions.labels import labelled
+from gridsim.questions.schedules import Schedule
 from gridsim.record import Record
-from gridsim.report.explain import Schedule, explain
 from gridsim.report.explain_text import sentences as why
-from gridsim.report.labels import labelled
 from gridsim.report.preemption import as_logged
 from gridsim.report.trust import Trust
-from gridsim.report.words import duration, number, percent
 from gridsim.result import Result
 from gridsim.scenario import simulate_all
 from gridsim.simulation import Run, run
+from gridsim.words import duration, number, percent
 from gridsim.workers import Workers
 
 __all__ = [

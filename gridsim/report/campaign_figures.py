@@ -18,7 +18,7 @@ from gridsim.metrics.campaign import Comparison, Paired, Rows, compare_policies,
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.model.time import FloatArray
 from gridsim.report.figures import _DASHES, _INK, PALETTE, _figure, _legend
-from gridsim.report.words import percent
+from gridsim.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

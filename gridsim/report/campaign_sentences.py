@@ -11,7 +11,7 @@ from gridsim.metrics.campaign import Comparison
 from gridsim.report import change
 from gridsim.report.markup import p_shown, ratio_shown
 from gridsim.report.tables import SHOWN, SHOWN_DAGS
-from gridsim.report.words import counted, listed, number, percent, times
+from gridsim.words import counted, listed, number, percent, times
 
 __all__ = ["condition_name", "label", "sentences", "title", "unit"]
 

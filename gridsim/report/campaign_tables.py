@@ -26,7 +26,7 @@ from gridsim.report.comparison_figures import pictures
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
 from gridsim.report.sheet import WIDTH, broken
 from gridsim.report.tables import shown
-from gridsim.report.words import counted, number, percent
+from gridsim.words import counted, number, percent
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from gridsim.report.sentences import group_name
-from gridsim.report.words import listed, number
+from gridsim.words import listed, number
 
 if TYPE_CHECKING:
     from gridsim.report.evidence import Evidence, GroupRow

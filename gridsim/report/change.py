@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
-from gridsim.report.words import duration, percent, times
+from gridsim.words import duration, percent, times
 
 __all__ = ["HIGHER", "LONGER", "MATTERS", "MATTERS_SECONDS", "MORE", "Words", "at_least", "signed", "span", "told"]
 

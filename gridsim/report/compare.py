@@ -15,9 +15,9 @@ from gridsim.model.pools import in_pools
 from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy
+from gridsim.questions.labels import labelled
 from gridsim.report.calibration import own_policy, trust_of
 from gridsim.report.comparison import Comparison
-from gridsim.report.labels import labelled
 from gridsim.report.trust import Trust
 from gridsim.report.whatif import Asked, changes_beside
 from gridsim.result import Result, versions

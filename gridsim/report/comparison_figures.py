@@ -12,7 +12,7 @@ from gridsim.report.figures import _INK, PALETTE, _figure, short_labels
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import ratio_shown
 from gridsim.report.pictures import Drawing, Picture
-from gridsim.report.words import counted
+from gridsim.words import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from gridsim.questions.explain import SHOWN, Other, Waiting
+from gridsim.questions.schedules import PLACES
 from gridsim.record import Refusal
-from gridsim.report.explain import PLACES, SHOWN, Other, Waiting
-from gridsim.report.words import counted, duration, listed, number, percent
+from gridsim.words import counted, duration, listed, number, percent
 
 __all__ = ["refusal", "sentences"]
 

@@ -25,7 +25,7 @@ from gridsim.model.time import FloatArray
 from gridsim.record import Record
 from gridsim.report.calendar import ticks
 from gridsim.report.curves import busy_share, distribution, waiting
-from gridsim.report.words import duration, percent
+from gridsim.words import duration, percent
 
 if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs it
     from matplotlib.axes import Axes

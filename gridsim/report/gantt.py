@@ -27,13 +27,13 @@ from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.ranks import unavoidable_delays
 from gridsim.profile.placement import Placement, place
+from gridsim.questions.parts import parts_of
+from gridsim.questions.schedules import Schedule
 from gridsim.record import Record, Status
 from gridsim.report.bands import Bands, by_partition, placed
 from gridsim.report.calendar import embedded
-from gridsim.report.explain import Schedule
 from gridsim.report.packed import TICKS, encoded, narrowed
-from gridsim.report.parts import parts_of
-from gridsim.report.words import between, duration, number
+from gridsim.words import between, duration, number
 
 __all__ = [
     "MOST_JOBS",

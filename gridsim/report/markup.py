@@ -11,7 +11,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from gridsim.report.words import together
+from gridsim.words import together
 
 __all__ = ["TEMPLATES", "breakable", "environment", "p_shown", "prose", "ratio_shown", "style"]
 

@@ -6,20 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gridsim.model.site import Notice
-from gridsim.model.workload import Workload
-from gridsim.report.words import counted, listed, number
-from gridsim.simulation import told_when
+from gridsim.words import counted, listed, number
 
-__all__ = ["caveats", "facts", "of_policies", "sentences"]
+__all__ = ["caveats", "facts", "sentences"]
 
 _MOST = 8
 """Words that are not followed which a sentence names."""
-
-
-def of_policies(policies: Mapping[str, Any], workload: Workload) -> dict[str, tuple[Notice, ...]]:
-    """Notices by label, of those policies that know a site."""
-    made = {label: told_when(policy, workload) for label, policy in policies.items()}
-    return {label: tuple(it.notices) for label, it in made.items() if hasattr(it, "notices")}
 
 
 def sentences(found: Mapping[str, Sequence[Notice]]) -> list[str]:

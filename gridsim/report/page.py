@@ -15,10 +15,11 @@ from markupsafe import Markup
 from gridsim.model.dates import calendar_of
 from gridsim.model.pools import PARTITION
 from gridsim.model.time import MICROSECOND
+from gridsim.questions.explain import explain, waits
+from gridsim.questions.schedules import Schedule
 from gridsim.report import (
     admission,
     change,
-    explain,
     explain_text,
     gantt,
     notices,
@@ -31,7 +32,7 @@ from gridsim.report import (
 from gridsim.report.evidence import turned
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
 from gridsim.report.trust import trust
-from gridsim.report.words import between, counted, duration, listed, number, percent, together
+from gridsim.words import between, counted, duration, listed, number, percent, together
 from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
@@ -179,12 +180,10 @@ def _example(comparison: Evidence) -> list[str]:
     record = comparison.records[comparison.best]
     if comparison.of_dags or not (record.wait > 0).any():
         return []
-    schedules = {
-        label: explain.Schedule.of(each, comparison.platform_of(label)) for label, each in comparison.records.items()
-    }
+    schedules = {label: Schedule.of(each, comparison.platform_of(label)) for label, each in comparison.records.items()}
     longest = schedules[comparison.best].longest()
-    told = explain_text.sentences(explain.explain(schedules[comparison.best], longest), comparison.best)
-    under = explain.waits(schedules, longest)
+    told = explain_text.sentences(explain(schedules[comparison.best], longest), comparison.best)
+    under = waits(schedules, longest)
     others = {label: wait for label, (_, wait) in under.items() if label != comparison.best}
     return [*told, f"It {listed(_waited(others))}."] if others else told
 

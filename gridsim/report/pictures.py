@@ -13,7 +13,7 @@ from gridsim.metrics.fairness import large_users
 from gridsim.metrics.groups import LABELLED
 from gridsim.model.dates import calendar_of
 from gridsim.report import admission, captions, curves, figures, sentences
-from gridsim.report.words import duration, number, percent
+from gridsim.words import duration, number, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

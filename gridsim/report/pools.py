@@ -9,7 +9,7 @@ import numpy as np
 
 from gridsim.model.pools import partitions_named
 from gridsim.model.time import NEVER
-from gridsim.report.words import listed, number
+from gridsim.words import listed, number
 
 if TYPE_CHECKING:
     from gridsim.model.platform import Platform

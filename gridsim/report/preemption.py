@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from gridsim.metrics.preemption import LoggedRuns
-from gridsim.report.words import counted, listed, number
+from gridsim.words import counted, listed, number
 
 __all__ = ["as_logged", "caveats"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gridsim.report import change
 from gridsim.report.quotation import Forecast, Price, Quotation
 from gridsim.report.sheet import WIDTH, either, sheet
-from gridsim.report.words import clock, counted, duration, listed, number, percent, when
+from gridsim.words import clock, counted, duration, listed, number, percent, when
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -30,10 +30,10 @@ from gridsim.policy.admission.quoting import (
 )
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
+from gridsim.questions.labels import labelled
+from gridsim.questions.owner import owned
 from gridsim.record import Record
 from gridsim.report.forecast import alternatives, expected_start, forecast
-from gridsim.report.labels import labelled
-from gridsim.report.owner import owned
 from gridsim.report.quotation import Answer, Price, Quotation
 from gridsim.simulation import Moment, Run, run, state_at
 

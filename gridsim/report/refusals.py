@@ -11,7 +11,7 @@ import numpy.typing as npt
 from gridsim.model.time import NEVER
 from gridsim.record import Record, Status
 from gridsim.report import admission
-from gridsim.report.words import counted, listed, number, percent
+from gridsim.words import counted, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.report.evidence import Evidence

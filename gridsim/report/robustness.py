@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from gridsim.report import change
-from gridsim.report.words import listed, percent
+from gridsim.words import listed, percent
 
 if TYPE_CHECKING:
     from gridsim.report.evidence import Evidence, GroupRow

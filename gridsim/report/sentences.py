@@ -17,7 +17,7 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.time import seconds
 from gridsim.report import admission, change, notices, pools, preemption, refusals, robustness, users
 from gridsim.report.evidence import Evidence, best, turned
-from gridsim.report.words import between, duration, listed, number, percent
+from gridsim.words import between, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.metrics.fairness import FairnessOverTime

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gridsim.metrics.summary import described
 from gridsim.report.sheet import WIDTH, fits, sheet
-from gridsim.report.words import duration, number, percent
+from gridsim.words import duration, number, percent
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gridsim.model.time import seconds
-from gridsim.report.words import duration, number
+from gridsim.words import duration, number
 
 if TYPE_CHECKING:
     from gridsim.report.evidence import Evidence

@@ -9,7 +9,7 @@ import numpy as np
 
 from gridsim.metrics.saturation import keeps_up
 from gridsim.model.time import seconds
-from gridsim.report.words import duration, listed, number, percent
+from gridsim.words import duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.record import Record

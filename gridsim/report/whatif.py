@@ -21,11 +21,11 @@ from gridsim.model.platform import Platform
 from gridsim.model.pools import resized
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
+from gridsim.questions.labels import labelled
 from gridsim.record import Record
-from gridsim.report.labels import labelled
 from gridsim.report.trust import Trust
-from gridsim.report.words import counted, number, percent
 from gridsim.simulation import Run, run
+from gridsim.words import counted, number, percent
 from gridsim.workers import Answer, Known, Workers, crew
 from gridsim.workload.transform.estimates import BetterEstimates
 from gridsim.workload.transform.load_factor import LoadFactor
@@ -262,7 +262,7 @@ def whatif(
     now : Record, optional
         What the policy does with the jobs as they are, where that is known already.
     label : str, optional
-        What the policy is called; where left out, as `gridsim.report.labels.labelled` does.
+        What the policy is called; where left out, as `gridsim.questions.labels.labelled` does.
     bound, warmup, cooldown : float
         As `gridsim.metrics.summary.metrics` takes them, s.
     lenient : bool

@@ -10,7 +10,7 @@ from gridsim.report.figures import _INK, PALETTE, _figure
 from gridsim.report.gallery import Gallery
 from gridsim.report.pictures import Drawing, Picture
 from gridsim.report.whatif import NOW, Outcome, WhatIf
-from gridsim.report.words import duration, number
+from gridsim.words import duration, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,7 +13,7 @@ from gridsim.report import change, users
 from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
 from gridsim.report.whatif import NOW, Outcome, WhatIf
-from gridsim.report.words import counted, duration, listed
+from gridsim.words import counted, duration, listed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -12,7 +12,7 @@ import pytest
 from gridsim.model.dates import calendar_of
 from gridsim.record import Record
 from gridsim.report.comparison import Comparison
-from gridsim.report.words import when
+from gridsim.words import when
 
 SPRING = 1_774_652_400
 """Midnight of 28 March 2026 in Berlin, a day before clocks were put forward."""

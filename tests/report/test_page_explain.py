@@ -1,4 +1,4 @@
-"""One job explained on the page: in a browser the same facts and words as `gridsim.report.explain` finds."""
+"""One job explained on the page: in a browser the same facts and words as `gridsim.questions.explain` finds."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from gridsim.model.streams import stream
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.questions.explain import explain
+from gridsim.questions.schedules import Schedule
 from gridsim.record import Beyond, Record, Status
 from gridsim.report import gantt, markup, page
 from gridsim.report.comparison import Comparison
-from gridsim.report.explain import Schedule, explain
 from gridsim.report.explain_text import sentences
-from gridsim.report.words import duration, number, percent
 from gridsim.simulation import simulate
+from gridsim.words import duration, number, percent
 
 Visit = Callable[[Any, str], Any]
 HOSTILE = "<script>window.hacked = 1</script>"

@@ -11,10 +11,11 @@ from gridsim.cli import main
 from gridsim.model.site import Site
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.questions.explain import explain
+from gridsim.questions.schedules import Schedule
 from gridsim.report import refusals
 from gridsim.report.compare import compare
 from gridsim.report.comparison import Comparison
-from gridsim.report.explain import Schedule, explain
 from gridsim.report.explain_text import sentences
 from gridsim.simulation import Run
 from tests.entities.test_limited import HOUR, site

@@ -13,10 +13,11 @@ import pytest
 
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
+from gridsim.questions.explain import explain
+from gridsim.questions.schedules import Schedule
 from gridsim.report import curves
 from gridsim.report.compare import compare, with_changes
 from gridsim.report.comparison import Comparison
-from gridsim.report.explain import Schedule, explain
 from gridsim.report.explain_text import sentences as why
 from gridsim.report.gantt import pack
 from gridsim.report.sentences import caveats

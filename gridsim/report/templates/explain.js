@@ -1,4 +1,4 @@
-// Why did this job wait? The same facts and words as gridsim/report/explain.py, from the columns of the Gantt chart.
+// Why did this job wait? The same facts and words as gridsim/questions/explain.py, from the columns of the Gantt chart.
 // Times are ticks of the chart inside, seconds in what is answered. One pass over the jobs a question, and a sort of
 // those that held cores meanwhile.
 const gridsimWhy = (() => {
@@ -16,7 +16,7 @@ const gridsimWhy = (() => {
     Dependency: "another job had not ended",
   };
 
-  // ---- words: as gridsim/report/words.py writes numbers -------------------------------------------------------------
+  // ---- words: as gridsim/words.py writes numbers -------------------------------------------------------------
 
   // So many decimals; ties go to the even digit, as in Python, where toFixed rounds them up.
   function fixed(value, digits) {

@@ -6,145 +6,28 @@ words: `gridsim.report.explain_text`.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError
-from gridsim.metrics.groups import called
-from gridsim.model.dates import Calendar, calendar_of
-from gridsim.model.job_id import JobIds
-from gridsim.model.platform import Platform
-from gridsim.model.time import FloatArray, IntArray, seconds
-from gridsim.model.workload import UNKNOWN
-from gridsim.record import Record, Refusal, Status
-from gridsim.report.parts import Parts, parts_of, parts_read
-from gridsim.report.words import when
-from gridsim.result import read_names, read_table
+from gridsim.model.dates import Calendar
+from gridsim.model.time import FloatArray, IntArray
+from gridsim.questions.schedules import Schedule
+from gridsim.record import Refusal
+from gridsim.words import when
 
-__all__ = ["LACKING", "PLACES", "SHOWN", "Other", "Schedule", "Waiting", "explain", "read_schedules", "waits"]
+__all__ = ["LACKING", "SHOWN", "Other", "Waiting", "explain", "waits"]
 
 SHOWN = 5
 """Other jobs that are told one by one."""
 
-_USERS = ("user", "account", "group")
 LACKING = ("Resources", "ReqNodeNotAvail", "Reservation")
 """Reasons that say that nodes are lacking; others say that the job was kept from them."""
-
-PLACES = ("account", "partition")
-"""Labels that say where a job was sent."""
-
-
-class Schedule(NamedTuple):
-    """Columns of one schedule, a row a job in order of arrival; times in seconds, NaN where a job did not run.
-
-    Of a job that went on in a chain of *pieces*, start and end are those of the last one; *earlier* is how long the
-    others had run.
-    """
-
-    job: IntArray
-    cores: IntArray
-    submit: FloatArray
-    start: FloatArray
-    end: FloatArray
-    estimate: FloatArray
-    status: npt.NDArray[np.str_]
-    user: npt.NDArray[Any]
-    machine: int
-    account: npt.NDArray[Any] | None = None
-    partition: npt.NDArray[Any] | None = None
-    named: JobIds | None = None
-    parts: Parts | None = None
-    pooled: bool = False
-    pieces: IntArray | None = None
-    earlier: FloatArray | None = None
-    calendar: Calendar | None = None
-
-    @classmethod
-    def of(cls, record: Record, platform: Platform | None = None) -> Schedule:
-        """Schedule of a record of jobs of one task, with the names of users and so on where there are any.
-
-        Parameters
-        ----------
-        platform : Platform, optional
-            The machine of the run, which tells its clusters; where left out, it is one.
-        """
-        workload = record.workload
-        users = workload.labels.get("user", np.full(len(record), UNKNOWN))
-
-        def named(label: str) -> npt.NDArray[Any] | None:
-            if not workload.names.get(label) or label not in workload.labels:
-                return None
-            return _texts(workload.labels[label], lambda value: called(workload, label, value))
-
-        return cls(
-            job=workload.job,
-            cores=record.given,
-            submit=record.submit,
-            start=record.start,
-            end=record.end,
-            estimate=seconds(workload.estimate),
-            status=np.array([status.name for status in Status])[record.status],
-            user=_texts(users, lambda value: called(workload, "user", value)),
-            machine=record.cores,
-            named=JobIds.of(workload),
-            parts=(parts := parts_of(record, platform)),
-            pooled=parts is None and _partitions(workload.labels.get("partition")) > 1,
-            calendar=calendar_of(workload.provenance),
-            pieces=None if record.beyond is None else record.beyond.pieces + 1,
-            earlier=None if record.beyond is None else seconds(record.beyond.held_us),
-            **{label: named(label) for label in PLACES},
-        )
-
-    @property
-    def ids(self) -> JobIds:
-        """What the jobs are called."""
-        return JobIds(self.job) if self.named is None else self.named
-
-    def row(self, job: int | str) -> int:
-        """Row of a job, by its number or by the id that its user knows, such as ``41206_5`` (`JobIds.row`).
-
-        Raises
-        ------
-        InputError
-            When there is no such job, or several.
-        """
-        return self.ids.row(job)
-
-    @property
-    def wait(self) -> FloatArray:
-        """Start minus submit, of a chain without the time in which a piece ran."""
-        return self.start - self.submit - (0 if self.earlier is None else self.earlier)
-
-    def longest(self) -> int:
-        """The job that waited longest.
-
-        Raises
-        ------
-        InputError
-            When no job ran.
-        """
-        if np.isnan(self.wait).all():
-            raise InputError("no job ran, so none waited")
-        return int(self.job[np.nanargmax(self.wait)])
-
-
-def _partitions(column: npt.NDArray[Any] | None) -> int:
-    return 0 if column is None else len(np.unique(column[column != UNKNOWN]))
-
-
-def _texts(values: npt.NDArray[Any], called: Callable[[int], str]) -> npt.NDArray[Any]:
-    """What each number is called; nothing of `UNKNOWN`."""
-    known, place = np.unique(values, return_inverse=True)
-    texts = ["" if value == UNKNOWN else called(value) for value in known.tolist()]
-    return np.array(texts, dtype=object)[place]
 
 
 class Other(NamedTuple):
@@ -257,93 +140,6 @@ class Waiting:
         return told | {
             name: [one._asdict() for one in getattr(self, name)] for name in ("holders", "passing", "freeing", "first")
         }
-
-
-def read_schedules(folder: str | Path) -> dict[str, Schedule]:
-    """Schedules of a result directory, of one run or of `gridsim compare`, by policy.
-
-    Raises
-    ------
-    InputError
-        When it is none, or damaged, or of jobs of several tasks.
-    """
-    folder = Path(folder)
-    told = _run_of(folder)
-    if "folders" not in told:
-        return {str(told.get("label") or told.get("policy", "policy")): _read(folder)}
-    if not isinstance(told["folders"], dict) or not told["folders"]:
-        raise InputError("names no folders of policies", path=folder / "run.json", field="folders")
-    return {label: _read(folder / str(place)) for label, place in told["folders"].items()}
-
-
-def _run_of(folder: Path) -> dict[str, Any]:
-    """What ``run.json`` of a result directory says."""
-    try:
-        told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError("has no run.json; expected a result directory", path=folder) from error
-    if not isinstance(told, dict):
-        raise InputError("is no table of a run; expected a result directory", path=folder / "run.json")
-    return told
-
-
-def _calendar(folder: Path) -> Calendar | None:
-    """That of the log, where ``run.json`` tells of one."""
-    try:
-        return calendar_of(_run_of(folder).get("workload") or {})
-    except (AttributeError, TypeError) as error:
-        raise InputError("tells of no workload; expected that of a run", path=folder / "run.json") from error
-
-
-def _read(folder: Path) -> Schedule:
-    if (folder / "tasks.csv").exists() or (folder / "tasks.parquet").exists():
-        raise InputError("is of jobs of several tasks, which have several waits each", path=folder)
-    columns = read_table(folder)
-    for name in ("job", "cores", "submit", "start", "end", "estimate", "status"):
-        if name not in columns:
-            raise InputError("is not there; expected the jobs of a result directory", path=folder, field=name)
-    names = read_names(folder)
-    try:
-        platform = _run_of(folder)["platform"]
-        machine = int(platform["cores"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError("tells no size of the machine; expected that of a run", path=folder / "run.json") from error
-
-    def named(label: str) -> npt.NDArray[Any]:
-        known = names.get(label, {})
-        return _texts(columns[label], lambda value: known.get(value, str(value)))
-
-    def numbers(name: str, kind: type[Any] = np.float64) -> npt.NDArray[Any]:
-        try:
-            return columns[name].astype(kind)
-        except ValueError as error:
-            raise InputError(f"has what is no number ({error})", path=folder, field=name) from error
-
-    job = numbers("job", np.int64)
-    whose = next((named(name) for name in _USERS if name in columns), np.full(len(columns["job"]), ""))
-    return Schedule(
-        job=job,
-        cores=numbers("cores_used" if "cores_used" in columns else "cores", np.int64),
-        submit=numbers("submit"),
-        start=numbers("start"),
-        end=numbers("end"),
-        estimate=numbers("estimate"),
-        status=columns["status"],
-        user=whose,
-        machine=machine,
-        parts=(parts := parts_read(folder, columns, platform.get("tree"))),
-        pooled=parts is None and _partitions(columns.get("partition")) > 1,
-        calendar=_calendar(folder),
-        pieces=(pieces := numbers("pieces", np.int64) if {"pieces", "wait"} <= set(columns) else None),
-        earlier=None if pieces is None else _earlier(pieces, numbers("start") - numbers("submit") - numbers("wait")),
-        named=JobIds.read(job, columns["job_id"].astype(str).tolist()) if "job_id" in columns else None,
-        **{label: named(label) for label in PLACES if label in columns and label in names},
-    )
-
-
-def _earlier(pieces: IntArray, rest: FloatArray) -> FloatArray:
-    """How long the pieces before the last one of each job ran, s: what is between submit and start and was no wait."""
-    return np.where(pieces > 1, np.nan_to_num(rest), 0.0)
 
 
 def explain(schedule: Schedule, job: int | str) -> Waiting:

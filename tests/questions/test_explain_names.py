@@ -10,7 +10,8 @@ import pytest
 import gridsim as gs
 from gridsim.cli import main
 from gridsim.errors import InputError
-from gridsim.report.explain import Schedule, explain, read_schedules
+from gridsim.questions.explain import explain
+from gridsim.questions.schedules import Schedule, read_schedules
 from gridsim.report.explain_text import sentences
 from gridsim.result import NAMES, Result, read_names
 

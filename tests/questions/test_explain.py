@@ -13,8 +13,9 @@ import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.model.dates import Calendar
 from gridsim.model.platform import Platform
+from gridsim.questions.explain import Waiting, explain, waits
+from gridsim.questions.schedules import Schedule, read_schedules
 from gridsim.record import Record
-from gridsim.report.explain import Schedule, Waiting, explain, read_schedules, waits
 from gridsim.report.explain_text import sentences
 from gridsim.scenario import Scenario
 

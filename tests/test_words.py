@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gridsim.report.words import duration, percent
+from gridsim.words import duration, percent
 
 
 @pytest.mark.parametrize(

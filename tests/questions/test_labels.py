@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.report.labels import folders, labelled
+from gridsim.questions.labels import folders, labelled
 
 
 @pytest.fixture
