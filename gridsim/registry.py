@@ -71,6 +71,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "partition": ("gridsim.policy.partition",),
     "speedup": ("gridsim.model.speedup",),
+    "reader": ("gridsim.workload.readers",),
     "model": (
         "gridsim.workload.synthetic.lublin",
         "gridsim.workload.synthetic.grid",
@@ -474,7 +475,7 @@ def kind_of(parameter: str) -> str | None:
 
 def describe(kind: str, *, own: bool = False) -> list[dict[str, Any]]:
     """A row for each class of a kind: name, aliases, parameters with their defaults (None for required ones, which are
-    listed too), first line of its docstring, source.
+    listed too), first line of its docstring, source, origin (``gridsim``, an installed package, a plain file).
 
     Parameters
     ----------
@@ -503,4 +504,10 @@ def _description(kind: str, name: str, thing: type) -> dict[str, Any]:
         "required": [key for key, value in parameters(thing).items() if value is dataclasses.MISSING],
         "summary": text.splitlines()[0] if text else "",
         "source": getattr(thing, "source", ""),
+        "origin": _origin(thing),
     }
+
+
+def _origin(thing: type) -> str:
+    told = _loaded.get(thing.__module__)
+    return "gridsim" if told is None else told.get("file") or told.get("package") or told["module"]

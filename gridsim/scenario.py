@@ -25,6 +25,7 @@ from gridsim.registry import Spec
 from gridsim.result import Result
 from gridsim.simulation import Run, run, simulate
 from gridsim.workers import Answer, Workers, crew
+from gridsim.workload.provenance import with_plugins
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import default_workload
 
@@ -60,6 +61,8 @@ class Scenario:
         jobs come at the times of the workload.
     cluster : str, sequence of str or None
         Which clusters to read of a log of several (``all``: each kept apart).
+    format : str, Spec or None
+        Reader of the log: its name, or ``file.py:Class``; found out from the file where left out.
     transforms : sequence of str or Spec
         Applied in this order (``slice?first=0&jobs=5000``).
     policy : str or Spec
@@ -89,6 +92,7 @@ class Scenario:
     users: str | Spec | None = None
     cluster: str | Sequence[str] | None = None
     label: str | None = None
+    format: str | Spec | None = None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -135,6 +139,11 @@ class Scenario:
             with _named(path, "workload.model"):
                 model = registry.located(model, folder)
                 registry.make("model", model)
+        format = workload.get("format")  # noqa: A001 (the word that users know)
+        if format is not None:
+            with _named(path, "workload.format"):
+                format = registry.located(format, folder)  # noqa: A001
+                registry.make("reader", format)
         users = workload.get("users")
         if users is not None:
             with _named(path, "workload.users"):
@@ -167,6 +176,7 @@ class Scenario:
             users=users,
             cluster=workload.get("cluster"),
             label=label,
+            format=format,
         )
 
     def load(self) -> Workload:
@@ -177,12 +187,13 @@ class Scenario:
             platform = self.platform or (machine_of(policies) if self.cores is None else None)
             widest = self.cores if platform is None else platform.widest
             rules = {**rules_for(policies), **self.rules}
-            workload = read_workload(self.file, cores=widest, rules=rules, timezone=self.timezone, cluster=self.cluster)
+            how: dict[str, Any] = {"format": self.format, "timezone": self.timezone, "cluster": self.cluster}
+            workload = read_workload(self.file, cores=widest, rules=rules, **how)
         elif self.model is None:
             workload = default_workload(seed=seed, cores=self._cores)
         else:
             model = self._model(self.model)
-            workload = _with_plugins(model.generate(seed), model)
+            workload = with_plugins(model.generate(seed), model)
         transforms = with_users(self.users, self.transforms)
         return transformed(workload, transforms, platform=self.platform, cores=self.cores, options=self.options)
 
@@ -229,6 +240,7 @@ _TYPES: dict[str, type] = {
     "timezone": str,
     "users": str,
     "cluster": str,
+    "format": str,
 }
 _WORDS = {str: "text", int: "whole number", Mapping: "table", list: "list of texts"}
 
@@ -337,7 +349,7 @@ def transformed(
             whole = in_pools(workload, platform or machine(workload, cores), [reference], options.partitions)
             record = run(workload, whole, reference, options)
             changed = transform.apply(workload, rng, record)
-        workload = _with_plugins(_with_entry(changed, workload, transform), transform, reference)
+        workload = with_plugins(_with_entry(changed, workload, transform), transform, reference)
     return workload
 
 
@@ -378,13 +390,6 @@ def _transform(what: str | Spec) -> tuple[Any, Any]:
     transform = registry.make("transform", what)
     reference = getattr(transform, "reference", None)
     return transform, None if reference is None else make_policy(reference)
-
-
-def _with_plugins(workload: Workload, *makers: Any) -> Workload:
-    """The workload, knowing of the plain files and packages that its *makers* come from."""
-    known = list(workload.provenance.get("plugins", ()))
-    found = [origin for origin in registry.plugins(*makers) if origin not in known]
-    return workload.with_provenance(plugins=[*known, *found]) if found else workload
 
 
 def rules_for(policies: Iterable[Any]) -> dict[str, str]:

@@ -187,7 +187,7 @@ def test_everything_that_can_be_named_is_described(kind: str) -> None:
     assert rows
     for row in rows:
         assert row["summary"].endswith("."), row
-        assert set(row) == {"kind", "name", "aliases", "parameters", "required", "summary", "source"}
+        assert set(row) == {"kind", "name", "aliases", "parameters", "required", "summary", "source", "origin"}
 
 
 # -- plain files -----------------------------------------------------------------------------------------------------

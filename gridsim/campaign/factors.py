@@ -169,7 +169,7 @@ def files_in(recipe: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(platform, Mapping) and "file" in platform:
         yield platform["file"]
     balancer = recipe.get("options", {}).get("balancer")
-    specs = (recipe.get("policy"), workload.get("model"), workload.get("users"), balancer)
+    specs = (recipe.get("policy"), *map(workload.get, ("model", "format", "users")), balancer)
     for spec in (*specs, *workload.get("transforms", ())):
         if isinstance(spec, str):
             yield from _files_of(spec)

@@ -30,6 +30,7 @@ KINDS = (
     "partitions",
     "speedups",
     "models",
+    "readers",
     "transforms",
 )
 
@@ -90,7 +91,8 @@ def _table(kind: str, rows: Iterable[Mapping[str, Any]]) -> Table:
             f"{key}={'…' if key in row['required'] else _shown(value)}" for key, value in row["parameters"].items()
         )
         parameters = row.get("spec") or parameters
-        source = f" [{row['source']}]" if row["source"] else ""
+        told = [row["source"], "" if row["origin"] == "gridsim" else f"from {row['origin']}"]
+        source = f" [{'; '.join(filter(None, told))}]" if any(told) else ""
         table.add_row(name, parameters, f"{row['summary']}{source}".replace("[", r"\["))
     return table
 
@@ -104,6 +106,7 @@ def _preset(preset: Preset) -> dict[str, Any]:
         "spec": preset.spec,
         "summary": preset.summary,
         "source": preset.source,
+        "origin": "gridsim",
     }
 
 

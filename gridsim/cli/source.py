@@ -133,7 +133,12 @@ def add_log_options(parser: ArgumentParser, words: str, machine: str = "--cores"
         machine, dest="cores", type=int, metavar="N", help="cores of the machine (default: what the log says)"
     )
     parser.set_defaults(machine_option=machine)
-    parser.add_argument("--format", metavar="NAME", help="format of the log (default: found out from the file)")
+    parser.add_argument(
+        "--format",
+        metavar="NAME",
+        help="format of the log: a reader (see gridsim list readers) or file.py:Class (default: found out from the "
+        "file)",
+    )
     parser.add_argument(
         "--timezone",
         metavar="ZONE",

@@ -411,7 +411,8 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
     console = _console()
     plain = Table(title=findings["source"], show_header=False, box=None)
     steps = f", {findings['steps']:,} steps of jobs" if findings.get("steps") else ""
-    plain.add_row("lines", f"{findings['lines']:,}, of them {findings['comments']:,} comments{steps}")
+    if "lines" in findings:
+        plain.add_row("lines", f"{findings['lines']:,}, of them {findings['comments']:,} comments{steps}")
     plain.add_row("jobs", f"{findings['jobs_kept']:,} kept of {findings['jobs_read']:,}")
     size = findings["cores"]
     machine = "not known" if size is None else f"{size:,} cores (from: {findings['cores_from'] or 'the workload'})"
@@ -422,9 +423,9 @@ def _print_findings(findings: dict[str, Any], workload: Workload) -> None:
     )
     statuses = (
         f"{code} ({STATUSES.get(int(code), 'no code of the format')}): {count:,}"
-        for code, count in findings["statuses"].items()
+        for code, count in findings.get("statuses", {}).items()
     )
-    plain.add_row("statuses", ", ".join(statuses))
+    plain.add_row("statuses", ", ".join(statuses) or "none in the log")
     if "states" in findings:
         plain.add_row("states", ", ".join(f"{state}: {count:,}" for state, count in findings["states"].items()))
     plain.add_row("first submit", findings.get("origin_shift", "0 s"))

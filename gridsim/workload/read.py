@@ -2,75 +2,43 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim import registry
+from gridsim.errors import InputError
+from gridsim.files import checksum
 from gridsim.model.machine import check_cores, machine_cores
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.files import files_in
-from gridsim.workload.formats.gwf import looks_like_gwf, read_gwf
-from gridsim.workload.formats.pbs import looks_like_pbs, read_pbs
-from gridsim.workload.formats.sacct import looks_like_sacct, read_sacct
 from gridsim.workload.formats.stream import head
-from gridsim.workload.formats.swf import looks_like_swf, read_swf
-from gridsim.workload.formats.wfformat import FILE_SUFFIXES, looks_like_wfformat, read_workflows
+from gridsim.workload.formats.wfformat import FILE_SUFFIXES
+from gridsim.workload.provenance import with_plugins
 
-__all__ = ["READERS", "Reader", "format_of", "machine_cores", "read_workload"]
-
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """A format that can be read.
-
-    Attributes
-    ----------
-    read : callable
-        ``read(path, cores=…, rules=…) -> Workload``.
-    recognises : callable
-        Whether a file that begins with these bytes (decompressed) is probably of this format.
-    options : tuple of str
-        What else ``read`` takes, of the options of `read_workload`.
-    many : bool
-        Whether ``read`` takes several files, and folders, as one workload.
-    unstarted : bool
-        Whether ``read`` knows enough of jobs that never started to keep them: until when they waited that were
-        cancelled, what they ask for that wait still. Others leave them out.
-    """
-
-    read: Callable[..., Workload]
-    recognises: Callable[[bytes], bool]
-    options: tuple[str, ...] = ()
-    many: bool = False
-    unstarted: bool = False
-
-
-READERS: Mapping[str, Reader] = {
-    "pbs": Reader(read_pbs, looks_like_pbs, many=True),
-    "swf": Reader(read_swf, looks_like_swf),
-    "sacct": Reader(read_sacct, looks_like_sacct, ("timezone", "cluster"), many=True, unstarted=True),
-    "wfformat": Reader(read_workflows, looks_like_wfformat, ("submit", "tick"), many=True),
-    "gwf": Reader(read_gwf, looks_like_gwf, ("submit", "tick")),
-}
-"""Readers by the name of their format; the first that recognises a file takes it."""
+__all__ = ["format_of", "machine_cores", "read_workload"]
 
 _UNSTARTED = {"never-ran": "keep", "still-waiting": "repair"}
 """Rules that keep jobs which never started."""
+
+_OPTIONS = ("submit", "tick", "timezone", "cluster")
+"""What some formats can be asked for and others not."""
 
 _FALLBACK = "swf"
 """Who takes a file that nobody recognises, or that is not there, unless an option is given that only others have: the
 errors of the reader say what is wrong with it."""
 
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
 
 def read_workload(
-    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    path: Paths,
     *,
     cores: int | None = None,
     rules: Mapping[str, str] | None = None,
-    format: str | None = None,  # noqa: A002 (the word that users know)
+    format: Any = None,  # noqa: A002 (the word that users know)
     submit: float | Sequence[float] | None = None,
     tick: float | None = None,
     timezone: str | None = None,
@@ -88,8 +56,9 @@ def read_workload(
     rules : mapping of str to str, optional
         Rule by kind of damaged or impossible line, where it shall not be the default
         (`gridsim.workload.problems.KINDS`).
-    format : str, optional
-        Name of the format; found out from the (first) file where left out.
+    format : str, Spec or Reader, optional
+        Name of the format, ``file.py:Class`` of a reader with its parameters, or a reader
+        (`gridsim.workload.readers.Reader`); found out from the (first) file where left out.
     submit : float or sequence of float, optional
         Submit time of all workflows, or one for each (s); more times than workflows repeat the workflows in turn. For
         formats that have none; 0 where left out.
@@ -108,29 +77,63 @@ def read_workload(
         When the file cannot be read, holds no usable job, or is of a format that does not take an option.
     """
     check_cores(cores)
-    given = (("submit", submit), ("tick", tick), ("timezone", timezone), ("cluster", cluster))
+    given = zip(_OPTIONS, (submit, tick, timezone, cluster), strict=True)
     options: dict[str, Any] = {name: value for name, value in given if value is not None}
-    if format is None:
-        format = format_of(path, options)  # noqa: A001
-    elif format not in READERS:
-        raise UnknownNameError("format", format, READERS)
-    reader = READERS[format]
-    for name in options:
-        if name not in reader.options:
-            raise InputError(f"is no option of the format '{format}'; it has {_listed(reader.options)}", field=name)
-    if not reader.unstarted and rules is not None:
+    reader = registry.make("reader", format_of(path, options) if format is None else format)
+    name = registry.name_of(type(reader))
+    takes = _parameters(reader)
+    if not getattr(reader, "unstarted", False) and rules is not None:
         kept = [kind for kind, rule in _UNSTARTED.items() if rules.get(kind) == rule]
-        rules = {**rules, **dict.fromkeys(kept, "skip")}
-    if not reader.many and not isinstance(path, str | os.PathLike):
-        if len(path) != 1:
-            raise InputError(f"{len(path)} files; expected one, a workload of the format '{format}'", field="path")
-        path = path[0]
-    elif not isinstance(path, str | os.PathLike):
-        _check_alike(format, path)
-    return reader.read(path, cores=cores, rules=rules, **options)
+        rules = {**rules, **dict.fromkeys(kept, "skip")} if "rules" in takes else _without(rules, kept)
+    options = {"cores": cores, **({"rules": rules} if rules or "rules" in takes else {}), **options}
+    for option in options:
+        if option not in takes and option != "cores":
+            own = ", ".join(it for it in _OPTIONS if it in takes) or "none of its own"
+            raise InputError(f"is no option of the format '{name}'; it has {own}", field=option)
+    if not isinstance(path, str | os.PathLike):
+        if getattr(reader, "many", False):
+            _check_alike(reader, path)
+        elif len(path) != 1:
+            raise InputError(f"{len(path)} files; expected one, a workload of the format '{name}'", field="path")
+        else:
+            path = path[0]
+    workload = reader.read(path, **{option: value for option, value in options.items() if option in takes})
+    return with_plugins(_with_source(workload, reader, path), reader)
 
 
-def format_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], options: Collection[str]) -> str:
+def _parameters(reader: Any) -> Collection[str]:
+    """Options that a reader takes."""
+    found = inspect.signature(reader.read).parameters
+    every = any(it.kind is inspect.Parameter.VAR_KEYWORD for it in found.values())
+    return ("cores", "rules", *_OPTIONS) if every else found.keys()
+
+
+def _without(rules: Mapping[str, str], kinds: Collection[str]) -> dict[str, str]:
+    return {kind: rule for kind, rule in rules.items() if kind not in kinds}
+
+
+def _with_source(workload: Any, reader: Any, path: Paths) -> Workload:
+    """The workload, which says where it is from, whatever its reader says of that."""
+    if not isinstance(workload, Workload):
+        raise InputError(f"{type(reader).__name__}.read gave {type(workload).__name__}; expected a Workload")
+    if "jobs_read" in workload.provenance:
+        return workload
+    files = [Path(it) for it in ([path] if isinstance(path, str | os.PathLike) else path)]
+    digest = {"sha256": checksum(files[0])} if len(files) == 1 and files[0].is_file() else {}
+    told: dict[str, Any] = {
+        "source": ", ".join(map(str, files)),
+        **digest,
+        "format": registry.name_of(type(reader)),
+        "jobs_read": len(workload),
+        "jobs_kept": len(workload),
+        "cores_from": None,
+        "cores_field": {"requested": len(workload), "allocated": 0},
+        "problems": [],
+    }
+    return workload.with_provenance(**{**told, **workload.provenance})
+
+
+def format_of(path: Paths, options: Collection[str]) -> str:
     """Name of the format of a file, of the first of several, and of what a folder holds."""
     first = Path(path if isinstance(path, str | os.PathLike) else next(iter(path), ""))
     if first.is_dir():
@@ -138,21 +141,28 @@ def format_of(path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], o
             return "wfformat"
         first = next(files_in(first), first)
     beginning = head(first) if first.is_file() else b""  # a pipe can be read only once
-    found = next((name for name, reader in READERS.items() if reader.recognises(beginning)), None)
-    able = (name for name in (_FALLBACK, *READERS) if {*options} <= {*READERS[name].options})
+    found = next(_recognising(beginning), None)
+    able = (name for name in (_FALLBACK, *registry.names("reader")) if {*options} <= {*_parameters(_class(name))})
     return found or next(able, _FALLBACK)
 
 
-def _check_alike(format: str, paths: Sequence[str | os.PathLike[str]]) -> None:  # noqa: A002
-    """Refuse files of which one is surely of another format."""
+def _class(name: str) -> Any:
+    return registry.find("reader", name)
+
+
+def _recognising(beginning: bytes) -> Iterator[str]:
+    """Names of the formats that a file which begins so may have, the likeliest first."""
+    able = (name for name in registry.names("reader") if hasattr(_class(name), "recognises"))
+    return (name for name in able if registry.make("reader", name).recognises(beginning))
+
+
+def _check_alike(reader: Any, paths: Sequence[str | os.PathLike[str]]) -> None:
+    """Refuse files of which one is surely of another format than the *reader* has."""
+    if not hasattr(reader, "recognises"):
+        return
+    name = registry.name_of(type(reader))
     for path in map(Path, paths):
         beginning = head(path) if path.is_file() else b""
-        if READERS[format].recognises(beginning):
-            continue
-        other = next((name for name, reader in READERS.items() if reader.recognises(beginning)), format)
-        if other != format:
-            raise InputError(f"is of the format '{other}', the first file of '{format}'; give logs of one", path=path)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names) or "none of its own"
+        other = None if reader.recognises(beginning) else next(_recognising(beginning), None)
+        if other is not None:
+            raise InputError(f"is of the format '{other}', the first file of '{name}'; give logs of one", path=path)

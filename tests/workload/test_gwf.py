@@ -13,9 +13,10 @@ from gridsim.errors import InputError
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
+from gridsim.registry import names
 from gridsim.workload.formats.gwf import FIELDS, looks_like_gwf
 from gridsim.workload.formats.stream import head
-from gridsim.workload.read import READERS, read_workload
+from gridsim.workload.read import read_workload
 
 NAMES = "WorkflowID, JobID, SubmitTime, RunTime, NProcs, ReqNProcs, Dependencies"
 
@@ -241,7 +242,7 @@ def test_formats_are_told_apart(shared):
     data = shared / "data"
     for folder, pattern, name in (("swf", "*.gz", "swf"), ("workflows", "*.json", "wfformat"), ("gwf", "*.gwf", "gwf")):
         for path in (data / folder).glob(pattern):
-            recognising = [kind for kind, reader in READERS.items() if reader.recognises(head(path))]
+            recognising = [kind for kind, reader in names("reader").items() if reader.recognises(head(path))]
             assert recognising == [name], path
 
 

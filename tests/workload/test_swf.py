@@ -322,7 +322,7 @@ def test_a_line_counts_under_one_reason_to_be_left_out(log):
 def test_unknown_kinds_and_formats_are_refused(log):
     with pytest.raises(UnknownNameError):
         log(line(), rules={"zero": "skip"})
-    with pytest.raises(UnknownNameError, match="format"):
+    with pytest.raises(UnknownNameError, match="reader"):
         read_workload("any", format="svf")
     with pytest.raises(InputError, match="--cores"):
         read_workload("any", cores=0)

@@ -12,8 +12,8 @@ from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Downey
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
+from gridsim.workload.provenance import recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
-from gridsim.workload.transform.provenance import noted
 
 __all__ = ["NATURES", "Cirne", "named_counts", "parallelisms", "sigmas", "smallest_sizes", "unilog"]
 
@@ -92,7 +92,7 @@ class Cirne:
         )
         assert made.size_first is not None
         named = float(np.diff(made.size_first).mean()) if n else None
-        return noted(replace(workload, moldable=made), self, sizes_mean=named, **facts(made, machine))
+        return recorded(replace(workload, moldable=made), self, sizes_mean=named, **facts(made, machine))
 
     def _natures(self, requested: IntArray, uniform: FloatArray) -> Sequence[str]:
         if self.admissible == "nature":

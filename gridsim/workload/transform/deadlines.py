@@ -13,7 +13,7 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.registry import Spec
-from gridsim.workload.transform.provenance import noted
+from gridsim.workload.provenance import recorded
 from gridsim.workload.transform.tolerance import by_number, check_factor, tolerances
 
 __all__ = ["Deadlines", "requested_deadlines"]
@@ -95,7 +95,7 @@ class Deadlines:
             if self.tolerance == 1 and not self.random_tolerance
             else tolerances(workload.job, self.tolerance, self.random_tolerance, factors),
         )
-        return noted(
+        return recorded(
             with_deadlines,
             self,
             reference=str(self.reference),

@@ -11,7 +11,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.exact import exact, rounded
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
-from gridsim.workload.transform.provenance import noted
+from gridsim.workload.provenance import recorded
 
 __all__ = ["LARGEST_LOAD", "Duplicate"]
 
@@ -89,7 +89,7 @@ class Duplicate:
         if both.reactions is not None and self.arrival == "random":
             copies = np.arange(len(both)) >= len(workload)
             both = replace(both, reactions=both.reactions.without(copies))
-        return noted(both.select(np.lexsort((both.job, both.submit))), self, copies=count, jobs=len(both))
+        return recorded(both.select(np.lexsort((both.job, both.submit))), self, copies=count, jobs=len(both))
 
     def _drawn(self, workload: Workload, count: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """Rows to copy and where their copies arrive, whole microseconds: the first *count* of an endless series."""

@@ -9,7 +9,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray, whole
 from gridsim.model.workload import Workload
-from gridsim.workload.transform.provenance import noted
+from gridsim.workload.provenance import recorded
 from gridsim.workload.transform.tolerance import by_number
 
 __all__ = ["BetterEstimates", "ExactEstimates", "NoisyEstimates"]
@@ -45,7 +45,7 @@ class ExactEstimates:
         changed = int(np.count_nonzero(workload.estimate != workload.runtime))
         exact = replace(workload, estimate=workload.runtime.copy(), tasks=tasks)
         exact.check()
-        return noted(exact, self, changed=changed)
+        return recorded(exact, self, changed=changed)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class BetterEstimates:
         changed = int(np.count_nonzero(estimate != workload.estimate))
         better = replace(workload, estimate=estimate, tasks=tasks)
         better.check()
-        return noted(better, self, changed=changed)
+        return recorded(better, self, changed=changed)
 
     def _nearer(self, estimate: IntArray, runtime: IntArray) -> IntArray:
         spare = np.maximum(estimate - runtime, 0)
@@ -136,7 +136,7 @@ class NoisyEstimates:
         noisy = replace(workload, estimate=estimate, deadline=np.where(moved, least, workload.deadline))
         noisy.check()
         short = int(np.count_nonzero(estimate < workload.runtime))
-        return noted(noisy, self, too_short=short, deadlines_moved=int(np.count_nonzero(moved)))
+        return recorded(noisy, self, too_short=short, deadlines_moved=int(np.count_nonzero(moved)))
 
     def _estimates(self, workload: Workload, rng: np.random.Generator) -> IntArray:
         tick = whole(float(workload.provenance.get("tick", 1.0)))

@@ -11,8 +11,8 @@ from gridsim.errors import InputError
 from gridsim.model.exact import exact, whole_seconds
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
+from gridsim.workload.provenance import recorded
 from gridsim.workload.transform.duplicate import LARGEST_LOAD
-from gridsim.workload.transform.provenance import noted
 
 __all__ = ["Expand"]
 
@@ -74,4 +74,4 @@ class Expand:
             estimate=whole_seconds(workload.estimate, factor),
             logged={},
         )
-        return noted(expanded, self)
+        return recorded(expanded, self)

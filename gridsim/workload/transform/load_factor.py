@@ -14,7 +14,7 @@ from gridsim.model.exact import exact, rounded
 from gridsim.model.machine import machine_cores
 from gridsim.model.time import NEVER, seconds
 from gridsim.model.workload import Workload
-from gridsim.workload.transform.provenance import noted
+from gridsim.workload.provenance import recorded
 
 __all__ = ["LoadFactor", "OfferedLoad"]
 
@@ -66,7 +66,7 @@ class LoadFactor:
         InputError
             For submits later than gridsim can count.
         """
-        return noted(_stretched(workload, 100 / exact(self.percent, "percent"), "percent"), self)
+        return recorded(_stretched(workload, 100 / exact(self.percent, "percent"), "percent"), self)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class OfferedLoad:
             raise InputError("all jobs are submitted together; an offered load needs time between them", field="submit")
         span = int(workload.submit[-1] - workload.submit[0])
         factor = Fraction(_area(workload), machine * span) / exact(self.load, "load")
-        return noted(_stretched(workload, factor, "load"), self, cores=machine, load_before=before)
+        return recorded(_stretched(workload, factor, "load"), self, cores=machine, load_before=before)
 
 
 def _area(workload: Workload) -> int:

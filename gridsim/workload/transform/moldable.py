@@ -15,7 +15,7 @@ from gridsim.model.speedup import Downey, Speedup, fitted
 from gridsim.model.time import IntArray
 from gridsim.model.workload import Workload
 from gridsim.registry import name_of
-from gridsim.workload.transform.provenance import noted
+from gridsim.workload.provenance import recorded
 
 __all__ = ["MoldableJobs", "factor_range", "facts", "rigid_within"]
 
@@ -95,7 +95,7 @@ class MoldableJobs:
         laws = [fitted(law, width) for width in widths.tolist()]
         made = Moldable.of(requested, minimum, maximum, laws, curve, names=numbers)
         told = {} if self.speedup is None else {"speedup": _told(self.speedup)}
-        return noted(replace(workload, moldable=made), self, **told, **facts(made, machine))
+        return recorded(replace(workload, moldable=made), self, **told, **facts(made, machine))
 
 
 def _told(speedup: Speedup) -> str:

@@ -17,8 +17,8 @@ from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Linear, Speedup, Table
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
+from gridsim.workload.provenance import recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
-from gridsim.workload.transform.provenance import noted
 
 __all__ = ["Profiles", "profile_range", "read_profiles"]
 
@@ -97,7 +97,7 @@ class Profiles:
         changed = replace(workload, moldable=made)
         if self.absolute:
             changed = _absolute(changed, made, drawn < len(tables))
-        return noted(changed, self, applications=told, **facts(made, machine))
+        return recorded(changed, self, applications=told, **facts(made, machine))
 
     def tables(self) -> dict[str, Table]:
         """The applications and their tables."""

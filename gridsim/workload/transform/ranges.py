@@ -14,8 +14,8 @@ from gridsim.files import read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Downey, Linear, Speedup
 from gridsim.model.workload import Workload
+from gridsim.workload.provenance import recorded
 from gridsim.workload.transform.moldable import facts, rigid_within
-from gridsim.workload.transform.provenance import noted
 
 __all__ = ["Ranges"]
 
@@ -82,7 +82,7 @@ class Ranges:
             minimum[row], maximum[row], curve[row] = line.minimum, line.maximum, len(laws)
             laws.append(line.law)
         made = Moldable.of(workload.cores, minimum, maximum, laws, curve, names=workload.job)
-        return noted(replace(workload, moldable=made), self, **facts(made, machine))
+        return recorded(replace(workload, moldable=made), self, **facts(made, machine))
 
     def _lines(self, places: Mapping[int, int], machine: int) -> Iterator[tuple[int, _Line]]:
         try:

@@ -13,7 +13,7 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.record import Record
 from gridsim.registry import Spec
-from gridsim.workload.transform.provenance import noted
+from gridsim.workload.provenance import recorded
 from gridsim.workload.users import Stated, habits
 
 __all__ = ["React"]
@@ -101,7 +101,7 @@ class React:
         if lost:
             facts["preceding_unknown"] = lost
         reference_named = None if self.reference is None else str(self.reference)
-        return noted(replace(workload, reactions=found.reactions), self, reference=reference_named, **facts)
+        return recorded(replace(workload, reactions=found.reactions), self, reference=reference_named, **facts)
 
 
 def _check(user: IntArray, end: IntArray) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray, whole
 from gridsim.model.workload import Workload
-from gridsim.workload.transform.provenance import noted
+from gridsim.workload.provenance import recorded
 
 __all__ = ["RoughEstimates"]
 
@@ -81,7 +81,7 @@ class RoughEstimates:
         moved = workload.deadline < least
         rough = replace(workload, estimate=estimate, tasks=tasks, deadline=np.where(moved, least, workload.deadline))
         rough.check()
-        return noted(rough, self, too_short=short, deadlines_moved=int(np.count_nonzero(moved)))
+        return recorded(rough, self, too_short=short, deadlines_moved=int(np.count_nonzero(moved)))
 
     def _estimates(self, runtime: IntArray, tick: int, rng: np.random.Generator) -> IntArray:
         told = np.clip(np.ceil(self._ticks(runtime / tick, rng)), 1, _LARGEST)

@@ -9,7 +9,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
-from gridsim.workload.transform.provenance import noted
+from gridsim.workload.provenance import recorded
 
 __all__ = ["Slice", "there"]
 
@@ -82,7 +82,7 @@ class Slice:
                 submit=part.submit - shift,
                 deadline=np.where(part.deadline < NEVER, part.deadline - shift, NEVER),
             )
-        return noted(part, self, jobs_kept=len(part), shift=seconds(shift))
+        return recorded(part, self, jobs_kept=len(part), shift=seconds(shift))
 
 
 def there(workload: Workload, since: float | None, until: float | None) -> Workload:

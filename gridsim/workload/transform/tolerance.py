@@ -10,7 +10,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
-from gridsim.workload.transform.provenance import noted
+from gridsim.workload.provenance import recorded
 
 __all__ = ["Tolerance", "by_number", "tolerances"]
 
@@ -54,7 +54,7 @@ class Tolerance:
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """The *workload* with these tolerances in place of any that it had."""
-        return noted(replace(workload, tolerance=tolerances(workload.job, self.factor, self.random, rng)), self)
+        return recorded(replace(workload, tolerance=tolerances(workload.job, self.factor, self.random, rng)), self)
 
 
 def check_factor(factor: float, name: str) -> None:

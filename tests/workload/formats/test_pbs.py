@@ -22,7 +22,7 @@ from gridsim.workload.formats.pbs_record import asked, duration, fields_of, got
 from gridsim.workload.formats.stream import head
 from gridsim.workload.formats.swf import read_swf
 from gridsim.workload.formats.swf_writer import write_swf
-from gridsim.workload.read import READERS, read_workload
+from gridsim.workload.read import format_of, read_workload
 
 T = 1_700_000_000
 ZONE = 3600  # the clock on the wall is an hour ahead of UTC
@@ -469,7 +469,7 @@ def test_the_format_is_told_from_what_stands_in_the_file(tmp_path, shared):
     eighteen = end(**{f"x{place}": place for place in range(3)})
     assert len(eighteen.split()) == 18
     (tmp_path / "eighteen").write_text(eighteen + "\n")
-    assert next(name for name in READERS if READERS[name].recognises(head(tmp_path / "eighteen"))) == "pbs"
+    assert format_of(tmp_path / "eighteen", {}) == "pbs"
 
 
 def test_jobs_that_ended_are_kept_as_columns_only(tmp_path):
