@@ -198,8 +198,8 @@ def placements(state: State, module: ModuleType, kernel: str, admission: Any) ->
 
 def cost(counts: list[int], seed: int, path: Path) -> None:
     """Write rows of the study: placements of each admission against the number of waiting jobs, five states each."""
-    from gridsim.campaign.deadline import TABLE
     from gridsim.files import write_text
+    from gridsim_papers.deadline.campaign import TABLE
 
     searches = {"qops": (qops, "by_slots", QoPS()), "msb": (msb, "cheapest", MSB()), "mrt": (mrt, "depth_first", MRT())}
     rows = []

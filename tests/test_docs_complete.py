@@ -29,8 +29,8 @@ from gridsim.model.platform import ClusterSpec
 from gridsim.policy.presets import policy
 from gridsim.report import tables
 from gridsim.report.evidence import GroupRow
-from gridsim.report.verdict_table import COLUMNS as VERDICTS
 from gridsim.scenario import Scenario
+from gridsim_papers.verdict_table import COLUMNS as VERDICTS
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -38,7 +38,8 @@ PAGES = sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts
 RECIPES = sorted(
     path for path in (ROOT / "scenarios" / "examples").glob("*.toml") if not path.name.startswith("campaign-")
 )
-MODULES = sorted((ROOT / "gridsim").rglob("*.py"))
+SOURCES = (ROOT, ROOT / "scenarios" / "papers")
+MODULES = [(root, path) for root in SOURCES for path in sorted(root.glob("gridsim*/**/*.py"))]
 
 WRITING = [
     "compare --jobs 200 --transform deadlines --policy easy --policy fqops?kill_restart=true --no-page --out promised",
@@ -244,11 +245,11 @@ def test_examples_of_docstrings_are_collected() -> None:
     assert "--doctest-modules" in options["addopts"].split()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: os.path.relpath(path, ROOT))
-def test_every_example_of_a_module_is_one_that_is_run(path: Path) -> None:
+@pytest.mark.parametrize(("root", "path"), MODULES, ids=lambda path: os.path.relpath(path, ROOT))
+def test_every_example_of_a_module_is_one_that_is_run(root: Path, path: Path) -> None:
     written = len(re.findall(r"^\s*>>> ", path.read_text(encoding="utf-8"), re.MULTILINE))
     if written:
-        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         tests = doctest.DocTestFinder().find(importlib.import_module(name))
         assert sum(len(test.examples) for test in tests) == written
         skipping = doctest.OPTIONFLAGS_BY_NAME["SKIP"]

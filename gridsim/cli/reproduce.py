@@ -11,14 +11,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gridsim.errors import InputError
-from gridsim.report.reproduction.citations import CITATIONS
+from gridsim.campaign.paper import Claim, Order, Paper, Reproduced, papers
+from gridsim.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
     from gridsim.cli.progress import RunsProgress
-    from gridsim.report.reproduction.reproduce import Reproduced
-    from gridsim.report.verdict_table import Ruling
 
 __all__ = ["add_arguments", "run"]
 
@@ -29,8 +27,9 @@ _STYLES = {"holds": "green", "holds partly": "yellow", "does not hold": "red", "
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = "papers:\n" + "\n".join(_cited())
+    parser.epilog = "papers:\n" + "\n".join(_cited(papers()))
     parser.add_argument("paper", nargs="?", metavar="PAPER", help="one of those below (default: all of them)")
+    parser.add_argument("--list", action="store_true", help="name the papers and their variants, and run nothing")
     parser.add_argument("--figure", metavar="N", help="draw this figure alone, and run only what it needs")
     parser.add_argument(
         "--scale",
@@ -41,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--variant",
         default="",
         metavar="NAME",
-        help="run otherwise: loguniform, redraw (grid), ctc-338 (the others)",
+        help="run otherwise: a variant of the paper (--list names them)",
     )
     parser.add_argument("--data", type=Path, metavar="DIR", help="folder of the archive's logs")
     parser.add_argument(
@@ -57,49 +56,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("png", "svg"), default="png", help="of figures (default: %(default)s)")
 
 
-def _cited() -> Iterator[str]:
-    for name, citation in CITATIONS.items():
-        yield textwrap.fill(f"{name:13}{citation}", 100, initial_indent="  ", subsequent_indent=" " * 15)
+def _cited(known: Mapping[str, Paper]) -> Iterator[str]:
+    for name, paper in known.items():
+        yield textwrap.fill(f"{name:13}{paper.citation}", 100, initial_indent="  ", subsequent_indent=" " * 15)
 
 
 def run(args: argparse.Namespace) -> int:
     """Run, draw, tell; 1 where a figure could not be made."""
-    from gridsim.report.reproduction.cases import Cases  # numpy, kernels: not needed for --help
-    from gridsim.report.reproduction.paper import Order, chosen
-    from gridsim.report.reproduction.papers import PAPERS
-    from gridsim.report.reproduction.reproduce import draw_alone, reproduce, write_page
-    from gridsim.testing.conformance import CASES
-
     if args.workers < 1:
         raise InputError(f"{args.workers} workers; expected at least 1", field="--workers")
     if args.data is not None and not args.data.is_dir():
         raise InputError("is no folder; expected one with the archive's logs", path=args.data, field="--data")
-    papers = chosen(PAPERS, args.paper)
+    known = papers()
+    if args.list:
+        _list(known)
+        return 0
+    wanted = _chosen(known, args.paper)
     order = Order(args.scale, args.data, args.variant)
     if args.figure is not None and args.paper is None:
-        raise InputError(f"figure {args.figure} of which paper? known: {', '.join(PAPERS)}", field="--figure")
-    more: dict[str, Any] = {"workers": args.workers, "kind": args.format}
-    for paper in papers:  # what is wrong is told before anything runs
-        paper.family.plan(paper, order, None if args.figure is None else paper.asked(args.figure))
-    missing = 0
-    for paper in papers:
+        raise InputError(f"figure {args.figure} of which paper? known: {', '.join(known)}", field="--figure")
+    for paper in wanted:  # what is wrong is told before anything runs
+        paper.check(order, args.figure)
+    more: dict[str, Any] = {"figure": args.figure, "cases": args.cases, "workers": args.workers, "kind": args.format}
+    missing, page = 0, None
+    for paper in wanted:
         with _Bars() as bars:
-            if args.figure is not None:
-                found = draw_alone(paper, order, args.figure, args.out, told=bars.told, **more)
-            else:
-                cases = Cases(args.cases or CASES, _passes)
-                found = reproduce(paper, order, args.out, cases=cases, told=bars.told, **more)
+            found = paper.reproduce(order, args.out, told=bars.told, **more)
         _tell(found, args.out)
-        missing += len(found.not_made)
-    if args.figure is None:
-        print(f"\nPage: {write_page(args.out)}   (verdicts in {args.out}/verdicts.csv, figures in {args.out}/figures/)")
+        missing, page = missing + len(found.not_made), found.page
+    if page is not None:
+        print(f"\nPage: {page}   (verdicts in {args.out}/verdicts.csv, figures in {args.out}/figures/)")
     return 1 if missing else 0
 
 
-def _passes(case: Mapping[str, Any]) -> bool:
-    from gridsim.testing.conformance import check
+def _chosen(known: Mapping[str, Paper], name: str | None) -> list[Paper]:
+    """The paper of a name, or all."""
+    if not known:
+        raise InputError("no installed package brings papers; install gridsim anew", field="paper")
+    if name is None:
+        return list(known.values())
+    if name not in known:
+        raise UnknownNameError("paper", name, known)
+    return [known[name]]
 
-    return check(case).status == "passed"
+
+def _list(known: Mapping[str, Paper]) -> None:
+    for paper, line in zip(known.values(), _cited(known), strict=True):
+        print(line.removeprefix("  "))
+        if paper.variants:
+            print(f"{'':15}variants: {', '.join(paper.variants)}")
 
 
 class _Bars:
@@ -128,9 +133,9 @@ class _Bars:
 
 def _tell(found: Reproduced, out: Path) -> None:
     """What is not there, which figures were made, and the verdicts."""
-    if found.plan.synthetic:
-        print(f"{found.name}: synthetic jobs stand in for {found.plan.synthetic}")
-    for absent in found.plan.absent:
+    if found.synthetic:
+        print(f"{found.name}: synthetic jobs stand in for {found.synthetic}")
+    for absent in found.absent:
         how = f"; get it with: gridsim workload fetch {absent.fetch}" if absent.fetch else ""
         print(f"  not there: {absent.name} ({absent.file} in the folder of --data){how}")
     if found.failed:
@@ -138,24 +143,23 @@ def _tell(found: Reproduced, out: Path) -> None:
     for one in found.drawn:
         if not one.made:
             print(f"{found.name}: figure {one.number} was not made: {one.note}", file=sys.stderr)
-        elif not found.rulings:
+        elif not found.claims:
             print(out / one.file if one.file else f"{one.caption}: {one.note}")
-    if found.rulings:
+    if found.claims:
         made = sum(bool(one.file) for one in found.drawn)
         print(f"\n{found.name}: {made} figures in {out}/figures/\n")
-        _table(found.rulings)
-        counts = Counter[str](one.answer for one in found.rulings)
+        _table(found.claims)
+        counts = Counter[str](one.answer for one in found.claims)
         print("\n" + ", ".join(f"{answer}: {counts[answer]}" for answer in _STYLES if counts[answer]))
 
 
-def _table(rulings: Sequence[Ruling]) -> None:
+def _table(claims: Sequence[Claim]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
 
     console = Terminal()
-    lines = [_line(one) for one in rulings]
     if not console.is_terminal:
-        widths = [max(len(line[at]) for line in (_HEADS, *lines)) for at in range(len(_HEADS) - 1)]
-        for line in (_HEADS, *lines):
+        widths = [max(len(line[at]) for line in (_HEADS, *claims)) for at in range(len(_HEADS) - 1)]
+        for line in (_HEADS, *claims):
             print("  ".join([*(cell.ljust(width) for cell, width in zip(line, widths, strict=False)), line[-1]]))
         return
     from rich.table import Table
@@ -164,16 +168,6 @@ def _table(rulings: Sequence[Ruling]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for head in _HEADS:
         table.add_column(head, overflow="fold", no_wrap=head != _HEADS[-1])
-    for line in lines:
+    for line in claims:
         table.add_row(*(Text(cell, _STYLES[line[1]] if at == 1 else "") for at, cell in enumerate(line)))
     console.print(table)
-
-
-def _line(one: Ruling) -> tuple[str, ...]:
-    """A claim: its answer, and the numbers of the circumstance that supports it least."""
-    from gridsim.report.verdict_table import numbers
-
-    weakest = one.weakest.verdict
-    statement = one.entry.statement + (" [synthetic jobs]" if one.synthetic and weakest.n else "")
-    effect, p = numbers(weakest)
-    return one.entry.id, one.answer, effect, p, str(weakest.n or ""), statement

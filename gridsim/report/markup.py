@@ -18,10 +18,18 @@ __all__ = ["TEMPLATES", "breakable", "environment", "p_shown", "prose", "ratio_s
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def environment(**filters: Callable[..., Any]) -> Environment:
-    """Templates of pages: whatever is put in is escaped, and what is missing is an error."""
+def environment(*folders: Path, **filters: Callable[..., Any]) -> Environment:
+    """Templates of pages: whatever is put in is escaped, and what is missing is an error.
+
+    Parameters
+    ----------
+    *folders : Path
+        Looked in before gridsim's own.
+    **filters : callable
+        Of the templates, by name.
+    """
     made = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+        loader=FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -31,8 +39,8 @@ def environment(**filters: Callable[..., Any]) -> Environment:
     return made
 
 
-def style(*names: str) -> Markup:
-    """Style sheets of our own, one after the other."""
+def style(*names: str | Path) -> Markup:
+    """Style sheets of gridsim's own, or in other folders, one after the other."""
     return Markup("".join((TEMPLATES / name).read_text(encoding="utf-8") for name in names))
 
 

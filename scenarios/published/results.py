@@ -47,7 +47,7 @@ def page_of(told: dict[str, Any], verdicts: str, facts: str) -> str:
         "## Verdicts",
         "*Effect*: of the part of the claim with the least support. *p*: after Holm's correction. *n*: pairs, "
         "schedules or rows. When a claim holds, holds partly or does not is decided by rules that are the same for all "
-        "(`gridsim.report.verdicts`, `gridsim.report.decisions`).",
+        "(`gridsim_papers.verdicts`, `gridsim_papers.decisions`).",
         verdicts.strip(),
         "## Figures",
     ]

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gridsim.campaign.deadline import read_rows
+from gridsim_papers.deadline.campaign import read_rows
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "admission.py"
 

@@ -18,7 +18,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.campaign.run import Finished, Progress, run_campaign
-from gridsim.campaign.units import Row, Table, Tabled
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import write_atomically
 from gridsim.metrics.deadlines import broken, granted
@@ -26,11 +25,12 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.record import Record
-from gridsim.report.deadline.estimates import slack_figure
 from gridsim.scenario import transformed
 from gridsim.simulation import Run, simulate
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import Lublin
+from gridsim_papers.deadline.estimates import slack_figure
+from gridsim_papers.units import Row, Table, Tabled
 
 BoolArray = npt.NDArray[np.bool_]
 

@@ -6,10 +6,10 @@ import argparse
 
 import numpy as np
 
-from gridsim.campaign.grid import GridCampaign
 from gridsim.metrics.paired_tests import bootstrap_means
-from gridsim.report.reproduction.paper import RECIPES
-from gridsim.report.verdicts import Stored
+from gridsim_papers.grid.campaign import GridCampaign
+from gridsim_papers.paper import RECIPES
+from gridsim_papers.verdicts import Stored
 
 
 def main() -> None:

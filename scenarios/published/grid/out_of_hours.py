@@ -7,13 +7,13 @@ import json
 
 import numpy as np
 
-from gridsim.campaign.grid import GridCampaign
 from gridsim.files import write_text
 from gridsim.metrics.paired_tests import bootstrap_means
 from gridsim.model.time import MICROSECOND, FloatArray
 from gridsim.record import Record
 from gridsim.simulation import Run, run
 from gridsim.workload.synthetic.grid import Grid
+from gridsim_papers.grid.campaign import GridCampaign
 
 HOUR = 60
 """Ticks."""

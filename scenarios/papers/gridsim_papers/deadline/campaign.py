@@ -1,0 +1,401 @@
+"""The published campaigns on guaranteed deadlines: which schedules they have, and the numbers that are kept of each.
+
+A *unit* is one window of a log with one stream of random numbers, under everything that is asked of it: each workload
+is made once, loads contain one another, and all policies meet the same jobs. A *point* is one schedule: how its
+workload is made, and its policy. Experiments are sets of points under the names of the claims; where they share
+points, these are run once, so rows say what was run, and not what for.
+
+References
+----------
+Islam, Balaji, Sadayappan, Panda, "QoPS: a QoS based scheme for parallel job scheduling", OSU-CISRC-4/03-TR21 and
+JSSPP 2003; "Towards provision of quality of service guarantees in job scheduling", CLUSTER 2004. Sections 8 and 9 of
+the project's specification of deadline admission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.record import Record
+from gridsim.simulation import run
+from gridsim.workload.synthetic.packed import Packed
+from gridsim_papers.deadline.schedules import (
+    BASELINES,
+    EXTRA_METRICS,
+    Point,
+    Replicate,
+    Unit,
+    numbers_of,
+    of_single_cores,
+    row_of,
+)
+from gridsim_papers.units import Row, Table, Tabled, from_recipe, is_one_of
+from gridsim_papers.windows import LOGS, log_files, logs_there, seed_of, window_of
+
+__all__ = [
+    "BASELINES",
+    "COLUMNS",
+    "EXTRA_METRICS",
+    "LOGS",
+    "PACKED",
+    "READINGS",
+    "SCHEMES",
+    "DeadlineCampaign",
+    "Point",
+    "Unit",
+    "feedback",
+    "read_rows",
+    "relaxed",
+]
+
+SCHEMES = ("qops", "msb", "mrt")
+"""Policies that guarantee deadlines, of the report and the JSSPP paper."""
+
+READINGS = (
+    "qops?heuristic=edf",
+    "qops?k_factor=0",
+    "qops?k_factor=20",
+    "msb?price=wait",
+    "msb?price=disturbance",
+    "mrt?heuristic=edf",
+    "mrt?hole_filling=false",
+)
+"""What the papers leave open, read otherwise."""
+
+RELAXATIONS = (2.0, 10.0)
+"""Relaxation factors beside the 5 of the policies."""
+
+MIXES = (0.8, 0.2)
+"""Shares of jobs with a deadline in the mixed scenario."""
+
+STRINGENCIES = (0.2, 0.5)
+
+OUTER_STRINGENCIES = (0.0, 0.8)
+"""Beyond those of the figures, for the claims about stringency; at `OUTER_LOADS`."""
+
+OUTER_LOADS = (1.0, 1.4)
+
+R_VALUES = (0.0, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
+"""How much longer than in the packed schedule jobs may take; ``load`` of the rows of packed workloads."""
+
+
+PACKED = ("packed-static", "packed-dynamic", "packed-early")
+"""Packed workloads, named as logs; their ``window`` is the replicate, their ``method`` empty.
+
+The first half of the replicates are pieces of the whole rectangle of cores and time, those of the second are packed a
+core at a time, all jobs of one core.
+"""
+
+_LARGEST_RANDOM = 50.0
+"""Tolerances beyond are for users who accept anything: drawn at random they say the same."""
+
+TABLE = Table(
+    {
+        "log": str,
+        "window": int,
+        "stream": int,
+        "method": str,
+        "load": float,
+        "stringency": float,
+        "fraction": float,
+        "tolerance": float,
+        "random_tolerance": "True".__eq__,
+        "estimates": str,
+        "scheme": str,
+        "metric": str,
+        "group": str,
+        "value": float,
+    }
+)
+
+COLUMNS = tuple(TABLE.columns)
+"""Of the stored rows; ``group`` is empty for all jobs."""
+
+Wanted = tuple[Point, tuple[str, ...]]
+"""A point, and the kinds of groups whose numbers are kept beside those of all jobs."""
+
+
+def relaxed(scheme: str, relaxation: float) -> str:
+    """A policy with a relaxation factor, 5 being its own.
+
+    Examples
+    --------
+    >>> relaxed("qops", 5), relaxed("qops", 2), relaxed("qops?heuristic=edf", 10)
+    ('qops', 'qops?relaxation=2', 'qops?heuristic=edf&relaxation=10')
+    """
+    if relaxation == 5:
+        return scheme
+    return f"{scheme}{'&' if '?' in scheme else '?'}relaxation={relaxation:g}"
+
+
+def feedback(slack_factor: float = 1.0, *, kill_restart: bool = False) -> str:
+    """FQoPS with slack and kill-and-restart, as it is written in the rows.
+
+    Examples
+    --------
+    >>> feedback(), feedback(1.5), feedback(2, kill_restart=True)
+    ('fqops', 'fqops?slack_factor=1.5', 'fqops?slack_factor=2&kill_restart=true')
+    """
+    parameters = [f"slack_factor={slack_factor:g}"] * (slack_factor != 1) + ["kill_restart=true"] * kill_restart
+    return "?".join(["fqops", *["&".join(parameters)] * bool(parameters)])
+
+
+@dataclass(frozen=True, slots=True)
+class DeadlineCampaign(Tabled):
+    """Windows of logs by loads, deadlines, users and policies.
+
+    Parameters
+    ----------
+    logs : sequence of str
+        Of `LOGS`.
+    windows : int
+        Of each log, from its beginning, as far as it has so many.
+    streams : int
+        Of random numbers for each window: which jobs are copied when, which have a deadline, who tolerates what. The
+        load by expansion is run with the first alone.
+    jobs : int
+        Of a window.
+    experiments : sequence of str
+        Their names, or patterns such as ``A-*``.
+    fewer : mapping of str to int
+        Windows of the dearer ones, by name or pattern; the first pattern that fits counts.
+    loads : sequence of float
+        Of the report, and of the JSSPP paper.
+    service_loads, slack_loads : sequence of float
+        Of the 2004 paper, without and with slack; kill-and-restart has the last.
+    tolerances : sequence of float
+        Of the users there.
+    slack_tolerances, slack_factors, kill_tolerances : sequence of float
+        Where slack and kill-and-restart are studied.
+    packed : int
+        Replicates of each kind of packed workload, half of them of jobs of one core.
+    packed_cores, packed_jobs : int
+        Of these.
+    ctc_cores : int
+        Cores of CTC: 430 in studies of its time, 338 in the header of the log.
+    seed : int
+        Of all random streams.
+    """
+
+    table: ClassVar[Table] = TABLE
+    may_grow: ClassVar[tuple[str, ...]] = ("windows", "streams", "logs")
+    logs: tuple[str, ...] = ("ctc", "sdsc")
+    windows: int = 15
+    streams: int = 1
+    jobs: int = 5_000
+    experiments: tuple[str, ...] = ("*",)
+    fewer: Mapping[str, int] = field(default_factory=dict)
+    loads: tuple[float, ...] = (1.0, 1.2, 1.4, 1.6)
+    service_loads: tuple[float, ...] = (1.0, 1.3, 1.6)
+    slack_loads: tuple[float, ...] = (1.3, 1.6)
+    tolerances: tuple[float, ...] = (1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 50.0, 100.0, 1000.0)
+    slack_tolerances: tuple[float, ...] = (2.0, 3.0, 4.0, 6.0)
+    slack_factors: tuple[float, ...] = (1.0, 1.2, 1.5, 2.0, 3.0, 4.0)
+    kill_tolerances: tuple[float, ...] = (2.0, 4.0)
+    packed: int = 60
+    packed_cores: int = 32
+    packed_jobs: int = 128
+    ctc_cores: int = 430
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for log in self.logs:
+            if log not in LOGS:
+                raise UnknownNameError("log", log, LOGS)
+        for name in ("windows", "streams", "jobs"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{getattr(self, name)} {name}; expected at least 1", field=name)
+        known = [name for log in (*LOGS, *PACKED) for name in self._experiments(log)]
+        for pattern in (*self.experiments, *self.fewer):
+            if not any(is_one_of(name, [pattern]) for name in known):
+                raise UnknownNameError("experiment", pattern, known)
+
+    @classmethod
+    def from_toml(cls, path: str | Path, *, scale: str = "small", **changes: Any) -> DeadlineCampaign:
+        """Campaign of a recipe: its own keys, then those of one of its scales, then *changes*.
+
+        Raises
+        ------
+        InputError
+            When the file has no such scale, or a key that is none.
+        """
+        return from_recipe(cls, path, scale, changes)
+
+    def on(self, data: str | Path | None) -> DeadlineCampaign:
+        """This campaign on those of its logs that are there; on the model where none is."""
+        return replace(self, logs=logs_there(self.logs, data))
+
+    def reads(self, data: Path | None) -> list[Path]:
+        """Logs."""
+        return log_files(self.logs, data)
+
+    def experiments_on(self, log: str) -> dict[str, list[Wanted]]:
+        """Points of each experiment that a log takes part in, by its name; those wanted alone."""
+        return {name: points for name, points in self._experiments(log).items() if is_one_of(name, self.experiments)}
+
+    def units(self) -> list[Unit]:
+        """In the order in which they are run: as many windows of one log as of another at any time."""
+        packed = [Unit(log, 0, 0) for log in PACKED]
+        windows = [
+            Unit(log, window, number)
+            for number, window, log in product(range(self.streams), range(self.windows), self.logs)
+            if window < LOGS[log].windows
+        ]
+        return [unit for unit in (*packed, *windows) if self.points(unit)]
+
+    def points(self, unit: Unit) -> dict[Point, set[str]]:
+        """Schedules of a unit, each with the kinds of groups that are kept of it."""
+        points: dict[Point, set[str]] = {}
+        for name, wanted in self.experiments_on(unit.log).items():
+            if unit.window >= self._windows_of(name):
+                continue
+            for point, kinds in wanted:
+                if unit.stream == 0 or point.method != "expansion":
+                    points.setdefault(point, set()).update(kinds)
+        return points
+
+    def _windows_of(self, experiment: str) -> int:
+        found = (windows for pattern, windows in self.fewer.items() if fnmatchcase(experiment, pattern))
+        return next(found, self.windows)
+
+    def _experiments(self, log: str) -> dict[str, list[Wanted]]:
+        if log in PACKED:
+            return {f"P-{log.removeprefix('packed-')}": _wanted("", R_VALUES, stringencies=(1.0,), schemes=SCHEMES)}
+        of_trace = {
+            f"{name}-{log}-{short}{reading}": wanted
+            for short, method in (("dup", "random-arrival"), ("exp", "expansion"))
+            for (name, reading), wanted in self._on_traces(method).items()
+        }
+        if log == "sdsc":
+            return of_trace
+        return of_trace | self._once(log) | self._service()
+
+    def _on_traces(self, method: str) -> dict[tuple[str, str], list[Wanted]]:
+        """All jobs with deadlines (A) and some of them (M), and other readings of the papers at stringency 0.2."""
+        every = partial(_wanted, method, self.loads)
+        relaxations = [relaxed(scheme, value) for value in RELAXATIONS for scheme in SCHEMES]
+        return {
+            ("A", ""): every(stringencies=STRINGENCIES, schemes=(*BASELINES, *SCHEMES), kinds=("area",)),
+            ("A", "-readings"): every(schemes=READINGS),
+            ("M", ""): every(stringencies=STRINGENCIES, fractions=MIXES, schemes=(*BASELINES, *SCHEMES)),
+            ("M", "-readings"): every(fractions=MIXES, schemes=(*READINGS, *relaxations)),
+        }
+
+    def _once(self, log: str) -> dict[str, list[Wanted]]:
+        """What the report studies on one log with random duplication alone."""
+        every = partial(_wanted, "random-arrival")
+        relaxations = [relaxed(f"qops{rule}", value) for rule in ("", "?heuristic=edf") for value in (2, 5, 10)]
+        offers = [feedback(factor) for factor in self.slack_factors]
+        slack = partial(every, OUTER_LOADS, tolerances=self.kill_tolerances[-1:], schemes=offers)
+        return {
+            f"A-{log}-dup-stringency": every(OUTER_LOADS, stringencies=OUTER_STRINGENCIES, schemes=SCHEMES),
+            f"A-{log}-dup-estimates": [
+                *every(self.loads, schemes=(*BASELINES, *SCHEMES), estimates="logged"),
+                *slack(estimates="logged"),
+                *slack(estimates="logged-extended"),
+            ],
+            f"R-{log}-dup": every(
+                self.loads, stringencies=STRINGENCIES, fractions=MIXES, schemes=relaxations, kinds=("runtime",)
+            ),
+        }
+
+    def _service(self) -> dict[str, list[Wanted]]:
+        """What the 2004 paper studies."""
+        every = partial(_wanted, "same-arrival")
+        slack = [feedback(factor) for factor in self.slack_factors]
+        kill = [*slack, *(feedback(factor, kill_restart=True) for factor in self.slack_factors)]
+        last, tolerances = self.slack_loads[-1:], self.kill_tolerances
+        random = [factor for factor in self.tolerances if factor <= _LARGEST_RANDOM]
+        return {
+            "categories": every(self.service_loads, schemes=("easy",), kinds=("category",)),
+            "T-fixed": [
+                *every(self.service_loads, tolerances=self.tolerances, schemes=("fqops",), kinds=("area",)),
+                *every(self.service_loads, schemes=("qops",)),
+            ],
+            "T-random": every(self.service_loads, tolerances=random, random=True, schemes=("fqops",)),
+            "S": every(self.slack_loads, tolerances=self.slack_tolerances, schemes=("qops", *slack)),
+            "K": every(last, tolerances=tolerances, schemes=kill),
+            "K-mixed": every(last, fractions=(0.2,), tolerances=tolerances, schemes=kill),
+        }
+
+    def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
+        """Numbers of one unit.
+
+        Parameters
+        ----------
+        data : path, optional
+            Folder of the archive's logs.
+        """
+        points = self.points(unit)
+        if unit.log in PACKED:
+            return [
+                row_of({**unit._asdict(), "window": number}, point, *number_of)
+                for number in range(self.packed)
+                for point in points
+                for number_of in numbers_of(self._packed(unit.log, number, point), point)
+            ]
+        replicate = Replicate(self.window(unit, data), self.cores(unit.log), self.seed, unit)
+        kinds: dict[tuple[Any, ...], set[str]] = {}
+        for point, wanted in points.items():
+            kinds.setdefault(point.schedule, set()).update(wanted)
+        found: dict[tuple[Any, ...], list[tuple[str, str, float]]] = {}
+        rows: list[Row] = []
+        for point in points:
+            if point.schedule not in found:
+                found[point.schedule] = list(replicate.numbers(point, kinds[point.schedule]))
+            rows += [row_of(unit._asdict(), point, *number_of) for number_of in found[point.schedule]]
+        return rows
+
+    def cores(self, log: str) -> int:
+        """Cores of the machine that a log is simulated on."""
+        return self.ctc_cores if log == "ctc" else LOGS[log].cores
+
+    def window(self, unit: Unit, data: str | Path | None) -> Workload:
+        """Jobs of a unit as they are logged, the first at 0."""
+        cores = self.cores(unit.log)
+        return window_of(
+            unit.log, unit.window, jobs=self.jobs, cores=cores, data=data, seed=self.seed, study="deadline"
+        )
+
+    def _packed(self, log: str, number: int, point: Point) -> Record:
+        seed = seed_of(self.seed, "deadline", "packed", number)
+        packed = Packed(
+            kind=log.removeprefix("packed-"),  # type: ignore[arg-type]  # one of PACKED
+            cores=self.packed_cores,
+            jobs=self.packed_jobs,
+            r=point.load,
+        )
+        workload = packed.generate(seed) if number < self.packed / 2 else of_single_cores(packed, seed)
+        return run(workload, Platform.single(self.packed_cores), point.scheme)
+
+
+def _wanted(
+    method: str,
+    loads: Iterable[float],
+    *,
+    stringencies: Sequence[float] = (0.2,),
+    fractions: Sequence[float] = (1.0,),
+    tolerances: Sequence[float] = (1.0,),
+    random: bool = False,
+    estimates: str = "exact",
+    schemes: Sequence[str],
+    kinds: tuple[str, ...] = (),
+) -> list[Wanted]:
+    """Every combination; workloads outermost."""
+    every = product(loads, stringencies, fractions, tolerances, schemes)
+    return [
+        (Point(method, load, stringency, fraction, tolerance, random, estimates, scheme), kinds)
+        for load, stringency, fraction, tolerance, scheme in every
+    ]
+
+
+read_rows = TABLE.read

@@ -1,0 +1,286 @@
+"""Judges of what the papers of 2003 say in their text: mechanisms, printed sizes, and what never happens.
+
+The claims that they judge are in `claims`.
+
+References
+----------
+Islam, Balaji, Sadayappan, Panda, "QoPS: A QoS based scheme for parallel job scheduling", OSU-CISRC-4/03-TR21, 2003.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim_papers.deadline.schemes import (
+    BASELINES,
+    EXPERIMENTS,
+    MARGIN,
+    NUMBERS,
+    OTHERS,
+    SCHEMES,
+    UNADMITTED,
+    Judge,
+    along_relaxation,
+    at_each,
+    below,
+    loss,
+    trend_at_each,
+)
+from gridsim_papers.deadline.study import Measure, Place, Study, of, over, title
+from gridsim_papers.decisions import ENOUGH, Part, State, alike, decided, expected, signed, trends
+from gridsim_papers.paired import Values, changes, combined
+from gridsim_papers.verdicts import Finding
+
+__all__ = [
+    "better_and_more",
+    "comparable",
+    "composition",
+    "converge",
+    "faster_for_less",
+    "fewer_at_the_top",
+    "gap_grows",
+    "loss_is",
+    "lost_to_stringency",
+    "printed",
+    "relaxation_by_length",
+    "robust",
+    "stringency",
+    "work_falls",
+]
+
+
+def relaxation_by_length(study: Study) -> Finding:
+    place = Place(fraction=0.8)
+    short, long = (
+        of(f"non_deadline_{name}_mean", f"runtime:{group}")
+        for name, group in (("slowdown", "short"), ("response", "long"))
+    )
+    return decided(
+        [
+            *along_relaxation(study, place, short, "slowdown of short jobs down with R", -1),
+            *along_relaxation(study, place, long, "response of long jobs up with R", 1),
+        ]
+    )
+
+
+def stringency(study: Study) -> Finding:
+    """Jobs and core-seconds refused rise with stringency, for each scheme."""
+    parts = []
+    for scheme in SCHEMES:
+        for name, measure in UNADMITTED.items():
+            place = Place(load=1.4)
+            loads = [
+                load
+                for load in (1.0, 1.4)
+                if len(study.levels("stringency", "deadline_jobs", place._replace(load=load), scheme)) > 2
+            ]
+            if not loads:
+                raise InputError("fewer than three stringencies were run", field="stringency")
+            words = f"{name} of {title(scheme)} up with stringency"
+            parts += trend_at_each(study, place, "stringency", measure, words, scheme, 1, loads=loads)
+    return decided(parts)
+
+
+def fewer_at_the_top(study: Study) -> Finding:
+    """The number of jobs that QoPS refuses is lower at 1.6 than at 1.4, in most units."""
+    change = changes(*(study.values("deadline_unadmitted", Place(load=load), "qops") for load in (1.6, 1.4)))
+    falls = float(np.mean([value < 0 for value in change.values()])) if change else 0.0
+    words = f"number of jobs refused falls from 1.4 to 1.6 (in {100 * falls:.0f} % of {len(change)} units)"
+    (part,) = signed([(words, change)], -1)
+    if falls <= 0.5 and part.state == "right":  # a few large falls
+        part = part._replace(state="unclear")
+    finding = decided([part], note="the rule asks for a fall in most units")
+    mostly = falls > 0.5 and part.state == "unclear" and part.n >= ENOUGH
+    return finding._replace(answer="holds partly") if mostly else finding
+
+
+def work_falls(study: Study) -> Finding:
+    """Core-seconds that QoPS refuses fall from 1.2 to 1.6, in number and as a share."""
+    parts = []
+    names = {"core-seconds refused": NUMBERS["core-seconds refused"], "their share": UNADMITTED["work refused"]}
+    jobs = {"share of jobs refused": UNADMITTED["jobs refused"]}
+    levels = study.levels("load", "deadline_jobs", Place(), "qops", 1.2)
+    for name, measure in (names | jobs).items():
+        numbers = [(load, measure(study, Place(load=load), "qops")) for load in levels]
+        parts += trends([(f"{name} down with load from 1.2", numbers)], -1)
+    beside = parts.pop()
+    note = f"relative slope: core-seconds {parts[-1].effect:.3g}, jobs {beside.effect:.3g}"
+    return decided(parts, note=note)
+
+
+def composition(study: Study) -> Finding:
+    """Heavy jobs are a larger share of those admitted as load grows, and their EASY response grows the more."""
+    heavy = over(of("deadline_guaranteed", "area:heavy"), of("deadline_guaranteed"))
+    light = over(of("deadline_guaranteed", "area:light"), of("deadline_guaranteed"))
+    easy = over(of("response_mean", "area:heavy"), of("response_mean", "area:light"))
+    median = over(of("deadline_guaranteed_area_median"), of("deadline_unadmitted_area_median"))
+    levels = study.levels("load", "deadline_jobs", Place(), "qops")
+    parts = []
+    for words, measure, scheme, wanted in (
+        ("share of heavy jobs among those admitted up with load", heavy, "qops", 1),
+        ("share of light jobs among those admitted down with load", light, "qops", -1),
+        ("median core-seconds of those admitted over those refused up with load", median, "qops", 1),
+        ("EASY response of heavy over light jobs up with load", easy, "easy", 1),
+    ):
+        numbers = [(load, measure(study, Place(load=load), scheme)) for load in levels]
+        parts += trends([(words, numbers)], wanted)
+    return decided(parts)
+
+
+def _spread(study: Study, place: Place, measure: Measure) -> Values:
+    return combined(
+        lambda *numbers: max(numbers) - min(numbers), *(measure(study, place, scheme) for scheme in SCHEMES)
+    )
+
+
+def _less_spread(study: Study, measure: Measure, place: Place) -> Values:
+    return changes(_spread(study, place, measure), _spread(study, place._replace(stringency=0.2), measure))
+
+
+def converge(study: Study) -> Finding:
+    """The schemes are closer together at stringency 0.5 than at 0.2."""
+    parts = []
+    for name, measure in UNADMITTED.items():
+        family = at_each(
+            study,
+            Place(stringency=0.5),
+            "qops",
+            "deadline_jobs",
+            partial(_less_spread, study, measure),
+        )
+        parts += signed([(f"spread of {name} at {load:g}", values) for load, values in family], -1)
+    return decided(parts)
+
+
+def loss_is(least: float, most: float, *places: Place) -> Judge:
+    """The loss of utilisation of QoPS against EASY is as printed, at each load."""
+    return printed(
+        [(f"loss of QoPS ({100 * place.fraction:.0f} % with deadlines)", place, loss, least, most) for place in places]
+    )
+
+
+def printed(losses: Sequence[tuple[str, Place, Callable[[Study, Place], Values], float, float]]) -> Judge:
+    """Losses are as printed at each load; they do not hold where none is at any load."""
+
+    def judge(study: Study) -> Finding:
+        parts = []
+        for words, place, lost, least, most in losses:
+            family = at_each(study, place, "qops", "utilisation", partial(lost, study))
+            parts += expected([(f"{words} at {load:g}", values) for load, values in family], least, most)
+        finding = decided(parts, strict=False, note="means " + ", ".join(f"{part.effect:.3f}" for part in parts))
+        met = any(part.state == "right" for part in parts)
+        return finding._replace(answer="holds partly") if met and finding.answer != "holds" else finding
+
+    return judge
+
+
+def lost_to_stringency(scheme: str) -> Callable[[Study, Place], Values]:
+    return lambda study, place: changes(
+        study.values("utilisation", place, scheme),
+        study.values("utilisation", place._replace(stringency=0.5), scheme),
+    )
+
+
+def comparable(study: Study) -> Finding:
+    """At 1.6 QoPS and MSB are alike in utilisation, and MRT is lower by 0.03 to 0.05."""
+    parts = []
+    for stringency in (0.2, 0.5):
+        at = Place(load=1.6, stringency=stringency)
+        qops, msb, mrt = (study.values("utilisation", at, scheme) for scheme in SCHEMES)
+        parts += alike([(f"QoPS as MSB ({stringency:g})", changes(qops, msb))], MARGIN)
+        parts += expected([(f"QoPS above MRT by 0.03 to 0.05 ({stringency:g})", changes(qops, mrt))], 0.03, 0.05)
+    return decided(parts, strict=False)
+
+
+def robust(study: Study) -> Finding:
+    """Differences of QoPS to the others have the same sign on both logs and under both ways to add load."""
+    parts: list[Part] = []
+    for stringency in (0.2, 0.5):
+        for name, measure in UNADMITTED.items():
+            for other in ("mrt", "msb"):
+                parts += _agreement(study, stringency, name, measure, other)
+    return decided(parts, strict=False, note="loads from 1.4 up; right: one sign; wrong: two signs, both sure")
+
+
+def _agreement(study: Study, stringency: float, name: str, measure: Measure, other: str) -> list[Part]:
+    """One part a load: the experiments that were run agree in the sign."""
+    found: dict[float, list[Part]] = {}
+    for place in EXPERIMENTS.values():
+        at = place._replace(stringency=stringency)
+        try:
+            family = at_each(
+                study,
+                at,
+                "qops",
+                "deadline_jobs",
+                lambda there: changes(measure(study, there, "qops"), measure(study, there, other)),
+            )
+        except InputError:
+            continue  # agreement of the other experiments is still to be had
+        for (load, _), part in zip(family, signed([("", values) for _, values in family], -1), strict=True):
+            found.setdefault(load, []).append(part)
+    parts = []
+    for load, of_load in found.items():
+        if load < 1.4 or len(of_load) < 2:
+            continue
+        signs = {np.sign(part.effect) for part in of_load if part.effect}
+        sure = {part.state for part in of_load if part.state != "unclear"}
+        state: State = "right" if len(signs) == 1 else "wrong" if len(sure) == 2 else "unclear"
+        weakest = min(of_load, key=lambda part: abs(part.support))
+        words = f"{name} against {title(other)} at {load:g} ({stringency:g})"
+        parts.append(weakest._replace(words=words, state=state, support=abs(weakest.support)))
+    if not parts:
+        raise InputError("two of the three experiments are needed, at a load from 1.4 up")
+    return parts
+
+
+def _gap(study: Study, measure: Measure, other: str, place: Place) -> Values:
+    return changes(measure(study, place, other), measure(study, place, "qops"))
+
+
+def gap_grows(study: Study) -> Finding:
+    """With 80 % deadline jobs QoPS refuses less at every load, the more so the higher the load."""
+    place = Place(fraction=0.8)
+    parts = []
+    for name, measure in UNADMITTED.items():
+        for other in ("mrt", "msb"):
+            parts += below(study, place, measure, name, "qops", other)
+            gaps = at_each(
+                study,
+                place,
+                "qops",
+                "deadline_jobs",
+                partial(_gap, study, measure, other),
+            )
+            parts += trends([(f"gap of {name} to {title(other)} up with load", gaps)], 1)
+    return decided(parts)
+
+
+def faster_for_less(study: Study) -> Finding:
+    """Non-deadline jobs respond faster than under the baselines, and less load is delivered."""
+    parts = []
+    for fraction in (0.2, 0.8):
+        place = Place(fraction=fraction)
+        for scheme in SCHEMES:
+            for base in BASELINES:
+                words = f"({100 * fraction:.0f} %)"
+                parts += below(
+                    study, place, OTHERS["response"], f"response {words}", scheme, base, start=1.2, ratio=True
+                )
+                parts += below(study, place, of("utilisation"), f"utilisation {words}", scheme, base, start=1.2)
+    return decided(parts)
+
+
+def better_and_more(study: Study) -> Finding:
+    """With 20 % deadline jobs QoPS is below MSB in slowdown and in core-seconds refused at every load."""
+    place = Place(fraction=0.2)
+    return decided(
+        [
+            *below(study, place, OTHERS["slowdown"], "slowdown", "qops", "msb", ratio=True),
+            *below(study, place, UNADMITTED["work refused"], "work refused", "qops", "msb"),
+        ]
+    )

@@ -1,0 +1,1 @@
+"""The paper on ordering policies for list schedulers on a grid."""

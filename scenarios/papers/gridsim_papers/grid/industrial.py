@@ -1,0 +1,200 @@
+"""The published evaluation on an industrial log: one cluster, rigid jobs, the seven orderings, shares drawn at random.
+
+References
+----------
+Burkimsher, Bate and Indrusiak, FGCS 29(8), 2013, section 4.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from gridsim.campaign.run import Made
+from gridsim.errors import InputError
+from gridsim.model.platform import Platform
+from gridsim.model.streams import stream
+from gridsim.model.time import MICROSECOND
+from gridsim.model.workload import Workload
+from gridsim.record import Record
+from gridsim.simulation import Run, run
+from gridsim.workload.read import machine_cores, read_workload
+from gridsim.workload.synthetic.lublin import Lublin
+from gridsim_papers.grid.campaign import POLICIES, TABLE, Row, as_run, schedule_rows
+from gridsim_papers.units import Table, Tabled, from_recipe
+
+__all__ = ["DRAWN", "KIND", "LOG", "MINUTES", "IndustrialCampaign", "industrial_rows", "with_shares"]
+
+LOG = Path("industrial-grid", "industrial-grid-5888.swf.gz")
+"""Where the industrial log is, in the folder of the archive's logs or beside it."""
+
+KIND = "industrial"
+"""Kind of the rows; ``workload`` counts the draws, 1 for policies that draw nothing."""
+
+MINUTES = "industrial-minutes"
+"""Kind of the rows with a tick of one minute."""
+
+DRAWN = ("random", "fair-share")
+"""Policies whose schedule depends on what is drawn: the order, or the share of each job."""
+
+SHARES = 5
+
+_MODEL_LOAD = 0.6
+"""What the synthetic jobs offer: as much as those of the log."""
+
+
+class Unit(NamedTuple):
+    """The whole evaluation."""
+
+    log: str
+
+    @property
+    def file(self) -> str:
+        """Name of the file of its rows."""
+        return f"{self.log}.csv"
+
+    def __str__(self) -> str:
+        return f"{self.log}: seven policies"
+
+
+@dataclass(frozen=True, slots=True)
+class IndustrialCampaign(Tabled):
+    """The evaluation on one log, or on synthetic jobs where it is not there.
+
+    Parameters
+    ----------
+    log : {"industrial", "model"}
+        Where jobs are from; the model is that of Lublin and Feitelson.
+    seeds : int
+        Draws of the order and of the shares.
+    random_hold : bool
+        As in `gridsim_papers.grid.campaign.GridCampaign`.
+    jobs, cores : int
+        Of the model.
+    """
+
+    table: ClassVar[Table] = TABLE
+    may_grow: ClassVar[tuple[str, ...]] = ()
+    log: str = "industrial"
+    seeds: int = 30
+    random_hold: bool = True
+    jobs: int = 5_000
+    cores: int = 430
+
+    @classmethod
+    def from_toml(cls, path: str | Path, *, scale: str = "small", **changes: Any) -> IndustrialCampaign:
+        """Campaign of a recipe: its own keys, then those of one of its scales, then *changes*.
+
+        Raises
+        ------
+        InputError
+            When the file has no such scale, or a key that is none.
+        """
+        return from_recipe(cls, path, scale, changes)
+
+    def on(self, data: str | Path | None) -> IndustrialCampaign:
+        """This campaign on the log where it is there, else on the model."""
+        return replace(self, log="industrial" if _place(data) is not None else "model")
+
+    def reads(self, data: Path | None) -> list[Path]:
+        """The log."""
+        place = _place(data)
+        return [place] if self.log == "industrial" and place is not None else []
+
+    def units(self) -> list[Unit]:
+        """One."""
+        return [Unit(self.log)]
+
+    def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
+        """Numbers of every policy."""
+        workload, cores = self._jobs(unit, data)
+        return list(industrial_rows(workload, cores, seeds=self.seeds, random_hold=self.random_hold))
+
+    def made(self, unit: Unit, data: Path | None = None) -> Made:
+        """Rows as their file has them; schedules and jobs are told of each policy and draw."""
+        rows = self.rows(unit, data)
+        jobs = [int(row["value"]) for row in rows if row["metric"] == "jobs"]
+        return Made(self.table.text(rows).encode(), schedules=len(jobs), jobs=sum(jobs))
+
+    def _jobs(self, unit: Unit, data: str | Path | None) -> tuple[Workload, int]:
+        if unit.log == "model":
+            model = Lublin(jobs=self.jobs, cores=self.cores, load=_MODEL_LOAD, realised=True)
+            return _whole_seconds(model.generate(int(stream(1, "industrial", "model").integers(2**32)))), self.cores
+        place = _place(data)
+        if place is None:
+            raise InputError(f"no {LOG} in the folder of the logs or beside it", field="data")
+        workload = read_workload(place)
+        return workload, machine_cores(workload, None)[0]
+
+
+def _whole_seconds(workload: Workload) -> Workload:
+    """Submits rounded down and runtimes up, as a log has them."""
+    runtime = -(-workload.runtime // MICROSECOND) * MICROSECOND
+    return replace(
+        workload, submit=workload.submit - workload.submit % MICROSECOND, runtime=runtime, estimate=runtime.copy()
+    )
+
+
+def _place(data: str | Path | None) -> Path | None:
+    """The file of the log."""
+    places = () if data is None else (Path(data) / LOG, Path(data).resolve().parent / LOG)
+    return next((place for place in places if place.is_file()), None)
+
+
+def with_shares(workload: Workload, seed: int, shares: int = SHARES) -> Workload:
+    """Jobs dealt among equal shares at random, exact estimates."""
+    drawn = stream(seed, "industrial", "shares").integers(0, shares, len(workload))
+    paths = tuple(f"/share{place}" for place in range(1, shares + 1))
+    return replace(
+        workload,
+        estimate=workload.runtime.copy(),
+        labels={**workload.labels, "share": drawn},
+        names={**workload.names, "share": paths},
+    )
+
+
+def industrial_rows(workload: Workload, cores: int, *, seeds: int = 30, random_hold: bool = True) -> Iterator[Row]:
+    """Rows of every policy, those of `DRAWN` for each of *seeds*; then P-SLR with a tick of one minute.
+
+    Policy ``fifo-job`` has the further metric ``starts_equal``: the share of jobs that start when the log says, where
+    its waits are known.
+
+    Parameters
+    ----------
+    workload : Workload
+        Rigid jobs; walltime estimates are replaced by runtimes.
+    cores : int
+        Of the cluster.
+    seeds : int
+        Draws of the order and of the shares.
+    random_hold : bool
+        As in `gridsim_papers.grid.campaign.GridCampaign`.
+    """
+    if workload.tasks is not None:
+        raise InputError("has jobs of several tasks; expected rigid ones", field="workload")
+    load = {"load": round(workload.offered_load(cores), 4)}
+    runs = [(policy, 1) for policy in POLICIES]
+    runs += [(policy, seed) for policy in DRAWN for seed in range(2, seeds + 1)]
+    records = {
+        (policy, seed): _run(workload, cores, as_run(policy, random_hold=random_hold), seed) for policy, seed in runs
+    }
+    labels = {f"{policy} {seed}": record for (policy, seed), record in records.items()}
+    for row in schedule_rows(labels, {"kind": KIND, "workload": 1, **load}):
+        policy, seed = row["policy"].split()
+        yield {**row, "policy": policy, "workload": int(seed)}
+    logged = workload.logged.get("wait")
+    if logged is not None:
+        equal = float(np.mean(records["fifo-job", 1].wait == logged))
+        names = {"kind": KIND, "workload": 1, **load}
+        yield {**names, "policy": "fifo-job", "metric": "starts_equal", "value": equal, "decile": None}
+    if not ((workload.submit % (60 * MICROSECOND)).any() or (workload.runtime % (60 * MICROSECOND)).any()):
+        record = _run(workload, cores, "p-slr", 1, tick=60.0)
+        yield from schedule_rows({"p-slr": record}, {"kind": MINUTES, "workload": 1, **load})
+
+
+def _run(workload: Workload, cores: int, policy: str, seed: int, *, tick: float = 1.0) -> Record:
+    return run(with_shares(workload, seed), Platform.single(cores), policy, Run(seed=seed, tick=tick))

@@ -1,0 +1,507 @@
+"""The published study of moldable jobs: which schedules it has, and the numbers that are kept of each.
+
+A *unit* is one window of a log at one base load, under everything that is asked of it: a workload is made once, and
+all policies meet the same jobs. A *point* is one schedule: how its workload is made, and its policy. The rigid
+baseline stands beside every setting, though its schedule depends on the load alone and is made once. Experiments are
+sets of points under the names of the claims; rows say what was run, and not what for.
+
+References
+----------
+Srinivasan, Krishnamoorthy, Sadayappan, "A robust scheduling strategy for moldable scheduling of parallel jobs",
+CLUSTER 2003. Section 8 of the project's specification of moldable jobs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.metrics.utilisation import makespan, offered_load, utilisation
+from gridsim.model.platform import Platform
+from gridsim.model.streams import stream
+from gridsim.model.workload import Workload
+from gridsim.record import Record
+from gridsim.simulation import run
+from gridsim.workload.transform.duplicate import Duplicate
+from gridsim.workload.transform.estimates import ExactEstimates
+from gridsim.workload.transform.expand import Expand
+from gridsim.workload.transform.load_factor import LoadFactor, OfferedLoad
+from gridsim.workload.transform.moldable import MoldableJobs
+from gridsim.workload.transform.profiles import Profiles
+from gridsim_papers.moldable.changes import LEAST_JOBS, categories, category_responses, promise_waits
+from gridsim_papers.units import Row, Table, Tabled, from_recipe, is_one_of
+from gridsim_papers.windows import LOGS, log_files, logs_there, window_of
+
+__all__ = [
+    "BASELINE",
+    "BASES",
+    "COLUMNS",
+    "COMBINED",
+    "EARLIER",
+    "MEASURED",
+    "METHODS",
+    "PROFILES",
+    "MoldableCampaign",
+    "Point",
+    "Unit",
+    "read_rows",
+]
+
+BASELINE = "conservative"
+"""Rigid: every job on the cores that it asks for."""
+
+COMBINED = ("moldable-combined", "moldable-combined-2003")
+"""The paper's own scheme with weight factors 2 and 1."""
+
+EARLIER = ("moldable-submit", "moldable-start")
+"""Its predecessors, weight factor 2."""
+
+GREEDY = "moldable-greedy?choices=all"
+
+LANES = tuple(f"moldable-base?reserve={rule}" for rule in ("category", "xfactor(k=4)", "xfactor(k=4,besides=category)"))
+"""The base with a promise for each category, for those who have waited too long, and for both."""
+
+WAITED = LANES[1]
+"""The one whose promises are looked at."""
+
+WEIGHTS = ("moldable-base?weight=sqrt", "moldable-base?weight=sqrt-parallel")
+
+BASES = ("0.65", "as-logged")
+"""Offered loads of the windows at load factor 100."""
+
+METHODS = ("gaps", "duplication", "expansion")
+"""How the load is raised: by shorter gaps between submits, by duplicates of jobs at random instants, by longer jobs."""
+
+PROFILES = ("npb-standin", "npb-measured")
+"""Tables of runtimes that jobs may borrow: shipped with gridsim, or measured, from the folder of the data."""
+
+MEASURED = Path("npb", "npb-pi4-cluster.csv")
+"""Where measured runs of the NAS Parallel Benchmarks are, in the folder of the logs or beside it."""
+
+_MEASURED_ROWS = 3
+"""Applications with fewer rows that gain are left out of these."""
+
+TABLE = Table(
+    {
+        "log": str,
+        "window": int,
+        "base": str,
+        "method": str,
+        "load_factor": float,
+        "sigma": float,
+        "range_factor": float,
+        "profiles": str,
+        "scheme": str,
+        "metric": str,
+        "group": str,
+        "value": float,
+    }
+)
+
+COLUMNS = tuple(TABLE.columns)
+"""Of the stored rows; ``group`` is empty for all jobs, ``profiles`` where range factor and sigma hold for all jobs."""
+
+_MODEL_LOAD = 0.8
+"""What the windows of the model offer as they are: about as much as those of SDSC."""
+
+
+class Point(NamedTuple):
+    """One schedule of a unit, in the words of the rows.
+
+    Attributes
+    ----------
+    method : str
+        One of `METHODS`.
+    load_factor : float
+        Percent.
+    sigma, range_factor : float
+        As in `gridsim.workload.transform.moldable.MoldableJobs`; 0 and 1 where there are profiles.
+    profiles : str
+        One of `PROFILES`, or empty.
+    scheme : str
+        The policy.
+    """
+
+    method: str = "gaps"
+    load_factor: float = 100.0
+    sigma: float = 0.0
+    range_factor: float = 1.0
+    profiles: str = ""
+    scheme: str = BASELINE
+
+    @property
+    def trace(self) -> tuple[str, float]:
+        """What the rigid jobs depend on: at load factor 100 they are those of the window, by any method."""
+        return ("" if self.load_factor == 100 else self.method), self.load_factor
+
+
+class Unit(NamedTuple):
+    """What is run together: a window of a log at a base load."""
+
+    log: str
+    window: int
+    base: str
+
+    @property
+    def file(self) -> str:
+        """Name of the file of its rows."""
+        return f"{self.log}-{self.window:02d}-{self.base}.csv"
+
+    def __str__(self) -> str:
+        return f"{self.log} window {self.window}, base load {self.base}"
+
+
+@dataclass(frozen=True, slots=True)
+class MoldableCampaign(Tabled):
+    """Windows of logs by base loads, load factors, scalability, ranges and policies.
+
+    Parameters
+    ----------
+    logs : sequence of str
+        Of `gridsim_papers.windows.LOGS`.
+    windows : int
+        Of each log, from its beginning, as far as it has so many.
+    jobs : int
+        Of a window.
+    bases : sequence of str
+        Offered loads of each window at load factor 100: a number, or ``as-logged``.
+    experiments : sequence of str
+        Their names, or patterns such as ``mold-fig*``.
+    load_factors, sigmas, range_factors : sequence of float
+        Of the whole grid.
+    profiles : sequence of str
+        Of `PROFILES`.
+    ctc_cores : int
+        Cores of CTC: 430 in studies of its time, 338 in the header of the log.
+    seed : int
+        Of all random streams.
+    """
+
+    table: ClassVar[Table] = TABLE
+    may_grow: ClassVar[tuple[str, ...]] = ("windows", "logs", "bases")
+    logs: tuple[str, ...] = ("ctc", "sdsc")
+    windows: int = 15
+    jobs: int = 5_000
+    bases: tuple[str, ...] = BASES
+    experiments: tuple[str, ...] = ("*",)
+    load_factors: tuple[float, ...] = (100.0, 125.0, 150.0)
+    sigmas: tuple[float, ...] = (0.0, 1.0, 2.0)
+    range_factors: tuple[float, ...] = (1.0, 2.0, 3.0, 4.0)
+    profiles: tuple[str, ...] = PROFILES
+    ctc_cores: int = 430
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for name, known in (("logs", tuple(LOGS)), ("profiles", PROFILES)):
+            for value in getattr(self, name):
+                if value not in known:
+                    raise UnknownNameError(
+                        name.removesuffix("s") if name == "logs" else "set of profiles", value, known
+                    )
+        for name in ("windows", "jobs"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{getattr(self, name)} {name}; expected at least 1", field=name)
+        for base in self.bases:
+            if _offered(base) is None and base != "as-logged":
+                raise InputError(f"a base load of '{base}'; expected a number above 0 or 'as-logged'", field="bases")
+        known_experiments = list(self._all())
+        for pattern in self.experiments:
+            if not any(is_one_of(name, [pattern]) for name in known_experiments):
+                raise UnknownNameError("experiment", pattern, known_experiments)
+
+    @classmethod
+    def from_toml(cls, path: str | Path, *, scale: str = "small", **changes: Any) -> MoldableCampaign:
+        """Campaign of a recipe: its own keys, then those of one of its scales, then *changes*.
+
+        Raises
+        ------
+        InputError
+            When the file has no such scale, or a key that is none.
+        """
+        return from_recipe(cls, path, scale, changes)
+
+    def on(self, data: str | Path | None) -> MoldableCampaign:
+        """This campaign on those of its logs and profiles that are there; on the model where no log is."""
+        there = tuple(name for name in self.profiles if name != "npb-measured" or _measured(data) is not None)
+        return replace(self, logs=logs_there(self.logs, data), profiles=there)
+
+    def reads(self, data: Path | None) -> list[Path]:
+        """Logs and measured profiles."""
+        profiles = _measured(data) if "npb-measured" in self.profiles else None
+        return [*log_files(self.logs, data), *([] if profiles is None else [profiles])]
+
+    def experiments_wanted(self) -> dict[str, list[Point]]:
+        """Points of each experiment by its name, those asked for alone."""
+        return {name: points for name, points in self._all().items() if is_one_of(name, self.experiments)}
+
+    def units(self) -> list[Unit]:
+        """In the order in which they are run."""
+        return [
+            Unit(log, window, base)
+            for window in range(self.windows)
+            for log in self.logs
+            if window < LOGS[log].windows
+            for base in self.bases
+        ]
+
+    def points(self) -> list[Point]:
+        """Schedules of a unit, each once, the baseline of each setting before the others."""
+        points: dict[Point, None] = {}
+        for wanted in self.experiments_wanted().values():
+            for point in wanted:
+                points.setdefault(point._replace(scheme=BASELINE))
+                points.setdefault(point)
+        return list(points)
+
+    def _all(self) -> dict[str, list[Point]]:
+        return self._figures() | self._of_the_paper() | self._of_ours()
+
+    def _figures(self) -> dict[str, list[Point]]:
+        """The settings of the figures; each is run on every log."""
+        of = _points
+        combined = self._combined
+        profiled = partial(of, profiles=self.profiles, schemes=("moldable-base", *COMBINED))
+        return {
+            "mold-fig01": of(100, schemes=EARLIER),
+            "mold-fig02": of(100, 1, schemes=EARLIER),
+            "mold-fig03": of(125, 2, schemes=EARLIER),
+            "mold-fig04": of(100, schemes=("moldable-base", *WEIGHTS)),
+            "mold-fig05": of(100, schemes=("moldable-base", *LANES)),
+            **dict.fromkeys(("mold-fig06", "mold-fig07"), combined(100)),
+            **dict.fromkeys(("mold-fig08", "mold-fig09"), combined(125)),
+            **dict.fromkeys(("mold-fig10", "mold-fig11"), combined(125, 1)),
+            "mold-fig12": profiled(100),
+            "mold-fig13": profiled(125),
+            "mold-fig14": profiled(150),
+        }
+
+    def _of_the_paper(self) -> dict[str, list[Point]]:
+        """What its claims ask for besides."""
+        of, grid = _points, partial(self._grid, self.load_factors, self.sigmas, self.range_factors)
+        last, combined = self.load_factors[-1:], self._combined
+        counts = [f"{scheme}?choices={count}" for scheme in COMBINED for count in (3, 6, 24, "all")]
+        every = [f"{scheme}?choices=all" for scheme in ("moldable-base", "moldable-start")]
+        against_greedy = self._grid((100, 125), self.sigmas, (1,), (GREEDY, *EARLIER))
+        return {
+            "mold-m02": of(150, schemes=()),
+            "mold-m03": of(125, range_factors=(4, 5, 8), schemes=COMBINED),
+            "mold-m04": [point for load, sigma in ((100, 0), (125, 0), (125, 1)) for point in combined(load, sigma)],
+            "mold-m05": against_greedy,
+            "mold-m12": self._grid((100,), (0, 1), (1,), ("moldable-base", "moldable-start")),
+            "mold-m13": self._grid((100, 125), self.sigmas, (1, 2, 4), EARLIER),
+            "mold-m14": against_greedy,
+            "mold-m16": of(100, schemes=("moldable-base", "moldable-start", *COMBINED, *every, *counts)),
+            "mold-m19": of(100, schemes=("moldable-base",)),
+            "mold-m25": of(125, schemes=("moldable-base", *LANES)),
+            "mold-m27": of(100, schemes=(WAITED,)),
+            "mold-m33": self._grid(last, self.sigmas, self.range_factors, COMBINED),
+            "mold-m34": grid(COMBINED),
+            "mold-m37": grid((*COMBINED, *EARLIER)),
+        }
+
+    def _of_ours(self) -> dict[str, list[Point]]:
+        """Other readings of the paper, and other ways to a higher load."""
+        of = _points
+        scopes = [
+            f"{scheme}?scope={scope}{choices}"
+            for scheme in ("moldable-base", COMBINED[1])
+            for scope in ("queued", "remaining")
+            for choices in ("", "&choices=all")
+        ]
+        return {
+            "mold-x01": self._both_loads((COMBINED[0], f"{COMBINED[0]}?promise_order=queue")),
+            "mold-x02": self._both_loads(("moldable-start", "moldable-start?backfill=now")),
+            "mold-x03": of(100, schemes=("moldable-base", COMBINED[1], *scopes)),
+            "mold-x04": self._both_loads((COMBINED[0], f"{COMBINED[0]}?first=1000&ratio=2")),
+            "mold-x05": [
+                point
+                for sigma in (0, 1)
+                for point in of(125, sigma, methods=METHODS, range_factors=self.range_factors, schemes=COMBINED)
+            ],
+        }
+
+    def _combined(self, load_factor: float, sigma: float = 0) -> list[Point]:
+        return _points(load_factor, sigma, range_factors=self.range_factors, schemes=COMBINED)
+
+    def _both_loads(self, schemes: Sequence[str]) -> list[Point]:
+        return self._grid((100, 125), (0,), (1,), schemes)
+
+    def _grid(
+        self,
+        load_factors: Iterable[float],
+        sigmas: Iterable[float],
+        range_factors: Sequence[float],
+        schemes: Sequence[str],
+    ) -> list[Point]:
+        return [
+            point
+            for load_factor, sigma in product(load_factors, sigmas)
+            for point in _points(load_factor, sigma, range_factors=range_factors, schemes=schemes)
+        ]
+
+    def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
+        """Numbers of one unit.
+
+        Parameters
+        ----------
+        data : path, optional
+            Folder of the archive's logs.
+        """
+        replicate = Replicate(self, unit, data)
+        rigid: dict[tuple[str, float], list[tuple[str, str, float]]] = {}
+        rows: list[Row] = []
+        for point in self.points():
+            if point.scheme != BASELINE:
+                numbers = list(_numbers(replicate.record(point), point.scheme))
+            else:
+                if point.trace not in rigid:
+                    rigid[point.trace] = list(_numbers(replicate.record(point), BASELINE))
+                numbers = rigid[point.trace]
+            rows += [
+                {**unit._asdict(), **point._asdict(), "metric": metric, "group": group, "value": value}
+                for metric, group, value in numbers
+            ]
+        return rows
+
+    def cores(self, log: str) -> int:
+        """Cores of the machine that a log is simulated on."""
+        return self.ctc_cores if log == "ctc" else LOGS[log].cores
+
+
+def _points(
+    load_factor: float,
+    sigma: float = 0,
+    *,
+    methods: Sequence[str] = METHODS[:1],
+    range_factors: Sequence[float] = (1,),
+    profiles: Sequence[str] = ("",),
+    schemes: Sequence[str],
+) -> list[Point]:
+    """Every combination; workloads outermost. The baseline alone where there are no schemes."""
+    every = product(methods, range_factors, profiles, schemes or (BASELINE,))
+    return [
+        Point(method, float(load_factor), float(sigma), float(range_factor), tables, scheme)
+        for method, range_factor, tables, scheme in every
+    ]
+
+
+def _offered(base: str) -> float | None:
+    try:
+        return float(base) if float(base) > 0 else None
+    except ValueError:
+        return None
+
+
+def _measured(data: str | Path | None) -> Path | None:
+    """The file of the measured profiles."""
+    places = () if data is None else (Path(data) / MEASURED, Path(data).resolve().parent / MEASURED)
+    return next((place for place in places if place.is_file()), None)
+
+
+class Replicate:
+    """Workloads of one unit.
+
+    Parameters
+    ----------
+    campaign : MoldableCampaign
+        Which windows and machines there are.
+    unit : Unit
+        Whose workloads these are.
+    data : path or None
+        Folder of the archive's logs.
+    """
+
+    def __init__(self, campaign: MoldableCampaign, unit: Unit, data: str | Path | None) -> None:
+        self.cores, self.seed, self.unit, self.data = campaign.cores(unit.log), campaign.seed, unit, data
+        self.platform = Platform.single(self.cores)
+        logged = window_of(
+            unit.log,
+            unit.window,
+            jobs=campaign.jobs,
+            cores=self.cores,
+            data=data,
+            seed=self.seed,
+            study="moldable",
+            model_load=_MODEL_LOAD,
+        )
+        load, exact = _offered(unit.base), ExactEstimates().apply(logged)
+        self.window = exact if load is None else OfferedLoad(load=load, cores=self.cores).apply(exact)
+        self._traces: dict[tuple[str, float], Workload] = {}
+        self._last: tuple[Point, Workload] | None = None
+
+    def record(self, point: Point) -> Record:
+        """The schedule of a point."""
+        workload = self.trace(point) if point.scheme == BASELINE else self.workload(point)
+        return run(workload, self.platform, point.scheme)
+
+    def workload(self, point: Point) -> Workload:
+        """Moldable jobs of a point; those of the last one are kept."""
+        point = point._replace(scheme="")
+        if self._last is None or self._last[0] != point:
+            self._last = point, self._molded(point)
+        return self._last[1]
+
+    def trace(self, point: Point) -> Workload:
+        """Rigid jobs of a point."""
+        if point.trace not in self._traces:
+            self._traces[point.trace] = self._raised(point)
+        return self._traces[point.trace]
+
+    def _molded(self, point: Point) -> Workload:
+        rigid = self.trace(point)
+        if not point.profiles:
+            ranges = MoldableJobs(range_factor=point.range_factor, sigma=point.sigma, cores=self.cores)
+            return ranges.apply(rigid)
+        if point.profiles == "npb-standin":
+            tables = Profiles(cores=self.cores)
+        else:
+            tables = Profiles(file=str(_measured(self.data)), least_rows=_MEASURED_ROWS, cores=self.cores)
+        return tables.apply(rigid, self._stream(point.profiles))
+
+    def _raised(self, point: Point) -> Workload:
+        load = point.load_factor / 100
+        match point.trace[0]:
+            case "duplication":
+                return Duplicate(load, arrival="random").apply(self.window, self._stream("copies"))
+            case "expansion":
+                return Expand(load).apply(self.window)
+            case _:
+                return LoadFactor(point.load_factor).apply(self.window)
+
+    def _stream(self, role: str) -> np.random.Generator:
+        """The same for both base loads and every load factor: they have the same jobs."""
+        return stream(self.seed, "moldable", self.unit.log, self.unit.window, role)
+
+
+def _numbers(record: Record, scheme: str) -> Iterator[tuple[str, str, float]]:
+    """Metric, group and value of all numbers of a schedule; categories of few jobs have no mean response."""
+    yield "submitted", "", float(len(record))
+    yield "completed", "", float(record.ran.sum())
+    yield "response_mean", "", float(record.response[record.ran].mean())
+    yield "utilisation", "", utilisation(record)
+    yield "offered_load", "", offered_load(record)
+    yield "makespan", "", makespan(record)
+    for group, (jobs, mean) in category_responses(record).items():
+        yield "completed", group, float(jobs)
+        if jobs >= LEAST_JOBS:
+            yield "response_mean", group, mean
+    if scheme == WAITED:
+        yield from _promises(record)
+
+
+def _promises(record: Record) -> Iterator[tuple[str, str, float]]:
+    """How many jobs got a promise by waiting, and the median wait until then, by category."""
+    waits = promise_waits(record)
+    for group, rows in categories(record, ~np.isnan(waits)).items():
+        yield "promised", group, float(len(rows))
+        yield "promise_wait_median", group, float(np.median(waits[rows]))
+
+
+read_rows = TABLE.read

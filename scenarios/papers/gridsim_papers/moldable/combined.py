@@ -1,0 +1,233 @@
+"""Judges of what the paper on moldable jobs says about its own scheme, and of results that must agree.
+
+The claims that they judge are in `claims`.
+
+References
+----------
+Srinivasan, Krishnamoorthy, Sadayappan, "A robust scheduling strategy for moldable scheduling of parallel jobs",
+CLUSTER 2003.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import product
+from typing import Any
+
+from gridsim.errors import InputError
+from gridsim.report.words import listed
+from gridsim_papers.decisions import Part, alike, decided, signed
+from gridsim_papers.moldable.campaign import BASELINE, EARLIER, METHODS, PROFILES
+from gridsim_papers.moldable.changes import CATEGORIES, robustness
+from gridsim_papers.moldable.parts import (
+    best,
+    beyond,
+    categories,
+    degraded,
+    fails,
+    is_wrong,
+    mean_of,
+    more_often,
+    moved,
+    signs,
+    toward,
+    unharmed,
+)
+from gridsim_papers.moldable.study import MEAN, Bar, Bars, Case, Judge, Setting, between
+from gridsim_papers.paired import by_window
+from gridsim_papers.verdicts import Finding
+
+__all__ = [
+    "always_degrades",
+    "always_gains",
+    "consistent",
+    "other_loads",
+    "outperforms",
+    "robust",
+    "robust_on_profiles",
+    "same_on_both_logs",
+    "wide_ranges",
+]
+
+LOADS = (100.0, 125.0, 150.0)
+SIGMAS = (0.0, 1.0, 2.0)
+RANGES = (1.0, 2.0, 3.0, 4.0)
+MARGIN = 0.05
+"""Changes within it are as good as none."""
+_MANY_JOBS = 100
+
+
+def wide_ranges(case: Case) -> Finding:
+    """Range factors 5 and 8 are within 5 % of 4, overall and in every category of a hundred jobs or more."""
+    parts: list[Part] = []
+    refuted = False
+    at_4 = case.setting(load_factor=125.0, range_factor=4.0)
+    sizes = case.study.numbers("completed", at_4, BASELINE)
+    many = [name for name in CATEGORIES if name in sizes and by_window(sizes[name]).mean() >= _MANY_JOBS]
+    for factor in (5.0, 8.0):
+        bars = _against_range(case, at_4, factor)
+        kept = [bars[name] for name in ("", *many) if name in bars]
+        found = alike([(bar.words, bar.logs) for bar in kept], MARGIN, ratio=True)
+        parts += found
+        refuted |= found[0].state == "wrong"
+    return decided(parts, refuted=refuted)
+
+
+def _against_range(case: Case, setting: Setting, factor: float) -> Bars:
+    """Changes from one range factor to another; the jobs are the same."""
+    other = case.study.at(setting._replace(range_factor=factor))
+    mine, theirs = (case.study.numbers(MEAN, at, case.combined) for at in (other, setting))
+    return between(mine, theirs, other, case.combined, f"RF {setting.range_factor:g}")
+
+
+def same_on_both_logs(case: Case) -> Finding:
+    """Three quarters of the categories at the settings of figures 6 to 11 change the same way on both logs.
+
+    It holds if all jobs together do at every setting; fewer than three quarters refute it.
+    """
+    if len(case.logs) < 2:
+        raise InputError("one log stands in for both", field="log")
+    settings = product(((100.0, 0.0), (125.0, 0.0), (125.0, 1.0)), RANGES)
+    every = [
+        [case.bars(case.combined, log=log, load_factor=load, sigma=sigma, range_factor=factor) for log in case.logs]
+        for (load, sigma), factor in settings
+    ]
+    return _agreed([(one[group], other[group]) for one, other in every for group in one if group in other])
+
+
+def other_loads(case: Case) -> Finding:
+    """The same for duplicates and longer jobs against shorter gaps, at the settings of figures 8 and 10."""
+    pairs = []
+    for method, sigma, factor in product(METHODS[1:], (0.0, 1.0), RANGES):
+        one, other = (
+            case.bars(case.combined, method=way, load_factor=125.0, sigma=sigma, range_factor=factor)
+            for way in (method, METHODS[0])
+        )
+        pairs += [(one[group], other[group]) for group in one if group in other]
+    return _agreed(pairs)
+
+
+def _agreed(pairs: Sequence[tuple[Bar, Bar]]) -> Finding:
+    shared, apart = signs(pairs)
+    note = f"{len(apart)} overall apart" + (f": {listed(apart[:3])}" if apart else "")
+    found = decided([shared], refuted=shared.state == "wrong", note=note)
+    return found._replace(answer="holds partly") if apart and found.answer == "holds" else found
+
+
+def robust(*figures: tuple[float, float], lightest: bool = False) -> Judge:
+    """Better overall at every range factor on both logs, and nobody degraded (8.5).
+
+    Parameters
+    ----------
+    figures : (load factor, sigma)
+        Of the settings.
+    lightest : bool
+        Whether category 1 may be degraded at range factor 1.
+
+    Notes
+    -----
+    A degraded category 1 does not refute it in any case, by the rule of the claims.
+    """
+
+    def judge(case: Case) -> Finding:
+        settings = product(case.logs, figures, RANGES)
+        every = [
+            case.bars(case.combined, log=log, load_factor=load, sigma=sigma, range_factor=factor)
+            for log, (load, sigma), factor in settings
+        ]
+        spared = [bars.get(CATEGORIES[0]) for bars in every if lightest and bars[""].setting.range_factor == 1]
+        return _robust(every, [bar for bar in spared if bar], CATEGORIES[1:])
+
+    return judge
+
+
+def _robust(every: Sequence[Bars], spared: Sequence[Bar], counting: Sequence[str]) -> Finding:
+    """Robust but for the bars *spared*; refuted where overall is not better, or a category *counting* is degraded."""
+    overall = [_gains(bars[""]) for bars in every]
+    harmed = [(bar, unharmed(bar)) for bars in every for bar in categories(bars, range(1, 11)) if bar not in spared]
+    refuted = fails(overall) or any(part.state == "wrong" and bar.group in counting for bar, part in harmed)
+    found = robustness({bars[""].setting: {group: bar.change for group, bar in bars.items()} for bars in every})
+    pairs = sum(len(bars) - 1 for bars in every)
+    note = f"{len(found.not_better)} of {len(every)} settings not better overall, {len(found.degraded)} of {pairs} "
+    note += "categories degraded"
+    if found.degraded:
+        note += ": " + ", ".join(f"{name.removeprefix('weight:')} at {setting}" for setting, name in found.degraded[:4])
+    return decided([*overall, *(part for _, part in harmed)], refuted=refuted, note=note)
+
+
+def _gains(bar: Bar) -> Part:
+    """Whether all jobs together gain, by the one-sided test."""
+    return moved(bar, -1)
+
+
+def _profiles(case: Case) -> tuple[tuple[str, ...], str]:
+    """Sets of profiles that were run (the first if none was, for the error), and a note on those that were not."""
+    there = tuple(name for name in PROFILES if case.has(case.combined, load_factor=LOADS[0], profiles=name))
+    missing = [name for name in PROFILES if name not in there]
+    return there or PROFILES[:1], f"{listed(missing)} not run" if missing else ""
+
+
+def robust_on_profiles(case: Case) -> Finding:
+    """The same with profiles, at every load; any degraded category refutes it."""
+    there, note = _profiles(case)
+    every = [case.bars(case.combined, load_factor=load, profiles=profiles) for profiles, load in product(there, LOADS)]
+    return _noted(_robust(every, (), CATEGORIES), note)
+
+
+def _noted(found: Finding, note: str) -> Finding:
+    return found._replace(note="; ".join(filter(None, (found.note, note))))
+
+
+def always_degrades(case: Case) -> Finding:
+    """With either set of profiles the base degrades a category at each load."""
+    parts: list[Part] = []
+    there, note = _profiles(case)
+    for profiles, load in product(there, LOADS):
+        bars = case.bars("moldable-base", load_factor=load, profiles=profiles)
+        parts += best((degraded(bar) for bar in categories(bars, range(1, 11))), 1)
+    return decided(parts, refuted=fails(parts), note=note)
+
+
+def _overall(case: Case, loads: Iterable[float]) -> list[Part]:
+    return [
+        toward(case.bars(case.combined, log=log, load_factor=load, sigma=sigma, range_factor=factor)[""], -1)
+        for log, load, sigma, factor in product(case.logs, loads, SIGMAS, RANGES)
+    ]
+
+
+def always_gains(case: Case) -> Finding:
+    """At the highest load all jobs together gain at every setting; one that does not show it refutes it."""
+    parts = _overall(case, LOADS[-1:])
+    return decided(parts, refuted=fails(parts))
+
+
+def consistent(case: Case) -> Finding:
+    """All jobs together gain at every setting of the grid; one at which they lose refutes it."""
+    parts = _overall(case, LOADS)
+    return decided(parts, refuted=is_wrong(parts))
+
+
+def outperforms(case: Case) -> Finding:
+    """Fewer degraded categories over the grid than under either earlier scheme, and better overall in the mean."""
+    counts, means = [], []
+    pairs: dict[str, int] = {}
+    for log in case.logs:
+        grid: list[dict[str, Any]] = [
+            {"log": log, "load_factor": load, "sigma": sigma, "range_factor": factor}
+            for load, sigma, factor in product(LOADS, SIGMAS, RANGES)
+        ]
+        harmed = {}
+        for scheme in (case.combined, *EARLIER):
+            bars = [bar for where in grid for bar in categories(case.bars(scheme, **where), range(1, 11))]
+            harmed[scheme] = beyond(bars)
+            pairs[scheme] = pairs.get(scheme, 0) + sum(bar.change.degraded for bar in bars)
+        for scheme in EARLIER:
+            every = mean_of(case.bars(case.combined, scheme, **where)[""] for where in grid)
+            means.append((f"overall against {scheme} on {case.name(log)}, mean of the grid", every))
+            counts.append(
+                (f"categories degraded against {scheme} on {case.name(log)}", harmed[case.combined], harmed[scheme])
+            )
+    mine, *others = pairs.values()
+    told = ", ".join(f"{scheme} {count}" for scheme, count in pairs.items())
+    parts = [*more_often(counts, -1), *signed(means, -1, ratio=True)]
+    return decided(parts, refuted=mine > min(others), note=f"degraded (category, setting) pairs: {told}")

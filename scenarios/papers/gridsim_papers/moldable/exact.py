@@ -1,0 +1,126 @@
+"""Claims about moldable jobs that the code decides, on random speedups, profiles and queues: no row is needed.
+
+Exact cases, where they are, decide them too: see `gridsim_papers.moldable.family`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gridsim.model.speedup import Downey
+from gridsim.model.streams import stream
+from gridsim.model.time import MICROSECOND, IntArray
+from gridsim.model.workload import Workload
+from gridsim.policy.partition import FairShare, Greedy
+from gridsim.policy.queue import Queue, Requests
+from gridsim.workload.transform.moldable import MoldableJobs
+from gridsim_papers.verdicts import Finding
+
+__all__ = ["blocks_suffice", "corrected_limits", "downey"]
+
+CORES = 64
+TOLERANCE = 1e-9
+_BLOCKS = 12
+_LONGEST = 500
+
+
+def downey(speedup: type[Downey] = Downey) -> Finding:
+    """Continuous, never falling, at most min(n, A), the same in both regimes at sigma 1, saturated at A."""
+    rng = stream(1, "claims", "downey")
+    worst, checks = 0.0, 0
+    for average, sigma in zip([1.0, 8.0, *rng.uniform(1, 200, 300)], [0.0, 1.0, *rng.uniform(0, 3, 300)], strict=True):
+        n = np.arange(1, 1000)
+        law = speedup(parallelism=float(average), sigma=float(sigma))
+        values = law.speedup(n)
+        bound = 2 * average - 1 if sigma <= 1 else average + average * sigma - sigma
+        breaks: Any = np.array([average, bound])  # the formulas hold between whole numbers of cores too
+        one, beside = (speedup(parallelism=float(average), sigma=value).speedup(n) for value in (1.0, 1 + 1e-12))
+        errors = (
+            np.abs(law.speedup(breaks * (1 + 1e-13)) - law.speedup(breaks * (1 - 1e-13))),
+            -np.diff(values),
+            values - np.minimum(n, average),
+            np.abs(one - beside),
+            np.abs(values[n >= bound] - average),
+        )
+        worst = max(worst, *(float(error.max(initial=0.0)) for error in errors))
+        checks += sum(len(error) for error in errors)
+    note = f"{checks} checks of 302 laws; largest error {worst:.1g}"
+    return Finding("holds" if worst <= TOLERANCE else "does not hold", worst, n=checks, note=note)
+
+
+def blocks_suffice(jobs: int = 600, *, skipped: int = 0) -> Finding:
+    """The choice over the blocks of free time is that of trying every size, where runtimes fall with cores.
+
+    Parameters
+    ----------
+    jobs : int
+        How many, each with a profile of its own, at each of three variations of parallelism.
+    skipped : int
+        Blocks at the beginning that the choice does not see: for tests.
+    """
+    from gridsim.policy.scheduler.molded import Shapes  # compiled kernels: only when something runs
+    from gridsim.policy.scheduler.sizes import FALLS, LEAST, MOST, by_blocks
+    from gridsim.profile.kernels import earliest
+
+    rng = stream(1, "claims", "blocks")
+    checked = different = 0
+    for sigma in (0.0, 1.0, 2.0):
+        asked = rng.integers(1, CORES + 1, jobs)
+        log = Workload.from_columns(submit=np.arange(jobs), runtime=rng.integers(60, _LONGEST, jobs), cores=asked)
+        molded = MoldableJobs(range_factor=float(rng.integers(1, 4)), sigma=sigma, cores=CORES).apply(log)
+        shapes = Shapes(Requests(molded), Greedy(choices="all"), CORES)
+        for row in np.flatnonzero(shapes.table[FALLS]).tolist():
+            times, free = _profile(rng)
+            low = int(shapes.table[LEAST, row])
+            high = int(rng.integers(low, shapes.table[MOST, row] + 1))
+            seen = slice(min(skipped, len(times) - 1), None)
+            start, cores, _ = by_blocks(
+                times[seen], free[seen], len(times[seen]), shapes.table, shapes.relative, row, high, times[:0]
+            )
+            ends = np.array(
+                [
+                    earliest(times, free, len(times), n, shapes.on(row, n)) + shapes.on(row, n)
+                    for n in range(low, high + 1)
+                ]
+            )
+            best = low + int(np.argmax(ends <= ends.min() + 1))
+            different += (int(cores), int(start)) != (best, int(ends[best - low]) - shapes.on(row, best))
+            checked += 1
+    note = f"{different} of {checked} choices differ in cores or start from those of trying every size"
+    return Finding("does not hold" if different else "holds", different, n=checked, note=note)
+
+
+def _profile(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """When blocks of free time begin, and how many cores are free in each; all in the last one."""
+    count = int(rng.integers(2, _BLOCKS))
+    times = np.cumsum(rng.integers(1, _LONGEST, count)) * MICROSECOND
+    free = np.append(rng.integers(0, CORES + 1, count - 1), CORES)
+    return times, free
+
+
+def corrected_limits(states: int = 300, corrected: str = "sqrt-parallel") -> Finding:
+    """No job that can run on several cores has a lower limit where sequential ones do not count."""
+    rng = stream(1, "claims", "limits")
+    checked = lower = 0
+    for _ in range(states):
+        requests = Requests(_jobs(rng))
+        rows = rng.permutation(len(requests))
+        running = Queue(requests, rows[: int(rng.integers(0, len(rows)))], {})
+        queue = Queue(requests, rows[len(running) :], {"total": CORES, "running": running})
+        factor = float(rng.integers(1, 3))
+        mine, plain = (FairShare(wf=factor, weight=weight).limits(queue, 0.0) for weight in (corrected, "sqrt"))  # type: ignore[arg-type]
+        parallel = requests.maximum[queue.rows] > 1
+        lower += int((mine[parallel] < plain[parallel]).sum())
+        checked += int(parallel.sum())
+    note = f"{lower} of {checked} limits lower"
+    return Finding("does not hold" if lower else "holds", lower, n=checked, note=note)
+
+
+def _jobs(rng: np.random.Generator) -> Workload:
+    count = int(rng.integers(2, 20))
+    log = Workload.from_columns(
+        submit=np.zeros(count), runtime=10 ** rng.uniform(1, 5, count), cores=rng.integers(1, 9, count)
+    )
+    return MoldableJobs(range_factor=1, sigma=0, cores=CORES).apply(log)

@@ -1,0 +1,245 @@
+"""Tables of verdicts: a ruling a claim, with what its ledger says of it, and what was found in which circumstances."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from gridsim.files import write_atomically
+from gridsim_papers.ledger import Entry
+from gridsim_papers.verdicts import NAN, RANKS, Answer, Finding, Verdict
+
+__all__ = [
+    "COLUMNS",
+    "Judged",
+    "Ruling",
+    "as_rows",
+    "markdown",
+    "numbers",
+    "of_finding",
+    "overall",
+    "p_text",
+    "rulings",
+    "without_numbers",
+    "write",
+]
+
+
+class Judged(NamedTuple):
+    """A verdict in given circumstances.
+
+    Attributes
+    ----------
+    p_wilcoxon : float
+        Of the signed-rank test of the same changes as the effect; NaN where there are none.
+    further : mapping of str to str
+        Circumstances by name, or answers by reading.
+    """
+
+    verdict: Verdict
+    p_wilcoxon: float = NAN
+    further: Mapping[str, str] = {}
+
+
+class Ruling(NamedTuple):
+    """What is found of one claim.
+
+    Attributes
+    ----------
+    entry : Entry
+        What the ledger says of it.
+    answer : str
+        Over all circumstances.
+    judged : tuple of Judged
+        In each of them; one where there is no more than one.
+    synthetic : str
+        Logs in whose place synthetic jobs stand; empty where the claim is not about jobs, or all logs are there.
+    """
+
+    entry: Entry
+    answer: Answer
+    judged: tuple[Judged, ...]
+    synthetic: str = ""
+
+    @property
+    def weakest(self) -> Judged:
+        """The one that supports the claim least."""
+        return min(self.judged, key=lambda one: RANKS[one.verdict.verdict])
+
+    def where(self, one: Judged) -> str:
+        """Circumstances of one of several in words; empty where there is no more than one."""
+        if len(self.judged) == 1:
+            return ""
+        return ", ".join(f"{name} {value}" for name, value in one.further.items() if value)
+
+
+def without_numbers(claim: str, answer: Answer, note: str, n: int = 0) -> Judged:
+    """A verdict that no test of changes decides."""
+    return Judged(Verdict(claim, answer, NAN, NAN, NAN, NAN, n, note))
+
+
+def of_finding(claim: str, found: Finding) -> Judged:
+    """A verdict as it was found."""
+    return Judged(Verdict(claim, *found[:-1]), found.p_wilcoxon)
+
+
+def rulings(
+    found: Iterable[Judged], ledger: Mapping[str, Entry], synthetic: Callable[[Entry], str] = lambda entry: ""
+) -> list[Ruling]:
+    """A ruling on each claim of a ledger, in its order; *not testable here* where nobody judged.
+
+    Parameters
+    ----------
+    synthetic : callable
+        Logs in whose place synthetic jobs stand where this claim is decided; empty for none.
+    """
+    of: dict[str, list[Judged]] = {}
+    for one in found:
+        of.setdefault(one.verdict.claim, []).append(one)
+    answers = overall(one for own in of.values() for one in own)
+    made = []
+    for claim, entry in ledger.items():
+        own = tuple(of.get(claim, ())) or (without_numbers(claim, "not testable here", entry.what),)
+        made.append(Ruling(entry, answers.get(claim, "not testable here"), own, synthetic(entry)))
+    return made
+
+
+def overall(found: Iterable[Judged]) -> dict[str, Answer]:
+    """One answer a claim: that of all circumstances, or *holds partly* where it holds in some and not in others.
+
+    Circumstances that decide nothing count where the claim holds in others, but for those that were not run; it does
+    not hold where none supports it and one refutes it.
+    """
+    by_claim: dict[str, list[Verdict]] = {}
+    for one in found:
+        by_claim.setdefault(one.verdict.claim, []).append(one.verdict)
+    return {
+        claim: _of_all({one.verdict for one in own if one.n} or {one.verdict for one in own})
+        for claim, own in by_claim.items()
+    }
+
+
+def _of_all(own: set[Answer]) -> Answer:
+    if len(own) == 1:
+        return next(iter(own))
+    return "holds partly" if own & {"holds", "holds partly"} else "does not hold"
+
+
+_HEADS = ("id", "claim", "verdict", "effect (95 % interval)", "p", "Wilcoxon p", "n", "what was found")
+
+
+def markdown(found: Sequence[Ruling]) -> str:
+    """The table as text, a line for each circumstance; where there are several, a table of all of them first."""
+    several = any(len(one.judged) > 1 for one in found)
+    heads = (*_HEADS[:2], "where", *_HEADS[2:]) if several else _HEADS
+    lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
+    for ruling in found:
+        for one in ruling.judged:
+            effect, p = numbers(one.verdict)
+            n = str(one.verdict.n or "")
+            told = (f"**{one.verdict.verdict}**", effect, p, p_text(one.p_wilcoxon), n, note_of(ruling, one))
+            cells = (ruling.entry.id, ruling.entry.statement, *([ruling.where(one)] if several else []), *told)
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join([*_summary(found), "", *lines] if several else lines)
+
+
+def _summary(found: Iterable[Ruling]) -> list[str]:
+    """A line a claim: its answer over all circumstances, and in each."""
+    lines = ["| id | claim | verdict | in which circumstances |", "|---|---|---|---|"]
+    for one in found:
+        answers = {it.verdict.verdict for it in one.judged}
+        told = "; ".join(f"{one.where(it)}: {it.verdict.verdict}" for it in one.judged) if len(answers) > 1 else "all"
+        lines.append(f"| {one.entry.id} | {one.entry.statement} | **{one.answer}** | {told} |")
+    return lines
+
+
+def numbers(verdict: Verdict) -> tuple[str, str]:
+    """Effect with its interval, and p, as text; empty for what is none."""
+    known = verdict.n > 1 and math.isfinite(verdict.low)  # one window has no interval
+    interval = f" ({_short(verdict.low)} to {_short(verdict.high)})" if known else ""
+    effect = "" if math.isnan(verdict.effect) else _short(verdict.effect)
+    return effect + interval, p_text(verdict.p)
+
+
+def _short(value: float) -> str:
+    """Three digits, or whole.
+
+    Examples
+    --------
+    >>> _short(0.81234), _short(5480.4), _short(4.2e-8)
+    ('0.812', '5,480', '4.2e-08')
+    """
+    return f"{value:,.0f}" if 1_000 <= abs(value) < 1e7 else f"{value:.3g}"
+
+
+def p_text(value: float) -> str:
+    """A p value, as text."""
+    return "" if math.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.2g}"
+
+
+def note_of(ruling: Ruling, one: Judged) -> str:
+    """What was found, and whether among synthetic jobs."""
+    mark = f"synthetic jobs in place of {ruling.synthetic}" if ruling.synthetic and one.verdict.n else ""
+    return "; ".join(filter(None, (mark, one.verdict.note)))
+
+
+COLUMNS = (
+    "paper",
+    "id",
+    "where",
+    "statement",
+    "overall",
+    "circumstances",
+    "verdict",
+    "effect",
+    "low",
+    "high",
+    "p",
+    "p_wilcoxon",
+    "n",
+    "synthetic",
+    "note",
+)
+"""Of stored verdicts, a row for each circumstance of a claim."""
+
+
+def as_rows(found: Iterable[Ruling]) -> list[dict[str, Any]]:
+    """Rows with these `COLUMNS`, every digit kept; None for what is no number."""
+    rows = []
+    for ruling in found:
+        entry = ruling.entry
+        for one in ruling.judged:
+            told = {name: _known(value) for name, value in one.verdict._asdict().items() if name != "claim"}
+            rows.append(
+                {
+                    "paper": entry.paper,
+                    "id": entry.id,
+                    "where": entry.where,
+                    "statement": entry.statement,
+                    "overall": ruling.answer,
+                    "circumstances": ruling.where(one),
+                    **told,
+                    "p_wilcoxon": _known(one.p_wilcoxon),
+                    "synthetic": ruling.synthetic if one.verdict.n else "",
+                }
+            )
+    return rows
+
+
+def _known(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write(path: Path, rows: Iterable[Mapping[str, Any]], columns: Collection[str] = COLUMNS) -> None:
+    """Rows of `as_rows` as CSV, whole or not at all."""
+
+    def as_csv(temporary: Path) -> None:
+        with temporary.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(columns), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+
+    write_atomically(path, as_csv)

@@ -1,0 +1,233 @@
+"""What the grid paper claims, tested on a small campaign with scipy's own tests, and verdicts on rows made up by hand.
+
+Only what holds with a wide margin at this scale is asserted; README.md of the scenario tells what larger ones say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from gridsim.metrics.campaign import Paired
+from gridsim_papers.grid.campaign import POLICIES, Row
+from gridsim_papers.grid.claims import CLAIMS, INDUSTRIAL_CLAIMS
+from gridsim_papers.grid.orders import at_loads, highest, lowest, ordered
+from gridsim_papers.verdicts import (
+    DECISIVE,
+    Claim,
+    Finding,
+    Stored,
+    Verdict,
+    alike,
+    as_printed,
+    both,
+    differs,
+    verdicts,
+)
+
+FIVE = ("lrtf", "fair-share", "random", "fifo-task", "fifo-job")
+
+
+@pytest.fixture(scope="module")
+def found(campaign_rows: list[Row]) -> Mapping[str, Verdict]:
+    return {verdict.claim: verdict for verdict in verdicts(campaign_rows, CLAIMS)}
+
+
+def paired(rows: Sequence[Row], metric: str) -> Paired:
+    return Paired.from_rows([row for row in rows if row["metric"] == metric], metric)
+
+
+def mean_logs(values: Paired, policy: str) -> np.ndarray:
+    """Log of one policy's values, averaged over the loads of a workload."""
+    return np.log(values.of(policy)).mean(axis=1)
+
+
+@pytest.mark.parametrize("metric", ["sd_slr", "worst_slr", "mean_slr"])
+@pytest.mark.parametrize("other", FIVE)
+def test_p_slr_beats_five_policies_in_fairness_and_responsiveness(
+    campaign_rows: list[Row], metric: str, other: str
+) -> None:
+    """G-21, G-31, Table 4: paired t-test of log ratios, and Wilcoxon's, n = 15 workloads."""
+    values = paired(campaign_rows, metric)
+    mine, theirs = mean_logs(values, "p-slr"), mean_logs(values, other)
+    assert stats.ttest_rel(mine, theirs, alternative="less").pvalue < 0.001
+    assert stats.wilcoxon(mine, theirs, alternative="less").pvalue < 0.001
+
+
+@pytest.mark.parametrize("other", FIVE)
+def test_srtf_beats_the_same_five_in_worst_slr(campaign_rows: list[Row], other: str) -> None:
+    values = paired(campaign_rows, "worst_slr")
+    assert stats.ttest_rel(mean_logs(values, "srtf"), mean_logs(values, other), alternative="less").pvalue < 0.001
+
+
+def test_p_slr_starts_fewer_jobs_at_once_than_five_policies(campaign_rows: list[Row]) -> None:
+    """G-68; the paper's own test of the values, n = 30 schedules."""
+    values = paired(campaign_rows, "peak_in_flight")
+    for other in ("lrtf", "random", "fifo-task"):
+        assert stats.ttest_rel(values.of("p-slr").ravel(), values.of(other).ravel(), alternative="less").pvalue < 0.001
+
+
+def test_srtf_has_the_better_mean_slr_at_120_per_cent(campaign_rows: list[Row]) -> None:
+    """G-51, G-56."""
+    values = paired(campaign_rows, "mean_slr")
+    mine, theirs = (np.log(values.of(policy)[:, 1]) for policy in ("p-slr", "srtf"))
+    assert stats.ttest_rel(mine, theirs, alternative="greater").pvalue < 0.025
+
+
+def test_nobody_is_faster_than_the_critical_path(campaign_rows: list[Row]) -> None:
+    assert min(row["value"] for row in campaign_rows if row["metric"] == "least_slr") >= 1
+
+
+@pytest.mark.parametrize("claim", ["G-09", "G-11", "G-12", "G-13", "G-15", "G-21", "G-26", "G-31", "G-40", "G-50"])
+def test_a_claim_that_holds_with_room_to_spare(found: Mapping[str, Verdict], claim: str) -> None:
+    assert found[claim].verdict == "holds", found[claim].note
+
+
+@pytest.mark.parametrize("claim", ["G-14", "G-18", "G-69"])
+def test_claims_about_the_full_size_are_left_open(found: Mapping[str, Verdict], claim: str) -> None:
+    assert found[claim].verdict == "not testable here", found[claim].note
+
+
+def test_every_claim_has_one_verdict_and_an_effect_where_something_was_compared(
+    found: Mapping[str, Verdict],
+) -> None:
+    assert len(found) == len(CLAIMS)
+    answers = {"holds", "holds partly", "does not hold", "not testable here"}
+    assert {verdict.verdict for verdict in found.values()} <= answers
+    for name in ("G-21", "G-22", "G-31", "G-32", "G-61", "G-65", "G-66", "G-68"):
+        verdict = found[name]
+        assert verdict.low <= verdict.effect <= verdict.high
+        assert 0 <= verdict.p <= 1
+        assert verdict.n == 15
+
+
+def test_no_claim_is_listed_twice() -> None:
+    names = [claim.id for claim in (*CLAIMS, *INDUSTRIAL_CLAIMS)]
+    assert len(names) == len(set(names))
+
+
+def test_without_rows_nothing_is_testable_but_the_grouping_of_metrics() -> None:
+    answers = {verdict.claim: verdict.verdict for verdict in verdicts([], [*CLAIMS, *INDUSTRIAL_CLAIMS])}
+    assert answers.pop("G-09") == "holds"
+    assert set(answers.values()) == {"not testable here"}
+
+
+def rows_of(
+    value: Callable[[str, int, float, np.random.Generator], float],
+    *,
+    metric: str = "sd_slr",
+    workloads: int = 20,
+    loads: Sequence[float] = (0.8, 1.2),
+) -> list[Row]:
+    """Made-up rows: one value for each policy, workload and load."""
+    rng = np.random.default_rng(1)
+    return [
+        {
+            "kind": "x",
+            "workload": workload,
+            "load": load,
+            "policy": policy,
+            "metric": metric,
+            "value": value(policy, workload, load, rng),
+            "decile": None,
+        }
+        for workload in range(workloads)
+        for load in loads
+        for policy in POLICIES
+    ]
+
+
+def judged(rows: list[Row], judge: Callable[[Stored], Finding]) -> Verdict:
+    (verdict,) = verdicts(rows, [Claim("X", judge)])
+    return verdict
+
+
+def noisy(factor: Mapping[str, float], spread: float = 0.1) -> Callable[[str, int, float, np.random.Generator], float]:
+    return lambda policy, workload, load, rng: factor.get(policy, 1.0) * float(np.exp(spread * rng.standard_normal()))
+
+
+BETTER = differs("sd_slr", dict.fromkeys(FIVE, "better"))
+
+
+def test_clearly_lower_values_of_all_five_hold() -> None:
+    verdict = judged(rows_of(noisy({"p-slr": 0.5})), BETTER)
+    assert verdict.verdict == "holds"
+    assert verdict.effect == pytest.approx(0.5, rel=0.1)
+    assert verdict.high < 0.6
+    assert verdict.p < 1e-6
+
+
+def test_the_effect_shown_is_the_least_favourable_one() -> None:
+    verdict = judged(rows_of(noisy({"p-slr": 0.5, "random": 0.6})), BETTER)
+    assert "least P-SLR/Random" in verdict.note
+    assert verdict.effect == pytest.approx(0.5 / 0.6, rel=0.1)
+
+
+def test_three_of_five_hold_partly_and_the_contrary_does_not_hold() -> None:
+    assert judged(rows_of(noisy({"p-slr": 0.5, "random": 0.4, "lrtf": 0.4})), BETTER).verdict == "holds partly"
+    assert judged(rows_of(noisy({"p-slr": 2.0})), BETTER).verdict == "does not hold"
+
+
+def test_a_few_wild_workloads_decide_nothing_and_many_leave_it_partly_open() -> None:
+    wild = noisy({}, spread=2.0)
+    assert judged(rows_of(wild), BETTER).verdict == "not testable here"
+    assert judged(rows_of(wild, workloads=DECISIVE), BETTER).verdict == "holds partly"
+
+
+def test_higher_is_better_where_the_metric_says_so() -> None:
+    rows = rows_of(noisy({"p-slr": 1.2}), metric="utilisation")
+    assert judged(rows, differs("utilisation", dict.fromkeys(FIVE, "better"))).verdict == "holds"
+    assert judged(rows, differs("utilisation", dict.fromkeys(FIVE, "worse"))).verdict == "does not hold"
+
+
+@pytest.mark.parametrize(
+    ("factor", "spread", "answer"),
+    [
+        (1.0, 0.01, "holds"),
+        (1.02, 0.01, "holds partly"),  # surely there and surely small
+        (1.5, 0.1, "does not hold"),
+        (1.0, 0.8, "not testable here"),
+    ],
+)
+def test_alike_needs_a_test_of_equivalence(factor: float, spread: float, answer: str) -> None:
+    assert judged(rows_of(noisy({"p-slr": factor}, spread)), alike("sd_slr")).verdict == answer
+
+
+def test_a_missing_policy_or_schedule_is_not_testable_and_named() -> None:
+    rows = rows_of(noisy({}))
+    without = [row for row in rows if row["policy"] != "lrtf"]
+    verdict = judged(without, BETTER)
+    assert verdict.verdict == "not testable here"
+    assert "lrtf" in verdict.note
+    verdict = judged(rows[1:], BETTER)
+    assert verdict.verdict == "not testable here"
+    assert "expected one" in verdict.note
+
+
+def test_an_order_is_sure_where_resamples_agree() -> None:
+    rows = rows_of(noisy({"lrtf": 3.0, "srtf": 0.5}))
+    judge = ordered(at_loads("sd_slr"), {"top": highest(0, "lrtf"), "bottom": lowest(-1, "srtf")})
+    assert judged(rows, judge).verdict == "holds"
+    wrong = ordered(at_loads("sd_slr"), {"top": highest(0, "srtf"), "bottom": lowest(-1, "lrtf")})
+    assert judged(rows, wrong).verdict == "does not hold"
+    level = ordered(at_loads("sd_slr"), {"top": highest(0, "random")})
+    assert judged(rows_of(noisy({}, 0.5)), level).verdict in ("not testable here", "does not hold")
+
+
+def test_a_printed_share_is_met_within_ten_points() -> None:
+    always = rows_of(noisy({"p-slr": 0.1}), metric="worst_slr", loads=(1.0, 1.2))
+    assert judged(always, as_printed("worst_slr", "lrtf")).verdict == "holds"
+    never = rows_of(noisy({"p-slr": 10.0}), metric="worst_slr", loads=(1.0, 1.2))
+    verdict = judged(never, as_printed("worst_slr", "lrtf"))
+    assert verdict.verdict == "does not hold"
+    assert verdict.effect == 0
+
+
+def test_parts_of_a_claim_that_disagree_hold_partly() -> None:
+    rows = rows_of(noisy({"p-slr": 0.5}))
+    verdict = judged(rows, both(BETTER, alike("sd_slr")))
+    assert verdict.verdict == "holds partly"
+    assert "does not hold" in verdict.note

@@ -1,0 +1,56 @@
+"""What is installed: every package and data file of both roots, and nothing that is not there."""
+
+from __future__ import annotations
+
+import configparser
+import importlib
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = {"gridsim": ROOT / "gridsim", "gridsim_papers": ROOT / "scenarios" / "papers" / "gridsim_papers"}
+
+
+@pytest.fixture(scope="module")
+def told() -> configparser.ConfigParser:
+    """What setup.cfg says."""
+    parser = configparser.ConfigParser()
+    parser.read(ROOT / "setup.cfg", encoding="utf-8")
+    return parser
+
+
+def lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def test_the_roots_are_where_they_are_said_to_be(told: configparser.ConfigParser) -> None:
+    places = dict(line.split(" = ") for line in lines(told["options"]["package_dir"]))
+    assert {name: ROOT / place for name, place in places.items()} == FOLDERS
+
+
+def test_every_package_is_listed_once(told: configparser.ConfigParser) -> None:
+    there = {
+        ".".join((root, *path.parent.relative_to(folder).parts))
+        for root, folder in FOLDERS.items()
+        for path in folder.rglob("*.py")
+    }
+    assert lines(told["options"]["packages"]) == sorted(there)
+
+
+@pytest.mark.parametrize("root", FOLDERS)
+def test_every_data_file_is_taken_along(root: str, told: configparser.ConfigParser) -> None:
+    patterns = lines(told["options.package_data"][root])
+    files = [path.relative_to(FOLDERS[root]) for path in FOLDERS[root].rglob("*") if path.is_file()]
+    names = {str(path) for path in files if path.suffix not in (".py", ".pyc") and "__pycache__" not in path.parts}
+    assert names
+    assert not {name for name in names if not any(fnmatchcase(name, pattern) for pattern in patterns)}
+    assert not {pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)}
+
+
+def test_entry_points_name_what_is_there(told: configparser.ConfigParser) -> None:
+    for entries in told["options.entry_points"].values():
+        for entry in lines(entries):
+            module, _, attribute = entry.split(" = ")[1].partition(":")
+            assert hasattr(importlib.import_module(module), attribute or "__doc__")
