@@ -32,16 +32,13 @@ from gridsim.workload.read import read_workload
 BOOT = "2026-11-21T06:53:40"
 """``BOOT_TIME`` in ``scontrol show config``."""
 
-WHOLE = ("sacct_P_X.txt", "sacct_epoch_X.txt", "sacct_P_steps.txt", "sacct_comma_X.csv", "sacct.json.gz")
+WHOLE = ("sacct_P_X.txt.gz", "sacct_epoch_X.txt.gz", "sacct_P_steps.txt.gz", "sacct_comma_X.csv.gz", "sacct.json.gz")
 """Forms that say all that the replay needs."""
 
 
 @pytest.fixture(scope="module")
-def logs(shared: Path) -> Path:
-    folder = shared / "data" / "slurm" / "run-a" / "logs"
-    if not folder.is_dir():
-        pytest.skip("no Slurm data")
-    return folder
+def logs(run_a: Path) -> Path:
+    return run_a / "logs"
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +71,7 @@ def test_every_form_of_the_log_is_replayed_within_seconds(logs: Path, site: Site
 
 
 def test_dependencies_that_are_simulated_rather_than_known_cost_little(logs: Path, site: Site) -> None:
-    log = read(logs / "sacct_P_X_wide.txt", site)
+    log = read(logs / "sacct_P_X_wide.txt.gz", site)
     assert (log.labels["after"] >= 0).sum() > 5
     found = replayed(log, site)
     assert found.median <= 4
@@ -82,7 +79,7 @@ def test_dependencies_that_are_simulated_rather_than_known_cost_little(logs: Pat
 
 
 def test_the_site_s_own_policy_comes_nearer_than_any_textbook_one(logs: Path, site: Site) -> None:
-    log = read(logs / "sacct_epoch_X.txt", site)
+    log = read(logs / "sacct_epoch_X.txt.gz", site)
     own = replayed(log, site)
     for policy in ("fcfs", "easy", "conservative"):
         other = agreement(simulate(log, platform=site.platform(), policy=policy, overrun="extend").record)
@@ -90,18 +87,18 @@ def test_the_site_s_own_policy_comes_nearer_than_any_textbook_one(logs: Path, si
 
 
 def test_cancelled_jobs_wait_until_they_were_cancelled(logs: Path, site: Site) -> None:
-    log = read(logs / "sacct_epoch_X.txt", site)
+    log = read(logs / "sacct_epoch_X.txt.gz", site)
     patience = log.labels["withdrawn"]
     assert (patience >= 0).sum() == 11  # five lines of one job, one of six tasks
     assert len(log) == 306 + 11
-    usual = read_workload(logs / "sacct_epoch_X.txt", cores=site.cores)
+    usual = read_workload(logs / "sacct_epoch_X.txt.gz", cores=site.cores)
     assert "withdrawn" not in usual.labels
     assert len(usual) == 306
 
 
 def test_the_hours_of_the_log_are_those_of_slurm_s_own_report(logs: Path) -> None:
     """``sreport`` counted 8,813 core-seconds from 06:00 to 07:00 UTC."""
-    log = read_workload(logs / "sacct_epoch_X.txt", cores=32)
+    log = read_workload(logs / "sacct_epoch_X.txt.gz", cores=32)
     assert log.epoch is not None
     assert log.logged_start is not None
     assert log.logged_end is not None
