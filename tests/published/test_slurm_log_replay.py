@@ -14,15 +14,16 @@ import numpy as np
 import pytest
 
 import gridsim as gs
+from gridsim.ask import compare
 from gridsim.metrics.agreement import Agreement, agreement
 from gridsim.metrics.preemption import logged_runs
 from gridsim.model.site import Site
 from gridsim.model.site_file import read_site
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.questions.calibrate import calibrate
 from gridsim.record import Status
-from gridsim.report.calibration import calibrate, sentences
-from gridsim.report.compare import compare
+from gridsim.report.calibration import as_dict, sentences
 from gridsim.report.preemption import as_logged
 from gridsim.report.sentences import caveats
 from gridsim.scenario import rules_for, transformed
@@ -151,11 +152,11 @@ def test_preempted_runs_of_the_log_are_told_beside_the_simulated_ones(site_b: Si
     assert runs > 0
     told = f"In the log 53 runs of 48 of these jobs were preempted; under today {runs:g} of {jobs:g}, under easy none."
     assert told in caveats(found)
-    assert found.trust is not None
-    assert (found.trust.numbers["preempted_runs"], found.trust.numbers["logged_preempted_runs"]) == (runs, 53)
+    assert found.replay is not None
+    assert found.replay.preempted == {"preempted_runs": runs, "logged_preempted_runs": 53}
     again = calibrate(log, policies, platform=site_b.platform(), options=gs.Run(overrun="extend"))
     assert told in sentences(again)
-    assert again.to_dict()["preempted"]["log"] == {"runs": 53, "jobs": 48, "every": True}
+    assert as_dict(again)["preempted"]["log"] == {"runs": 53, "jobs": 48, "every": True}
 
 
 def test_a_log_of_last_runs_says_that_there_may_have_been_more(site_b: Site) -> None:
