@@ -12,19 +12,21 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gridsim.ask import compare
     from gridsim.errors import CheckFailed, GridsimError, InputError, PolicyError
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
+    from gridsim.options import Run
     from gridsim.record import Record
+    from gridsim.report.compare import compare
     from gridsim.report.comparison import Comparison
     from gridsim.report.quotation import Quotation
     from gridsim.report.quote import quote
     from gridsim.result import Result
     from gridsim.scenario import Scenario
-    from gridsim.simulation import Run, simulate
+    from gridsim.simulation import simulate
     from gridsim.workload.read import read_workload
     from gridsim.workload.synthetic.lublin import Lublin, default_workload
+    from gridsim.world import World
 
 __all__ = [
     "CheckFailed",
@@ -40,6 +42,7 @@ __all__ = [
     "Run",
     "Scenario",
     "Workload",
+    "World",
     "compare",
     "default_workload",
     "quote",
@@ -58,10 +61,11 @@ _HOME = {
     "Quotation": "report.quotation",
     "Record": "record",
     "Result": "result",
-    "Run": "simulation",
+    "Run": "options",
     "Scenario": "scenario",
     "Workload": "model.workload",
-    "compare": "ask",
+    "World": "world",
+    "compare": "report.compare",
     "default_workload": "workload.synthetic.lublin",
     "quote": "report.quote",
     "read_workload": "workload.read",

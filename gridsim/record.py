@@ -17,13 +17,15 @@ __all__ = ["Beyond", "Promises", "Reasons", "Record", "Refusal", "Status", "Task
 
 
 class Status(IntEnum):
-    """What became of a job; submitted is the sum of all."""
+    """What became of a job; submitted is the sum of all. Some wait or run where a run stands still."""
 
     completed = 0
     killed_walltime = 1
     rejected = 2
     unadmitted = 3
     cancelled = 4
+    waiting = 5
+    running = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -238,8 +240,8 @@ class Record:
     workload : Workload
         The jobs as they were simulated.
     start_us, end_us : (n,) int64
-        When the job held its cores, ``[start, end)``, whole microseconds; `NEVER` for jobs that did not run. The last
-        piece of a chain.
+        When the job held its cores, ``[start, end)``, whole microseconds; `NEVER` for jobs that did not run, and for
+        an end that has not come. The last piece of a chain.
     status : (n,) int8
         Values of `Status`.
     cluster : (n,) int16
@@ -263,6 +265,8 @@ class Record:
         Why jobs waited, of policies that say so.
     beyond : Beyond or None
         Where jobs above a limit of time were lowered to it, or split.
+    until_us : int or None
+        Of a run that stands still: until when it is told, whole microseconds.
     """
 
     workload: Workload
@@ -279,6 +283,7 @@ class Record:
     logged_submit_us: IntArray | None = None
     reasons: Reasons | None = None
     beyond: Beyond | None = None
+    until_us: int | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
@@ -335,8 +340,13 @@ class Record:
 
     @property
     def ran(self) -> npt.NDArray[np.bool_]:
-        """Which jobs held cores at all."""
-        return self.start_us < NEVER
+        """Which jobs held cores, to an end."""
+        return self.end_us < NEVER
+
+    @property
+    def status_names(self) -> npt.NDArray[np.str_]:
+        """What became of each job, in a word."""
+        return np.array([status.name for status in Status])[self.status]
 
     @property
     def workload_given(self) -> Workload:
@@ -414,7 +424,7 @@ class Record:
     def area(self) -> FloatArray:
         """Cores times the time held, over all tasks of a job; core-seconds, NaN for jobs that did not run."""
         if self.tasks is not None and self.workload.tasks is not None and len(self):
-            tasks, ran = self.workload.tasks, self.tasks.start_us < NEVER
+            tasks, ran = self.workload.tasks, self.tasks.end_us < NEVER
             held = np.where(ran, seconds(self.tasks.end_us) - seconds(self.tasks.start_us), 0.0)
             return np.where(self.ran, np.add.reduceat(self.given * held, tasks.first[:-1]), np.nan)
         return self.given * self.held
@@ -431,6 +441,8 @@ class Record:
             start, end = self.start_us, self.end_us
         ran = start < NEVER
         start, end, cores = start[ran], end[ran], self.given[ran]
+        if self.until_us is not None:
+            end = np.minimum(end, self.until_us)
         job, began, ended = self.earlier_runs()
         if not len(job):
             return start, end, cores
@@ -482,7 +494,7 @@ class Record:
 
     def _parts(self, rows: Any) -> dict[str, Any]:
         """What is there of DAG jobs and of promises, for the jobs in *rows*."""
-        parts: dict[str, Any] = {}
+        parts: dict[str, Any] = {"until_us": self.until_us}
         if self.promises is not None:
             parts["promises"] = self.promises.select(rows)
         if self.reasons is not None:

@@ -103,7 +103,7 @@ class Result:
             "slowdown": slowdown(record),
             "bounded_slowdown": bounded_slowdown(record, bound),
             "cluster": np.where(record.ran, clusters[record.cluster], ""),
-            "status": np.array([status.name for status in Status])[record.status],
+            "status": record.status_names,
         }
         if record.beyond is not None:
             limit = record.beyond.limit_us

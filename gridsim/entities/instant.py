@@ -18,7 +18,8 @@ class Instant(NamedTuple):
     ``batched``: all ends, all overruns and data, all arrivals, then one pass a cluster in tree order (spec of the
     deadline papers, 2.4; of the grid paper, 2). ``per-event``: each arrival, then each end in the order of starting, a
     pass after every single one. What is known of overruns comes before them all: a core whose job's estimated end is
-    now counts as free, unless that job is seen to go on.
+    now counts as free, unless that job is seen to go on. What processes of a user's own do (``users`` and the next
+    priority: SimPy's urgent and normal) comes before the passes in both.
     """
 
     batched: bool
@@ -26,11 +27,12 @@ class Instant(NamedTuple):
     end: int
     overrun: int
     data: int
+    users: int
     decide: int
 
 
-BATCHED = Instant(True, arrival=3, end=1, overrun=2, data=2, decide=4)
-PER_EVENT = Instant(False, arrival=2, end=3, overrun=1, data=3, decide=4)
+BATCHED = Instant(True, arrival=3, end=1, overrun=2, data=2, users=4, decide=6)
+PER_EVENT = Instant(False, arrival=2, end=3, overrun=1, data=3, users=4, decide=6)
 
 modes: dict[str, Instant] = {"batched": BATCHED, "per-event": PER_EVENT}
 
@@ -53,4 +55,4 @@ class At(Event):
         self.callbacks = [] if callback is None else [callback]
         self._value = value
         self._ok = True
-        env.schedule(self, priority, delay)  # type: ignore[arg-type]
+        Environment.schedule(env, self, priority, delay)  # type: ignore[arg-type]  # the plain one: these have a place of their own

@@ -109,7 +109,7 @@ class Root:
 
     def __init__(self, env: Environment, clusters: Sequence[Cluster], admit: Callable[[int], None]) -> None:
         self.inbox: deque[int] = deque()
-        self._env, self._clusters, self._admit = env, clusters, admit
+        self._env, self._clusters, self.admit = env, clusters, admit
         self._arrival: Event | None = None
         self.process: Process | None = None
 
@@ -131,7 +131,7 @@ class Root:
             self._route()
 
     def _route(self) -> None:
-        inbox, admit = self.inbox, self._admit
+        inbox, admit = self.inbox, self.admit
         while inbox:
             admit(inbox.popleft())
         for cluster in self._clusters:

@@ -37,6 +37,7 @@ __all__ = [
     "GRID_METRICS",
     "METRICS",
     "PREEMPTION_METRICS",
+    "UNFINISHED_METRICS",
     "Metric",
     "cut",
     "described",
@@ -86,7 +87,7 @@ def _describe() -> dict[str, Metric]:
             "", None, "share of the jobs run that started before an earlier, waiting job of the same cluster"
         ),
         "backfilled_share_by_area": Metric("", None, "share of the core-seconds held by such jobs"),
-        "submitted": Metric("jobs", None, "jobs submitted, after the cuts: the sum of the next five"),
+        "submitted": Metric("jobs", None, "jobs submitted, after the cuts: the sum of all that became of them"),
         "completed": Metric("jobs", "higher", "jobs that ran to their end"),
         "killed_walltime": Metric("jobs", "lower", "jobs killed at their estimate"),
         "rejected": Metric("jobs", "lower", "jobs that the machine can never run"),
@@ -100,6 +101,12 @@ def _describe() -> dict[str, Metric]:
 
 METRICS: dict[str, Metric] = _describe()
 """Everything that `metrics` answers, by name."""
+
+UNFINISHED_METRICS = {
+    "waiting": Metric("jobs", None, "jobs that waited when the run was told of, before its end"),
+    "running": Metric("jobs", None, "jobs that ran then"),
+}
+"""What it answers besides of a run that stands still."""
 
 _UNITS = {"flow": "jobs/h", "cumulative_completion": "core-seconds x s"}
 
@@ -282,6 +289,8 @@ def metrics(
     if record.tasks is not None:
         numbers["backfilled_share"] = numbers["backfilled_share_by_area"] = float("nan")
     told = {name: numbers[name] for name in METRICS}
+    if record.until_us is not None:
+        told |= {name: numbers[name] for name in UNFINISHED_METRICS}
     if record.tasks is not None:
         told |= _about_dags(record, warmup, cooldown, until)
     if concerns_deadlines(record) if deadlines is None else deadlines:

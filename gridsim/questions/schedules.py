@@ -18,7 +18,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.parts import Parts, parts_of, parts_read
-from gridsim.record import Record, Status
+from gridsim.record import Record
 from gridsim.result import read_names, read_table
 
 __all__ = ["PLACES", "Schedule", "read_schedules"]
@@ -78,7 +78,7 @@ class Schedule(NamedTuple):
             start=record.start,
             end=record.end,
             estimate=seconds(workload.estimate),
-            status=np.array([status.name for status in Status])[record.status],
+            status=record.status_names,
             user=_texts(users, lambda value: called(workload, "user", value)),
             machine=record.cores,
             named=JobIds.of(workload),

@@ -13,8 +13,7 @@ from gridsim.model.machine import nodes_to
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy as make_policy
-from gridsim.questions.changes import Change, sized
-from gridsim.questions.whatif import record_under
+from gridsim.report.whatif import Change, record_under, sized
 from gridsim.simulation import Run
 from gridsim.workers import Answer, Workers, crew
 

@@ -1,0 +1,98 @@
+"""What the clusters of a run filled in, as a record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gridsim.entities.outcome import DONE, NEW, RUNNING, Outcome
+from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER, IntArray
+from gridsim.model.workload import Workload
+from gridsim.policy.queue import Requests
+from gridsim.record import Promises, Reasons, Record, Status, TaskRecord
+
+__all__ = ["recorded"]
+
+
+def recorded(
+    workload: Workload,
+    requests: Requests,
+    outcome: Outcome,
+    platform: Platform,
+    schedulers: Sequence[Any],
+    critical_path: IntArray | None,
+    until: int | None = None,
+) -> Record:
+    """What happened: rows of jobs, and of tasks where jobs have several.
+
+    Parameters
+    ----------
+    until : int, optional
+        The run stands still there, whole microseconds, and may go on: only jobs that have come are told of.
+    """
+    start, end, status = outcome.start, outcome.end, outcome.status
+    used = None if workload.moldable is None else outcome.cores
+    if until is not None:
+        start, end, status, used = start.copy(), end.copy(), _status(outcome), None if used is None else used.copy()
+    more: dict[str, Any] = {"until_us": until}
+    if workload.tasks is None:
+        columns = (start, end, status, outcome.cluster)
+        submit = requests.submit
+        if requests.moves:  # waits in the log are counted from other submits
+            more["logged_submit_us"] = workload.submit
+            workload = replace(workload, submit=requests.submit, deadline=requests.deadline, logged={})
+        more |= {"promises": _promises(outcome, schedulers), "cores_used": used}
+        more["reasons"] = _reasons(schedulers) if until is None else None
+    else:
+        begins, submit = workload.tasks.first[:-1], workload.submit
+        more["tasks"] = TaskRecord(requests.ready, start, end, status, outcome.cluster, used)
+        more |= {"critical_path": critical_path, "rank": requests.rank}
+        columns = (
+            np.minimum.reduceat(start, begins),
+            np.maximum.reduceat(end, begins),
+            np.maximum.reduceat(status, begins),
+            outcome.cluster[begins],
+        )
+    found = Record(workload, *columns, platform.cores, **more)
+    return found if until is None else _come(found, outcome, submit, until)
+
+
+def _status(outcome: Outcome) -> Any:
+    """What became of requests, and where those are that have not ended; a task of a job that runs, runs or will."""
+    state = np.frombuffer(bytes(outcome.state), dtype=np.uint8)
+    return np.select([state == RUNNING, state != DONE], [Status.running, Status.waiting], outcome.status).astype(
+        np.int8
+    )
+
+
+def _come(found: Record, outcome: Outcome, submit: IntArray, until: int) -> Record:
+    """The jobs among them that have come."""
+    status = found.status
+    if found.tasks is not None:  # between two of its tasks a job runs, too
+        status = np.where((status == Status.waiting) & (found.start_us < NEVER), Status.running, status).astype(np.int8)
+        return replace(found, status=status).select(submit < until)
+    new = np.frombuffer(bytes(outcome.state), dtype=np.uint8) == NEW
+    return found.select(~new)
+
+
+def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
+    """What was promised, and which runs were cut short; None where the policy promises nothing and cut none."""
+    guarantees = any(getattr(scheduler, "guarantees", False) for scheduler in schedulers)
+    preempts = any(getattr(scheduler, "preempts", False) for scheduler in schedulers)
+    if not guarantees and not preempts and not outcome.cut and (outcome.cancelled_by >= NEVER).all():
+        return None
+    for scheduler in schedulers:
+        outcome.broken |= getattr(scheduler, "broken", False)
+    cut: IntArray = np.array(outcome.cut, dtype=np.int64).reshape(-1, 4)
+    request, began, ended, by = cut.T
+    found = Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, request, began, ended)
+    return replace(found, guarantees=guarantees, killed_by=by, cancelled_by=outcome.cancelled_by)
+
+
+def _reasons(schedulers: Sequence[Any]) -> Reasons | None:
+    """Why jobs waited, where the one scheduler of the machine says so."""
+    return schedulers[0].reasons() if len(schedulers) == 1 and hasattr(schedulers[0], "reasons") else None

@@ -1,0 +1,313 @@
+"""What a run is made of, in public: a clock, clusters, jobs that come; it goes on as far as its user wants."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from simpy import Event
+
+from gridsim import registry
+from gridsim.entities.clock import Clock
+from gridsim.entities.cluster import Cluster
+from gridsim.entities.instant import modes
+from gridsim.entities.link import links_of
+from gridsim.entities.outcome import Outcome
+from gridsim.entities.recorded import recorded
+from gridsim.entities.router import Root
+from gridsim.entities.source import Reacting, Source
+from gridsim.entities.tree import admission, clusters_of
+from gridsim.errors import InputError, PolicyError
+from gridsim.model.platform import Platform
+from gridsim.model.pools import seen_by, ways
+from gridsim.model.tasks import ANY_KIND
+from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
+from gridsim.model.workload import Workload
+from gridsim.options import Run
+from gridsim.policy.balancing import balancer as make_balancer
+from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.protocols import told
+from gridsim.policy.queue import Requests
+from gridsim.policy.ranks import upward_ranks
+from gridsim.record import Record
+from gridsim.result import Result
+
+__all__ = ["World", "result_of", "told_when"]
+
+
+class World:
+    """A workload, a platform and a policy, before anything has come: a SimPy world of clusters, routers and links.
+
+    Parameters
+    ----------
+    workload : Workload
+        Jobs that come by themselves.
+    platform : Platform
+        The machine.
+    policy : str or object
+        As `gridsim.policy.presets.policy` takes it; an object is copied, so it can be used again.
+    options : Run, optional
+        What all policies share; limits other than ``refuse`` make another workload, which `gridsim.simulate` does.
+    progress : callable, optional
+        Told the number of jobs released so far, now and then.
+
+    Attributes
+    ----------
+    env : Clock
+        The SimPy environment, in whole microseconds: for processes, conditions and resources of a user's own.
+    clusters : list of Cluster
+        In tree order.
+    now : float
+        The time, s.
+
+    Raises
+    ------
+    InputError
+        When a job needs what no cluster has, or the policy needs what the workload does not tell.
+
+    Notes
+    -----
+    What a user's own process waits for happens after the arrivals of its instant and before its pass, by
+    `timeout` and by SimPy's own means alike.
+
+    Examples
+    --------
+    >>> jobs = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[2, 4, 2])
+    >>> world = World(jobs, Platform.single(4), "easy")
+    >>> seen = []
+    >>> def monitor():
+    ...     while True:
+    ...         yield world.timeout(4)
+    ...         seen.append((world.now, world.clusters[0].free))
+    >>> process = world.env.process(monitor())
+    >>> world.run(until=13)
+    >>> seen
+    [(4.0, 0), (8.0, 2), (12.0, 0)]
+    >>> world.record().status_names.tolist()
+    ['completed', 'running', 'completed']
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        platform: Platform,
+        policy: Any,
+        options: Run | None = None,
+        *,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        options = options or Run()
+        if options.limits != "refuse":
+            raise InputError("jobs are not changed within a world; gridsim.simulate does that", field="limits")
+        instant, tasks = modes[options.instant], workload.tasks
+        if workload.reactions is not None and tasks is not None:
+            raise InputError("the jobs have several tasks; users react to jobs of one task", field="users")
+        policy = make_policy(policy)
+        self.workload, self.platform, self.options = workload, seen_by(policy, platform), options
+        self._policy, self._tick, self._progress = policy, whole(options.tick_of(workload)), progress
+        self.env = Clock(instant)
+        asked = workload.cores if tasks is None else tasks.cores
+        _check_runnable(workload, self.platform, asked if workload.moldable is None else workload.moldable.minimum)
+        rank = None if tasks is None else upward_ranks(tasks, self.platform, self._tick)
+        self._requests = Requests(workload, rank=rank)
+        runtime = workload.runtime if tasks is None else tasks.runtime
+        self.outcome = Outcome(self._requests, runtime, workload.tolerance if tasks is None else None)
+        self.clusters = self._clusters()
+        if self._requests.needed is not self._requests.minimum:  # the policy chooses no sizes
+            _check_runnable(workload, self.platform, self._requests.needed)
+        links = None if tasks is None else links_of(self.env, tasks, self.platform, instant, self._tick)
+        admit = admission(
+            self.env,
+            self.platform,
+            self.clusters,
+            self._requests,
+            links,
+            instant,
+            options,
+            ways(workload, self.platform),
+        )
+        self._root = Root(self.env, self.clusters, admit)
+        self._source()
+        self.env.ready = True
+
+    def _clusters(self) -> list[Cluster]:
+        try:
+            return clusters_of(
+                self.env,
+                self.platform,
+                told_when(self._policy, self.workload),
+                self._requests,
+                self.outcome,
+                modes[self.options.instant],
+                self.options,
+                self._tick,
+            )
+        except InputError as error:  # jobs without what the policy asks for, such as a share
+            source = error.path or self.workload.provenance.get("source")
+            raise InputError(error.message, path=source, line=error.line, field=error.field) from error
+
+    def _source(self) -> None:
+        """Let jobs come: at their submit times, or when their users submit them."""
+        workload, instant = self.workload, modes[self.options.instant]
+        if workload.reactions is None:
+            Source(self.env, workload.submit, self._root, instant, self._progress)
+            return
+        users = Reacting(self.env, self._requests, workload.reactions, self._root, instant, self._progress)
+        for cluster in self.clusters:
+            cluster.users = users
+
+    @property
+    def now(self) -> float:
+        """The time, s."""
+        return self.env.seconds
+
+    def timeout(self, seconds: float, value: Any = None) -> Event:
+        """An event that happens some seconds from now, rounded to whole microseconds.
+
+        Raises
+        ------
+        PolicyError
+            When that is no number of seconds from 0.
+        """
+        delay = whole(seconds)
+        if not 0 <= delay < NEVER:
+            raise PolicyError(f"a timeout of {seconds!r} s; expected a number of seconds from 0")
+        return self.env.timeout(delay, value)
+
+    def run(self, until: float | None = None) -> None:
+        """Go on to the last event, or to the instant *until*, s: what happens at it is left.
+
+        Raises
+        ------
+        PolicyError
+            When the policy decides something impossible, or leaves jobs waiting on an idle machine.
+        """
+        if until is not None:
+            if whole(until) > self.env.instant:
+                self.env.run(whole(until))
+            return
+        self.env.run()
+        if self._progress is not None:
+            self._progress(len(self.workload))
+        self._check_complete()
+
+    def step(self) -> float | None:
+        """Go on to the close of the next instant; which that was, s, or None where nothing is left to happen."""
+        instant = self.env.run_instant()
+        return None if instant is None else instant / 1e6
+
+    def stop_before(self, job: int) -> None:
+        """Run until a job (its row) comes: all before it has been decided on, the job itself has not been routed."""
+        reached, admit = self.env.event(), self._root.admit
+
+        def hold(row: int) -> None:
+            if row == job:
+                reached.succeed()
+            else:
+                admit(row)
+
+        self._root.admit = hold
+        self.env.run(until=reached)
+
+    def _ended(self) -> bool:
+        return self.env.peek() == float("inf")
+
+    def _check_complete(self) -> None:
+        """Every request has ended or was refused: nothing may be left waiting on a machine without events."""
+        left, tasks = self.outcome.unfinished(), self.workload.tasks
+        if len(left):
+            row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
+            what = "jobs" if tasks is None else "tasks"
+            job = int(self.workload.job[row])
+            raise PolicyError(f"{told(self._policy)} left {len(left)} {what} waiting for ever, job {job} first")
+
+    def record(self) -> Record:
+        """What happened to the jobs that have come; those that have not ended are ``waiting`` or ``running``."""
+        path = None
+        if self.workload.tasks is not None:
+            path = _critical_path(self.workload, self.platform, self._requests.rank, self.options, self._tick)
+        schedulers = [cluster.scheduler for cluster in self.clusters]
+        until = None if self._ended() else self.env.instant
+        return recorded(self.workload, self._requests, self.outcome, self.platform, schedulers, path, until)
+
+    def result(self) -> Result:
+        """The record with its platform, policy and options, for metrics and files."""
+        return result_of(self.record(), self.platform, self._policy, self.options)
+
+
+def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> Result:
+    """A record with what it came from."""
+    plugins = registry.plugins(policy, make_balancer(options.balancer))
+    workload = record.workload_given
+    notices = getattr(told_when(policy, workload), "notices", ())
+    return Result(record, platform, told(policy), options.written(workload), plugins, notices=notices)
+
+
+def told_when(policy: Any, workload: Workload) -> Any:
+    """The policy; one that wants to know when second 0 was (its ``epoch`` is None) is told what the workload says.
+
+    In a log of whole seconds, what happened in a second happened half a second after its beginning, on average: the
+    passes of a scheduler's clock fall between its events, not on them.
+    """
+    epoch = workload.epoch
+    if getattr(policy, "epoch", 0.0) is not None or epoch is None:
+        return policy
+    told = copy.copy(policy)
+    told.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch
+    return told
+
+
+def _check_runnable(workload: Workload, platform: Platform, least: IntArray) -> None:
+    """Raise `InputError` for the first task that no cluster can run. (Rigid jobs that are too wide are rejected.)
+
+    Parameters
+    ----------
+    least : (n,) int64
+        Cores that a cluster must have for each task.
+    """
+    tasks, source = workload.tasks, workload.provenance.get("source")
+    widest = {cluster.kind: 0 for cluster in platform.clusters()}
+    for cluster in platform.clusters():
+        widest[cluster.kind] = max(widest[cluster.kind], cluster.cores)
+    if tasks is None:
+        if ANY_KIND not in widest:
+            kinds = ", ".join(sorted(widest))
+            raise InputError(
+                f"the jobs name no kind, and every cluster of the platform has one ({kinds}); leave the kinds out",
+                path=source,
+                field="kind",
+            )
+        return
+    limit = np.array([widest.get(kind, 0) for kind in tasks.kinds])[tasks.kind]
+    bad = np.flatnonzero(least > limit)
+    if len(bad):
+        row = int(bad[0])
+        job = int(np.searchsorted(tasks.first, row, side="right")) - 1
+        task = tasks.names[row] if tasks.names is not None else str(row - int(tasks.first[job]))
+        kind = tasks.kinds[tasks.kind[row]]
+        if kind not in widest:
+            raise InputError(
+                f"job {workload.job[job]} task {task} needs a cluster of kind '{kind}'; "
+                f"the platform has {', '.join(sorted(widest))}",
+                path=source,
+                field="kind",
+            )
+        raise InputError(
+            f"job {workload.job[job]} task {task} needs {least[row]} cores of kind '{kind}'; "
+            f"the widest cluster of that kind has {widest[kind]}",
+            path=source,
+            field="cores",
+        )
+
+
+def _critical_path(workload: Workload, platform: Platform, rank: IntArray, options: Run, tick: int) -> IntArray:
+    """Critical path of each job by the times that its tasks truly held their cores; policies see those by estimates."""
+    tasks = workload.tasks
+    assert tasks is not None
+    held = tasks.runtime if options.overrun == "extend" else np.minimum(tasks.runtime, tasks.estimate)
+    if (held != tasks.estimate).any():
+        rank = upward_ranks(replace(tasks, estimate=held), platform, tick)
+    return np.maximum.reduceat(rank, tasks.first[:-1])
