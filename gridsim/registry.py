@@ -72,6 +72,8 @@ KINDS: dict[str, tuple[str, ...]] = {
     "partition": ("gridsim.policy.partition",),
     "speedup": ("gridsim.model.speedup",),
     "reader": ("gridsim.workload.readers",),
+    "metric": (),
+    "charge": ("gridsim.metrics.core_hours",),
     "model": (
         "gridsim.workload.synthetic.lublin",
         "gridsim.workload.synthetic.grid",
@@ -94,7 +96,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
 }
 """Kinds of pluggable things, and the modules of gridsim that hold them. Installed packages add modules through
-the entry-point group ``gridsim.<kind>``."""
+the entry-point group ``gridsim.<kind>``. Metrics of gridsim's own are no classes: see `gridsim.metrics.summary`."""
 
 
 _INCLUDED = {"heuristic": "ordering"}

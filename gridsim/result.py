@@ -9,15 +9,17 @@ import importlib.metadata
 import platform as machine
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from gridsim import registry
 from gridsim.errors import InputError
 from gridsim.files import write_atomically, write_json
+from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.summary import described, metrics
 from gridsim.model.card import card
@@ -59,6 +61,8 @@ class Result:
         What the policy is called, where its user said so.
     notices : sequence of Notice
         What the configuration of the policy says and the simulation does not follow.
+    asked : sequence of Measure
+        Metrics and charges among its numbers that somebody asked for.
     """
 
     record: Record
@@ -68,6 +72,7 @@ class Result:
     plugins: Sequence[Mapping[str, str]] = ()
     label: str | None = None
     notices: Sequence[Notice] = ()
+    asked: Sequence[Measure] = ()
 
     @property
     def workload(self) -> Workload:
@@ -76,7 +81,13 @@ class Result:
 
     def metrics(self, *, bound: float = BOUND, warmup: float = 0.0, cooldown: float = 0.0) -> dict[str, float]:
         """Numbers of the whole run by name (`gridsim.metrics.summary.METRICS` says what each is)."""
-        return metrics(self.record, bound=bound, warmup=warmup, cooldown=cooldown)
+        return metrics(self.record, bound=bound, warmup=warmup, cooldown=cooldown, asked=self.asked)
+
+    def with_measures(self, asked: Sequence[Measure]) -> Result:
+        """The result with metrics and charges among its numbers."""
+        known = list(self.plugins)
+        found = [origin for origin in registry.plugins(*(it.part for it in asked)) if origin not in known]
+        return replace(self, asked=tuple(asked), plugins=[*known, *found]) if asked else self
 
     @property
     def jobs(self) -> dict[str, npt.NDArray[Any]]:
@@ -132,7 +143,7 @@ class Result:
             columns["slr"] = record.response / columns["critical_path"]
             columns["stretch"] = record.response / record.area
             columns["speedup"] = record.area / record.response
-        return columns
+        return columns | {it.name: it.column(record) for it in self.asked if it.kind == "charge"}
 
     @property
     def tasks(self) -> dict[str, npt.NDArray[Any]]:
@@ -288,6 +299,7 @@ class Result:
             "plugins": [dict(plugin) for plugin in self.plugins],
             **({"not_followed": [asdict(notice) for notice in self.notices]} if self.notices else {}),
             "options": dict(self.options),
+            **({"asked": [it.name for it in self.asked]} if self.asked else {}),
             "versions": versions(),
         }
 

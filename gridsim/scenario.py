@@ -13,6 +13,7 @@ from typing import Any
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import read_toml
+from gridsim.metrics.summary import measures_asked
 from gridsim.model.machine import machine, machine_of
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
@@ -63,6 +64,8 @@ class Scenario:
         Which clusters to read of a log of several (``all``: each kept apart).
     format : str, Spec or None
         Reader of the log: its name, or ``file.py:Class``; found out from the file where left out.
+    metrics, charges : sequence of str, Spec or object
+        Beside the usual numbers: by name, or of one's own (`gridsim.metrics.measures`).
     transforms : sequence of str or Spec
         Applied in this order (``slice?first=0&jobs=5000``).
     policy : str or Spec
@@ -93,6 +96,8 @@ class Scenario:
     cluster: str | Sequence[str] | None = None
     label: str | None = None
     format: str | Spec | None = None
+    metrics: Sequence[Any] = ()
+    charges: Sequence[Any] = ()
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -112,7 +117,7 @@ class Scenario:
 
         The machine may stand there as in a file of its own (`gridsim.model.platform_file`), or as ``platform.file``.
         """
-        _known(recipe, ("workload", "options", "policy", *TABLES), "recipe", path)
+        _known(recipe, ("workload", "options", "policy", "metric", "charge", *TABLES), "recipe", path)
         workload = _table(recipe, "workload", tuple(_TYPES), path)
         options = _table(recipe, "options", tuple(option.name for option in fields(Run)), path)
         policy = recipe.get("policy", "easy")
@@ -150,12 +155,9 @@ class Scenario:
                 users = registry.located(users, folder)
                 for transform in with_users(users, ()):
                     _transform(transform)
-        transforms: list[str | Spec] = []
-        for number, transform in enumerate(workload.get("transforms", ())):
-            _typed(f"workload.transforms[{number}]", transform, str, path)
-            with _named(path, f"workload.transforms[{number}]"):
-                transforms.append(registry.located(transform, folder))
-                _transform(transforms[-1])
+        transforms = _parts(workload.get("transforms", []), "workload.transforms", path, _transform)
+        metrics = _parts(recipe.get("metric", []), "metric", path, lambda it: measures_asked([it]))
+        charges = _parts(recipe.get("charge", []), "charge", path, lambda it: measures_asked((), [it]))
         with _named(path, "options"):
             if isinstance(options.get("balancer"), str):
                 options = {**options, "balancer": registry.located(options["balancer"], folder)}
@@ -168,7 +170,7 @@ class Scenario:
             model=model,
             cores=workload.get("cores"),
             rules=workload.get("on", {}),
-            transforms=tuple(transforms),
+            transforms=transforms,
             policy=policy,
             options=run,
             platform=platform,
@@ -177,6 +179,8 @@ class Scenario:
             cluster=workload.get("cluster"),
             label=label,
             format=format,
+            metrics=metrics,
+            charges=charges,
         )
 
     def load(self) -> Workload:
@@ -213,7 +217,19 @@ class Scenario:
             workload = self.load()
         platform = self.platform or machine(workload, self.cores, [make_policy(self.policy)])
         result = simulate(workload, platform=platform, policy=self.policy, options=self.options, progress=progress)
-        return replace(result, label=self.label)
+        return replace(result, label=self.label).with_measures(measures_asked(self.metrics, self.charges))
+
+
+def _parts(specs: Any, key: str, path: Path | None, make: Callable[[str | Spec], object]) -> tuple[str | Spec, ...]:
+    """Parts of a list of a recipe, files beside it; each is made once, so that what is wrong with it is told here."""
+    _typed(key, specs, list, path)
+    found: list[str | Spec] = []
+    for number, spec in enumerate(specs):
+        _typed(f"{key}[{number}]", spec, str, path)
+        with _named(path, f"{key}[{number}]"):
+            found.append(registry.located(spec, Path() if path is None else path.parent))
+            make(found[-1])
+    return tuple(found)
 
 
 def _platform(recipe: Mapping[str, Any], path: Path | None) -> Platform | None:

@@ -273,9 +273,7 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "presets": presets,
     "recipes": recipes,
     "verb": verb,
-    **{kind: lambda kind=kind: registered(kind[:-1]) for kind in LISTED if kind != "policies"},
-    "models": lambda: registered("model"),
-    "transforms": lambda: registered("transform"),
+    **{kind: lambda kind=kind: registered(kind[:-1]) for kind in LISTED if kind not in ("policies", "metrics")},
 }
 
 

@@ -170,7 +170,8 @@ def files_in(recipe: Mapping[str, Any]) -> Iterator[str]:
         yield platform["file"]
     balancer = recipe.get("options", {}).get("balancer")
     specs = (recipe.get("policy"), *map(workload.get, ("model", "format", "users")), balancer)
-    for spec in (*specs, *workload.get("transforms", ())):
+    parts = (*workload.get("transforms", ()), *recipe.get("metric", ()), *recipe.get("charge", ()))
+    for spec in (*specs, *parts):
         if isinstance(spec, str):
             yield from _files_of(spec)
 

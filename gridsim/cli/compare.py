@@ -74,6 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told.add_argument("--cooldown", type=_duration, default=0.0, metavar="T", help="and of the last (90, 12h, 2d)")
     told.add_argument("--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)")
     told.add_argument("--table", choices=("csv", "parquet"), default="csv", help="format of the per-job tables")
+    source.add_measures(told)
     add_figures(told)
     told.add_argument("--no-page", action="store_true", help="do not make the HTML page")
     told.add_argument("--json", action="store_true", help="print everything as JSON")
@@ -112,6 +113,7 @@ def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, tell, write."""
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.metrics.summary import measures_asked
     from gridsim.policy.presets import policy
     from gridsim.questions.labels import labelled
     from gridsim.report.calibration import own_policy, replays_once_more, trust_of
@@ -133,6 +135,7 @@ def run(args: argparse.Namespace) -> int:
     )
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     own = own_policy(policies, args.own)
+    asked = measures_asked(args.metric, args.charge)
     if nodes := source.nodes_asked(args):
         policies = source.with_nodes(policies, nodes)
     workload, platform = source.load(args, options, policies.values())
@@ -149,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
         answers = under_way(workload, policies, team, platform=platform, **how)
         replayed = own or next(iter(policies))
         trust = team.submit(trust_of, {replayed: answers[replayed].result()}, own, policies=policies, **how)
-        results = {label: answer.result() for label, answer in answers.items()}
+        results = {label: answer.result().with_measures(asked) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
         comparison = comparison_of(results, options=options, command=workers.command(), **cuts)
         drawn = None if args.no_page else team.submit(Comparison.draw, comparison)

@@ -11,7 +11,7 @@ from gridsim import registry
 from gridsim.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from rich.table import Table
 
@@ -31,6 +31,8 @@ KINDS = (
     "speedups",
     "models",
     "readers",
+    "metrics",
+    "charges",
     "transforms",
 )
 
@@ -76,7 +78,16 @@ def _rows(kind: str) -> list[dict[str, Any]]:
 
     if kind == "policies":
         return [{"name": name, **_preset(PRESETS[name])} for name in PRESETS]
-    return registry.describe(kind[:-1], own=True)
+    return [*_numbers()] * (kind == "metrics") + registry.describe(kind[:-1], own=True)
+
+
+def _numbers() -> Iterator[dict[str, Any]]:
+    """Metrics of gridsim's own."""
+    from gridsim.metrics.summary import ALL_METRICS  # numpy: not needed for --help
+
+    for name, it in ALL_METRICS.items():
+        summary = f"{it.description} ({it.unit})" if it.unit else it.description
+        yield {**_NOTHING, "kind": "metric", "name": name, "summary": summary}
 
 
 def _table(kind: str, rows: Iterable[Mapping[str, Any]]) -> Table:
@@ -98,16 +109,12 @@ def _table(kind: str, rows: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def _preset(preset: Preset) -> dict[str, Any]:
-    return {
-        "kind": "policy",
-        "aliases": [],
-        "parameters": {},
-        "required": [],
-        "spec": preset.spec,
-        "summary": preset.summary,
-        "source": preset.source,
-        "origin": "gridsim",
-    }
+    told = {"kind": "policy", "spec": preset.spec, "summary": preset.summary, "source": preset.source}
+    return {**_NOTHING, **told}
+
+
+_NOTHING: Mapping[str, Any] = {"aliases": [], "parameters": {}, "required": [], "source": "", "origin": "gridsim"}
+"""What is said of something that is no class."""
 
 
 def _shown(value: object) -> str:

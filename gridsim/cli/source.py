@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, _ActionsContainer
 from typing import TYPE_CHECKING, Any
 
 from gridsim.errors import InputError
@@ -81,6 +81,18 @@ def add_transform(parser: ArgumentParser) -> None:
         help="change the workload (duplicate?load=1.4, deadlines?stringency=0.2 …; see gridsim list transforms); give "
         "it several times, they are applied in this order",
     )
+
+
+def add_measures(parser: _ActionsContainer) -> None:
+    """Add the options that ask for metrics and charges beside the usual ones."""
+    for kind, what in (("metric", "show a number more"), ("charge", "say what jobs pay")):
+        parser.add_argument(
+            f"--{kind}",
+            action="append",
+            default=[],
+            metavar="SPEC",
+            help=f"{what}: by name (see gridsim list {kind}s) or file.py:Class; several times for several",
+        )
 
 
 def add_nodes(parser: ArgumentParser) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ from gridsim.errors import InputError
 from gridsim.metrics.charges import CategorySlowdowns
 from gridsim.metrics.dag import DAG_METRICS, dag_metrics
 from gridsim.metrics.deadlines import concerns_deadlines, deadline_metrics
+from gridsim.metrics.measures import Measure, Metric, measures
 from gridsim.metrics.order import backfilled_share
 from gridsim.metrics.preemption import concerns_preemption, preemption_metrics
 from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, measure, summarise
@@ -33,6 +35,7 @@ from gridsim.model.time import MICROSECOND, NEVER, whole
 from gridsim.record import Record, Status
 
 __all__ = [
+    "ALL_METRICS",
     "DEADLINE_METRICS",
     "GRID_METRICS",
     "METRICS",
@@ -41,17 +44,10 @@ __all__ = [
     "Metric",
     "cut",
     "described",
+    "measures_asked",
     "metrics",
     "window",
 ]
-
-
-class Metric(NamedTuple):
-    """What a number is: its *unit* (empty for counts and ratios), which way is *better*, and a line about it."""
-
-    unit: str
-    better: Literal["lower", "higher"] | None
-    description: str
 
 
 _WHAT = {
@@ -177,18 +173,24 @@ PREEMPTION_METRICS: dict[str, Metric] = {
 }
 """What it answers besides where the policy preempts running jobs without promising anything."""
 
-_ALL = METRICS | GRID_METRICS | DEADLINE_METRICS | PREEMPTION_METRICS
+ALL_METRICS = METRICS | GRID_METRICS | DEADLINE_METRICS | PREEMPTION_METRICS
+"""All of these."""
 
 
-def described(name: str) -> Metric:
-    """What a number is, by its name; of a group too (``preempted_runs[QOS high]``).
+def described(name: str, asked: Mapping[str, Metric] | None = None) -> Metric:
+    """What a number is, by its name; of a group too (``preempted_runs[QOS high]``), and of those that were *asked*.
 
     Examples
     --------
     >>> described("wait_mean").unit, described("preempted_core_hours[QOS high]").unit
     ('s', 'core-hours')
     """
-    return _ALL[name.partition("[")[0]]
+    return (asked or {}).get(name) or ALL_METRICS[name.partition("[")[0]]
+
+
+def measures_asked(metrics: Iterable[Any] = (), charges: Iterable[Any] = ()) -> list[Measure]:
+    """Metrics and charges as `gridsim.metrics.measures.measures` finds them; a metric may be one of `ALL_METRICS`."""
+    return measures(metrics, charges, ALL_METRICS)
 
 
 def window(record: Record, warmup: float = 0.0, cooldown: float = 0.0) -> Interval:
@@ -241,6 +243,7 @@ def metrics(
     deadlines: bool | None = None,
     preemption: bool | None = None,
     slowdowns: CategorySlowdowns | None = None,
+    asked: Sequence[Measure] = (),
 ) -> dict[str, float]:
     """Every number of `METRICS` for one record; NaN where there is none.
 
@@ -263,6 +266,8 @@ def metrics(
         The same for `PREEMPTION_METRICS`; where left out, if the policy preempts.
     slowdowns : CategorySlowdowns, optional
         Of an EASY schedule of the same workload, for the QoS charge.
+    asked : sequence of Measure
+        Metrics and charges beside these, by name (`gridsim.metrics.measures`).
 
     Notes
     -----
@@ -298,7 +303,7 @@ def metrics(
         told |= _useful(record, window(record, warmup, cooldown) if warmup or cooldown else None)
     if concerns_preemption(record) if preemption is None else preemption:
         told |= preemption_metrics(record, kept)
-    return told
+    return told | {it.name: it.number(chosen) for it in asked if it.part is not None}
 
 
 def _about_dags(record: Record, warmup: float, cooldown: float, until: int | None) -> dict[str, float]:

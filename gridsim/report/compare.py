@@ -9,6 +9,7 @@ from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.summary import measures_asked
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.pools import in_pools
@@ -41,6 +42,8 @@ def compare(
     warmup: float = 0.0,
     cooldown: float = 0.0,
     own: str | None = None,
+    metrics: Iterable[Any] = (),
+    charges: Iterable[Any] = (),
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Comparison:
@@ -64,6 +67,8 @@ def compare(
     own : str, optional
         Label of the site's own policy, whose replay is held against the log; where left out, the first that knows its
         site.
+    metrics, charges : iterable of str or object
+        Beside the usual numbers: by name, ``file.py:Class``, or an object (`gridsim.metrics.measures`).
     progress : callable, optional
         Told the label and the number of jobs released so far.
     workers : int or Workers
@@ -77,11 +82,13 @@ def compare(
     """
     made = {label: policy(what) for label, what in labelled(policies).items()}
     own = own_policy(made, own)
+    asked = measures_asked(metrics, charges)
     options = options or Run()
     platform = in_pools(
         workload, platform or machine(workload, policies=made.values()), made.values(), options.partitions
     )
     results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
+    results = {label: result.with_measures(asked) for label, result in results.items()}
     trust = None if own is None else trust_of(results, own, policies=made, options=options, progress=progress)
     return comparison_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown, trust=trust)
 
@@ -102,7 +109,7 @@ def comparison_of(
     # Where policies see the machine in different ways, that of those who need to be told of its parts.
     platform = next((it for it in platforms if it.by is not None or it.pooled), first.platform)
     provenance = first.workload.provenance
-    info = {
+    info: dict[str, Any] = {
         "title": Path(str(provenance.get("source", "workload"))).name,
         "workload": dict(provenance),
         "platform": _platform(platform),
@@ -116,6 +123,7 @@ def comparison_of(
         },
         "versions": versions(),
         "command": command,
+        **({"asked": [it.name for it in first.asked]} if first.asked else {}),
     }
     if any(result.notices for result in results.values()):
         info["not_followed"] = {label: [asdict(it) for it in result.notices] for label, result in results.items()}
@@ -132,6 +140,7 @@ def comparison_of(
         tick=whole(options.tick_of(first.workload)),
         reference=next((label for label, result in results.items() if result.policy == easy), None),
         trust=trust,
+        asked=first.asked,
     )
 
 

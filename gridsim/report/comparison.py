@@ -37,7 +37,7 @@ class Comparison(Evidence):
 
     def table(self) -> list[tables.Row]:
         """Rows of the table, best values marked."""
-        return tables.rows(self.metrics, moldable=self.of_moldable)
+        return tables.rows(self.metrics, moldable=self.of_moldable, asked=self.asked)
 
     def by_weight(self) -> list[robustness.Category]:
         """Of moldable jobs, changes of the mean response by weight category; nothing of others."""
@@ -97,7 +97,7 @@ class Comparison(Evidence):
     def _values(self) -> Iterator[tuple[str, str, float, str]]:
         """Every number: policy, metric, value and unit."""
         for label, numbers in self.metrics.items():
-            yield from ((label, name, value, described(name).unit) for name, value in numbers.items())
+            yield from ((label, name, value, described(name, self.asked).unit) for name, value in numbers.items())
 
     @property
     def figures(self) -> Gallery:

@@ -15,6 +15,7 @@ from gridsim.metrics.charges import category_slowdowns
 from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_losers
 from gridsim.metrics.deadlines import concerns_deadlines
 from gridsim.metrics.groups import LABELLED, Groups, by_label, length_classes, size_classes, weight_classes
+from gridsim.metrics.measures import Measure, Metric
 from gridsim.metrics.preemption import by_owner, concerns_preemption, filled, told_by
 from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.metrics.summary import cut, metrics
@@ -122,6 +123,8 @@ class Evidence:
         What a larger machine, a higher load and better estimates would do, by policy, the best one last; where asked.
     platforms : mapping of str to Platform
         The machine as each policy has it, where that is another than *platform*: one that keeps partitions itself.
+    asked : mapping of str to Metric
+        Metrics and charges that somebody asked for, which are shown below the others.
     """
 
     records: Mapping[str, Record]
@@ -137,6 +140,7 @@ class Evidence:
     trust: Trust | None = None
     whatifs: Sequence[WhatIf] = ()
     platforms: Mapping[str, Platform] = field(default_factory=dict)
+    asked: Mapping[str, Metric] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -152,6 +156,7 @@ class Evidence:
         reference: str | None = None,
         trust: Trust | None = None,
         platforms: Mapping[str, Platform] | None = None,
+        asked: Sequence[Measure] = (),
     ) -> Self:
         """Compare *records*; a single one is described without differences.
 
@@ -159,6 +164,8 @@ class Evidence:
         ----------
         reference : str, optional
             Label of the policy whose slowdowns QoS charges are judged by: EASY. No such charges where left out.
+        asked : sequence of Measure, optional
+            Metrics and charges beside the usual ones.
 
         Raises
         ------
@@ -184,6 +191,7 @@ class Evidence:
                 deadlines=deadlines,
                 preemption=preemption,
                 slowdowns=slowdowns,
+                asked=asked,
             )
             for label, record in records.items()
         }
@@ -207,6 +215,7 @@ class Evidence:
             tick,
             trust,
             platforms=platforms or {},
+            asked={it.name: it.metric for it in asked},
         )
         if len(records) > 1:
             for metric in found.compared:

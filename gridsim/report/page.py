@@ -124,7 +124,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: Drawn |
         warnings=() if comparison.trust is None else comparison.trust.warnings,
         answer=sentences.answer(comparison),
         caveats=sentences.caveats(comparison),
-        table=tables.rows(comparison.metrics, moldable=comparison.of_moldable),
+        table=tables.rows(comparison.metrics, moldable=comparison.of_moldable, asked=comparison.asked),
         by_weight=robustness.categories(comparison),
         of_deadlines=admission.of_deadlines(comparison),
         same_jobs=comparison.comparable,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from gridsim.metrics.measures import Metric
 from gridsim.metrics.summary import described
 from gridsim.report.sheet import WIDTH, fits, sheet
 from gridsim.words import duration, number, percent
@@ -150,7 +151,7 @@ class Row:
     cells: Mapping[str, Cell]
 
 
-def shown(metric: str, value: float) -> str:
+def shown(metric: str, value: float, asked: Mapping[str, Metric] | None = None) -> str:
     """A value of a metric as people read it.
 
     Examples
@@ -160,7 +161,7 @@ def shown(metric: str, value: float) -> str:
     """
     if math.isnan(value):
         return "-"
-    unit = described(metric).unit
+    unit = described(metric, asked).unit
     if unit == "s":
         return duration(value)
     if metric in _SHARES:
@@ -170,26 +171,33 @@ def shown(metric: str, value: float) -> str:
     return number(value) if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def rows(metrics: Mapping[str, Mapping[str, float]], *, moldable: bool = False) -> list[Row]:
+def rows(
+    metrics: Mapping[str, Mapping[str, float]], *, moldable: bool = False, asked: Mapping[str, Metric] | None = None
+) -> list[Row]:
     """Rows of `SHOWN` for the metrics of each policy; counts that are 0 everywhere are left out.
 
     Of DAG jobs those of `SHOWN_DAGS`, of *moldable* ones those of `SHOWN_MOLDABLE`. Those of `SHOWN_DEADLINES` come
-    first where jobs ask for deadlines. Where admission turned jobs away, no wait is marked as the best: they are not
-    waits of the same jobs.
+    first where jobs ask for deadlines, those that were *asked* for last. Where admission turned jobs away, no wait is
+    marked as the best: they are not waits of the same jobs.
     """
     titles = SHOWN_MOLDABLE if moldable else SHOWN
     if any("mean_slr" in numbers for numbers in metrics.values()):
         titles = SHOWN_DAGS
     fair = not any(numbers["unadmitted"] for numbers in metrics.values())
-    return (
-        [*_deadline_rows(metrics)]
-        + [
-            _row(name, title, {label: numbers[name] for label, numbers in metrics.items()}, mark=_fair(name) or fair)
-            for name, title in titles.items()
-            if name not in _ONLY_IF_ANY or any(numbers[name] for numbers in metrics.values())
-        ]
-        + [*_preemption_rows(metrics)]
-    )
+
+    def values(name: str) -> dict[str, float]:
+        return {label: numbers.get(name, math.nan) for label, numbers in metrics.items()}
+
+    usual = [name for name in titles if name not in _ONLY_IF_ANY or any(values(name).values())]
+    found = [
+        *_deadline_rows(metrics),
+        *(_row(name, titles[name], values(name), mark=_fair(name) or fair) for name in usual),
+        *_preemption_rows(metrics),
+    ]
+    more = [name for name in asked or () if name not in {row.metric for row in found}]
+    return found + [
+        _row(name, name.replace("_", " ").replace("(", " (", 1), values(name), asked=asked) for name in more
+    ]
 
 
 def _deadline_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
@@ -219,17 +227,25 @@ def _fair(name: str) -> bool:
     return not name.startswith(_OF_JOBS_RUN)
 
 
-def _row(name: str, title: str, values: Mapping[str, float], *, mark: bool = True) -> Row:
+def _row(
+    name: str,
+    title: str,
+    values: Mapping[str, float],
+    *,
+    mark: bool = True,
+    asked: Mapping[str, Metric] | None = None,
+) -> Row:
     """A row; every value that reads like the best one is marked, none where all read alike or none is to be."""
-    better = described(name).better if mark else None
-    texts = {label: shown(name, value) for label, value in values.items()}
+    what = described(name, asked)
+    better = what.better if mark else None
+    texts = {label: shown(name, value, asked) for label, value in values.items()}
     known = {label: value for label, value in values.items() if not math.isnan(value)}
     marked = ""
     if better is not None and known and len(set(texts.values())) > 1:
         choose = min if better == "lower" else max
         marked = texts[choose(known, key=lambda label: known[label])]
     cells = {label: Cell(values[label], text, text == marked) for label, text in texts.items()}
-    return Row(name, title, better, described(name).description, cells)
+    return Row(name, title, better, what.description, cells)
 
 
 def terminal(table: Sequence[Row], *, width: int = WIDTH) -> RenderableType:
