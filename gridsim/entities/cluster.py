@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from simpy import Environment, Event
 
-from gridsim.entities.instant import At, Instant
+from gridsim.entities.instant import At, Instant, Ring
 from gridsim.entities.limited import CHAINED
 from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.piece import Piece
@@ -116,7 +116,6 @@ class Cluster:
         self._status, self._cluster = outcome.status.data, outcome.cluster.data
         self._batched = instant.batched
         self.dirty = False
-        self._due = False  # a decision is scheduled for the end of this instant
         self._overrun = False  # some request has outlived its estimate
         self._promises = False  # some request was promised a deadline
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
@@ -130,7 +129,7 @@ class Cluster:
         self._cancelled = False  # a running request was cancelled, so its end is still to come
         self._quoted: tuple[int, int, Quote | None] | None = None  # the last one that was asked for to be compared
         self._wake_at = NEVER
-        self._wanted = Event(env)
+        self._wanted = Ring(env, self._decide_priority)
         self.process = env.process(self._run())
 
     # -- placing ------------------------------------------------------------------------------------------------
@@ -343,15 +342,12 @@ class Cluster:
 
     def _decide_later(self) -> None:
         """Decide when everything else of this instant has happened."""
-        if not self._due:
-            self._due = True
-            self._wanted._ok, self._wanted._value = True, None
-            self._env.schedule(self._wanted, self._decide_priority)  # type: ignore[arg-type]
+        self._wanted.ring()
 
     def _run(self) -> Generator[Event, None, None]:
         while True:
             yield self._wanted
-            self._wanted, self._due = Event(self._env), False
+            self._wanted = Ring(self._env, self._decide_priority)
             self._decide(self._env.now)  # type: ignore[arg-type]
 
     def _settle(self, now: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from simpy import Environment, Event
 
-__all__ = ["BATCHED", "PER_EVENT", "At", "Instant", "Mode", "modes"]
+__all__ = ["BATCHED", "PER_EVENT", "At", "Instant", "Mode", "Ring", "modes"]
 
 Mode = Literal["batched", "per-event"]
 
@@ -56,3 +56,20 @@ class At(Event):
         self._value = value
         self._ok = True
         Environment.schedule(env, self, priority, delay)  # type: ignore[arg-type]  # the plain one: these have a place of their own
+
+
+class Ring(Event):
+    """Wakes the process that waits for it, once, when what has a lower priority in the instant of ringing is over.
+
+    However often it is rung until then, it happens once. `simpy.Event.succeed` has SimPy's own priority instead.
+    """
+
+    def __init__(self, env: Environment, priority: int) -> None:
+        super().__init__(env)
+        self._priority = priority
+
+    def ring(self) -> None:
+        """Happen later in this instant."""
+        if not self.triggered:
+            self._ok, self._value = True, None
+            Environment.schedule(self.env, self, self._priority)  # type: ignore[arg-type]

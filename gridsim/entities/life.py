@@ -7,7 +7,7 @@ from collections.abc import Generator, Sequence
 from simpy import Environment, Event
 
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.instant import Instant
+from gridsim.entities.instant import Instant, Ring
 from gridsim.entities.link import Links
 from gridsim.model.tasks import Tasks
 
@@ -70,8 +70,7 @@ class Life:
     def __init__(self, lives: Lives, tasks: Sequence[int]) -> None:
         self._lives, self._left = lives, len(tasks)
         self._news: list[int] = []
-        self._wanted = Event(lives.env)
-        self._idle = True
+        self._wanted = Ring(lives.env, lives.instant.data)
         for task in tasks:
             lives.of[task] = self
         for task in tasks:
@@ -86,14 +85,11 @@ class Life:
         to end its life.
         """
         env = self._lives.env
-        if self._left > 1 and self._idle and self._lives.instant.batched and env.peek() > env.now:
+        if self._left > 1 and not self._wanted.triggered and self._lives.instant.batched and env.peek() > env.now:
             self._pass_on((task,))
             return
         self._news.append(task)
-        if self._idle:
-            self._idle = False
-            self._wanted._ok, self._wanted._value = True, None
-            self._lives.env.schedule(self._wanted, self._lives.instant.data)  # type: ignore[arg-type]
+        self._wanted.ring()
 
     def delivered(self, task: int) -> None:
         """A datum that a task needs has come."""
@@ -105,7 +101,7 @@ class Life:
     def _run(self) -> Generator[Event, None, None]:
         while self._left:
             yield self._wanted
-            self._wanted, self._idle = Event(self._lives.env), True
+            self._wanted = Ring(self._lives.env, self._lives.instant.data)
             news, self._news = self._news, []
             self._pass_on(news)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from simpy import Environment
 
-from gridsim.entities.instant import BATCHED, PER_EVENT, At, modes
+from gridsim.entities.instant import BATCHED, PER_EVENT, At, Ring, modes
 
 
 def test_batched_is_ends_overruns_arrivals_decisions() -> None:
@@ -40,3 +40,20 @@ def test_an_event_without_callback_can_be_waited_for() -> None:
     env.process(process())  # type: ignore[arg-type]
     env.run()
     assert seen == [7]
+
+
+def test_a_ring_wakes_once_behind_what_comes_first_in_its_instant() -> None:
+    env, seen = Environment(), list[str]()
+    ring = Ring(env, 3)
+
+    def sleeper() -> object:
+        yield ring
+        seen.append("woken")
+
+    env.process(sleeper())  # type: ignore[arg-type]
+    for _ in range(2):
+        At(env, 5, 1, lambda event: ring.ring())
+    At(env, 5, 2, lambda event: seen.append("before"))
+    At(env, 5, 4, lambda event: seen.append("after"))
+    env.run()
+    assert seen == ["before", "woken", "after"]
