@@ -20,6 +20,7 @@ from gridsim.model.platform_file import TABLES, platform_of, read_platform
 from gridsim.model.pools import in_pools
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import label_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.registry import Spec
@@ -411,10 +412,10 @@ def _transform(what: str | Spec) -> tuple[Any, Any]:
 def rules_for(policies: Iterable[Any]) -> dict[str, str]:
     """Rules for reading a log for these policies, where they are other than the usual ones.
 
-    Jobs that were cancelled while they waited are kept for a policy that knows of such users (it has ``leaving``); they
+    Jobs that were cancelled while they waited are kept for a policy that knows of such users (it ``withdraws``); they
     stand in the queue, and may be ahead of others. Policies that do not know of them leave them out all the same.
     """
-    return {"never-ran": "keep"} if any(hasattr(policy, "leaving") for policy in policies) else {}
+    return {"never-ran": "keep"} if any(capabilities_of(policy).withdraws for policy in policies) else {}
 
 
 def simulate_all(

@@ -17,7 +17,8 @@ from gridsim.errors import PolicyError
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
-from gridsim.policy.protocols import Offer, Quote, Scheduler, Stop, told
+from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.protocols import NOTHING, Decision, Offer, Quote, Scheduler, Start, Stop, told
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
@@ -25,6 +26,8 @@ __all__ = ["Cluster"]
 
 _BROKEN = (Status.rejected, Status.unadmitted, Status.cancelled)
 """Statuses of a piece after which its chain does not go on."""
+
+_COMPLETED, _KILLED = int(Status.completed), int(Status.killed_walltime)  # read once a job
 
 
 class Lives(Protocol):
@@ -103,7 +106,7 @@ class Cluster:
         self._placed = bytearray(len(requests)) if placing else None
         self._requests, self._outcome = requests, outcome
         self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
-        self._decide_priority = instant.decide + index
+        self._decide_priority, self._end_priority = instant.decide + index, instant.end
         # Memory views give and take plain numbers, in half the time that arrays need for one.
         self._need, self._estimate = requests.cores.data, requests.estimate.data
         self._molds = requests.moldable is not None
@@ -120,12 +123,10 @@ class Cluster:
         self._promises = False  # some request was promised a deadline
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
         self._closing = False
-        self._withdraws = hasattr(scheduler, "leaving")  # some policies know of users who cancel what still waits
-        withdrawn = requests.labels.get("withdrawn")
-        self._never_came = None if self._withdraws or withdrawn is None else (withdrawn >= 0).tolist()
+        withdraws, withdrawn = capabilities_of(scheduler).withdraws, requests.labels.get("withdrawn")
+        self._never_came = None if withdraws or withdrawn is None else (withdrawn >= 0).tolist()
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
-        self._stops = hasattr(scheduler, "stopped")  # some stop running requests for others
         self._cancelled = False  # a running request was cancelled, so its end is still to come
         self._quoted: tuple[int, int, Quote | None] | None = None  # the last one that was asked for to be compared
         self._wake_at = NEVER
@@ -267,12 +268,12 @@ class Cluster:
             if not self._batched:
                 self._decide(now)
             return
-        self.scheduler.commit(quote, now)
+        stops = self.scheduler.commit(quote, now)
         self._state[request] = WAITING
         self.offered += self._need[request]
-        if quote.offer is not None:
-            for victim in quote.offer.kills:
-                self._kill(victim, now, request)
+        if stops:
+            for stop in stops:
+                self._stop(stop, now)
         self.dirty = True
         if not self._batched:
             self._decide(now)
@@ -358,16 +359,19 @@ class Cluster:
         self.dirty, self.offered = False, 0
         if self._unsettled:
             self._settle(now)
-        if self._withdraws:
-            for request in self.scheduler.leaving(now):  # type: ignore[attr-defined]
+        decision = self.scheduler.dispatch(now)
+        if decision is NOTHING:
+            return
+        if not isinstance(decision, Decision):
+            raise PolicyError(f"{told(self.scheduler)} decides {decision!r} at {now / 1e6} s; expected a Decision")
+        starts, stops, withdrawals, wake = decision
+        if withdrawals or stops:
+            for request in withdrawals:
                 self._withdraw(request)
-        starting = self.scheduler.dispatch(now)
-        if self._stops:
-            for stop in self.scheduler.stopped():  # type: ignore[attr-defined]
+            for stop in stops:
                 self._stop(stop, now)
-        for request in starting:
-            self._begin(request, now)
-        wake = self.scheduler.wake(now)
+        for start in starts:
+            self._begin(start, now)
         if wake < self._wake_at:
             if wake <= now:
                 raise PolicyError(f"{told(self.scheduler)} wants to be woken at {wake / 1e6} s, which is not after now")
@@ -416,14 +420,17 @@ class Cluster:
 
     # -- running -------------------------------------------------------------------------------------------------
 
-    def _begin(self, request: int, now: int) -> None:
-        """Check a decision and carry it out."""
+    def _begin(self, start: Start, now: int) -> None:
+        """Check a start and carry it out."""
         try:
+            request, cores, _ = start
             need, state = self._need[request], self._state[request]
-        except (IndexError, TypeError) as error:
-            raise PolicyError(
-                f"{told(self.scheduler)} starts {request!r} at {now / 1e6} s, which is no request"
-            ) from error
+        except (IndexError, TypeError, ValueError) as error:
+            what = f"{start.request!r}" if isinstance(start, Start) else f"{start!r}, no Start,"
+            raise PolicyError(f"{told(self.scheduler)} starts {what} at {now / 1e6} s, which is no request") from error
+        if cores and cores != need:
+            what = f"{told(self.scheduler)} starts request {request} on {cores} cores at {now / 1e6} s"
+            raise PolicyError(f"{what}; it can run on {need}")
         if state != WAITING:
             what = ("has not arrived", "", "is running already", "has ended")[state]
             raise PolicyError(f"{told(self.scheduler)} starts request {request} at {now / 1e6} s, but it {what}")
@@ -448,7 +455,7 @@ class Cluster:
                 self._watch(request, estimate, 0)
             else:
                 runtime = estimate
-        At(self._env, runtime, self._instant.end, self._ended, request)
+        At(self._env, runtime, self._end_priority, self._ended, request)
 
     def _mold(self, request: int, cores: int, now: int) -> None:
         """A moldable request starts on a number of cores of its range, or on those asked for; note how long it runs."""
@@ -470,7 +477,7 @@ class Cluster:
         self._state[request] = DONE
         self._end[request] = now
         killed = not self._extend and self._runtime[request] > self._estimate[request]
-        self._status[request] = Status.killed_walltime if killed else Status.completed
+        self._status[request] = _KILLED if killed else _COMPLETED
         if self._promises and now > self._outcome.granted[request]:
             self._missed(request, now)
         self.scheduler.ended(request, now)

@@ -21,6 +21,7 @@ from gridsim.model.pools import Ways
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.policy.balancing import balancer as make_balancer
+from gridsim.policy.capabilities import adapted
 from gridsim.policy.copies import own as own_copy
 from gridsim.policy.partition import sizes_jobs
 from gridsim.policy.presets import policy as make_policy
@@ -72,7 +73,7 @@ def clusters_of(
     ledger = Ledger(platform.cores)
     clusters = []
     for index, spec in enumerate(specs):
-        own = own_copy(scheduler)
+        own = adapted(own_copy(scheduler))
         view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares)
         _set_up(own, view, stream(options.seed, "cluster", index))
         clusters.append(

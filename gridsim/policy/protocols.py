@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from gridsim.policy.admission.plan import Plan
 
 __all__ = [
+    "NOTHING",
     "Admission",
     "Arrangement",
+    "Capabilities",
     "Changes",
     "Decision",
     "Lanes",
@@ -37,6 +40,7 @@ __all__ = [
     "changes_of",
     "failed",
     "ranks_of",
+    "starts_of",
     "told",
 ]
 
@@ -246,20 +250,43 @@ class Decision(NamedTuple):
     wake: int = NEVER
 
 
+NOTHING = Decision()
+"""The decision that nothing happens, and that none is due before something does."""
+
+_tuple = tuple.__new__  # takes a third of the time of Start(request), of which there are as many as jobs
+
+
+def starts_of(requests: Iterable[int]) -> list[Start]:
+    """Starts of requests on the cores that they asked for."""
+    return [_tuple(Start, (request, 0, None)) for request in requests]
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a scheduler can do, as it declares it in an attribute (or property) ``capabilities``.
+
+    Attributes
+    ----------
+    withdraws : bool
+        It knows of users who cancel what still waits; otherwise their jobs never come.
+    """
+
+    withdraws: bool = False
+
+
 class Scheduler(Protocol):
     """Who starts now? Works in whole microseconds; a request is a row of `Requests`.
 
-    A scheduler may define ``stopped() -> Sequence[Stop]``, asked after each `dispatch`: running requests that make
-    room, no later than those start that take it. It has given their cores back to itself already. One may
-    define ``leaving(now) -> Sequence[int]``, asked before: waiting requests that are cancelled. One that can tell why
+    What it decides it has done to itself already: who is stopped has given its cores back, who starts holds them. One
+    that can do more than to start requests says so in ``capabilities``. One that can tell why
     requests waited defines ``reasons() -> gridsim.record.Reasons``, asked once when the run is over, with a row for
     each of its requests: words of its own, from when to when each held.
     ``effort`` says about how long a run takes against one of EASY (1 where left out): of several policies the slowest
     begins first.
 
     The cluster calls `ended` and `overran` for what happened, `settled` once when the ends of an instant are
-    complete, `quote` and `commit` for arrivals, `dispatch` for the decision, `wake` for the next instant at which a
-    decision is due although nothing happens.
+    complete, `quote` and `commit` for arrivals, `dispatch` for the decision, which says when the next one is due
+    although nothing happens.
     """
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
@@ -282,16 +309,12 @@ class Scheduler(Protocol):
         """Answer to a new request; None rejects it."""
         ...
 
-    def commit(self, quote: Quote, now: int) -> None:
-        """Take the quoted request in."""
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
+        """Take the quoted request in; the running requests that make room for it, before the next one comes."""
         ...
 
-    def dispatch(self, now: int) -> Sequence[int]:
-        """Requests that start now."""
-        ...
-
-    def wake(self, now: int) -> int:
-        """Next instant that needs a decision of its own, `NEVER` for none."""
+    def dispatch(self, now: int) -> Decision:
+        """Who starts now, who makes room, who leaves, and when to decide again."""
         ...
 
 

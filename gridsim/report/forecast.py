@@ -226,12 +226,13 @@ class _Listening:
         else:
             setattr(self._inner, name, value)
 
-    def commit(self, quote: Any, now: int) -> None:
+    def commit(self, quote: Any, now: int) -> Any:
         """Pass it on, and ask."""
-        self._inner.commit(quote, now)
+        stops = self._inner.commit(quote, now)
         if quote.request in self._rows:
             asked = _asking(self._inner)
             self._found[quote.request] = NEVER if asked is None else max(asked(self._inner, quote.request, now), now)
+        return stops
 
 
 def _asked_by_replay(workload: Workload, rows: IntArray, platform: Platform, scheduler: Any, options: Run) -> IntArray:

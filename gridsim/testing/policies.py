@@ -33,7 +33,7 @@ WORKLOADS = 12
 """Random workloads that each policy is tried on."""
 
 _CHANGES = ("static", "linear", "pass", "start")
-_SCHEDULER = ("setup", "ended", "overran", "settled", "quote", "commit", "dispatch", "wake")
+_SCHEDULER = ("setup", "ended", "overran", "settled", "quote", "commit", "dispatch")
 
 
 def check_ordering(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> None:

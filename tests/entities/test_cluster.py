@@ -12,7 +12,7 @@ from gridsim.errors import PolicyError
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Quote
+from gridsim.policy.protocols import NOTHING, Decision, Quote, Start, Stop, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.record import Record, Status
 from gridsim.simulation import Run, run
@@ -46,10 +46,11 @@ class Told:
         self.log.append(("quote", request, now // SECOND))
         return Quote(request)
 
-    def commit(self, quote: Quote, now: int) -> None:
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         self.waiting.append(quote.request)
+        return ()
 
-    def dispatch(self, now: int) -> Sequence[Any]:
+    def dispatch(self, now: int) -> Decision:
         self.log.append(("dispatch", now // SECOND))
         started = []
         for request in list(self.waiting):
@@ -58,10 +59,7 @@ class Told:
                 self.free -= need
                 self.waiting.remove(request)
                 started.append(request)
-        return started
-
-    def wake(self, now: int) -> int:
-        return NEVER
+        return Decision(starts_of(started))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -194,9 +192,9 @@ class Starts(Told):
         super().__init__()
         self.requests = requests
 
-    def dispatch(self, now: int) -> Sequence[Any]:
+    def dispatch(self, now: int) -> Decision:
         first, self.requests = self.requests, ()
-        return first or super().dispatch(now)
+        return Decision(starts_of(first)) if first else super().dispatch(now)
 
 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
@@ -219,8 +217,8 @@ def test_an_impossible_start_is_refused_by_the_name_of_its_policy(
 
 def test_a_job_that_has_ended_cannot_start_again() -> None:
     class Again(Told):
-        def dispatch(self, now: int) -> Sequence[Any]:
-            return [0] if now == 10 * SECOND else super().dispatch(now)
+        def dispatch(self, now: int) -> Decision:
+            return Decision([Start(0)]) if now == 10 * SECOND else super().dispatch(now)
 
     with pytest.raises(PolicyError, match="but it has ended"):
         simulate([(0, 10, 1)], Again())
@@ -229,9 +227,9 @@ def test_a_job_that_has_ended_cannot_start_again() -> None:
 class Everyone(Told):
     """Starts whoever waits, whether there are cores or not."""
 
-    def dispatch(self, now: int) -> Sequence[Any]:
+    def dispatch(self, now: int) -> Decision:
         started, self.waiting = self.waiting, []
-        return started
+        return Decision(starts_of(started))
 
 
 def test_more_cores_than_there_are_cannot_be_taken() -> None:
@@ -247,8 +245,8 @@ def test_in_per_event_mode_cores_are_lent_inside_an_instant_and_not_beyond_it() 
 
 def test_a_scheduler_that_leaves_jobs_waiting_is_refused() -> None:
     class Idle(Told):
-        def dispatch(self, now: int) -> Sequence[Any]:
-            return ()
+        def dispatch(self, now: int) -> Decision:
+            return NOTHING
 
     with pytest.raises(PolicyError, match=r"Idle\(\) left 2 jobs waiting for ever, job 100 first"):
         simulate([(0, 10, 1), (1, 10, 1)], Idle())
@@ -258,22 +256,64 @@ def test_a_scheduler_is_woken_when_it_asked_for_it() -> None:
     class Later(Told):
         """Starts what waits at 25, though nothing happens then."""
 
-        def dispatch(self, now: int) -> Sequence[Any]:
-            return super().dispatch(now) if now >= 25 * SECOND else ()
-
-        def wake(self, now: int) -> int:
-            return 25 * SECOND if now < 25 * SECOND else NEVER
+        def dispatch(self, now: int) -> Decision:
+            return super().dispatch(now) if now >= 25 * SECOND else Decision(wake=25 * SECOND)
 
     assert simulate([(0, 10, 1), (1, 10, 1)], Later()).start.tolist() == [25, 25]
 
 
 def test_a_scheduler_cannot_be_woken_in_the_past() -> None:
     class Hasty(Told):
-        def wake(self, now: int) -> int:
-            return now
+        def dispatch(self, now: int) -> Decision:
+            return Decision(wake=now)
 
     with pytest.raises(PolicyError, match=r"wants to be woken at 0.0 s, which is not after now"):
         simulate([(0, 10, 1)], Hasty())
+
+
+@pytest.mark.parametrize(
+    ("decision", "message"),
+    [
+        ([0], r"decides \[0\] at 0.0 s; expected a Decision"),
+        (Decision([0]), r"starts 0, no Start, at 0.0 s, which is no request"),  # type: ignore[list-item]
+        (Decision([Start(0, 3)]), r"starts request 0 on 3 cores at 0.0 s; it can run on 1"),
+        (Decision(stops=[Stop(0, "requeue")]), r"kills request 0 at 0.0 s, which is not running"),
+        (Decision(stops=[Stop(0, "suspend")]), r"then='suspend', which is not carried out yet; expected requeue or"),
+        (Decision(stops=[Stop(0, "checkpoint")]), r"then='checkpoint', which is not carried out yet"),
+        (Decision(withdrawals=[1]), r"withdraws request 1, which does not wait"),
+    ],
+)
+def test_a_decision_that_cannot_be_carried_out_is_refused(decision: Any, message: str) -> None:
+    class Wrong(Told):
+        def dispatch(self, now: int) -> Decision:
+            return decision  # type: ignore[no-any-return]
+
+    with pytest.raises(PolicyError, match=message):
+        simulate([(0, 10, 1), (5, 10, 1)], Wrong())
+
+
+@pytest.mark.parametrize(
+    ("then", "status", "end"), [("requeue", Status.completed, 20), ("cancel", Status.cancelled, 4)]
+)
+def test_who_makes_room_for_a_request_that_is_taken_in_stops_before_the_next_one_comes(
+    then: Any, status: Status, end: float
+) -> None:
+    class Impatient(Told):
+        """Whoever comes takes the cores of the request before it."""
+
+        def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
+            super().commit(quote, now)
+            if not quote.request:
+                return ()
+            self.free += 3
+            if then == "requeue":
+                self.waiting.append(0)
+            return [Stop(0, then, quote.request)]
+
+    record = simulate([(0, 10, 3), (4, 6, 3)], Impatient())
+    assert record.start[1] == 4
+    assert record.status.tolist() == [status, Status.completed]
+    assert record.end[0] == end
 
 
 # -- kill and extend -------------------------------------------------------------------------------------------------

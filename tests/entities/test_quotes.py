@@ -13,7 +13,7 @@ from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Offer, Quote
+from gridsim.policy.protocols import Decision, Offer, Quote, Stop, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.record import Record, Status
 from gridsim.simulation import Run, run
@@ -66,20 +66,18 @@ class Asked:
         self.log.append(("quote", self.index, request))
         return None if self.cores == self.refusing else Quote(request, Offer(now))
 
-    def commit(self, quote: Quote, now: int) -> None:
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         self.log.append(("commit", self.index, quote.request))
         self.waiting.append(quote.request)
+        return ()
 
     def ended(self, request: int, now: int) -> None: ...
 
     def settled(self, now: int) -> None: ...
 
-    def dispatch(self, now: int) -> Sequence[int]:
+    def dispatch(self, now: int) -> Decision:
         started, self.waiting = self.waiting, []
-        return started
-
-    def wake(self, now: int) -> int:
-        return 1 << 62
+        return Decision(starts_of(started))
 
 
 def test_every_able_cluster_of_the_whole_tree_is_asked_once_in_tree_order() -> None:

@@ -19,7 +19,7 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Quote
+from gridsim.policy.protocols import Decision, Quote, Stop, starts_of
 from gridsim.record import Record, Status
 from gridsim.scenario import transformed
 from gridsim.simulation import Run, run, state_at
@@ -58,20 +58,19 @@ class Replay:
     def quote(self, request: int, now: int) -> Quote:
         return Quote(request)
 
-    def commit(self, quote: Quote, now: int) -> None:
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         self._waiting.append(quote.request)
+        return ()
 
     def ended(self, request: int, now: int) -> None: ...
     def overran(self, request: int, expected_end: int, now: int) -> None: ...
     def settled(self, now: int) -> None: ...
 
-    def dispatch(self, now: int) -> Sequence[int]:
+    def dispatch(self, now: int) -> Decision:
         due = [request for request in self._waiting if self.starts[request] <= now]
         self._waiting = [request for request in self._waiting if self.starts[request] > now]
-        return due
-
-    def wake(self, now: int) -> int:
-        return min((int(self.starts[request]) for request in self._waiting), default=NEVER)
+        later = min((int(self.starts[request]) for request in self._waiting), default=NEVER)
+        return Decision(starts_of(due), wake=later)
 
 
 def log(*jobs: tuple[float, float, int, int, float], **more: Any) -> Workload:

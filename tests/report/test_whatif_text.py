@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.policy.presets import policy
+from gridsim.policy.protocols import Decision
 from gridsim.report import page, whatif_text
 from gridsim.report.compare import compare, with_changes
 from gridsim.report.comparison import Comparison
@@ -121,9 +121,9 @@ class OfOneSize:
         self._inner = policy("fcfs")
         self._inner.setup(cluster, rng)
 
-    def dispatch(self, now: int) -> Sequence[Any]:
-        started: Sequence[Any] = self._inner.dispatch(now)
-        return started
+    def dispatch(self, now: int) -> Decision:
+        decision: Decision = self._inner.dispatch(now)
+        return decision
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

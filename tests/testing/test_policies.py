@@ -12,7 +12,7 @@ import pytest
 from gridsim import registry
 from gridsim.errors import CheckFailed, GridsimError
 from gridsim.policy.presets import PRESETS
-from gridsim.policy.protocols import Lanes
+from gridsim.policy.protocols import NOTHING, Decision, Lanes, starts_of
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.testing import check_ordering, check_reservation, check_scheduler
@@ -175,18 +175,19 @@ class Greedy(Backfilling):
         super().setup(cluster, rng)
         self._new: list[int] = []
 
-    def commit(self, quote: Any, now: int) -> None:
+    def commit(self, quote: Any, now: int) -> Any:
         self._new.append(quote.request)
+        return ()
 
     def dispatch(self, now: int) -> Any:
         started, self._new = self._new, []
-        return started
+        return Decision(starts_of(started))
 
 
 @dataclass
 class Lazy(Backfilling):
     def dispatch(self, now: int) -> Any:
-        return ()
+        return NOTHING
 
 
 @dataclass

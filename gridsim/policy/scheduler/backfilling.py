@@ -8,9 +8,8 @@ from typing import Any, ClassVar
 
 from numpy.random import Generator
 
-from gridsim.model.time import NEVER
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import Quote
+from gridsim.policy.protocols import NOTHING, Decision, Quote, Stop, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.molded import Molded
@@ -58,9 +57,10 @@ class Backfilling:
         """Every request is taken."""
         return Quote(request)
 
-    def commit(self, quote: Quote, now: int) -> None:
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """The request joins the queue."""
         self._state.joined(quote.request, now)
+        return ()
 
     def ended(self, request: int, now: int) -> None:
         """The request left the machine."""
@@ -73,10 +73,7 @@ class Backfilling:
     def settled(self, now: int) -> None:
         """Nothing to do: no promise outlives a pass."""
 
-    def wake(self, now: int) -> int:
-        """Nothing starts without an event."""
-        return NEVER
-
-    def dispatch(self, now: int) -> Sequence[int]:
-        """One pass over the queue."""
-        return self._turn(now)
+    def dispatch(self, now: int) -> Decision:
+        """One pass over the queue; nothing starts without an event."""
+        started = self._turn(now)
+        return Decision(starts_of(started)) if started else NOTHING

@@ -16,7 +16,7 @@ from gridsim.model.exact import exact
 from gridsim.model.time import NEVER, whole
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
-from gridsim.policy.protocols import Arrangement, Offer, Quote
+from gridsim.policy.protocols import Arrangement, Decision, Offer, Quote, Stop
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.planned import Planned
 
@@ -119,17 +119,18 @@ class Guaranteed(Planned):
         """What remains for a request whose user does not take the offer."""
         return Quote(quote.request, Offer(quote.offer.start)) if self._keeps_all and quote.offer else None
 
-    def commit(self, quote: Quote, now: int) -> None:
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """The offer becomes a promise; without one, the request joins those that wait behind all promises."""
         assert quote.offer is not None
         if quote.offer.granted >= NEVER:
             self._loose.append(quote.request)
             self._plan.reserve(quote.request, self._plan.earliest(quote.request, now))
-            return
+            return ()
         if self._firm is not None:
             self._plan = self._firm
-        super().commit(quote, now)
+        stops = super().commit(quote, now)
         self._append_loose(now)
+        return stops
 
     def settled(self, now: int) -> None:
         """Plan again after an overrun, else compress if something was given back; who holds no promise comes last."""
@@ -150,13 +151,13 @@ class Guaranteed(Planned):
         """Requests whose promises fell to one that outlived its estimate."""
         return self._plan.broken
 
-    def dispatch(self, now: int) -> Sequence[int]:
+    def dispatch(self, now: int) -> Decision:
         """Requests whose promised start has come."""
-        started = super().dispatch(now)
-        if self._loose and started:
-            gone = set(started)
+        decision = super().dispatch(now)
+        if self._loose and decision.starts:
+            gone = {start.request for start in decision.starts}
             self._loose = [request for request in self._loose if request not in gone]
-        return started
+        return decision
 
     def _without_loose(self, now: int) -> Plan:
         """The plan of those that hold promises."""

@@ -13,7 +13,7 @@ from numpy.random import Generator
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.protocols import Quote, ranks_of
+from gridsim.policy.protocols import Decision, Quote, Stop, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.molded import Shapes
 
@@ -117,7 +117,7 @@ class Planned:
         finally:
             requests.cores[request], requests.estimate[request] = before
 
-    def commit(self, quote: Quote, now: int) -> None:
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """The offered start becomes a promise; after a kill everybody moves up."""
         assert quote.offer is not None
         if quote.cores and self._shapes is not None:
@@ -126,6 +126,7 @@ class Planned:
         self._plan.take(quote.request, quote.offer, now)
         if quote.offer.kills and self.compress != "none":
             self._compress(now, NEVER)
+        return [Stop(victim, "requeue", quote.request) for victim in quote.offer.kills] if quote.offer.kills else ()
 
     def ended(self, request: int, now: int) -> None:
         """The request gave its cores back, maybe before its expected end."""
@@ -162,10 +163,6 @@ class Planned:
         total, running = self._plan.cores, self._plan.running()
         return Queue(self._requests, rows, {"free": total - int(self._requests.cores[running].sum()), "total": total})
 
-    def dispatch(self, now: int) -> Sequence[int]:
-        """Requests whose promised start has come."""
-        return self._plan.due(now)
-
-    def wake(self, now: int) -> int:
-        """The next promised start."""
-        return self._plan.next_start()
+    def dispatch(self, now: int) -> Decision:
+        """Requests whose promised start has come; the next decision is due at the next one."""
+        return Decision(starts_of(self._plan.due(now)), (), (), self._plan.next_start())

@@ -21,7 +21,7 @@ from gridsim.model.site import Notice, Site
 from gridsim.model.site_file import Clock, read_reservations, read_site
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Quote, Stop
+from gridsim.policy.protocols import Capabilities, Decision, Quote, Stop, starts_of
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.slurm.backfill import backfill_pass
 from gridsim.policy.slurm.bookings import Bookings
@@ -97,6 +97,7 @@ class Slurm:
     epoch: float | None = None
     timezone: str | None = None
     site: Site | None = None
+    capabilities: ClassVar[Capabilities] = Capabilities(withdraws=True)
     effort: ClassVar[float] = 20.0
     source: ClassVar[str] = "slurm.schedmd.com: sched_config, priority_multifactor, fair_tree, cons_tres, preempt"
 
@@ -263,7 +264,7 @@ class Slurm:
             return None
         return Quote(request, entries=tuple(found))
 
-    def commit(self, quote: Quote, now: int) -> None:
+    def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """The request joins the queue, now or when what it waits for has come."""
         self._repeats.clear()
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
@@ -271,6 +272,7 @@ class Slurm:
         self._refused.pop(quote.request, None)
         self._standing.submitted(quote.request, now)
         self._waiting.come(quote.request, quote.entries, now)
+        return ()
 
     def ended(self, request: int, now: int) -> None:
         """The request gave its cores back."""
@@ -291,18 +293,12 @@ class Slurm:
     def settled(self, now: int) -> None:
         """Nothing to do: nothing is promised."""
 
-    def leaving(self, now: int) -> Sequence[int]:
-        """Waiting requests that are cancelled by *now*: by their users, or since they can never run."""
-        found = self._waiting.leave(now)
-        if found:
-            self._repeats.clear()
-        return found
-
     # -- decisions ------------------------------------------------------------------------------------------------
 
-    def dispatch(self, now: int) -> Sequence[int]:
-        """The passes that are due."""
+    def dispatch(self, now: int) -> Decision:
+        """The passes that are due; requests that were preempted in this instant make room for some that start."""
         self._stops = []
+        withdrawn = self._leave(now)
         self._end_grace(now)
         self._waiting.join_due(now)
         while self._exempt and self._exempt[0] <= now:
@@ -315,16 +311,19 @@ class Slurm:
             started += self._main(now, depth)
         if self._timing.backfills(now):
             started += self._backfill(now)
-        return started
+        return Decision(starts_of(started), self._stops, withdrawn, self._next(now))
+
+    def _leave(self, now: int) -> Sequence[int]:
+        """Waiting requests that are cancelled by *now*: by their users, or since they can never run."""
+        found = self._waiting.leave(now)
+        if found:
+            self._repeats.clear()
+        return found
 
     @property
     def preempts(self) -> bool:
         """Whether a job may have to give way to another one, on this site."""
         return self._gives_way
-
-    def stopped(self) -> Sequence[Stop]:
-        """Requests that were preempted in this instant; those who took their nodes are among those that start."""
-        return self._stops
 
     def _end_grace(self, now: int) -> None:
         """Stop what had to give way by now."""
@@ -432,7 +431,7 @@ class Slurm:
             self._diary.start(request, last, self._timing.opened, now)
         return begun
 
-    def wake(self, now: int) -> int:
+    def _next(self, now: int) -> int:
         """The next pass by the clock that could start anything, new priorities, or an instant somebody waits for."""
         times = [self._waiting.next(), self._ends_grace]
         if len(self._waiting.order):

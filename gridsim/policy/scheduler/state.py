@@ -52,6 +52,7 @@ class State:
         capacities = np.stack([lanes.capacity, lanes.capacity])
         self._arrays = (self.table, self.running, self.moves, blocks, capacities, self.meta)
         self._waiting, self._ready, self._gone = self.table[QUEUE].data, self.table[READY].data, self.moves[1].data
+        self._begun = self.moves[0].data
         self._share = requests.labels["share"].data if ledger is not None else None
         self._meta = self.meta.data
         self.tail = self.ended_count = 0
@@ -120,7 +121,7 @@ class State:
         self.blocked = self.tail > self._meta[HEAD]
         if not count:
             return ()
-        started: list[int] = self.moves[0, :count].tolist()
+        started: list[int] = self._begun[:count].tolist()
         if self.ledger is not None and self._share is not None:
             for request in started:
                 self.ledger.change(self._share[request], int(self.requests.cores[request]), now)

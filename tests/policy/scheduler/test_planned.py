@@ -14,6 +14,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.time import whole
 from gridsim.model.workload import Workload
+from gridsim.policy.protocols import Decision, Start
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.scheduler.planned import Planned
 from gridsim.registry import make
@@ -125,8 +126,7 @@ def test_the_promises_can_be_looked_at() -> None:
         scheduler.commit(quote, 0)
     assert scheduler.plan.starts() == {0: 0, 1: whole(10.0), 2: 0}
     assert scheduler.plan.order().tolist() == [0, 2, 1]
-    assert list(scheduler.dispatch(0)) == [0, 2]
-    assert scheduler.wake(0) == whole(10.0)
+    assert scheduler.dispatch(0) == Decision([Start(0), Start(2)], wake=whole(10.0))
 
 
 def test_an_unknown_order_of_compression_is_refused() -> None:

@@ -39,12 +39,12 @@ class Watched(Slurm):
         self.seen.append(self)
 
     def dispatch(self, now: int) -> Any:
-        started = super().dispatch(now)
-        for request, then, _ in self.stopped():
+        decision = super().dispatch(now)
+        for request, then, _ in decision.stops:
             self.ended_at.append((request, now / SECOND, then == "requeue"))
-        for request in started:
+        for request, _, _ in decision.starts:
             self.begun.append(Run((request, now / SECOND, self.nodes_of(request), self.partition_of(request))))
-        return started
+        return decision
 
     def _backfill(self, now: int) -> list[int]:
         expected = [request for request, start in self.expected_starts(now).items() if start == now]
