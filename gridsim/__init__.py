@@ -12,12 +12,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from gridsim.ask import compare
     from gridsim.errors import CheckFailed, GridsimError, InputError, PolicyError
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
     from gridsim.record import Record
-    from gridsim.report.compare import compare
     from gridsim.report.comparison import Comparison
     from gridsim.report.quotation import Quotation
     from gridsim.report.quote import quote
@@ -65,7 +65,7 @@ _HOME = {
     "Scenario": "scenario",
     "Workload": "model.workload",
     "World": "world",
-    "compare": "report.compare",
+    "compare": "ask",
     "default_workload": "workload.synthetic.lublin",
     "quote": "report.quote",
     "read_workload": "workload.read",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +23,29 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def shared_folder() -> Path:
-    """Folder of specifications and input data beside the project; may not exist."""
+    """Folder of other people's data beside the project; may not exist."""
     return Path(os.environ.get("GRIDSIM_SHARED", ROOT.parent / "shared"))
 
 
+@pytest.fixture
+def others(request: pytest.FixtureRequest) -> Callable[[str], Path]:
+    """Where a file of other people's data is; a case that asks for one is marked, and skipped where it is absent."""
+
+    def path(name: str) -> Path:
+        if request.node.get_closest_marker("others") is None:
+            pytest.fail(f"{name} is other people's; the case of this test that reads it is to be marked 'others'")
+        found = shared_folder() / "data" / name
+        if not found.exists():
+            pytest.skip(f"other people's data are not at {found}; set GRIDSIM_SHARED to the folder that holds data/")
+        return found
+
+    return path
+
+
 @pytest.fixture(scope="session")
-def shared() -> Path:
-    """The shared folder; tests that need it are skipped where it is absent."""
-    folder = shared_folder()
-    if not (folder / "data").is_dir():
-        pytest.skip(f"input data not found at {folder}; set GRIDSIM_SHARED to the folder that holds data/ and spec/")
-    return folder
+def run_a() -> Path:
+    """Run A of a real Slurm, made for this project: its workload, its configuration, its schedule and its logs."""
+    return ROOT / "tests" / "published" / "slurm-a"
 
 
 @pytest.fixture(scope="module")

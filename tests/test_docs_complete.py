@@ -27,8 +27,8 @@ from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
 from gridsim.model.platform import ClusterSpec
 from gridsim.policy.presets import policy
+from gridsim.questions.evidence import GroupRow
 from gridsim.report import tables
-from gridsim.report.evidence import GroupRow
 from gridsim.scenario import Scenario
 from gridsim_papers.verdict_table import COLUMNS as VERDICTS
 

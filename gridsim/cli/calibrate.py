@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gridsim.metrics.agreement import Agreement
-    from gridsim.report.calibration import Calibration
+    from gridsim.questions.replay import Calibration
 
 __all__ = ["add_arguments", "run"]
 
@@ -57,10 +57,11 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.progress import Progress  # numpy and rich: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import plain
+    from gridsim.options import Run
     from gridsim.policy.presets import policy
+    from gridsim.questions.calibrate import DEFAULT_POLICIES, calibrate
     from gridsim.questions.labels import labelled
-    from gridsim.report.calibration import DEFAULT_POLICIES, calibrate
-    from gridsim.simulation import Run
+    from gridsim.report.calibration import as_dict
 
     options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         found = calibrate(workload, policies, platform=platform, own=args.own, **how)
     caveats = source.notice_lines(workload, policies, platform)
     if args.json:
-        print(json.dumps(plain({**found.to_dict(), "not_followed": caveats}), indent=1))
+        print(json.dumps(plain({**as_dict(found), "not_followed": caveats}), indent=1))
     else:
         _tell(found, caveats)
     return 0
@@ -81,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(found: Calibration, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report.calibration import alone, sentences
+    from gridsim.report.calibration import alone, sentences, why
     from gridsim.report.sheet import either
     from gridsim.words import duration, number, percent
 
@@ -111,7 +112,7 @@ def _tell(found: Calibration, caveats: Sequence[str]) -> None:
         console.print(sentence, markup=False)
     if found.apart:
         console.print("\nThe largest disagreements:")
-    for one, told in found.apart:
+    for (one, _), told in zip(found.apart, why(found), strict=True):
         late = "later" if one.error > 0 else "earlier"
         console.print(
             f"job {one.id} starts {duration(abs(one.error))} {late} than it did. In the replay: {' '.join(told)}",

@@ -114,14 +114,14 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.metrics.summary import measures_asked
+    from gridsim.options import Run
     from gridsim.policy.presets import policy
+    from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
+    from gridsim.questions.compare import DEFAULT_POLICIES, evidence_of, pending_changes
     from gridsim.questions.labels import labelled
-    from gridsim.report.calibration import own_policy, replays_once_more, trust_of
-    from gridsim.report.compare import DEFAULT_POLICIES, asked_beside, comparison_of
     from gridsim.report.comparison import Comparison
     from gridsim.result import require_table
     from gridsim.scenario import under_way
-    from gridsim.simulation import Run
 
     require_table(args.table)
     options = Run(
@@ -151,15 +151,15 @@ def run(args: argparse.Namespace) -> int:
         how: Any = {"options": options, "progress": progress.told}
         answers = under_way(workload, policies, team, platform=platform, **how)
         replayed = own or next(iter(policies))
-        trust = team.submit(trust_of, {replayed: answers[replayed].result()}, own, policies=policies, **how)
+        replay = team.submit(replay_of, {replayed: answers[replayed].result()}, own, policies=policies, **how)
         results = {label: answer.result().with_measures(asked) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-        comparison = comparison_of(results, options=options, command=workers.command(), **cuts)
-        drawn = None if args.no_page else team.submit(Comparison.draw, comparison)
-        changes = asked_beside(comparison, policies, team, platform=platform, **how) if args.what_if else {}
+        evidence = evidence_of(results, options=options, command=workers.command(), **cuts)
+        drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))
+        changes = pending_changes(evidence, policies, team, platform=platform, **how) if args.what_if else {}
         progress.expect(sum(len(each.changes) - 1 for each in changes.values()) - guessed)
-        whatifs = tuple(each.answer(label, **cuts, lenient=True) for label, each in changes.items())
-        comparison = replace(comparison, trust=trust.result(), whatifs=whatifs)
+        whatifs = tuple(each.whatif(label, **cuts, lenient=True) for label, each in changes.items())
+        comparison = Comparison.view(replace(evidence, replay=replay.result(), whatifs=whatifs))
         written = _write(args, comparison, results, team, drawn)
     if args.json:
         print(json.dumps(comparison.to_dict(), indent=1))
@@ -173,6 +173,7 @@ def _tell(comparison: Comparison) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report import whatif_text
     from gridsim.report.tables import changes, terminal
+    from gridsim.report.trust import trust_in
 
     console = Terminal()
     console.print()
@@ -186,8 +187,8 @@ def _tell(comparison: Comparison) -> None:
         console.print(changes(found, width=console.width))
     for sentence in comparison.sentences()[len(comparison.warnings()) :]:
         console.print(sentence, markup=False)
-    if comparison.trust is not None:
-        for sentence in comparison.trust.rest:
+    if comparison.replay is not None:
+        for sentence in trust_in(comparison.replay).rest:
             console.print(sentence, markup=False)
     if comparison.whatifs:
         console.print()

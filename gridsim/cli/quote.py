@@ -67,11 +67,11 @@ def run(args: argparse.Namespace) -> int:
     """Read, replay, ask, tell."""
     from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.options import Run
     from gridsim.policy.presets import policy
     from gridsim.questions.labels import labelled
     from gridsim.report.forecast import as_of_now
     from gridsim.report.quote import DEFAULT_POLICIES, busiest_moment, quote
-    from gridsim.simulation import Run
 
     options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}

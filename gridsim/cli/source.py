@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
-    from gridsim.simulation import Run
+    from gridsim.options import Run
 
 __all__ = [
     "add_arguments",
@@ -238,8 +238,8 @@ def load(
     """
     from gridsim.model.machine import machine, machine_of  # numpy: not needed for --help
     from gridsim.model.pools import in_pools
+    from gridsim.options import Run
     from gridsim.scenario import rules_for, transformed, with_users
-    from gridsim.simulation import Run
 
     platform, sites = (None, []) if args.platform is None else _given_machine(args.platform)
     if platform is not None and args.cores is not None:

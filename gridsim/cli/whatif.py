@@ -15,7 +15,7 @@ from gridsim.errors import InputError, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gridsim.report.whatif import WhatIf
+    from gridsim.questions.changes import WhatIf
 
 __all__ = ["add_arguments", "run"]
 
@@ -73,14 +73,16 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import plain
     from gridsim.metrics.summary import METRICS
+    from gridsim.options import Run
     from gridsim.policy.presets import policy
     from gridsim.policy.protocols import told as told_of
+    from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
+    from gridsim.questions.changes import NOW, changes_of, nodes_changes
+    from gridsim.questions.enough import cores_for
     from gridsim.questions.labels import labelled
-    from gridsim.report.calibration import own_policy, replays_once_more, trust_of
-    from gridsim.report.enough import cores_for
-    from gridsim.report.whatif import NOW, Asked, changes_of, nodes_changes
+    from gridsim.questions.whatif import Pending
+    from gridsim.report.whatif_text import as_dict
     from gridsim.result import Result
-    from gridsim.simulation import Run
 
     label, asked = next(iter(labelled([args.policy]).items()))
     scheduler = policy(asked)
@@ -108,14 +110,14 @@ def run(args: argparse.Namespace) -> int:
         if args.halve is not None:
             enough = cores_for(workload, policy=asked, metric=args.halve, node=args.node, workers=team, **how)
             changes = [*(one for one in changes if one.label != enough.label), enough]
-        all_runs = Asked.of(workload, changes, team, policy=asked, name=label, **how)
-        as_it_is = {label: Result(all_runs.records[NOW].result(), platform, told_of(scheduler))}
+        pending = Pending.of(workload, changes, team, policy=asked, name=label, **how)
+        as_it_is = {label: Result(pending.records[NOW].result(), platform, told_of(scheduler))}
         site: Any = {"policies": {label: scheduler}, "options": options, "progress": progress.told}
-        trust = team.submit(trust_of, as_it_is, own_policy({label: scheduler}), **site)
-        found = replace(all_runs.answer(label), trust=trust.result())
+        replay = team.submit(replay_of, as_it_is, own_policy({label: scheduler}), **site)
+        found = replace(pending.whatif(label), replay=replay.result())
     caveats = source.notice_lines(workload, {label: scheduler}, platform)
     if args.json:
-        print(json.dumps(plain({**found.to_dict(), "not_followed": caveats}), indent=1))
+        print(json.dumps(plain({**as_dict(found), "not_followed": caveats}), indent=1))
     else:
         _tell(found, caveats)
     if args.out is not None:
@@ -145,7 +147,7 @@ def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequenc
 
     folder = Path(args.out)
     write_text(folder / whatif_text.FILE, whatif_text.csv_text([found]))
-    write_json(folder / "whatif.json", found.to_dict())
+    write_json(folder / "whatif.json", whatif_text.as_dict(found))
     write_text(folder / "whatif.html", render(found, title=title, command=workers.command(), caveats=caveats))
     return f"Page: {folder / 'whatif.html'}   (numbers beside it in {folder}/)"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gridsim.words import counted, duration, listed, number, percent
 
 if TYPE_CHECKING:
-    from gridsim.report.evidence import Evidence
+    from gridsim.questions.evidence import Evidence
 
 __all__ = ["answer", "caveats", "of_deadlines"]
 

@@ -9,7 +9,7 @@ from gridsim.report.sentences import group_name
 from gridsim.words import listed, number
 
 if TYPE_CHECKING:
-    from gridsim.report.evidence import Evidence, GroupRow
+    from gridsim.questions.evidence import Evidence, GroupRow
 
 __all__ = ["by_policy", "of_groups"]
 

@@ -12,15 +12,10 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple
 
+from gridsim.questions.evidence import MATTERS, MATTERS_SECONDS
 from gridsim.words import duration, percent, times
 
-__all__ = ["HIGHER", "LONGER", "MATTERS", "MATTERS_SECONDS", "MORE", "Words", "at_least", "signed", "span", "told"]
-
-MATTERS = 0.05
-"""Part of its mean by which a class of jobs must be worse off at least, at the near end of the interval, to lose."""
-
-MATTERS_SECONDS = 60.0
-"""And seconds of a mean wait or response."""
+__all__ = ["HIGHER", "LONGER", "MORE", "Words", "at_least", "signed", "span", "told"]
 
 _TIMES = 9.0
 """Share of the base by which a mean is more from which on it is told as so many times the base."""

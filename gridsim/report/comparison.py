@@ -1,6 +1,7 @@
 """Several policies on one workload, compared, in every form in which that is told.
 
-The numbers are in `evidence`, words in `sentences`, rows in `tables`, pictures in `figures`, the page in `page`.
+The numbers are in `gridsim.questions.evidence`, words in `sentences`, rows in `tables`, pictures in `figures`, the page
+in `page`.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from gridsim.metrics.compare import Difference
 from gridsim.metrics.summary import described
 from gridsim.model.card import card
 from gridsim.model.frames import frame
+from gridsim.questions.evidence import Evidence, GroupRow
 from gridsim.report import curves, robustness, sentences, tables, whatif_text
-from gridsim.report.evidence import Evidence, GroupRow
-from gridsim.report.trust import trust
+from gridsim.report.trust import trust, trust_in
 
 if TYPE_CHECKING:
     from gridsim.report.gallery import Gallery
@@ -34,6 +35,11 @@ _FRAMES = ("metrics", "differences", "groups")
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison(Evidence):
     """What several policies did with one workload, and the ways to tell it; attributes as `Evidence` has them."""
+
+    @classmethod
+    def view(cls, evidence: Evidence) -> Comparison:
+        """The same numbers, to be told."""
+        return cls(*(getattr(evidence, it.name) for it in fields(evidence)))
 
     def table(self) -> list[tables.Row]:
         """Rows of the table, best values marked."""
@@ -52,7 +58,7 @@ class Comparison(Evidence):
 
     def warnings(self) -> list[str]:
         """What must be known before the answer is read: that the site's own policy is far from the log."""
-        return [] if self.trust is None else list(self.trust.warnings)
+        return [] if self.replay is None else list(trust_in(self.replay).warnings)
 
     def __repr__(self) -> str:
         jobs = len(self.records[self.baseline])
@@ -155,7 +161,7 @@ class Comparison(Evidence):
                 "differences": [asdict(row) for row in self.differences],
                 "groups": [asdict(row) for row in self.groups],
                 "trust": None if (known := trust(self)) is None else asdict(known),
-                "what_if": [found.to_dict() for found in self.whatifs],
+                "what_if": [whatif_text.as_dict(found) for found in self.whatifs],
                 "bound": self.bound,
                 "warmup": self.warmup,
                 "cooldown": self.cooldown,

@@ -17,7 +17,7 @@ from gridsim.record import Record
 from gridsim.report import admission
 
 if TYPE_CHECKING:
-    from gridsim.report.evidence import Evidence
+    from gridsim.questions.evidence import Evidence
 
 __all__ = [
     "BINS",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from gridsim.report.evidence import GroupRow
+    from gridsim.questions.evidence import GroupRow
 
 __all__ = [
     "ON_PAPER",

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gridsim.errors import UnknownNameError
 from gridsim.files import write_atomically
+from gridsim.questions.evidence import Evidence
 from gridsim.report import pictures
-from gridsim.report.evidence import Evidence
 from gridsim.report.figures import ON_PAPER, RC
 
 if TYPE_CHECKING:

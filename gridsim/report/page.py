@@ -15,6 +15,7 @@ from markupsafe import Markup
 from gridsim.model.dates import calendar_of
 from gridsim.model.pools import PARTITION
 from gridsim.model.time import MICROSECOND
+from gridsim.questions.evidence import turned
 from gridsim.questions.explain import explain, waits
 from gridsim.questions.schedules import Schedule
 from gridsim.report import (
@@ -29,7 +30,6 @@ from gridsim.report import (
     tables,
     whatif_text,
 )
-from gridsim.report.evidence import turned
 from gridsim.report.markup import TEMPLATES, breakable, environment, p_shown, prose, ratio_shown, style
 from gridsim.report.trust import trust
 from gridsim.words import between, counted, duration, listed, number, percent, together
@@ -37,7 +37,7 @@ from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
     from gridsim.metrics.compare import Difference
-    from gridsim.report.evidence import Evidence
+    from gridsim.questions.evidence import Evidence
 
 __all__ = ["Drawn", "draw", "render", "told_of"]
 
@@ -100,7 +100,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: Drawn |
     drawn : Drawn, optional
         What `draw` made of the comparison, where it is there.
     """
-    drawn = drawn or draw(comparison)
+    drawn, known = drawn or draw(comparison), trust(comparison)
     templates = environment(
         duration=duration,
         number=number,
@@ -121,7 +121,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: Drawn |
         title=str(comparison.info.get("title") or "comparison"),
         lead=list(_lead(comparison)),
         differences=told_of(comparison.differences),
-        warnings=() if comparison.trust is None else comparison.trust.warnings,
+        warnings=() if known is None else known.warnings,
         answer=sentences.answer(comparison),
         caveats=sentences.caveats(comparison),
         table=tables.rows(comparison.metrics, moldable=comparison.of_moldable, asked=comparison.asked),
@@ -133,7 +133,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: Drawn |
         pictures=drawn.pictures,
         over_users=drawn.over_users,
         winners=drawn.winners,
-        trust=trust(comparison),
+        trust=known,
         what_if=whatif_text.lead(comparison.whatifs) if comparison.whatifs else [],
         what_if_columns=list(whatif_text.SHOWN.values()),
         what_if_note=whatif_text.NOTE,

@@ -18,7 +18,7 @@ from gridsim.words import duration, number, percent
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from gridsim.report.evidence import Evidence
+    from gridsim.questions.evidence import Evidence
 
 __all__ = ["Drawing", "Picture", "Shown", "over_users", "pictures", "winners"]
 

@@ -14,8 +14,8 @@ from gridsim.words import listed, number
 if TYPE_CHECKING:
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
+    from gridsim.questions.evidence import Evidence
     from gridsim.record import Record
-    from gridsim.report.evidence import Evidence
 
 __all__ = ["answer", "empty", "of_one", "pooled"]
 

@@ -14,7 +14,7 @@ from gridsim.report import admission
 from gridsim.words import counted, listed, number, percent
 
 if TYPE_CHECKING:
-    from gridsim.report.evidence import Evidence
+    from gridsim.questions.evidence import Evidence
 
 __all__ = ["NOTABLE", "answer", "caveats", "refused"]
 

@@ -10,7 +10,7 @@ from gridsim.report import change
 from gridsim.words import listed, percent
 
 if TYPE_CHECKING:
-    from gridsim.report.evidence import Evidence, GroupRow
+    from gridsim.questions.evidence import Evidence, GroupRow
 
 __all__ = ["FEWEST", "Category", "answer", "categories"]
 

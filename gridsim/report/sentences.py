@@ -15,14 +15,14 @@ from gridsim.metrics.saturation import keeps_up
 from gridsim.metrics.utilisation import arrival_window, queue_length
 from gridsim.model.dates import calendar_of
 from gridsim.model.time import seconds
+from gridsim.questions.evidence import Evidence, best, turned
 from gridsim.report import admission, change, notices, pools, preemption, refusals, robustness, users
-from gridsim.report.evidence import Evidence, best, turned
 from gridsim.words import between, duration, listed, number, percent
 
 if TYPE_CHECKING:
     from gridsim.metrics.fairness import FairnessOverTime
+    from gridsim.questions.evidence import GroupRow
     from gridsim.record import Record
-    from gridsim.report.evidence import GroupRow
 
 __all__ = ["answer", "caveats", "group_name", "inequality", "large_users_held"]
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from gridsim.metrics.agreement import Agreement
 from gridsim.model.time import seconds
+from gridsim.questions.evidence import Evidence
+from gridsim.questions.replay import FAR, Replay
 from gridsim.words import duration, number
 
-if TYPE_CHECKING:
-    from gridsim.report.evidence import Evidence
-
-__all__ = ["Trust", "trust"]
+__all__ = ["Trust", "interval", "trust", "trust_in"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ def trust(comparison: Evidence) -> Trust | None:
 
     Logs that were transformed are not what the machine ran, and of DAG jobs no waits are known.
     """
-    if comparison.trust is not None:
-        return comparison.trust
+    if comparison.replay is not None:
+        return trust_in(comparison.replay)
     label = comparison.baseline
     record = comparison.records[label]
     logged = record.workload.logged.get("wait")
@@ -78,3 +80,76 @@ def trust(comparison: Evidence) -> Trust | None:
         f"(of {number(count)} job{'' if count == 1 else 's'}; the median logged wait is {duration(middle)})."
     )
     return Trust((told,), {"jobs": count, "wait_error_median": apart, "logged_wait_median": middle}, policy=label)
+
+
+def trust_in(replay: Replay) -> Trust:
+    """A replay of the log in words, and as numbers."""
+    one = replay.agreement
+    numbers = {
+        "jobs": one.jobs,
+        "start_error_median": one.median,
+        "start_error_median_low": one.median_low,
+        "start_error_median_high": one.median_high,
+        "within_60": one.within_60,
+        "wait_mean": one.wait,
+        "logged_wait_mean": one.logged_wait,
+        **replay.preempted,
+    }
+    warning = (_warning(replay),) if replay.far else ()
+    return Trust((*warning, _how_far(replay)), numbers, policy=replay.policy, own=replay.own, far=replay.far)
+
+
+def _warning(replay: Replay) -> str:
+    one = replay.agreement
+    return (
+        f"Warning: the replay is not like the machine. Under {replay.policy}, the site's own policy, jobs wait "
+        f"{duration(one.wait)} on average{_first(replay)}, in the log {duration(one.logged_wait)}: more than a factor "
+        f"of {FAR:g} apart. Take what follows for the order of the policies at most, not for waits that users would "
+        "see."
+    )
+
+
+def _how_far(replay: Replay) -> str:
+    one, label = replay.agreement, replay.policy
+    if replay.own:
+        who = f"replayed under {label}, the site's own policy"
+    elif replay.alone:
+        who = f"whether {label} is the site's own policy is not known. Replayed under it"
+    else:
+        who = (
+            f"which of these policies is the site's own was not said (--own). Replayed under {label}, the first of them"
+        )
+    longer = " (with jobs that run as long as they did, beyond their limits too)" if replay.extended else ""
+    return (
+        f"How far to trust this: {who}{longer}, half of the {number(one.jobs)} jobs start within "
+        f"{duration(one.median)} of their logged start{interval(one)}; the mean wait{_first(replay)} is "
+        f"{duration(one.wait)}, in the log {duration(one.logged_wait)}. {_more(replay)}"
+    )
+
+
+def _first(replay: Replay) -> str:
+    """Up to when waits are counted, where that is not plain."""
+    return " to their first start" if replay.several_runs else ""
+
+
+def interval(one: Agreement) -> str:
+    """Interval of the median error of a start in brackets, where there is one."""
+    if math.isnan(one.median_low):
+        return ""
+    return f" (95 % interval {duration(one.median_low)} to {duration(one.median_high)})"
+
+
+def _more(replay: Replay) -> str:
+    """Where to learn more: of a log of Slurm that was not replayed by Slurm's rules, how that is done."""
+    log: Mapping[str, Any] = replay.provenance
+    if replay.own or log.get("format") != "sacct":
+        return "gridsim calibrate says more."
+    not_so = f"{replay.policy} is not" if replay.alone else "none of them is"
+    if log.get("clusters"):  # each has rules of its own
+        return f"Those machines ran Slurm, and {not_so} Slurm's: gridsim calibrate replays one --cluster by its rules."
+    words = "…" if "files" in log else Path(str(log.get("source", "sacct.txt"))).name
+    words += f" --cluster {log['cluster']}" if "clusters_left_out" in log else ""
+    return (
+        f"That machine ran Slurm, and {not_so} Slurm's: gridsim calibrate {words} --policy 'slurm?conf=slurm.conf' "
+        "replays the log by its rules."
+    )

@@ -12,8 +12,8 @@ from gridsim.model.time import seconds
 from gridsim.words import duration, listed, number, percent
 
 if TYPE_CHECKING:
+    from gridsim.questions.evidence import Evidence
     from gridsim.record import Record
-    from gridsim.report.evidence import Evidence
 
 __all__ = ["REACTING_TO_CHANGES", "caveats"]
 

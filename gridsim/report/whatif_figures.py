@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gridsim.questions.changes import NOW, Outcome, WhatIf
 from gridsim.report.figures import _INK, PALETTE, _figure
 from gridsim.report.gallery import Gallery
 from gridsim.report.pictures import Drawing, Picture
-from gridsim.report.whatif import NOW, Outcome, WhatIf
 from gridsim.words import duration, number
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gridsim.questions.changes import WhatIf
 from gridsim.report.markup import breakable, environment, prose, style
-from gridsim.report.whatif import WhatIf
 from gridsim.report.whatif_figures import pictures
 from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, sentences
 

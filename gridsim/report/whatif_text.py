@@ -6,19 +6,21 @@ import csv
 import io
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridsim.metrics.compare import Difference
+from gridsim.questions.changes import NOW, Outcome, WhatIf
 from gridsim.report import change, users
 from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
-from gridsim.report.whatif import NOW, Outcome, WhatIf
+from gridsim.report.trust import trust_in
 from gridsim.words import counted, duration, listed
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["FILE", "NOTE", "SHOWN", "Line", "csv_text", "lead", "lines", "sentences", "table"]
+__all__ = ["FILE", "NOTE", "SHOWN", "Line", "as_dict", "csv_text", "lead", "lines", "sentences", "table"]
 
 FILE = "whatif.csv"
 """Name of the file with the numbers."""
@@ -227,8 +229,29 @@ def sentences(found: WhatIf) -> list[str]:
         fewer = _fewer(one, now)
         who = f"{counted(fewer, 'job')} would not run at all; the others" if fewer > 0 else "they"
         told.append(f"With {one.label} {who} would wait {duration(one.numbers['wait_mean'])}: {by}.")
-    before, behind = ((), ()) if found.trust is None else (found.trust.warnings, found.trust.rest)
+    known = None if found.replay is None else trust_in(found.replay)
+    before, behind = ((), ()) if known is None else (known.warnings, known.rest)
     return [*before, *told, *_rounded([found]), *_caution([found]), *behind]
+
+
+def as_dict(found: WhatIf) -> dict[str, Any]:
+    """For JSON."""
+    return {
+        "policy": found.policy,
+        "changes": [
+            {
+                "change": one.label,
+                "cores": one.cores,
+                "metrics": dict(one.numbers),
+                "wait": None if one.wait is None else asdict(one.wait),
+                "bounded_slowdown": None if one.slowdown is None else asdict(one.slowdown),
+            }
+            for one in found.outcomes
+        ],
+        "refused": [{"change": label, "why": why} for label, why in found.refused],
+        "rounded": list(found.rounded),
+        "trust": None if found.replay is None else asdict(trust_in(found.replay)),
+    }
 
 
 def _change(found: Difference, among: int) -> str:

@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -365,14 +366,25 @@ def test_a_workflow_is_compared_by_its_schedule_length(tmp_path: Path, capsys: p
     assert "east (2 cores), west (1 core)" in page
 
 
-def test_a_published_workflow_is_compared(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = shared / "data" / "workflows" / "helloworld-forkjoin-10-chameleon.json"
-    if not path.is_file():
-        pytest.skip(f"{path} is not there")
+@pytest.mark.parametrize(
+    ("source", "tasks"),
+    [
+        ("generated", 4),
+        pytest.param("workflows/helloworld-forkjoin-10-chameleon.json", 10, marks=pytest.mark.others),
+    ],
+)
+def test_a_published_workflow_is_compared(
+    others: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str, tasks: int
+) -> None:
+    if source == "generated":
+        path = tmp_path / "fork.json"
+        path.write_text(json.dumps(workflow()))
+    else:
+        path = others(source)
     answer, page = of_workflow(path, tmp_path, capsys)
     assert all(numbers["completed"] == 1 for numbers in answer["metrics"].values())
     assert all(numbers["mean_slr"] >= 1 for numbers in answer["metrics"].values())
-    assert "10 tasks" in page
+    assert f"{tasks} tasks" in page
 
 
 def test_figures_for_a_paper_are_written_and_those_of_an_earlier_run_go(

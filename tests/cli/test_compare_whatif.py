@@ -71,8 +71,8 @@ def test_now_is_the_end_of_the_log(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["forecasts"][0]["policy"] == "easy"
 
 
-def test_a_log_of_slurm_is_asked_by_date(shared: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = shared / "data" / "slurm" / "run-a" / "logs" / "sacct_P_X.txt"
+def test_a_log_of_slurm_is_asked_by_date(run_a: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = run_a / "logs" / "sacct_P_X.txt.gz"
     words = ["quote", str(log), "--machine", "32", "--cores", "16", "--walltime", "5m", "--policy", "easy"]
     assert main([*words, "--at", "2026-11-21T07:10"]) == 0
     assert "moment: 2026-11-21 07:10, 0 d 00:16:14 of the log (974 s)" in capsys.readouterr().out

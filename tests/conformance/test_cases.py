@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gridsim.testing.conformance import CASES, FAMILIES, NOT_BUILT, check, family, read_cases
+from gridsim.testing.conformance import CASES, FAMILIES, check, family, read_cases
 from gridsim.testing.conformance.running import rigid_workload
 from gridsim.testing.oracle import schedule
 
@@ -15,6 +16,13 @@ OWN = {path.stem: case for path, case in read_cases([Path(__file__).parent / "ca
 
 FEWEST = {"deadline-admission": 24, "grid-dag": 55, "moldable": 20}
 """Cases of each family that is built."""
+
+SPECIFIED = {
+    "deadline-admission": "d46b893d64561de590029cd13a90994f46705f36b7cfa64ca300b02acefcea0c",
+    "grid-dag": "13f67de07be98cb499d4913fabdc21add7323c21f55fec5dc964000a1c6f4467",
+    "moldable": "cd71ac503c28ffa56335a872f81dc49700344c592bead6a5e6138e556ac10a47",
+}
+"""SHA-256 of the names and the contents of the cases of each family, as they were specified."""
 
 
 @pytest.mark.parametrize("name", OWN)
@@ -50,13 +58,10 @@ def test_every_case_that_comes_with_gridsim_passes(name: str) -> None:
     assert {case: it.messages for case, it in outcomes.items() if it.status != "passed"} == {}
 
 
-def test_the_cases_that_come_with_gridsim_are_the_specified_ones(shared: Path) -> None:
-    for name in FAMILIES:
-        specified = {path.name: path.read_bytes() for path in (shared / "spec" / "golden" / name).glob("*.json")}
-        assert {path.name: path.read_bytes() for path in (CASES / name).glob("*.json")} == specified
-
-
-@pytest.mark.parametrize("name", NOT_BUILT)
-def test_specified_families_that_are_not_built_are_known_by_name(name: str, shared: Path) -> None:
-    for path, case in read_cases([shared / "spec" / "golden" / name]):
-        assert (path.name, family(case), check(case).status) == (path.name, name, "unsupported")
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_cases_that_come_with_gridsim_are_the_specified_ones(name: str) -> None:
+    # No change of the simulator changes a case: what a case says was worked out apart from it.
+    told = hashlib.sha256()
+    for path in sorted((CASES / name).glob("*.json")):
+        told.update(path.name.encode() + b"\n" + path.read_bytes())
+    assert told.hexdigest() == SPECIFIED[name]

@@ -10,8 +10,8 @@ import pytest
 from gridsim.metrics.preemption import by_owner, cut_runs, preemption_metrics, told_by
 from gridsim.metrics.summary import DEADLINE_METRICS, PREEMPTION_METRICS, described, metrics
 from gridsim.model.site import Preemption
+from gridsim.questions.evidence import Evidence
 from gridsim.record import Record
-from gridsim.report.evidence import Evidence
 from gridsim.report.preemption import caveats
 from gridsim.report.tables import rows
 from tests.policy.slurm.running import run

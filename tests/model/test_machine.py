@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from gridsim.ask import compare
 from gridsim.errors import InputError
 from gridsim.model.machine import fitted, machine, machine_cores, machine_of, nodes_to
 from gridsim.model.platform import Platform
 from gridsim.model.site import Site
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
-from gridsim.report.compare import compare
 from gridsim.simulation import simulate
 
 JOBS = Workload.from_columns(submit=[0, 1], runtime=[5, 5], cores=[1, 2], cores_stated=4)

@@ -185,12 +185,9 @@ def test_qos_have_priorities_and_limits(tmp_path: Path) -> None:
     assert ignored == {"QOS GrpTRESMins": 1}
 
 
-def test_every_form_of_a_real_cluster_gives_one_tree(shared: Path) -> None:
-    folder = shared / "data" / "slurm" / "run-a"
-    if not folder.is_dir():
-        pytest.skip("no Slurm data")
-    logs = folder / "logs"
-    site = read_site(folder / "config/slurm.conf", assoc=logs / "sacctmgr_dump.cfg", qos=logs / "sacctmgr_qos.txt")
+def test_every_form_of_a_real_cluster_gives_one_tree(run_a: Path) -> None:
+    logs = run_a / "logs"
+    site = read_site(run_a / "config/slurm.conf", assoc=logs / "sacctmgr_dump.cfg", qos=logs / "sacctmgr_qos.txt")
     assert (site.cores, len(site.partitions), site.ignored) == (32, 3, {})
     dumped = set(site.associations)
     assert dumped == set(read_associations(logs / "sacctmgr_assoc_tree.txt")[0])

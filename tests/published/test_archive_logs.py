@@ -1,7 +1,8 @@
-"""Whole logs of the Parallel Workloads Archive: no schedule of ours breaks an invariant."""
+"""Whole logs of the Parallel Workloads Archive, and one that is drawn: no schedule of ours breaks an invariant."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import gridsim as gs
 from gridsim.model.machine import machine
 from gridsim.testing import violations
+from gridsim.workload.synthetic.lublin import Lublin
 
 LOGS = (
     "CTC-SP2-1996-3.1-cln",
@@ -17,11 +19,12 @@ LOGS = (
     "SDSC-SP2-1998-4.2-cln",
     "lublin_256",
 )
+DRAWN = Lublin(jobs=3_000, cores=128, load=0.9, f=4.0)
 
 
-@pytest.mark.parametrize("name", LOGS)
-def test_no_schedule_of_a_whole_log_breaks_an_invariant(shared: Path, name: str) -> None:
-    log = gs.read_workload(shared / f"data/swf/{name}.swf.gz")
+@pytest.mark.parametrize("name", ["generated", *(pytest.param(name, marks=pytest.mark.others) for name in LOGS)])
+def test_no_schedule_of_a_whole_log_breaks_an_invariant(others: Callable[[str], Path], name: str) -> None:
+    log = DRAWN.generate(1) if name == "generated" else gs.read_workload(others(f"swf/{name}.swf.gz"))
     platform = machine(log)
     for policy in ("fcfs", "easy", "conservative"):
         record = gs.simulate(log, platform=platform, policy=policy).record

@@ -14,15 +14,16 @@ import numpy as np
 import pytest
 
 import gridsim as gs
+from gridsim.ask import compare
 from gridsim.metrics.agreement import Agreement, agreement
 from gridsim.metrics.preemption import logged_runs
 from gridsim.model.site import Site
 from gridsim.model.site_file import read_site
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.questions.calibrate import calibrate
 from gridsim.record import Status
-from gridsim.report.calibration import calibrate, sentences
-from gridsim.report.compare import compare
+from gridsim.report.calibration import as_dict, sentences
 from gridsim.report.preemption import as_logged
 from gridsim.report.sentences import caveats
 from gridsim.scenario import rules_for, transformed
@@ -32,16 +33,13 @@ from gridsim.workload.read import read_workload
 BOOT = "2026-11-21T06:53:40"
 """``BOOT_TIME`` in ``scontrol show config``."""
 
-WHOLE = ("sacct_P_X.txt", "sacct_epoch_X.txt", "sacct_P_steps.txt", "sacct_comma_X.csv", "sacct.json.gz")
+WHOLE = ("sacct_P_X.txt.gz", "sacct_epoch_X.txt.gz", "sacct_P_steps.txt.gz", "sacct_comma_X.csv.gz", "sacct.json.gz")
 """Forms that say all that the replay needs."""
 
 
 @pytest.fixture(scope="module")
-def logs(shared: Path) -> Path:
-    folder = shared / "data" / "slurm" / "run-a" / "logs"
-    if not folder.is_dir():
-        pytest.skip("no Slurm data")
-    return folder
+def logs(run_a: Path) -> Path:
+    return run_a / "logs"
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +72,7 @@ def test_every_form_of_the_log_is_replayed_within_seconds(logs: Path, site: Site
 
 
 def test_dependencies_that_are_simulated_rather_than_known_cost_little(logs: Path, site: Site) -> None:
-    log = read(logs / "sacct_P_X_wide.txt", site)
+    log = read(logs / "sacct_P_X_wide.txt.gz", site)
     assert (log.labels["after"] >= 0).sum() > 5
     found = replayed(log, site)
     assert found.median <= 4
@@ -82,7 +80,7 @@ def test_dependencies_that_are_simulated_rather_than_known_cost_little(logs: Pat
 
 
 def test_the_site_s_own_policy_comes_nearer_than_any_textbook_one(logs: Path, site: Site) -> None:
-    log = read(logs / "sacct_epoch_X.txt", site)
+    log = read(logs / "sacct_epoch_X.txt.gz", site)
     own = replayed(log, site)
     for policy in ("fcfs", "easy", "conservative"):
         other = agreement(simulate(log, platform=site.platform(), policy=policy, overrun="extend").record)
@@ -90,18 +88,18 @@ def test_the_site_s_own_policy_comes_nearer_than_any_textbook_one(logs: Path, si
 
 
 def test_cancelled_jobs_wait_until_they_were_cancelled(logs: Path, site: Site) -> None:
-    log = read(logs / "sacct_epoch_X.txt", site)
+    log = read(logs / "sacct_epoch_X.txt.gz", site)
     patience = log.labels["withdrawn"]
     assert (patience >= 0).sum() == 11  # five lines of one job, one of six tasks
     assert len(log) == 306 + 11
-    usual = read_workload(logs / "sacct_epoch_X.txt", cores=site.cores)
+    usual = read_workload(logs / "sacct_epoch_X.txt.gz", cores=site.cores)
     assert "withdrawn" not in usual.labels
     assert len(usual) == 306
 
 
 def test_the_hours_of_the_log_are_those_of_slurm_s_own_report(logs: Path) -> None:
     """``sreport`` counted 8,813 core-seconds from 06:00 to 07:00 UTC."""
-    log = read_workload(logs / "sacct_epoch_X.txt", cores=32)
+    log = read_workload(logs / "sacct_epoch_X.txt.gz", cores=32)
     assert log.epoch is not None
     assert log.logged_start is not None
     assert log.logged_end is not None
@@ -154,11 +152,11 @@ def test_preempted_runs_of_the_log_are_told_beside_the_simulated_ones(site_b: Si
     assert runs > 0
     told = f"In the log 53 runs of 48 of these jobs were preempted; under today {runs:g} of {jobs:g}, under easy none."
     assert told in caveats(found)
-    assert found.trust is not None
-    assert (found.trust.numbers["preempted_runs"], found.trust.numbers["logged_preempted_runs"]) == (runs, 53)
+    assert found.replay is not None
+    assert found.replay.preempted == {"preempted_runs": runs, "logged_preempted_runs": 53}
     again = calibrate(log, policies, platform=site_b.platform(), options=gs.Run(overrun="extend"))
     assert told in sentences(again)
-    assert again.to_dict()["preempted"]["log"] == {"runs": 53, "jobs": 48, "every": True}
+    assert as_dict(again)["preempted"]["log"] == {"runs": 53, "jobs": 48, "every": True}
 
 
 def test_a_log_of_last_runs_says_that_there_may_have_been_more(site_b: Site) -> None:

@@ -185,21 +185,18 @@ def first_starts(record: Record) -> Record:
 
 
 @pytest.fixture(scope="module")
-def run_a(shared: Path) -> Run:
-    folder = shared / "data" / "slurm" / "run-a"
-    if not folder.is_dir():
-        pytest.skip("no Slurm data")
-    return Run(folder, boot=1_795_244_020)
+def first(run_a: Path) -> Run:
+    return Run(run_a, boot=1_795_244_020)
 
 
 @pytest.fixture(scope="module")
-def jobs(run_a: Run) -> Workload:
-    return run_a.jobs()
+def jobs(first: Run) -> Workload:
+    return first.jobs()
 
 
 @pytest.fixture(scope="module")
-def site(run_a: Run) -> Site:
-    return run_a.site()
+def site(first: Run) -> Site:
+    return first.site()
 
 
 def test_a_real_slurm_schedule_is_met_within_seconds(jobs: Workload, site: Site) -> None:
@@ -240,9 +237,9 @@ def test_over_all_phases_of_its_clock_it_comes_near_the_bar(jobs: Workload, site
 
 
 def test_the_model_is_as_near_to_five_runs_of_the_same_slurm_as_they_are_to_one_another(
-    run_a: Run, jobs: Workload, site: Site
+    first: Run, jobs: Workload, site: Site
 ) -> None:
-    real = once_more(run_a, "A", Path(__file__).parent / "slurm-a" / "again.csv")
+    real = once_more(first, "A", first.folder / "again.csv")
     pairs = pairs_of(real)
     assert len(pairs) == 10
     assert all(len(pair) >= 267 for pair in pairs)
@@ -250,7 +247,7 @@ def test_the_model_is_as_near_to_five_runs_of_the_same_slurm_as_they_are_to_one_
     found = []
     for boot in np.arange(10) / 10:
         record = simulate(jobs, platform=site.platform(), policy=Slurm(site=site, boot=boot), overrun="extend").record
-        found += [apart(starts_of(run_a, jobs, record), each) for each in real.values()]
+        found += [apart(starts_of(first, jobs, record), each) for each in real.values()]
     assert_as_near(found, pairs, 1.25)
 
 

@@ -75,8 +75,8 @@ def test_a_damaged_file_of_names_is_refused(tmp_path: Path) -> None:
         read_schedules(tmp_path)
 
 
-def test_a_log_of_slurm_is_explained_by_name(shared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = shared / "data" / "slurm" / "run-a" / "logs" / "sacct_P_X.txt"
+def test_a_log_of_slurm_is_explained_by_name(run_a: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = run_a / "logs" / "sacct_P_X.txt.gz"
     words = ["compare", str(log), "--cores", "32", "--policy", "fcfs", "--policy", "easy", "--no-page"]
     assert main([*words, "--out", str(tmp_path)]) == 0
     capsys.readouterr()

@@ -15,9 +15,9 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.site import Allowed, Node, Qos, Scheduling, Site, SitePartition
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.questions.calibrate import calibrate
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import Schedule, read_schedules
-from gridsim.report.calibration import calibrate
 from gridsim.report.explain_text import sentences
 from gridsim.result import Result
 

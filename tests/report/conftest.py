@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
+from gridsim.questions.compare import pending_changes
 from gridsim.record import Record
 from gridsim.report.comparison import Comparison
+from gridsim.simulation import Run
+from gridsim.workers import crew
 
 CORES = 128
 
@@ -126,3 +131,17 @@ def visit() -> Callable[[Any, str], Any]:
         return browser
 
     return visiting
+
+
+@pytest.fixture(scope="session")
+def with_changes() -> Callable[..., Comparison]:
+    """Adds to a comparison what ``--what-if`` asks, as the command does."""
+
+    def ask(compared: Comparison, policies: Mapping[str, Any], platform: Platform) -> Comparison:
+        cuts = {"bound": compared.bound, "warmup": compared.warmup, "cooldown": compared.cooldown}
+        with crew(1) as team:
+            pending = pending_changes(compared, policies, team, platform=platform, options=Run())
+            found = tuple(each.whatif(label, **cuts, lenient=True) for label, each in pending.items())
+        return replace(compared, whatifs=found)
+
+    return ask

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gridsim as gs
-from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.agreement import agreement
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
-from gridsim.policy.presets import policy
-from gridsim.record import Beyond, Record
+from gridsim.questions.calibrate import calibrate, replay_of
+from gridsim.record import Beyond
 from gridsim.report import page
-from gridsim.report.calibration import calibrate, is_far, own_policy, sentences, trust_of
+from gridsim.report.calibration import as_dict, sentences, why
+from gridsim.report.trust import Trust, trust_in
+from gridsim.result import Result
 from gridsim.scenario import simulate_all
 from gridsim.workload.synthetic.lublin import default_workload
 
 HERE = Platform.single(32)
 MINI = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini" / "slurm.conf"
+
+
+def trust_of(results: Mapping[str, Result], own: str | None = None, **more: Any) -> Trust:
+    replay = replay_of(results, own, **more)
+    assert replay is not None
+    return trust_in(replay)
 
 
 @pytest.fixture(scope="module")
@@ -46,27 +55,17 @@ def test_the_largest_disagreements_come_with_what_the_replay_shows(log: Workload
     found = calibrate(log, ["fcfs"], platform=HERE)
     errors = [abs(one.error) for one, _ in found.apart]
     assert errors == sorted(errors, reverse=True)
-    for one, told in found.apart:
+    for (one, _), told in zip(found.apart, why(found), strict=True):
         assert told[0].startswith(f"Job {one.job} of user")
-    assert found.to_dict()["disagreements"][0]["job"] == found.apart[0][0].job
+    assert as_dict(found)["disagreements"][0]["job"] == found.apart[0][0].job
 
 
 def test_where_nobody_said_which_policy_is_the_site_s_own_the_first_is_told_of(log: Workload) -> None:
     results = simulate_all(log, {"fcfs": "fcfs", "easy": "easy"}, platform=HERE)
     trust = trust_of(results)
-    assert trust is not None
     assert trust.numbers["start_error_median"] == agreement(results["fcfs"].record).median
     assert (trust.policy, trust.own, trust.warnings) == ("fcfs", False, ())
     assert "the site's own was not said (--own). Replayed under fcfs, the first of them, half" in trust.sentences[0]
-
-
-def test_jobs_that_were_changed_or_have_no_starts_are_not_vouched_for(log: Workload) -> None:
-    unknown = replace(log, logged={})
-    assert trust_of(simulate_all(unknown, {"fcfs": "fcfs"}, platform=HERE)) is None
-    changed = log.with_provenance(transforms=[{"transform": "slice"}])
-    assert trust_of(simulate_all(changed, {"fcfs": "fcfs"}, platform=HERE)) is None
-    with pytest.raises(InputError, match="knows no starts"):
-        calibrate(unknown, ["fcfs"], platform=HERE)
 
 
 def test_jobs_without_a_logged_start_are_counted(log: Workload) -> None:
@@ -80,7 +79,6 @@ def test_jobs_without_a_logged_start_are_counted(log: Workload) -> None:
 def test_the_replay_is_the_site_s_own_policy_even_where_another_one_comes_nearer(log: Workload) -> None:
     results = simulate_all(log, {"fcfs": "fcfs", "easy": "easy"}, platform=HERE)
     trust = trust_of(results, own="fcfs")
-    assert trust is not None
     assert trust.numbers["start_error_median"] == agreement(results["fcfs"].record).median > 0
     assert (trust.policy, trust.own) == ("fcfs", True)
     assert "replayed under fcfs, the site's own policy, half" in trust.rest[0]
@@ -99,42 +97,24 @@ def test_the_replay_is_that_of_calibrate_where_jobs_were_cut_at_their_limits(log
     results = simulate_all(late, policies, platform=HERE, options=gs.Run(overrun="kill"))
     trust = trust_of(results, policies=policies, options=gs.Run(overrun="kill"))
     same = calibrate(late, policies, platform=HERE, options=gs.Run(overrun="extend")).overall["fcfs"]
-    assert trust is not None
     assert trust.numbers["start_error_median"] == same.median != agreement(results["fcfs"].record).median
     assert "jobs that run as long as they did, beyond their limits too" in trust.sentences[0]
-
-
-def test_nothing_is_replayed_again_where_no_job_was_cut(log: Workload) -> None:
-    results = simulate_all(log, {"fcfs": "fcfs"}, platform=HERE)
-    trust = trust_of(results, policies={"fcfs": "none"}, options=gs.Run())
-    assert trust == trust_of(results)
 
 
 def test_a_log_of_slurm_says_how_it_is_replayed_by_slurm_s_rules(log: Workload) -> None:
     slurm = log.with_provenance(format="sacct", source="logs/sacct.txt")
     results = simulate_all(slurm, {"easy": "easy"}, platform=HERE)
     how = "gridsim calibrate sacct.txt --policy 'slurm?conf=slurm.conf'"
-    assert how in trust_of(results).sentences[0]  # type: ignore[union-attr]
-    assert how not in trust_of(results, own="easy").sentences[0]  # type: ignore[union-attr]
-    assert "gridsim calibrate says more" in trust_of(results, own="easy").sentences[0]  # type: ignore[union-attr]
-
-
-@pytest.mark.parametrize(
-    ("replayed", "logged", "far"),
-    [(100, 40, False), (400, 100, True), (100, 400, True), (199, 100, False), (0, 0, False), (200, 0, True)],
-)
-def test_a_mean_wait_is_far_from_the_log_beyond_a_factor_and_a_minute(replayed: int, logged: int, far: bool) -> None:
-    rows = [{"submit": 600 * job, "start": 600 * job + replayed, "end": 600 * job + 600} for job in range(30)]
-    record = Record.from_rows(rows)
-    known = replace(record.workload, logged={"wait": np.full(30, float(logged))})
-    assert is_far(agreement(replace(record, workload=known))) is far
+    assert how in trust_of(results).sentences[0]
+    assert how not in trust_of(results, own="easy").sentences[0]
+    assert "gridsim calibrate says more" in trust_of(results, own="easy").sentences[0]
 
 
 def test_a_policy_of_the_site_that_is_far_from_the_log_is_warned_of_before_the_answer(log: Workload) -> None:
     slow = replace(log, logged={"wait": log.logged["wait"] * 5 + 600})
     found = gs.compare(slow, {"today": "easy", "new": "conservative"}, platform=HERE, own="today")
-    assert found.trust is not None
-    assert found.trust.far
+    assert found.replay is not None
+    assert found.replay.far
     told = found.sentences()
     assert told[0].startswith("Warning: the replay is not like the machine. Under today, the site's own policy, jobs")
     assert found.to_dict()["sentences"][0] == told[0]
@@ -144,28 +124,19 @@ def test_a_policy_of_the_site_that_is_far_from_the_log_is_warned_of_before_the_a
     assert near.warnings() == []
 
 
-def test_the_site_s_own_policy_is_the_one_asked_for_else_the_first_that_knows_its_site() -> None:
-    known = {"easy": policy("easy"), "b": policy(f"slurm?conf={MINI}"), "a": policy(f"slurm?conf={MINI}&more_nodes=2")}
-    assert own_policy(known) == "b"
-    assert own_policy(known, "easy") == "easy"
-    assert own_policy({"easy": policy("easy")}) is None
-    with pytest.raises(UnknownNameError, match="unknown policy in --own 'c'"):
-        own_policy(known, "c")
-
-
 def test_where_jobs_run_in_several_runs_the_wait_is_called_that_to_the_first(log: Workload) -> None:
     (result,) = simulate_all(log, {"easy": "easy"}, platform=HERE).values()
     row = np.array([int(np.nanargmax(result.record.wait))])
     submit, start = log.submit[row], result.record.start_us[row]
     chain = Beyond("split", np.full(len(log), NEVER), row, submit, submit + (start - submit) // 2)
-    assert "the mean wait is " in trust_of({"easy": result}, own="easy").sentences[0]  # type: ignore[union-attr]
+    assert "the mean wait is " in trust_of({"easy": result}, own="easy").sentences[0]
     chained = {"easy": replace(result, record=replace(result.record, beyond=chain))}
-    assert "the mean wait to their first start is " in trust_of(chained, own="easy").sentences[0]  # type: ignore[union-attr]
+    assert "the mean wait to their first start is " in trust_of(chained, own="easy").sentences[0]
 
 
 def test_of_one_policy_on_a_log_of_slurm_nothing_is_said_of_what_is_not_known(log: Workload) -> None:
     slurm = log.with_provenance(format="sacct", source="logs/sacct.txt")
-    (told,) = trust_of(simulate_all(slurm, {"easy": "easy"}, platform=HERE)).sentences  # type: ignore[union-attr]
+    (told,) = trust_of(simulate_all(slurm, {"easy": "easy"}, platform=HERE)).sentences
     assert "That machine ran Slurm, and easy is not Slurm's: gridsim calibrate sacct.txt" in told
 
 
@@ -179,5 +150,5 @@ def test_of_one_policy_on_a_log_of_slurm_nothing_is_said_of_what_is_not_known(lo
 )
 def test_the_command_that_is_named_asks_of_the_same_log(log: Workload, more: dict[str, object], said: str) -> None:
     slurm = log.with_provenance(format="sacct", source="sacct.txt", **more)
-    (told,) = trust_of(simulate_all(slurm, {"easy": "easy"}, platform=HERE)).sentences  # type: ignore[union-attr]
+    (told,) = trust_of(simulate_all(slurm, {"easy": "easy"}, platform=HERE)).sentences
     assert said in told

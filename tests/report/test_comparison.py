@@ -16,10 +16,10 @@ import pytest
 import gridsim as gs
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.summary import METRICS, metrics
+from gridsim.questions.evidence import COMPARED
+from gridsim.questions.whatif import whatif
 from gridsim.record import Record
 from gridsim.report.comparison import Comparison
-from gridsim.report.evidence import COMPARED
-from gridsim.report.whatif import whatif
 
 
 def test_metrics_are_those_of_the_records(comparison: Comparison, records: dict[str, Record]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gridsim.ask import compare
 from gridsim.metrics.summary import GRID_METRICS, METRICS, metrics
 from gridsim.metrics.utilisation import busy_cores, mean_queue_length, queue_length, utilisation, waiting_area
 from gridsim.model.network import Network
@@ -19,7 +20,6 @@ from gridsim.model.workload import Workload
 from gridsim.policy.ranks import unavoidable_delays
 from gridsim.record import Record, TaskRecord
 from gridsim.report import gantt, page
-from gridsim.report.compare import compare
 from gridsim.report.comparison import Comparison
 from gridsim.workload.synthetic.grid import Grid
 

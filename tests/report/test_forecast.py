@@ -170,8 +170,8 @@ def test_now_is_the_last_submit_of_a_log_that_says_no_more() -> None:
     assert as_of_now(jobs) == (jobs, 2.0)
 
 
-def test_a_log_of_slurm_knows_its_now(shared: Path) -> None:
-    log = gs.read_workload(shared / "data" / "slurm" / "run-a" / "logs" / "sacct_P_X.txt", cores=32)
+def test_a_log_of_slurm_knows_its_now(run_a: Path) -> None:
+    log = gs.read_workload(run_a / "logs" / "sacct_P_X.txt.gz", cores=32)
     found, at = as_of_now(log)
     assert at == 2115.0  # 07:29:01, when sacct was asked; the log begins at 06:53:46
     changed = found.runtime != log.runtime
@@ -179,10 +179,9 @@ def test_a_log_of_slurm_knows_its_now(shared: Path) -> None:
     assert (found.runtime[changed] == log.estimate[changed]).all()
 
 
-def test_a_slurm_like_scheduler_is_asked_what_it_expects(shared: Path) -> None:
-    folder = shared / "data" / "slurm" / "run-a"
-    log = gs.read_workload(folder / "logs" / "sacct_P_X.txt", cores=32)
-    spec = f"slurm?conf={folder}/config/slurm.conf&assoc={folder}/logs/sacctmgr_dump.cfg&boot=2026-11-21T06:53:40"
+def test_a_slurm_like_scheduler_is_asked_what_it_expects(run_a: Path) -> None:
+    log = gs.read_workload(run_a / "logs" / "sacct_P_X.txt.gz", cores=32)
+    spec = f"slurm?conf={run_a}/config/slurm.conf&assoc={run_a}/logs/sacctmgr_dump.cfg&boot=2026-11-21T06:53:40"
     found = gs.quote(log, at=974, cores=16, walltime=300, policies={"site": spec})
     (one,) = found.forecasts
     assert one.start > 974

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gridsim.ask import compare
 from gridsim.errors import UnknownNameError
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
-from gridsim.report.compare import compare
 from gridsim.report.comparison import Comparison
 from gridsim.report.gallery import save
 from gridsim.simulation import simulate

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from gridsim.ask import compare
 from gridsim.metrics.groups import weight_classes
 from gridsim.model.moldable import Moldable
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -20,11 +21,10 @@ from gridsim.model.speedup import Linear
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
+from gridsim.questions.evidence import GroupRow
 from gridsim.record import Record
 from gridsim.report import gantt, page, robustness
-from gridsim.report.compare import compare
 from gridsim.report.comparison import Comparison
-from gridsim.report.evidence import GroupRow
 from gridsim.report.tables import changed
 from gridsim.workload.transform.moldable import MoldableJobs
 

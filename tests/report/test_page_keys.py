@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from gridsim.model.platform import Platform
+from gridsim.questions.changes import changes_of
+from gridsim.questions.whatif import whatif
 from gridsim.report.comparison import Comparison
-from gridsim.report.whatif import changes_of, whatif
 from gridsim.report.whatif_page import render
 from gridsim.workload.synthetic.lublin import default_workload
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from gridsim.ask import compare
 from gridsim.cli import main
 from gridsim.model.site import Site
 from gridsim.model.workload import Workload
@@ -14,7 +15,6 @@ from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import Schedule
 from gridsim.report import refusals
-from gridsim.report.compare import compare
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
 from gridsim.simulation import Run

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from gridsim.metrics.compare import Difference
+from gridsim.questions.evidence import GroupRow
 from gridsim.record import Record, Status
 from gridsim.report import page, sentences
 from gridsim.report.change import signed
 from gridsim.report.comparison import Comparison
-from gridsim.report.evidence import GroupRow
 
 
 def difference(policy: str, baseline: str, **changes: object) -> Difference:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
+from gridsim.questions.changes import Outcome, WhatIf
 from gridsim.report import tables, whatif_text
 from gridsim.report.comparison import Comparison
 from gridsim.report.sheet import broken, either, fits, sheet
-from gridsim.report.whatif import Outcome, WhatIf
 
 LONG = "slurm?conf=default-timing.conf&assoc=assoc.cfg&qos=qos.txt&boot=2026-11-21T06:53:40"
 LABELS = [

@@ -7,10 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from gridsim.metrics.agreement import agreement
+from gridsim.questions.replay import Replay
 from gridsim.record import Record
 from gridsim.report import page
 from gridsim.report.comparison import Comparison
-from gridsim.report.trust import Trust, trust
+from gridsim.report.trust import trust
 
 
 def logged(records: dict[str, Record], wait: np.ndarray) -> dict[str, Record]:
@@ -46,8 +48,8 @@ def test_a_workload_that_was_transformed_is_not_what_the_machine_ran(
 
 
 def test_what_a_comparison_carries_is_told_below_the_answer(comparison: Comparison) -> None:
-    known = Trust(("A replay is <6 s> from the log.",), {"start_error_median": 6.0})
-    carrying = replace(comparison, trust=known)
+    far = agreement(comparison.records["fcfs"], comparison.records["greedy"].start_us)
+    carrying = replace(comparison, replay=Replay("<easy>", replace(far, median=6.0)))
     text = page.render(carrying)
-    assert text.index("The answer</h2>") < text.index("A replay is &lt;6") < text.index("The numbers</h2>")
-    assert carrying.to_dict()["trust"]["numbers"] == {"start_error_median": 6.0}
+    assert text.index("The answer</h2>") < text.index("Replayed under &lt;easy&gt;") < text.index("The numbers</h2>")
+    assert carrying.to_dict()["trust"]["numbers"]["start_error_median"] == 6.0

@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gridsim.ask import compare
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
+from gridsim.questions.changes import changes_beside, changes_of
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import Schedule
+from gridsim.questions.whatif import whatif
 from gridsim.report import curves
-from gridsim.report.compare import compare, with_changes
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences as why
 from gridsim.report.gantt import pack
 from gridsim.report.sentences import caveats
-from gridsim.report.whatif import changes_beside, changes_of, whatif
 from gridsim.report.whatif_text import sentences
 from gridsim.scenario import transformed
-from gridsim.simulation import Run, run
+from gridsim.simulation import run
 
 CORES = 16
 
@@ -116,15 +117,13 @@ def reacting(log: Workload) -> Comparison:
     return compare(transformed(log, ["react", "expand?load=1.5"]), ["fcfs", "easy"], platform=Platform.single(CORES))
 
 
-def test_what_if_is_asked_of_the_jobs_that_were_given(log: Workload) -> None:
+def test_what_if_is_asked_of_the_jobs_that_were_given(log: Workload, with_changes: Callable[..., Comparison]) -> None:
     """Not of those that the first policy has moved."""
     jobs, platform = transformed(log, ["react", "expand?load=1.5"]), Platform.single(CORES)
-    policies, options = {"fcfs": "fcfs", "easy": "easy"}, Run()
-    found = with_changes(
-        compare(jobs, policies, platform=platform, options=options), policies, platform=platform, options=options
-    )
+    policies = {"fcfs": "fcfs", "easy": "easy"}
+    found = with_changes(compare(jobs, policies, platform=platform), policies, platform)
     for asked in found.whatifs:
-        alone = whatif(jobs, changes_beside(jobs, platform), policy=asked.policy, platform=platform, options=options)
+        alone = whatif(jobs, changes_beside(jobs, platform), policy=asked.policy, platform=platform)
         assert asked.outcomes == alone.outcomes
         assert asked.reacting
 

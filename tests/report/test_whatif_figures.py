@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from gridsim.model.machine import machine
-from gridsim.report.whatif import NOW, WhatIf, changes_of, whatif
-from gridsim.report.whatif_figures import changes, pictures, sizes
+from gridsim.questions.changes import NOW, WhatIf, changes_of
+from gridsim.questions.whatif import whatif
+from gridsim.report.whatif_figures import changes, figures, pictures, sizes
 from gridsim.workload.synthetic.lublin import default_workload
 
 
@@ -41,4 +42,4 @@ def test_one_size_more_is_no_curve(found: WhatIf) -> None:
 
 
 def test_the_figures_are_saved_for_a_paper(found: WhatIf, tmp_path: Path) -> None:
-    assert [path.name for path in found.figures.save(tmp_path, "svg")] == ["whatif-sizes.svg", "whatif-changes.svg"]
+    assert [path.name for path in figures(found).save(tmp_path, "svg")] == ["whatif-sizes.svg", "whatif-changes.svg"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,20 @@ from typing import Any
 import pytest
 
 import gridsim as gs
+from gridsim.ask import compare
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.policy.presets import policy
 from gridsim.policy.protocols import Decision
+from gridsim.questions.changes import NOW, changes_beside, changes_of
+from gridsim.questions.whatif import whatif
 from gridsim.report import page, whatif_text
-from gridsim.report.compare import compare, with_changes
 from gridsim.report.comparison import Comparison
-from gridsim.report.whatif import NOW, changes_beside, changes_of, whatif
 from gridsim.report.whatif_page import render
 from gridsim.scenario import transformed
-from gridsim.simulation import Run
 from gridsim.workload.synthetic.lublin import default_workload
+
+Adding = Callable[..., Comparison]
 
 HERE = Platform.single(64)
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -34,10 +37,10 @@ def log() -> gs.Workload:
 
 
 @pytest.fixture(scope="module")
-def asked(log: gs.Workload) -> Comparison:
+def asked(log: gs.Workload, with_changes: Adding) -> Comparison:
     compared = compare(log, ["fcfs", "easy"], platform=HERE)
     policies = {label: policy(label) for label in compared.labels}
-    return with_changes(compared, policies, platform=HERE, options=Run())
+    return with_changes(compared, policies, HERE)
 
 
 def test_the_first_and_the_best_policy_are_asked_and_their_own_runs_are_what_is_now(asked: Comparison) -> None:
@@ -54,9 +57,9 @@ def test_the_answer_beside_a_comparison_is_that_of_its_own_command(log: gs.Workl
         assert mine.numbers == pytest.approx(dict(theirs.numbers), nan_ok=True)
 
 
-def test_cuts_hold_for_what_is_asked_too(log: gs.Workload) -> None:
+def test_cuts_hold_for_what_is_asked_too(log: gs.Workload, with_changes: Adding) -> None:
     compared = compare(log, ["easy"], platform=HERE, warmup=86_400)
-    found = with_changes(compared, {"easy": policy("easy")}, platform=HERE, options=Run()).whatifs[0]
+    found = with_changes(compared, {"easy": policy("easy")}, HERE).whatifs[0]
     assert found[NOW].numbers["wait_mean"] == compared.metrics["easy"]["wait_mean"]
     wait = found.outcomes[1].wait
     assert wait is not None
@@ -131,9 +134,11 @@ class OfOneSize:
         return getattr(self._inner, name)
 
 
-def test_a_change_that_a_policy_refuses_is_told_and_the_others_are_asked(log: gs.Workload) -> None:
+def test_a_change_that_a_policy_refuses_is_told_and_the_others_are_asked(
+    log: gs.Workload, with_changes: Adding
+) -> None:
     compared = compare(log, {"site": OfOneSize()}, platform=HERE)
-    found = with_changes(compared, {"site": OfOneSize()}, platform=HERE, options=Run()).whatifs
+    found = with_changes(compared, {"site": OfOneSize()}, HERE).whatifs
     assert [one.label for one in found[0].outcomes] == [NOW, "load times 1.2", "estimates 2 times better"]
     assert [label for label, _ in found[0].refused] == ["70 cores (+9.4 %)", "77 cores (+20 %)"]
     assert any("cannot be asked" in line for line in whatif_text.lead(found))
@@ -141,10 +146,10 @@ def test_a_change_that_a_policy_refuses_is_told_and_the_others_are_asked(log: gs
         whatif(log, changes_of(log, HERE, cores=[0.5]), policy=OfOneSize(), platform=HERE)
 
 
-def test_other_jobs_taken_in_are_told(log: gs.Workload) -> None:
+def test_other_jobs_taken_in_are_told(log: gs.Workload, with_changes: Adding) -> None:
     dated = transformed(log, ["deadlines?stringency=0.5"], cores=64)
     policies = {label: policy(label) for label in ("easy", "qops")}
-    found = with_changes(compare(dated, policies, platform=HERE), policies, platform=HERE, options=Run()).whatifs
+    found = with_changes(compare(dated, policies, platform=HERE), policies, HERE).whatifs
     assert len({one.numbers["unadmitted"] for one in found[-1].outcomes}) > 1
     told = whatif_text.lead(found)
     assert any(line.startswith("Not the same jobs are taken in") for line in told)
@@ -165,11 +170,11 @@ def test_jobs_that_a_smaller_machine_has_no_room_for_are_told_and_it_is_not_what
     assert whatif_text.lead([better])[0].startswith("Under easy none of these changes clearly shortens")
 
 
-def test_names_are_text_on_both_pages(log: gs.Workload, asked: Comparison) -> None:
+def test_names_are_text_on_both_pages(log: gs.Workload, with_changes: Adding) -> None:
     found = whatif(log, changes_of(log, HERE, cores=[0.5]), platform=HERE, label=HOSTILE)
     alone = render(found, title=HOSTILE, command=HOSTILE)
     compared = compare(log, {HOSTILE: "easy"}, platform=HERE)
-    beside = page.render(with_changes(compared, {HOSTILE: policy("easy")}, platform=HERE, options=Run()))
+    beside = page.render(with_changes(compared, {HOSTILE: policy("easy")}, HERE))
     for text in (alone, beside):
         assert "<img" not in text
         assert "&lt;/script&gt;" in text

@@ -145,8 +145,11 @@ def test_families_are_told_apart_by_kind_and_platform() -> None:
         ("availability", {"platform": {"nodes": [4, 4]}}),
         ("availability", {"platform": {"nodes": 2}}),
         ("prediction", {"runs": [{"algorithm": "easy", "parameters": {"predict": "recent"}, "expected": {}}]}),
+        ("machine", {"platform": {"nodes": [{"count": 2, "capacity": {"cores": 4}}], "pools": {"licences": 1}}}),
         ("machine", {"kind": "fragmentation"}),
         ("availability", {"kind": "energy"}),
+        ("availability", {"kind": "delay", "platform": {"nodes": [4, 4]}}),
+        ("availability", {"kind": "checkpoint"}),
     ],
 )
 def test_a_case_of_a_family_that_is_not_built_is_unsupported_whatever_it_holds(name: str, changed: Any) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import networkx as nx
@@ -16,7 +18,10 @@ from gridsim.model.workload import Workload
 from gridsim.registry import names
 from gridsim.workload.formats.gwf import FIELDS, looks_like_gwf
 from gridsim.workload.formats.stream import head
+from gridsim.workload.formats.swf_writer import write_swf
+from gridsim.workload.formats.wfformat_writer import write_workflow
 from gridsim.workload.read import read_workload
+from gridsim.workload.synthetic.lublin import Lublin
 
 NAMES = "WorkflowID, JobID, SubmitTime, RunTime, NProcs, ReqNProcs, Dependencies"
 
@@ -71,16 +76,41 @@ def trace(tmp_path):
 # With dependencies
 
 
-def test_every_workflow_of_the_sample_is_a_job(shared):
-    workload = read_workload(shared / "data" / "gwf" / "opendc-workflows-sample.gwf")
+def generated(path: Path) -> Path:
+    """Ten workflows: a task, three after it, one after those, two more; of two workflows the first three are empty."""
+    needs = ["-1", "1", "1", "1", "2 3 4", "5", "6"]
+    rows = [
+        f"{workflow}, {7 * workflow + task + 1}, {16 * workflow}, {0 if workflow % 5 == 4 and task < 3 else 11}, 1, 1, "
+        + " ".join(str(7 * workflow + int(need)) if need != "-1" else need for need in needs[task].split())
+        for workflow in range(10)
+        for task in range(7)
+    ]
+    path.write_text("\n".join([NAMES, *rows]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("source", "edges", "runtimes", "zero", "lines"),
+    [
+        ("generated", 80, ([55.0] * 4 + [45.0]) * 2, 6, [30, 31, 32, 65, 66]),
+        pytest.param(
+            "gwf/opendc-workflows-sample.gwf",
+            *(80, [44.0] * 7 + [4.0, 44.0, 44.0], 7, [51, 52, 53, 54, 55]),
+            marks=pytest.mark.others,
+        ),
+    ],
+)
+def test_every_workflow_of_the_sample_is_a_job(others, tmp_path, source, edges, runtimes, zero, lines):
+    path = generated(tmp_path / "generated.gwf") if source == "generated" else others(source)
+    workload = read_workload(path)
     tasks = tasks_of(workload)
-    assert (len(workload), len(tasks), len(tasks.edge_to)) == (10, 70, 80)
+    assert (len(workload), len(tasks), len(tasks.edge_to)) == (10, 70, edges)
     assert workload.names["executable"] == tuple(map(str, range(10)))
     assert all(nx.is_directed_acyclic_graph(tasks.graph(job)) for job in range(10))
-    assert seconds(workload.runtime).tolist() == [44.0] * 7 + [4.0, 44.0, 44.0]
+    assert seconds(workload.runtime).tolist() == runtimes
     assert workload.provenance["format"] == "gwf"
     assert workload.provenance["problems"] == [
-        {"kind": "zero-length-task", "count": 7, "first_lines": [51, 52, 53, 54, 55], "rule": "repair"}
+        {"kind": "zero-length-task", "count": zero, "first_lines": lines, "rule": "repair"}
     ]
 
 
@@ -238,10 +268,24 @@ def test_a_trace_without_jobs_is_refused(trace):
 # Which format
 
 
-def test_formats_are_told_apart(shared):
-    data = shared / "data"
+def one_of_each(folder: Path) -> Callable[[str], Path]:
+    """Folders of logs and workflows by their names, as other people's are."""
+    for name in ("swf", "workflows", "gwf"):
+        (folder / name).mkdir()
+    log = Lublin(jobs=20, cores=16).generate(1)
+    write_swf(log, folder / "swf" / "log.swf.gz")
+    write_workflow(log, folder / "workflows" / "task.json")
+    generated(folder / "gwf" / "trace.gwf")
+    return lambda name: folder / name
+
+
+@pytest.mark.parametrize("source", ["generated", pytest.param("others", marks=pytest.mark.others)])
+def test_formats_are_told_apart(others, tmp_path, source):
+    data = one_of_each(tmp_path) if source == "generated" else others
     for folder, pattern, name in (("swf", "*.gz", "swf"), ("workflows", "*.json", "wfformat"), ("gwf", "*.gwf", "gwf")):
-        for path in (data / folder).glob(pattern):
+        paths = list(data(folder).glob(pattern))
+        assert paths
+        for path in paths:
             recognising = [kind for kind, reader in names("reader").items() if reader.recognises(head(path))]
             assert recognising == [name], path
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,19 @@ INSTANCES = [
     ("srasearch-chameleon-10a-001.json", 22, 30, 3, 11, 11, 6_996.8, 1_005.9, 48),
     ("srasearch-chameleon-20a-001.wf16.json", 42, 60, 3, 21, 21, 46_182.8, 4_151.6, 96),
 ]
+
+# layers of tasks, each of which needs all of the layer above, and tasks of the next one wait for the slowest
+GENERATED = [
+    ("fork-join.json", 12, 20, 3, 10, 1, 14.0 + 14.5 + 55.0, 14.0 + 10.0 + 14.5, 48),
+    ("layers.wf16.json", 9, 18, 4, 4, 2, 1.5 * 2 + 10.0 + 0.1 * 2 + 2.0, 1.5 + 4.0 + 0.1 + 2.0, 96),
+    ("chain.json", 5, 4, 5, 1, 1, 15.0, 15.0, 64),
+]
+LAYERS = {
+    "fork-join.json": [[14.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0], [14.5]],
+    "layers.wf16.json": [[1.5, 1.5], [1.0, 2.0, 3.0, 4.0], [0.1, 0.1], [2.0]],
+    "chain.json": [[1.0], [2.0], [3.0], [4.0], [5.0]],
+}
+"""Seconds of the tasks of each layer."""
 
 
 def tasks_of(workload: Workload) -> Tasks:
@@ -80,6 +95,43 @@ def document() -> dict[str, Any]:
     }
 
 
+def generated(folder: Path, name: str) -> Path:
+    """An instance of `GENERATED`, on two machines, each edge with a file of its own."""
+    ids = [[f"t{layer}-{place}" for place in range(len(row))] for layer, row in enumerate(LAYERS[name])]
+    flat = [(layer, identity) for layer, row in enumerate(ids) for identity in row]
+    files = [(one, other) for above, below in itertools.pairwise(ids) for one in above for other in below]
+    tasks = [
+        task(
+            identity,
+            ids[layer - 1] if layer else [],
+            ids[layer + 1] if layer + 1 < len(ids) else [],
+            inputFiles=[f"{one} {other}" for one, other in files if other == identity],
+            outputFiles=[f"{one} {other}" for one, other in files if one == identity],
+        )
+        for layer, identity in flat
+    ]
+    half = next(row[-1] for row in GENERATED if row[0] == name) // 2
+    execution = {
+        "makespanInSeconds": 1000,
+        "executedAt": "whenever",
+        "tasks": [
+            ran(identity, runtime) for (_, identity), runtime in zip(flat, itertools.chain(*LAYERS[name]), strict=True)
+        ],
+        "machines": [{"nodeName": node, "cpu": {"coreCount": half}} for node in ("one", "two")],
+    }
+    sizes = [{"id": f"{one} {other}", "sizeInBytes": 1000 + place} for place, (one, other) in enumerate(files)]
+    version = "1.6" if ".wf16" in name else "1.5"
+    body = {"specification": {"tasks": tasks, "files": sizes}, "execution": execution}
+    (folder / name).write_text(json.dumps({"name": name, "schemaVersion": version, "workflow": body}))
+    return folder / name
+
+
+@pytest.fixture
+def instance(others: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
+    """A published or a generated instance by its name."""
+    return lambda name: generated(tmp_path, name) if name in LAYERS else others(f"workflows/{name}")
+
+
 @pytest.fixture
 def read(tmp_path):
     def reading(content: Any, **options: Any) -> Workload:
@@ -93,10 +145,14 @@ def read(tmp_path):
 # The instances
 
 
-@pytest.mark.parametrize("row", INSTANCES, ids=lambda row: row[0])
-def test_every_figure_of_the_instance_is_found(shared, row):
+def of_others(rows: list[Any]) -> list[Any]:
+    return [pytest.param(row, marks=pytest.mark.others) for row in rows]
+
+
+@pytest.mark.parametrize("row", [*GENERATED, *of_others(INSTANCES)], ids=lambda row: row[0])
+def test_every_figure_of_the_instance_is_found(instance, row):
     name, count, edges, levels, widest, roots, runtimes, critical_path, cores = row
-    workload = read_workload(shared / "data" / "workflows" / name)
+    workload = read_workload(instance(name))
     tasks = tasks_of(workload)
     level = tasks.chains(np.ones(len(tasks), dtype=np.int64))
     assert (len(workload), len(tasks), len(tasks.edge_to), len(tasks.roots())) == (1, count, edges, roots)
@@ -112,11 +168,11 @@ def test_every_figure_of_the_instance_is_found(shared, row):
     workload.check()
 
 
-@pytest.mark.parametrize("row", INSTANCES, ids=lambda row: row[0])
-def test_every_instance_survives_the_way_out_and_back(shared, tmp_path, row):
-    workload = read_workload(shared / "data" / "workflows" / row[0])
-    write_workflow(workload, tmp_path / row[0])
-    assert same(tasks_of(workload), tasks_of(read_workload(tmp_path / row[0])))
+@pytest.mark.parametrize("row", [*GENERATED, *of_others(INSTANCES)], ids=lambda row: row[0])
+def test_every_instance_survives_the_way_out_and_back(instance, tmp_path, row):
+    workload = read_workload(instance(row[0]))
+    write_workflow(workload, tmp_path / "out.json")
+    assert same(tasks_of(workload), tasks_of(read_workload(tmp_path / "out.json")))
 
 
 def same(one: Tasks, other: Tasks) -> bool:
@@ -126,12 +182,21 @@ def same(one: Tasks, other: Tasks) -> bool:
     )
 
 
-def test_a_folder_is_one_workload(shared):
-    workload = read_workload(shared / "data" / "workflows")
-    assert len(workload) == 13
-    assert len(tasks_of(workload)) == sum(row[1] for row in INSTANCES)
-    assert workload.names["executable"][1] == "blast-chameleon-small-001"
-    assert machine_cores(workload)[0] == 240
+@pytest.mark.parametrize(
+    ("rows", "second", "cores"),
+    [
+        (GENERATED, "fork-join", 96),
+        pytest.param(INSTANCES, "blast-chameleon-small-001", 240, marks=pytest.mark.others),
+    ],
+    ids=["generated", "others"],
+)
+def test_a_folder_is_one_workload(instance, rows, second, cores):
+    folders = {instance(row[0]).parent for row in rows}
+    workload = read_workload(folders.pop())
+    assert len(workload) == len(rows)
+    assert len(tasks_of(workload)) == sum(row[1] for row in rows)
+    assert workload.names["executable"][1] == second
+    assert machine_cores(workload)[0] == cores
 
 
 # What a field means

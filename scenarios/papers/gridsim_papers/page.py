@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gridsim.report.markup import environment, style
-from gridsim.report.words import duration
+from gridsim.words import duration
 from gridsim_papers.verdict_table import numbers, p_text
 from gridsim_papers.verdicts import RANKS, Verdict
 

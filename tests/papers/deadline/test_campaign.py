@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
+import gzip
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +33,7 @@ from gridsim_papers.deadline.lines import StoredRows, lines_of
 from gridsim_papers.deadline.recipes import read_recipes
 from gridsim_papers.paper import RECIPES
 from gridsim_papers.units import Row
+from gridsim_papers.windows import LOGS
 
 RECIPE = RECIPES / "deadline.toml"
 MODEL = Unit("model", 0, 0)
@@ -60,9 +61,8 @@ def test_the_recipe_has_four_scales_and_the_full_one_is_the_default_campaign() -
     assert windows == sorted(windows)
 
 
-def test_every_experiment_of_the_claims_is_run(shared: Path) -> None:
-    with (shared / "spec/claims-deadline.csv").open(encoding="utf-8", newline="") as file:
-        wanted = {name for claim in csv.DictReader(file) for name in claim["experiment"].split(", ")}
+def test_every_experiment_of_the_claims_is_run(claims: Callable[[str], list[dict[str, str]]]) -> None:
+    wanted = {name for claim in claims("deadline") for name in claim["experiment"].split(", ")}
     general = {name for name in wanted if name.startswith("as ") or name in ("golden", "cost", "every experiment")}
     campaign = DeadlineCampaign()
     known = {name for log in (*campaign.logs, *PACKED) for name in campaign.experiments_on(log)}
@@ -267,13 +267,31 @@ def test_rows_do_not_depend_on_workers_on_other_units_or_on_a_restart(tmp_path: 
         run_campaign(replace(more, seed=2), alone)
 
 
-def test_ctc_has_fifteen_windows_on_430_cores_and_sdsc_ten_on_128(shared: Path) -> None:
-    campaign, data = DeadlineCampaign(), shared / "data/swf"
+def drawn_logs(folder: Path) -> Path:
+    """Logs under the names of the archive, of 15 and 10 windows of 40 jobs; two lines of nine are not to be run."""
+    for log, windows, cores in (("ctc", 15, 336), ("sdsc", 10, 128)):
+        rows = [
+            (1000 if row % 9 == 4 else row % cores + 1, 0 if row % 9 == 8 else 60 + row)
+            for row in range(windows * 40 * 9 // 7 + 9)
+        ]
+        lines = [
+            f"{row + 1} {100 + 30 * row} 0 {runtime} {width} -1 -1 {width} {runtime} -1 1 1 1 1 1 1 -1 -1\n"
+            for row, (width, runtime) in enumerate(rows)
+        ]
+        (folder / LOGS[log].file).write_bytes(gzip.compress("".join(lines).encode()))
+    return folder
+
+
+@pytest.mark.parametrize(("source", "jobs"), [("generated", 40), pytest.param("swf", 5_000, marks=pytest.mark.others)])
+def test_ctc_has_fifteen_windows_on_430_cores_and_sdsc_ten_on_128(
+    others: Callable[[str], Path], tmp_path: Path, source: str, jobs: int
+) -> None:
+    campaign, data = DeadlineCampaign(jobs=jobs), drawn_logs(tmp_path) if source == "generated" else others(source)
     for unit in (Unit("ctc", 14, 0), Unit("sdsc", 9, 0)):
         window = campaign.window(unit, data)
-        assert len(window) == 5_000
+        assert len(window) == jobs
         assert window.submit[0] == 0
         assert window.runtime.min() >= 1_000_000
         assert window.cores.max() <= campaign.cores(unit.log)
-    narrow = DeadlineCampaign(ctc_cores=338)
+    narrow = DeadlineCampaign(jobs=jobs, ctc_cores=338)
     assert (narrow.window(Unit("ctc", 3, 0), data).job == campaign.window(Unit("ctc", 3, 0), data).job).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 import gridsim as gs
 from gridsim.campaign.run import run_campaign
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.model.machine import machine_cores
 from gridsim.record import Record
 from gridsim_papers.grid.campaign import GridCampaign, read_rows, schedule_rows
 from gridsim_papers.grid.industrial import KIND, LOG, MINUTES, IndustrialCampaign, industrial_rows, with_shares
@@ -189,12 +191,31 @@ def test_a_log_with_odd_seconds_has_no_rows_by_the_minute() -> None:
     assert not any(row["kind"] == MINUTES for row in industrial_rows(odd, 4, seeds=1))
 
 
-def test_the_industrial_log_gives_the_published_fifo_and_the_known_mean_slr(shared: Path) -> None:
-    log = gs.read_workload(shared / "data/industrial-grid/industrial-grid-5888.swf.gz")
-    rows = [row for row in industrial_rows(log, 5_888, seeds=1) if row["decile"] is None]
+THREE = gs.Workload.from_columns(
+    submit=[0, 60, 60], runtime=[600, 120, 60], cores=[4, 4, 4], logged={"wait": [0, 540, 660]}, cores_stated=4
+)
+"""One that holds all cores, and two that wait for it, the longer one first."""
+
+
+@pytest.mark.parametrize(
+    ("source", "by_kind", "by_minute", "deviations"),
+    [
+        ("generated", 5.667, 5.667, {"srtf": 4.509, "p-slr": 4.509, "lrtf": 5.53}),
+        pytest.param(
+            "industrial-grid/industrial-grid-5888.swf.gz",
+            *(1.871, 1.863, {"srtf": 1.901, "p-slr": 2.232, "fair-share": 42.597}),
+            marks=pytest.mark.others,
+        ),
+    ],
+)
+def test_the_industrial_log_gives_the_published_fifo_and_the_known_mean_slr(
+    others: Callable[[str], Path], source: str, by_kind: float, by_minute: float, deviations: dict[str, float]
+) -> None:
+    log = THREE if source == "generated" else gs.read_workload(others(source))
+    rows = [row for row in industrial_rows(log, machine_cores(log)[0], seeds=1) if row["decile"] is None]
     value = {(row["kind"], row["policy"], row["metric"]): row["value"] for row in rows}
     assert value[KIND, "fifo-job", "starts_equal"] == 1
-    assert round(value[KIND, "p-slr", "mean_slr"], 3) == 1.871
-    assert round(value[MINUTES, "p-slr", "mean_slr"], 3) == 1.863
+    assert round(value[KIND, "p-slr", "mean_slr"], 3) == by_kind
+    assert round(value[MINUTES, "p-slr", "mean_slr"], 3) == by_minute
     assert len({row["value"] for row in rows if row["metric"] == "utilisation" and row["kind"] == KIND}) == 1
-    assert value[KIND, "srtf", "sd_slr"] < value[KIND, "p-slr", "sd_slr"] < 5 < value[KIND, "fair-share", "sd_slr"]
+    assert {policy: round(value[KIND, policy, "sd_slr"], 3) for policy in deviations} == deviations

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,10 +66,8 @@ def test_the_recipe_has_four_scales_and_the_full_one_is_the_default_campaign() -
     assert len(MoldableCampaign().units()) == 2 * (10 + 15)
 
 
-def test_every_experiment_of_the_claims_is_run(shared: Path) -> None:
-    with (shared / "spec/claims-moldable.csv").open(encoding="utf-8", newline="") as file:
-        names = [row["experiment"] for row in csv.DictReader(file)]
-    wanted = {name for text in names for name in re.findall(r"mold-\w+", text)}
+def test_every_experiment_of_the_claims_is_run(claims: Callable[[str], list[dict[str, str]]]) -> None:
+    wanted = {name for claim in claims("moldable") for name in re.findall(r"mold-\w+", claim["experiment"])}
     assert wanted == set(MoldableCampaign().experiments_wanted())
 
 

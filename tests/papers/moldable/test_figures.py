@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import re
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -77,11 +75,12 @@ def bars_on(axes: Axes) -> list[Rectangle]:
     return [bar for bar in axes.patches if isinstance(bar, Rectangle)]
 
 
-def test_every_figure_of_the_paper_has_a_recipe_for_its_log_and_load(shared: Path) -> None:
-    with (shared / "spec/claims-moldable.csv").open(encoding="utf-8", newline="") as file:
-        claims = {row["id"]: row for row in csv.DictReader(file) if re.fullmatch(r"F\d\d", row["id"])}
-    assert [f"S03-{name}" for name in claims] == list(RECIPES)
-    for name, row in claims.items():
+def test_every_figure_of_the_paper_has_a_recipe_for_its_log_and_load(
+    claims: Callable[[str], list[dict[str, str]]],
+) -> None:
+    figures = {row["id"]: row for row in claims("moldable") if re.fullmatch(r"F\d\d", row["id"])}
+    assert [f"S03-{name}" for name in figures] == list(RECIPES)
+    for name, row in figures.items():
         recipe = RECIPES[f"S03-{name}"]
         assert {panel.experiment for panel in recipe.panels} == {row["experiment"]}
         assert {panel.where["base"] for panel in recipe.panels} == set(BASES)

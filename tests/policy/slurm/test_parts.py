@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 from collections import defaultdict
 from pathlib import Path
 
@@ -18,18 +19,10 @@ from gridsim.policy.slurm.priority import Factors, age_factor, priorities, size_
 SECOND = 1_000_000
 
 
-@pytest.fixture
-def run_a(shared: Path) -> Path:
-    folder = shared / "data" / "slurm" / "run-a"
-    if not folder.is_dir():
-        pytest.skip("no Slurm data")
-    return folder
-
-
 def printed(path: Path) -> dict[int, list[dict[str, str]]]:
     """Rows of a queue file by the time at which they were printed."""
     found = defaultdict(list)
-    for row in csv.DictReader(path.read_text().splitlines(), delimiter="|"):
+    for row in csv.DictReader(gzip.decompress(path.read_bytes()).decode().splitlines(), delimiter="|"):
         found[int(row["now"])].append(row)
     return found
 
@@ -37,7 +30,7 @@ def printed(path: Path) -> dict[int, list[dict[str, str]]]:
 def test_fair_tree_gives_every_factor_that_sshare_printed(run_a: Path) -> None:
     shares = FairShares(read_associations(run_a / "logs" / "sacctmgr_dump.cfg")[0])
     compared = 0
-    for rows in printed(run_a / "queue" / "sshare.psv").values():
+    for rows in printed(run_a / "queue" / "sshare.psv.gz").values():
         users = [row for row in rows if row["User"]]
         for row in users:
             shares.used[shares.users.index((row["Account"].strip(), row["User"]))] = float(row["RawUsage"])
@@ -58,7 +51,7 @@ def test_the_other_factors_are_those_that_sprio_printed(run_a: Path) -> None:
     highest = max(qos.priority for qos in site.qos)
     qos = {each.name: each.priority / highest for each in site.qos}
     compared = 0
-    for now, rows in printed(run_a / "queue" / "sprio.psv").items():
+    for now, rows in printed(run_a / "queue" / "sprio.psv.gz").items():
         for row in rows:
             job = asked.get(row["jobid"])
             if job is None or not job["workload_id"] or not job["eligible"].isdigit():

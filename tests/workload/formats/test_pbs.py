@@ -23,6 +23,7 @@ from gridsim.workload.formats.stream import head
 from gridsim.workload.formats.swf import read_swf
 from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.read import format_of, read_workload
+from gridsim.workload.synthetic.lublin import Lublin
 
 T = 1_700_000_000
 ZONE = 3600  # the clock on the wall is an hour ahead of UTC
@@ -461,15 +462,25 @@ def test_a_folder_without_files_is_refused(tmp_path):
         read_pbs(tmp_path)
 
 
-def test_the_format_is_told_from_what_stands_in_the_file(tmp_path, shared):
+def test_the_format_is_told_from_what_stands_in_the_file(tmp_path):
     (tmp_path / "log").write_text("\ngarbage\n" + start() + "\n")
     assert looks_like_pbs(head(tmp_path / "log"))
-    for path in (*(shared / "data" / "swf").glob("*.gz"), *(shared / "data" / "gwf").glob("*.gwf")):
-        assert not looks_like_pbs(head(path))
     eighteen = end(**{f"x{place}": place for place in range(3)})
     assert len(eighteen.split()) == 18
     (tmp_path / "eighteen").write_text(eighteen + "\n")
     assert format_of(tmp_path / "eighteen", {}) == "pbs"
+
+
+@pytest.mark.parametrize("source", ["generated", pytest.param("others", marks=pytest.mark.others)])
+def test_logs_in_other_formats_are_not_taken_for_one_of_pbs(tmp_path, others, source):
+    if source == "generated":
+        write_swf(Lublin(jobs=20, cores=16).generate(1), tmp_path / "log.swf.gz")
+        (tmp_path / "trace.gwf").write_text("WorkflowID, JobID, SubmitTime, RunTime, NProcs, ReqNProcs, Dependencies\n")
+        paths = list(tmp_path.iterdir())
+    else:
+        paths = [*others("swf").glob("*.gz"), *others("gwf").glob("*.gwf")]
+    assert len(paths) > 1
+    assert not any(looks_like_pbs(head(path)) for path in paths)
 
 
 def test_jobs_that_ended_are_kept_as_columns_only(tmp_path):

@@ -792,26 +792,27 @@ def test_any_document_is_read_or_refused(value, cut):
 # A real log
 
 
+POOR = {"sacct_minimal_X.txt.gz", "sacct_wide_table_X.txt.gz"}
+_TEXTS = (
+    "ALL_X ALL_steps P_X P_X_duplicates P_X_wide P_steps chicago_X epoch_X jobname_last_X noconvert p_lower_X units_G"
+)
 WHOLE = (
-    *("sacct.json.gz", "sacct_ALL_X.txt", "sacct_ALL_steps.txt.gz", "sacct_P_X.txt", "sacct_P_X_duplicates.txt"),
-    *("sacct_P_X_wide.txt", "sacct_P_steps.txt", "sacct_chicago_X.txt", "sacct_comma_X.csv", "sacct_epoch_X.txt"),
-    *("sacct_jobname_last_X.txt", "sacct_noconvert.txt", "sacct_p_lower_X.txt", "sacct_units_G.txt"),
-    *("sacct_unitsep_X.txt", "sacct_minimal_X.txt", "sacct_wide_table_X.txt"),
+    *("sacct.json.gz", "sacct_comma_X.csv.gz", "sacct_unitsep_X.txt.gz"),
+    *(f"sacct_{form}.txt.gz" for form in _TEXTS.split()),
+    *sorted(POOR),
 )
 """Forms of the whole log that carry enough; the last two know neither eligible times nor suspensions."""
-
-POOR = {"sacct_minimal_X.txt", "sacct_wide_table_X.txt"}
 LATER = {41512, 41514, 41515, 41516}
 """Jobs that were running when the log was written, and not when the schedule was."""
 
 
-ALL_RUNS = {"sacct_P_X_duplicates.txt", "sacct.json.gz"}
+ALL_RUNS = {"sacct_P_X_duplicates.txt.gz", "sacct.json.gz"}
 """Forms that have every run of a job."""
 
 
-def schedule(shared: Path, *, whole: bool = False) -> dict[str, dict[str, str]]:
+def schedule(run_a: Path, *, whole: bool = False) -> dict[str, dict[str, str]]:
     """Last run of each job, by what `sacct` calls it and by its raw number; *whole*: since its first submit."""
-    with (shared / "data/slurm/run-a/schedule.csv").open(newline="") as file:
+    with (run_a / "schedule.csv").open(newline="") as file:
         rows = [row | {"first": row["start"]} for row in csv.DictReader(file)]
     if whole:
         first = {row["jobid_raw"]: row for row in reversed(rows)}
@@ -826,15 +827,15 @@ def called(workload, row: int) -> str:
 
 
 @pytest.mark.parametrize("form", WHOLE)
-def test_every_form_of_a_real_log_has_the_jobs_of_its_schedule(shared, form):
-    workload = read_workload(shared / "data/slurm/run-a/logs" / form)
+def test_every_form_of_a_real_log_has_the_jobs_of_its_schedule(run_a, form):
+    workload = read_workload(run_a / "logs" / form)
     workload.check()
-    truth = schedule(shared, whole=form in ALL_RUNS)
+    truth = schedule(run_a, whole=form in ALL_RUNS)
     assert workload.provenance["jobs_read"] == 314
     assert len(workload) == 306
     assert workload.cores_stated == 32
     for row in range(len(workload)):
-        name = str(workload.job[row]) if form == "sacct_minimal_X.txt" else called(workload, row)
+        name = str(workload.job[row]) if form == "sacct_minimal_X.txt.gz" else called(workload, row)
         want = truth[name]
         eligible = int(want["submit" if form in POOR else "eligible"]) - 1795244026
         wait, runtime = int(want["first"]) - 1795244026 - eligible, int(want["elapsed"])
@@ -853,31 +854,34 @@ def test_every_form_of_a_real_log_has_the_jobs_of_its_schedule(shared, form):
             assert workload.names[label][workload.labels[label][row]] == want[label], name
 
 
-def test_forms_that_carry_too_little_are_refused_with_the_command(shared):
-    logs = shared / "data/slurm/run-a/logs"
+def test_forms_that_carry_too_little_are_refused_with_the_command(run_a):
+    logs = run_a / "logs"
     poor = "default default_X long_X noheader_X customtime_X window_truncated_X"
-    for path in [logs / f"sacct_{form}.txt" for form in poor.split()] + [logs / "squeue.txt", logs / "squeue.json.gz"]:
+    for path in [logs / f"sacct_{form}.txt.gz" for form in poor.split()] + [
+        logs / "squeue.txt.gz",
+        logs / "squeue.json.gz",
+    ]:
         with pytest.raises(InputError) as caught:
             read_workload(path)
         assert COMMAND in str(caught.value), path
 
 
-def test_edges_of_a_real_log_are_read(shared):
-    workload = read_workload(shared / "data/slurm/run-a/logs/sacct_P_X_wide.txt")
+def test_edges_of_a_real_log_are_read(run_a):
+    workload = read_workload(run_a / "logs" / "sacct_P_X_wide.txt.gz")
     after = dict(zip(workload.job.tolist(), workload.logged["after"].tolist(), strict=True))
     assert after[41294] == 41293
     assert after[41494] == 41491
-    chains = read_workload(shared / "data/slurm/run-a/logs/sacct_P_X_wide.txt", rules={"dependent": "repair"})
+    chains = read_workload(run_a / "logs" / "sacct_P_X_wide.txt.gz", rules={"dependent": "repair"})
     assert chains.tasks is not None
     assert len(chains.tasks) == 306
     chains.check()
 
 
-def test_with_a_zone_a_local_log_is_the_one_of_seconds(shared):
-    logs = shared / "data/slurm/run-a/logs"
-    local = read_workload(logs / "sacct_chicago_X.txt", timezone="America/Chicago")
+def test_with_a_zone_a_local_log_is_the_one_of_seconds(run_a):
+    logs = run_a / "logs"
+    local = read_workload(logs / "sacct_chicago_X.txt.gz", timezone="America/Chicago")
     assert local.provenance["clock"]["origin"] == 1795244026
-    seconds = read_workload(logs / "sacct_epoch_X.txt")
+    seconds = read_workload(logs / "sacct_epoch_X.txt.gz")
     assert np.array_equal(local.submit, seconds.submit)
     assert local.provenance["header"]["UnixStartTime"] == seconds.provenance["header"]["UnixStartTime"]
 

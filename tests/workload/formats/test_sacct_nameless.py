@@ -69,9 +69,9 @@ def test_no_name_and_no_other_text_is_in_the_copy(log: Path, tmp_path: Path) -> 
     assert moved.epoch == SHIFTED
 
 
-def test_a_real_log_loses_nothing_but_its_names(shared: Path, tmp_path: Path) -> None:
-    for form in ("sacct_P_X_wide.txt", "sacct_P_X_duplicates.txt", "sacct.json.gz"):
-        path = shared / "data/slurm/run-a/logs" / form
+def test_a_real_log_loses_nothing_but_its_names(run_a: Path, tmp_path: Path) -> None:
+    for form in ("sacct_P_X_wide.txt.gz", "sacct_P_X_duplicates.txt.gz", "sacct.json.gz"):
+        path = run_a / "logs" / form
         anonymise_sacct(path, tmp_path / "out.txt.gz", KEY)
         alike(read_workload(path), read_workload(tmp_path / "out.txt.gz"))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.report.figures import _DASHES, PALETTE, RC
-from gridsim.report.words import percent
+from gridsim.words import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,7 +16,7 @@ import numpy as np
 
 from gridsim.files import write_atomically
 from gridsim.report.figures import _DASHES, PALETTE, RC
-from gridsim.report.words import listed, percent
+from gridsim.words import listed, percent
 from gridsim_papers.deadline.lines import Line, Mean, StoredRows, gaps, lines_of
 from gridsim_papers.deadline.recipes import Panel, Recipe, metric_of
 

@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.report.words import listed
+from gridsim.words import listed
 from gridsim_papers.decisions import Part, alike, decided, signed
 from gridsim_papers.moldable.campaign import BASELINE, EARLIER, METHODS, PROFILES
 from gridsim_papers.moldable.changes import CATEGORIES, robustness

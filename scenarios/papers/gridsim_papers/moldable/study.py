@@ -13,7 +13,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.metrics.compare import holm
-from gridsim.report.words import percent
+from gridsim.words import percent
 from gridsim_papers.deadline.lines import StoredRows, written
 from gridsim_papers.decisions import ENOUGH, FEWEST
 from gridsim_papers.moldable.campaign import BASELINE, COMBINED

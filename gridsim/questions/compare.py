@@ -1,9 +1,9 @@
-"""Several policies on one workload: simulate each, compare what they did. The main job of gridsim."""
+"""Several policies on one workload: simulate each, compare what they did. The main question that gridsim answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +15,19 @@ from gridsim.model.platform import Platform
 from gridsim.model.pools import in_pools
 from gridsim.model.time import whole
 from gridsim.model.workload import Workload
+from gridsim.options import Run
 from gridsim.policy.presets import policy
+from gridsim.questions.calibrate import own_policy, replay_of
+from gridsim.questions.changes import changes_beside
+from gridsim.questions.evidence import Evidence
 from gridsim.questions.labels import labelled
-from gridsim.report.calibration import own_policy, trust_of
-from gridsim.report.comparison import Comparison
-from gridsim.report.trust import Trust
-from gridsim.report.whatif import Asked, changes_beside
+from gridsim.questions.replay import Replay
+from gridsim.questions.whatif import Pending
 from gridsim.result import Result, versions
 from gridsim.scenario import simulate_all
-from gridsim.simulation import Run
-from gridsim.workers import Workers, crew
+from gridsim.workers import Workers
 
-__all__ = ["DEFAULT_POLICIES", "asked_beside", "compare", "comparison_of", "with_changes"]
+__all__ = ["DEFAULT_POLICIES", "compare", "evidence_of", "pending_changes"]
 
 DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
 """What is compared when nobody says what."""
@@ -46,39 +47,10 @@ def compare(
     charges: Iterable[Any] = (),
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
-) -> Comparison:
+) -> Evidence:
     """Simulate *policies* on the same workload and compare what they did with its jobs.
 
-    Parameters
-    ----------
-    workload : Workload
-        The jobs.
-    policies : iterable or mapping
-        As `gridsim.policy.presets.policy` takes them; the first is the baseline. Keys of a mapping are labels,
-        and so is what a text has before its first ``=`` (``today=slurm?conf=slurm.conf``).
-    platform : Platform, optional
-        The machine; one cluster of the size that the workload's source states where left out.
-    options : Run, optional
-        Overrun, instant, seed, tick: the same for all.
-    bound : float
-        Runtimes below this many seconds count as this many in bounded slowdowns.
-    warmup, cooldown : float
-        Jobs submitted in the first and last so many seconds are simulated but left out of the numbers.
-    own : str, optional
-        Label of the site's own policy, whose replay is held against the log; where left out, the first that knows its
-        site.
-    metrics, charges : iterable of str or object
-        Beside the usual numbers: by name, ``file.py:Class``, or an object (`gridsim.metrics.measures`).
-    progress : callable, optional
-        Told the label and the number of jobs released so far.
-    workers : int or Workers
-        Processes that simulate; 1 for none but this one. Results are the same with any number.
-
-    Examples
-    --------
-    >>> jobs = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[2, 4, 2])
-    >>> compare(jobs, ["fcfs", "easy"], platform=Platform.single(4)).metrics["easy"]["wait_mean"]
-    3.0
+    Parameters as those of `gridsim.compare`, which is this with a view that tells what comes of it.
     """
     made = {label: policy(what) for label, what in labelled(policies).items()}
     own = own_policy(made, own)
@@ -89,11 +61,11 @@ def compare(
     )
     results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
     results = {label: result.with_measures(asked) for label, result in results.items()}
-    trust = None if own is None else trust_of(results, own, policies=made, options=options, progress=progress)
-    return comparison_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown, trust=trust)
+    replay = None if own is None else replay_of(results, own, policies=made, options=options, progress=progress)
+    return evidence_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown, replay=replay)
 
 
-def comparison_of(
+def evidence_of(
     results: Mapping[str, Result],
     *,
     options: Run,
@@ -101,9 +73,9 @@ def comparison_of(
     warmup: float = 0.0,
     cooldown: float = 0.0,
     command: str = "",
-    trust: Trust | None = None,
-) -> Comparison:
-    """Comparison of results that are there, with what the page tells of their making and of how far to trust it."""
+    replay: Replay | None = None,
+) -> Evidence:
+    """Comparison of results that are there, with how they were made and how near a replay comes to the log."""
     first = next(iter(results.values()))
     platforms = [result.platform for result in results.values()]
     # Where policies see the machine in different ways, that of those who need to be told of its parts.
@@ -129,7 +101,7 @@ def comparison_of(
         info["not_followed"] = {label: [asdict(it) for it in result.notices] for label, result in results.items()}
     records = {label: result.record for label, result in results.items()}
     easy = repr(policy("easy"))  # what QoS charges are judged by
-    return Comparison.of(
+    return Evidence.of(
         records,
         info=info,
         bound=bound,
@@ -139,67 +111,50 @@ def comparison_of(
         platforms={label: result.platform for label, result in results.items() if result.platform != platform},
         tick=whole(options.tick_of(first.workload)),
         reference=next((label for label, result in results.items() if result.policy == easy), None),
-        trust=trust,
+        replay=replay,
         asked=first.asked,
     )
 
 
-def with_changes(
-    comparison: Comparison,
-    policies: Mapping[str, Any],
-    *,
-    platform: Platform,
-    options: Run,
-    progress: Callable[[str, int], None] | None = None,
-    workers: int | Workers = 1,
-) -> Comparison:
-    """The comparison with what a larger machine, a higher load and better estimates would do.
-
-    Asked under its first policy and under its best one.
-
-    Parameters
-    ----------
-    policies : mapping
-        Those that were compared, by label.
-    progress : callable, optional
-        Told the policy with the change, and the number of jobs released so far.
-    workers : int or Workers
-        Processes that simulate, a change each; 1 for none but this one.
-
-    Raises
-    ------
-    InputError
-        For DAG jobs: what is changed and compared are waits of rigid jobs.
-    """
-    with crew(workers) as team:
-        asked = asked_beside(comparison, policies, team, platform=platform, options=options, progress=progress)
-        cuts = {"bound": comparison.bound, "warmup": comparison.warmup, "cooldown": comparison.cooldown}
-        found = tuple(each.answer(label, **cuts, lenient=True) for label, each in asked.items())
-    return replace(comparison, whatifs=found)
-
-
-def asked_beside(
-    comparison: Comparison,
+def pending_changes(
+    evidence: Evidence,
     policies: Mapping[str, Any],
     workers: Workers,
     *,
     platform: Platform,
     options: Run,
     progress: Callable[[str, int], None] | None = None,
-) -> dict[str, Asked]:
-    """What `with_changes` asks, by policy, for who waits for the answers later. Parameters as there."""
-    if comparison.of_dags:
+) -> dict[str, Pending]:
+    """What a larger machine, a higher load and better estimates would do under the first policy and under the best one.
+
+    The runs, by policy, for who waits for what comes of them later.
+
+    Parameters
+    ----------
+    policies : mapping
+        Those that were compared, by label.
+    workers : Workers
+        Who simulates, a change each.
+    progress : callable, optional
+        Told the policy with the change, and the number of jobs released so far.
+
+    Raises
+    ------
+    InputError
+        For DAG jobs: what is changed and compared are waits of rigid jobs.
+    """
+    if evidence.of_dags:
         raise InputError("is asked of rigid jobs, and these are jobs of several tasks", field="what-if")
-    workload = comparison.records[comparison.baseline].workload_given  # users react to each change anew
-    asked_of = dict.fromkeys((comparison.baseline, comparison.best))
-    changes = changes_beside(workload, platform, [policies[label] for label in asked_of])
+    workload = evidence.records[evidence.baseline].workload_given  # users react to each change anew
+    labels = dict.fromkeys((evidence.baseline, evidence.best))
+    changes = changes_beside(workload, platform, [policies[label] for label in labels])
 
-    def asked(label: str) -> Asked:
-        now, told = comparison.records[label], _named(progress, label)
+    def begun(label: str) -> Pending:
+        now, hear = evidence.records[label], _named(progress, label)
         how: dict[str, Any] = {"policy": policies[label], "platform": platform, "options": options, "now": now}
-        return Asked.of(workload, changes, workers, **how, name=label, progress=told)
+        return Pending.of(workload, changes, workers, **how, name=label, progress=hear)
 
-    return {label: asked(label) for label in asked_of}
+    return {label: begun(label) for label in labels}
 
 
 def _named(progress: Callable[[str, int], None] | None, label: str) -> Callable[[str, int], None] | None:

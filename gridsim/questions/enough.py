@@ -12,9 +12,10 @@ from gridsim.metrics.summary import metrics
 from gridsim.model.machine import nodes_to
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
+from gridsim.options import Run
 from gridsim.policy.presets import policy as make_policy
-from gridsim.report.whatif import Change, record_under, sized
-from gridsim.simulation import Run
+from gridsim.questions.changes import Change, sized
+from gridsim.questions.whatif import record_under
 from gridsim.workers import Answer, Workers, crew
 
 __all__ = ["cores_for"]

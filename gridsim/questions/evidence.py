@@ -22,15 +22,16 @@ from gridsim.metrics.summary import cut, metrics
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import UNKNOWN
+from gridsim.questions.changes import WhatIf
+from gridsim.questions.replay import Replay
 from gridsim.record import Record
-from gridsim.report.change import MATTERS, MATTERS_SECONDS
-from gridsim.report.trust import Trust
-from gridsim.report.whatif import WhatIf
 
 __all__ = [
     "COMPARED",
     "COMPARED_DAGS",
     "COMPARED_MOLDABLE",
+    "MATTERS",
+    "MATTERS_SECONDS",
     "MEANS",
     "Evidence",
     "GroupRow",
@@ -48,9 +49,14 @@ COMPARED_MOLDABLE = ("response", "wait")
 """The same of moldable jobs: a wait alone says little where policies also decide how long a job runs, and a slowdown
 less, which is relative to that."""
 
+MATTERS = 0.05
+"""Part of its mean by which a class of jobs must be worse off at least, at the near end of the interval, to lose."""
+
+MATTERS_SECONDS = 60.0
+"""And seconds of a mean wait or response."""
+
 DECILES = 10
 """Parts of DAG jobs by work; with fewer jobs there are no groups."""
-
 
 MEANS = {"wait": "wait_mean", "response": "response_mean", "slr": "mean_slr"}
 """Name of the mean over jobs of each metric that decides who is best."""
@@ -117,8 +123,8 @@ class Evidence:
         The machine, where known: clusters and delays of the chart of DAG jobs.
     tick : int
         To whole multiples of which delays are rounded up, microseconds.
-    trust : Trust or None
-        How far a replay under the site's own policy is from the log, where known.
+    replay : Replay or None
+        How near a replay under the site's own policy comes to the log, where known.
     whatifs : sequence of WhatIf
         What a larger machine, a higher load and better estimates would do, by policy, the best one last; where asked.
     platforms : mapping of str to Platform
@@ -137,7 +143,7 @@ class Evidence:
     cooldown: float = 0.0
     platform: Platform | None = None
     tick: int = MICROSECOND
-    trust: Trust | None = None
+    replay: Replay | None = None
     whatifs: Sequence[WhatIf] = ()
     platforms: Mapping[str, Platform] = field(default_factory=dict)
     asked: Mapping[str, Metric] = field(default_factory=dict)
@@ -154,7 +160,7 @@ class Evidence:
         platform: Platform | None = None,
         tick: int = MICROSECOND,
         reference: str | None = None,
-        trust: Trust | None = None,
+        replay: Replay | None = None,
         platforms: Mapping[str, Platform] | None = None,
         asked: Sequence[Measure] = (),
     ) -> Self:
@@ -213,7 +219,7 @@ class Evidence:
             cooldown,
             platform,
             tick,
-            trust,
+            replay,
             platforms=platforms or {},
             asked={it.name: it.metric for it in asked},
         )
@@ -295,7 +301,7 @@ class Evidence:
         return cut(self.records[self.baseline], self.warmup, self.cooldown)
 
     def loses(self, row: GroupRow) -> bool:
-        """Whether a group is worse off for sure, and by what matters (`gridsim.report.change.MATTERS`).
+        """Whether a group is worse off for sure, and by what matters (`MATTERS`).
 
         The interval tells: at its near end the difference must still matter. Of SLRs the part alone counts.
         """

@@ -10,8 +10,9 @@ from gridsim.errors import InputError
 from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
-from gridsim.report.enough import _least, _Trials, cores_for
-from gridsim.report.whatif import NOW, changes_of, whatif
+from gridsim.questions.changes import NOW, changes_of
+from gridsim.questions.enough import _least, _Trials, cores_for
+from gridsim.questions.whatif import whatif
 from gridsim.report.whatif_text import sentences
 from gridsim.simulation import run
 from gridsim.workers import Known

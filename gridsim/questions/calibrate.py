@@ -1,0 +1,193 @@
+"""Replays of a log under each policy, against what the log says the machine did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.metrics.agreement import (
+    Agreement,
+    Disagreement,
+    agreement,
+    agreement_by_group,
+    largest_disagreements,
+)
+from gridsim.metrics.preemption import concerns_preemption, logged_runs, preemption_metrics
+from gridsim.model.machine import machine_of
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.options import Run
+from gridsim.policy.presets import policy as make_policy
+from gridsim.questions.explain import Waiting, explain
+from gridsim.questions.labels import labelled
+from gridsim.questions.replay import Calibration, Replay
+from gridsim.questions.schedules import Schedule
+from gridsim.record import Record
+from gridsim.result import Result
+from gridsim.scenario import simulate_all
+from gridsim.simulation import run
+from gridsim.workers import Workers
+
+__all__ = ["DEFAULT_POLICIES", "calibrate", "own_policy", "replay_of", "replays_once_more"]
+
+DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
+"""Who is replayed when nobody says what the site's own policy is."""
+
+SHOWN = 5
+"""Disagreements that are told."""
+
+
+def calibrate(
+    workload: Workload,
+    policies: Iterable[Any] | Mapping[str, Any] = DEFAULT_POLICIES,
+    *,
+    platform: Platform,
+    options: Run | None = None,
+    own: str | None = None,
+    progress: Callable[[str, int], None] | None = None,
+    workers: int | Workers = 1,
+) -> Calibration:
+    """Replay a log under each policy and compare starts with the logged ones.
+
+    Parameters
+    ----------
+    workload : Workload
+        A log that says when jobs started.
+    policies : iterable or mapping
+        As `gridsim.compare` takes them: the site's own, or those that it may have.
+    own : str, optional
+        Label of the site's own policy; where left out, the first that knows its site.
+    progress : callable, optional
+        Told the label and the number of jobs released so far.
+    workers : int or Workers
+        Processes that replay; 1 for none but this one. Results are the same with any number.
+
+    Raises
+    ------
+    InputError
+        When the log knows no starts, or *own* is no policy.
+    """
+    made = {label: make_policy(what) for label, what in labelled(policies).items()}
+    own = own_policy(made, own)
+    results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
+    records = {label: result.record for label, result in results.items()}
+    overall = {label: agreement(record) for label, record in records.items()}
+    best = _nearest(overall)
+    if not overall[best].jobs:
+        source = workload.provenance.get("source")
+        raise InputError("says of no job that ran when it started, so there is nothing to compare with", path=source)
+    of = own or best
+    apart, classes = tuple(_apart(results[of])), agreement_by_group(records[of])
+    cut = {
+        label: preemption_metrics(record) if concerns_preemption(record) else {} for label, record in records.items()
+    }
+    return Calibration(overall, best, classes, apart, own, logged_runs(workload), cut)
+
+
+def _nearest(overall: Mapping[str, Agreement]) -> str:
+    """The policy with the smallest median error, of equal ones that with the smallest mean error."""
+
+    def error(label: str) -> tuple[float, float]:
+        one = overall[label]
+        return (one.median, one.mean) if one.jobs else (math.inf, math.inf)
+
+    return min(overall, key=error)
+
+
+def _apart(result: Result) -> Iterator[tuple[Disagreement, Waiting]]:
+    schedule = Schedule.of(result.record, result.platform)
+    for one in largest_disagreements(result.record, count=SHOWN):
+        yield one, explain(schedule, one.job)
+
+
+def own_policy(policies: Mapping[str, Any], asked: str | None = None) -> str | None:
+    """Label of the site's own policy: the one that is *asked* for, else the first that knows its site (``conf``).
+
+    None where none does. How near a replay comes to a log plays no part: a variant may come nearer by chance.
+
+    Raises
+    ------
+    UnknownNameError
+        When what is asked for is none of the labels.
+    """
+    if asked is None:
+        return next((label for label, made in policies.items() if machine_of([made]) is not None), None)
+    if asked not in policies:
+        raise UnknownNameError("policy in --own", asked, policies)
+    return asked
+
+
+def replay_of(
+    results: Mapping[str, Result],
+    own: str | None = None,
+    *,
+    policies: Mapping[str, Any] | None = None,
+    options: Run | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Replay | None:
+    """How near the replay under the site's own policy comes to the log: what a comparison may say of itself.
+
+    Where none is that of the site, it is the first: never the one that comes nearest, which tells nothing of the
+    others. None where the log knows no starts, where jobs were changed since, and for DAG jobs.
+
+    Parameters
+    ----------
+    own : str, optional
+        Label of the site's own policy (`own_policy`).
+    policies, options : mapping, Run
+        What the labels stand for, and the options of the results. With them the policy is replayed once more where jobs
+        outlived their limits and were cut there: as in `calibrate`, they then run as long as they did.
+    progress : callable, optional
+        Told the label and the number of jobs released so far.
+    """
+    label = next(iter(results)) if own is None else own
+    record, extended = results[label].record, False
+    workload = record.workload
+    if not _comparable(workload):
+        return None
+    if policies is not None and options is not None and _cut(record, options):
+        extended = True
+        hear = None if progress is None else partial(progress, f"{label}, as the log")
+        as_logged = replace(options, overrun="extend")
+        record = run(workload, results[label].platform, policies[label], as_logged, progress=hear)
+    one = agreement(record)
+    if not one.jobs:
+        return None
+    return Replay(
+        label,
+        one,
+        own=own is not None,
+        alone=len(results) == 1,
+        extended=extended,
+        several_runs=bool((record.first_start_us != record.start_us).any()),
+        preempted=_preempted_runs(record),
+        provenance=workload.provenance,
+    )
+
+
+def _preempted_runs(record: Record) -> dict[str, float]:
+    """Runs preempted in the replay and in the log, where both tell of them."""
+    logged = logged_runs(record.workload)
+    if logged is None or not concerns_preemption(record):
+        return {}
+    return {"preempted_runs": preemption_metrics(record)["preempted_runs"], "logged_preempted_runs": logged.runs}
+
+
+def _cut(record: Record, options: Run) -> bool:
+    """Whether jobs that ran longer than their limit were killed at it."""
+    workload = record.workload
+    return options.overrun == "kill" and bool((workload.runtime > workload.estimate)[record.ran].any())
+
+
+def replays_once_more(workload: Workload, options: Run) -> bool:
+    """Whether `replay_of` will simulate, unless all jobs that outlived their limits are refused."""
+    return _comparable(workload) and options.overrun == "kill" and bool((workload.runtime > workload.estimate).any())
+
+
+def _comparable(workload: Workload) -> bool:
+    """Whether the log knows when these very jobs started."""
+    return workload.logged_start is not None and workload.tasks is None and not workload.provenance.get("transforms")

@@ -1,0 +1,108 @@
+"""How near replays of a log come to what the log says the machine did, as data; in words: `gridsim.report.trust`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gridsim.metrics.agreement import Agreement, Disagreement
+from gridsim.metrics.preemption import LoggedRuns
+from gridsim.questions.explain import Waiting
+from gridsim.words import duration
+
+__all__ = ["FAR", "FAR_SECONDS", "Calibration", "Replay", "is_far"]
+
+FAR = 2.0
+"""Factor between the replayed and the logged mean wait from which on a comparison is told with a warning before it."""
+
+FAR_SECONDS = 60.0
+"""Difference of the two, s, up to which no factor matters."""
+
+
+def is_far(one: Agreement) -> bool:
+    """Whether a replayed mean wait is more than `FAR` times the logged one, or less than a part of it.
+
+    Means less than `FAR_SECONDS` apart are near each other whatever their ratio.
+    """
+    low, high = sorted((one.wait, one.logged_wait))
+    return high > FAR * low and high - low > FAR_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """A replay of a log under one of the policies that are compared, against what the log says did happen.
+
+    Attributes
+    ----------
+    policy : str
+        Its label.
+    agreement : Agreement
+        How far its starts are from the logged ones.
+    own : bool
+        Whether the policy is the site's own.
+    alone : bool
+        Whether no other one was simulated.
+    extended : bool
+        Whether jobs ran as long as they did, beyond their limits too, which they do not in what is compared.
+    several_runs : bool
+        Whether some jobs ran more than once, so that starts and waits are those of the first run.
+    preempted : mapping of str to float
+        Runs preempted in the replay and in the log, where both tell of them.
+    provenance : mapping
+        Where the log is from.
+    """
+
+    policy: str
+    agreement: Agreement
+    own: bool = False
+    alone: bool = False
+    extended: bool = False
+    several_runs: bool = False
+    preempted: Mapping[str, float] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def far(self) -> bool:
+        """Whether the site's own policy is so far from the log that this is to be told before any answer."""
+        return self.own and is_far(self.agreement)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """Replays of one log.
+
+    Attributes
+    ----------
+    overall : mapping of str to Agreement
+        By policy.
+    best : str
+        The policy with the smallest median error of a start.
+    by_class : mapping
+        Agreement under the policy `of` by what tells jobs apart (size, length, user …), then by class.
+    apart : tuple of (Disagreement, Waiting)
+        Jobs with the largest errors under it, each with what the replay shows of its wait.
+    own : str or None
+        The site's own policy; None where nobody said which that is.
+    logged_runs : LoggedRuns or None
+        Runs that were preempted on the machine, where the log knows.
+    preempted : mapping
+        Those of each policy that preempts (`gridsim.metrics.summary.PREEMPTION_METRICS`), by label.
+    """
+
+    overall: Mapping[str, Agreement]
+    best: str
+    by_class: Mapping[str, Mapping[str, Agreement]]
+    apart: tuple[tuple[Disagreement, Waiting], ...]
+    own: str | None = None
+    logged_runs: LoggedRuns | None = None
+    preempted: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+
+    @property
+    def of(self) -> str:
+        """The policy that is told of: the site's own, where it is known, else the one that comes nearest."""
+        return self.own or self.best
+
+    def __repr__(self) -> str:
+        found = ", ".join(f"{label} {duration(one.median)}" for label, one in self.overall.items())
+        return f"<Calibration of {self.overall[self.best].jobs:,} starts, median errors: {found}>"

@@ -1,0 +1,192 @@
+"""What if the machine were larger, the load higher, the estimates better? One policy, the same jobs, each change a run.
+
+What may be changed is in `gridsim.questions.changes`; the answers in words are in `gridsim.report.whatif_text`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from gridsim.errors import InputError
+from gridsim.metrics.compare import Difference, paired
+from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.summary import cut, metrics
+from gridsim.model.machine import fitted, machine
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.options import Run
+from gridsim.policy.presets import policy as make_policy
+from gridsim.questions.changes import NOW, Change, Outcome, WhatIf, changes_of
+from gridsim.questions.labels import labelled
+from gridsim.record import Record
+from gridsim.simulation import run
+from gridsim.workers import Answer, Known, Workers, crew
+
+__all__ = ["Pending", "record_under", "whatif"]
+
+
+def whatif(
+    workload: Workload,
+    changes: Sequence[Change] | None = None,
+    *,
+    policy: Any = "easy",
+    platform: Platform | None = None,
+    options: Run | None = None,
+    now: Record | None = None,
+    label: str | None = None,
+    bound: float = BOUND,
+    warmup: float = 0.0,
+    cooldown: float = 0.0,
+    lenient: bool = False,
+    progress: Callable[[str, int], None] | None = None,
+    workers: int | Workers = 1,
+) -> WhatIf:
+    """Simulate the workload as it is and under each change.
+
+    Parameters
+    ----------
+    workload : Workload
+        The jobs.
+    changes : sequence of Change, optional
+        As `changes_of` makes them; the usual ones where left out.
+    policy : str or object
+        Under which all run.
+    platform : Platform, optional
+        The machine as it is; of the size that the workload's source states where left out.
+    now : Record, optional
+        What the policy does with the jobs as they are, where that is known already.
+    label : str, optional
+        What the policy is called; where left out, as `gridsim.questions.labels.labelled` does.
+    bound, warmup, cooldown : float
+        As `gridsim.metrics.summary.metrics` takes them, s.
+    lenient : bool
+        Whether a change that the policy does not take is left out and told, instead of an error.
+    progress : callable, optional
+        Told the label and the number of jobs released so far.
+    workers : int or Workers
+        Processes that simulate, a change each; 1 for none but this one. Answers are the same with any number.
+
+    Examples
+    --------
+    >>> from gridsim.workload.synthetic.lublin import default_workload
+    >>> log = default_workload(jobs=200, load=0.9, cores=64, seed=1)
+    >>> [one.label for one in whatif(log).outcomes]  # doctest: +NORMALIZE_WHITESPACE
+    ['as it is', '70 cores (+9.4 %)', '80 cores (+25 %)', '96 cores (+50 %)', 'load times 1.2',
+     'estimates 2 times better']
+    """
+    with crew(workers, share=[workload]) as team:
+        pending = Pending.of(
+            workload, changes, team, policy=policy, platform=platform, options=options, now=now, progress=progress
+        )
+        called = label or next(iter(labelled([policy if isinstance(policy, str) else make_policy(policy)])))
+        return pending.whatif(called, bound=bound, warmup=warmup, cooldown=cooldown, lenient=lenient)
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """The runs of `whatif`: workers have them at once, and they are waited for where `Pending.whatif` is called.
+
+    Attributes
+    ----------
+    changes : tuple of Change
+        What is now first.
+    records : mapping of str to Answer
+        What comes of each, by label.
+    """
+
+    changes: tuple[Change, ...]
+    records: Mapping[str, Answer[Record]]
+
+    @classmethod
+    def of(
+        cls,
+        workload: Workload,
+        changes: Sequence[Change] | None,
+        workers: Workers,
+        *,
+        policy: Any,
+        platform: Platform | None = None,
+        options: Run | None = None,
+        now: Record | None = None,
+        name: str = "the policy",
+        progress: Callable[[str, int], None] | None = None,
+    ) -> Pending:
+        """Parameters as those of `whatif`; *name* is that of the policy, for the user."""
+        platform, options = platform or machine(workload), options or Run()
+        changes = changes_of(workload, platform) if changes is None else list(changes)
+        labels = [each.label for each in changes]
+        for each in labels:
+            if labels.count(each) > 1:
+                raise InputError(f"'{each}' is asked twice; a difference to itself says nothing")
+
+        def record(change: Change) -> Answer[Record]:
+            told = None if progress is None else partial(progress, change.label)
+            asked = policy if change.policy is None else change.policy
+            what = (change.workload, change.platform, asked, options)
+            return workers.submit(record_under, *what, name=name, progress=told)
+
+        as_it_is = Change(NOW, platform, workload)
+        given = {NOW: Known(now)} if now is not None else {}
+        return cls(
+            (as_it_is, *changes),
+            given | {each.label: record(each) for each in (as_it_is, *changes) if each.label not in given},
+        )
+
+    def whatif(
+        self,
+        policy: str,
+        *,
+        bound: float = BOUND,
+        warmup: float = 0.0,
+        cooldown: float = 0.0,
+        lenient: bool = False,
+    ) -> WhatIf:
+        """The answers, as `whatif` gives them; *policy* is what it is called."""
+        as_it_is, *changes = self.changes
+        records, refused = {NOW: self.records[NOW].result()}, []
+        for change in changes:
+            try:
+                records[change.label] = self.records[change.label].result()
+            except InputError as error:
+                if not lenient:
+                    raise
+                refused.append((change.label, str(error)))
+        rows = cut(records[NOW], warmup, cooldown)
+        waits, slowdowns = (
+            {one.policy: one for one in _against(records, metric, bound, rows)}
+            for metric in ("wait", "bounded_slowdown")
+        )
+        outcomes = [
+            Outcome(
+                each.label,
+                each.platform.cores,
+                metrics(records[each.label], bound=bound, warmup=warmup, cooldown=cooldown),
+                waits.get(each.label),
+                slowdowns.get(each.label),
+            )
+            for each in self.changes
+            if each.label in records
+        ]
+        rounded = tuple(change.rounded for change in changes if change.rounded)
+        reacting = as_it_is.workload.reactions is not None
+        return WhatIf(policy, tuple(outcomes), tuple(refused), reacting, rounded, records[NOW])
+
+
+def _against(records: Mapping[str, Record], metric: str, bound: float, rows: Any) -> list[Difference]:
+    if len(records) < 2:
+        return []
+    return paired(records, metric=metric, baseline=NOW, bound=bound, rows=rows, moved=True)
+
+
+def record_under(
+    workload: Workload,
+    platform: Platform,
+    policy: Any,
+    options: Run,
+    progress: Callable[[int], None] | None = None,
+) -> Record:
+    """What the policy does on a machine that its site is made to fit."""
+    return run(workload, platform, fitted(make_policy(policy), platform), options, progress=progress)

@@ -1,5 +1,0 @@
-"""Where `gridsim.words` was."""
-
-from gridsim.words import duration, listed, percent
-
-__all__ = ["duration", "listed", "percent"]

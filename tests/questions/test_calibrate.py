@@ -1,0 +1,67 @@
+"""Which replay is held against a log, and when it is far from it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gridsim as gs
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.metrics.agreement import agreement
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.policy.presets import policy
+from gridsim.questions.calibrate import calibrate, own_policy, replay_of
+from gridsim.questions.replay import is_far
+from gridsim.record import Record
+from gridsim.scenario import simulate_all
+from gridsim.workload.synthetic.lublin import default_workload
+
+HERE = Platform.single(32)
+MINI = Path(__file__).resolve().parents[2] / "docs" / "examples" / "mini" / "slurm.conf"
+
+
+@pytest.fixture(scope="module")
+def log() -> Workload:
+    """A log of a machine that runs EASY."""
+    jobs = default_workload(jobs=300, load=0.9, cores=32, seed=2)
+    record = gs.simulate(jobs, platform=HERE, policy="easy").record
+    return replace(jobs, logged={"wait": record.wait})
+
+
+def test_jobs_that_were_changed_or_have_no_starts_are_not_vouched_for(log: Workload) -> None:
+    unknown = replace(log, logged={})
+    assert replay_of(simulate_all(unknown, {"fcfs": "fcfs"}, platform=HERE)) is None
+    changed = log.with_provenance(transforms=[{"transform": "slice"}])
+    assert replay_of(simulate_all(changed, {"fcfs": "fcfs"}, platform=HERE)) is None
+    with pytest.raises(InputError, match="knows no starts"):
+        calibrate(unknown, ["fcfs"], platform=HERE)
+
+
+def test_nothing_is_replayed_again_where_no_job_was_cut(log: Workload) -> None:
+    results = simulate_all(log, {"fcfs": "fcfs"}, platform=HERE)
+    replay = replay_of(results, policies={"fcfs": "none"}, options=gs.Run())
+    assert replay == replay_of(results)
+
+
+@pytest.mark.parametrize(
+    ("replayed", "logged", "far"),
+    [(100, 40, False), (400, 100, True), (100, 400, True), (199, 100, False), (0, 0, False), (200, 0, True)],
+)
+def test_a_mean_wait_is_far_from_the_log_beyond_a_factor_and_a_minute(replayed: int, logged: int, far: bool) -> None:
+    rows = [{"submit": 600 * job, "start": 600 * job + replayed, "end": 600 * job + 600} for job in range(30)]
+    record = Record.from_rows(rows)
+    known = replace(record.workload, logged={"wait": np.full(30, float(logged))})
+    assert is_far(agreement(replace(record, workload=known))) is far
+
+
+def test_the_site_s_own_policy_is_the_one_asked_for_else_the_first_that_knows_its_site() -> None:
+    known = {"easy": policy("easy"), "b": policy(f"slurm?conf={MINI}"), "a": policy(f"slurm?conf={MINI}&more_nodes=2")}
+    assert own_policy(known) == "b"
+    assert own_policy(known, "easy") == "easy"
+    assert own_policy({"easy": policy("easy")}) is None
+    with pytest.raises(UnknownNameError, match="unknown policy in --own 'c'"):
+        own_policy(known, "c")

@@ -1,0 +1,41 @@
+"""A clone stands on its own: what reads other people's data is also tried on generated input."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+
+def alone(items: Iterable[Any]) -> list[str]:
+    """Tests all of whose cases read other people's data, so that none of them runs without these."""
+    twins: dict[str, bool] = {}
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        twins[name] = twins.get(name, False) or item.get_closest_marker("others") is None
+    return [name for name, has_twin in twins.items() if not has_twin]
+
+
+def test_every_test_on_other_peoples_data_has_a_case_on_generated_input(request: pytest.FixtureRequest) -> None:
+    assert alone(request.session.items) == []
+
+
+@dataclass
+class Case:
+    nodeid: str
+    marked: bool
+
+    def get_closest_marker(self, name: str) -> object | None:
+        assert name == "others"
+        return SimpleNamespace() if self.marked else None
+
+
+def test_a_test_without_a_twin_is_found() -> None:
+    both = [Case("test_a.py::test_one[generated]", False), Case("test_a.py::test_one[SDSC]", True)]
+    assert alone([*both, Case("test_a.py::test_two", False)]) == []
+    assert alone([*both, Case("test_b.py::test_one[SDSC]", True), Case("test_b.py::test_one[CTC]", True)]) == [
+        "test_b.py::test_one"
+    ]
