@@ -14,6 +14,7 @@ from gridsim.model.shares import ShareTree
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
+from gridsim.policy.usage import UsageTree
 
 __all__ = ["FairShare"]
 
@@ -85,11 +86,12 @@ class FairShare:
         return self._ledger
 
     def _prepare(self, tree: ShareTree, paths: tuple[str, ...]) -> None:
-        """For each leaf, the nodes of its path; for each node, the leaves at or below it and its part of the whole."""
+        """The tree; for each leaf, the nodes of its path; for each node, its part of the whole."""
         names = list(dict.fromkeys(node for path in paths for node in tree.path(path)))
         self._nodes = [[names.index(node) for node in tree.path(path)] for path in paths]
-        self._below = np.array([[node in tree.path(path) for path in paths] for node in names])
         self._fraction = [tree.fraction(node) for node in names]
+        above = [names.index(parent) if (parent := node.rpartition("/")[0]) else -1 for node in names]
+        self._tree = UsageTree(self._nodes, above, np.array(self._fraction, dtype=np.float64))
         part = [tree.entitlement(node) for node in names]
         counted = [nodes[-1:] if self.combine == "leaf" else nodes for nodes in self._nodes]
         # Cores in use over those of the scope over the part, multiplied along the path, on one denominator.
@@ -122,25 +124,21 @@ class FairShare:
         """What the leaves are ordered by; exact unless usage decays."""
         if self.usage == "decayed":
             self._ledger.decay(now)
-            total = float(self._ledger.used.sum()) or 1.0
-            use: list[Any] = (self._below @ self._ledger.used / total).tolist()
-            if self.combine != "fair-tree":
-                return [math.prod(use[node] / float(self._parts[node]) for node in nodes) for nodes in self._counted]
-        else:
-            use = (self._below @ self._ledger.running).tolist()
-            if self.combine != "fair-tree":
-                return [
-                    math.prod(use[node] for node in nodes) * weight
-                    for nodes, weight in zip(self._counted, self._weights, strict=True)
-                ]
-        return [self._by_level(nodes, use) for nodes in self._nodes]
+            used = self._ledger.used
+            if self.combine == "fair-tree":
+                return list(self._tree.places(used))
+            parts = (self._tree.usage(used) / (float(used.sum()) or 1.0)).tolist()
+            return [math.prod(parts[node] / float(self._parts[node]) for node in nodes) for nodes in self._counted]
+        use = self._tree.usage(self._ledger.running).tolist()
+        if self.combine == "fair-tree":
+            return [self._by_level(nodes, use) for nodes in self._nodes]
+        counted = zip(self._counted, self._weights, strict=True)
+        return [math.prod(use[node] for node in nodes) * weight for nodes, weight in counted]
 
-    def _by_level(self, nodes: list[int], use: list[Any]) -> tuple[Any, ...]:
+    def _by_level(self, nodes: list[int], use: list[int]) -> tuple[Fraction, ...]:
         """Use of each node within its parent over its shares among siblings, from the top down; 0 / 0 is 0."""
         first = sum(use[node] for node in {path[0] for path in self._nodes})
         above = [first, *(use[node] for node in nodes[:-1])]
-        exact = self.usage == "running"
         return tuple(
-            ((Fraction(use[node], parent) if exact else use[node] / parent) if parent else 0) / self._fraction[node]
-            for node, parent in zip(nodes, above, strict=True)
+            Fraction(use[node], parent or 1) / self._fraction[node] for node, parent in zip(nodes, above, strict=True)
         )

@@ -13,6 +13,7 @@ from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
+from gridsim.policy.usage import kept, weighted
 
 __all__ = ["ClusterView", "Ledger", "Promised", "Queue", "Requests"]
 
@@ -220,8 +221,8 @@ class Ledger:
         """Bring decayed usage up to *now*: halved every half-life, grown by what ran meanwhile (section 10)."""
         elapsed = (now - self.since) / 1e6
         if elapsed > 0 and self.half_life is not None:
-            kept = 2.0 ** (-elapsed / self.half_life)
-            self.used = self.used * kept + self.running * (self.half_life / np.log(2.0)) * (1.0 - kept)
+            gained = self.running * weighted(-elapsed, 0.0, self.half_life)
+            self.used = self.used * kept(elapsed, self.half_life) + gained
             self.since = now
 
 
