@@ -49,8 +49,18 @@ def run_a() -> Path:
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Headless Chromium, driven by selenium."""
+def browser(chromium: Any) -> Any:
+    """Headless Chromium, driven by selenium, as it is when it has just begun."""
+    chromium.get("about:blank")
+    chromium.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "", "features": []})
+    chromium.get_log("browser")
+    return chromium
+
+
+@pytest.fixture(scope="session")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One Chromium for all modules: each takes a second or two to begin."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed; pip install gridsim[test]")
     binary = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     driver = shutil.which("chromedriver")

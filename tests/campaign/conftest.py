@@ -188,6 +188,10 @@ number = {list(range(numbers))}
         """What a store has of finished runs, byte by byte."""
         return results(self.folder / store)
 
+    def done(self, store: str = "campaign-results") -> int:
+        """How many runs are finished, while others are being written."""
+        return sum(not path.name.startswith(".") for path in (self.folder / store / "runs").glob("*/*"))
+
     def journal(self, store: str = "campaign-results") -> list[dict[str, Any]]:
         """Lines of all its journals."""
         return [

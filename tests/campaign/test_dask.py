@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ class Cluster:
         self.file = folder / "scheduler.json"
         self.processes: list[subprocess.Popen[bytes]] = []
         self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file))
-        wait_until(self.file.exists, "the scheduler")
+        self.address = wait_until(self._address, "the scheduler")
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
         log = (self.folder / f"{words[0]}-{len(self.processes)}.log").open("wb")
@@ -44,10 +45,12 @@ class Cluster:
         with distributed.Client(self.address, set_as_default=False) as client:
             client.wait_for_workers(workers, timeout=300)
 
-    @property
-    def address(self) -> str:
-        found: str = json.loads(self.file.read_text())["address"]
-        return found
+    def _address(self) -> str:
+        """Where the scheduler is; nothing before the whole of its file is there."""
+        with suppress(FileNotFoundError, json.JSONDecodeError):
+            found: str = json.loads(self.file.read_text())["address"]
+            return found
+        return ""
 
     def end(self) -> None:
         """Kill what is left."""
@@ -86,7 +89,7 @@ def test_a_worker_that_is_killed_is_not_missed(place: Any, cluster: Cluster, wai
     cluster.work()
     place.gated(6)
     driver = place.start("sweep", "campaign.toml", "--dask", cluster.address)
-    wait_until(lambda: place.let(2) == 2 and len(place.runs()) == 2, "two runs, and two at their gates")
+    wait_until(lambda: place.let(2) == 2 and place.done() == 2, "two runs, and two at their gates")
     os.kill(cluster.processes[1].pid, signal.SIGKILL)
     place.open()
     code, told, _ = driver.end()
@@ -103,7 +106,7 @@ def test_a_scheduler_that_is_killed_is_told_and_local_workers_finish_what_is_lef
     cluster.work(1)
     place.gated(4)
     driver = place.start("sweep", "campaign.toml", "--dask", cluster.address)
-    wait_until(lambda: place.let(2) == 1 and len(place.runs()) == 2, "two runs, and one at its gate")
+    wait_until(lambda: place.let(2) == 1 and place.done() == 2, "two runs, and one at its gate")
     cluster.processes[0].kill()
     code, _, told = driver.end()
     assert code == 2

@@ -389,7 +389,7 @@ def half_done(place: Any, wait_until: Any, *words: str) -> Any:
     """A driver two of whose six runs are done, and two under way."""
     place.gated(6, opened=(0, 1))
     driver = place.start("sweep", "campaign.toml", "--workers", "2", *words)
-    wait_until(lambda: len(place.runs()) == 2 and len(place.met()) == 4, "two runs, and two at their gates")
+    wait_until(lambda: place.done() == 2 and len(place.met()) == 4, "two runs, and two at their gates")
     return driver
 
 

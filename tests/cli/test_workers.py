@@ -172,7 +172,7 @@ from pathlib import Path
 class Slow:
     def rank(self, queue, now):
         Path(f"{os.getpid()}.pid").touch()
-        time.sleep(60)
+        time.sleep(900)
 
 class Slower(Slow):
     pass
@@ -183,14 +183,25 @@ def test_an_interrupt_is_said_once_and_leaves_no_worker_and_nothing_written(tmp_
     (tmp_path / "slow.py").write_text(SLOW)
     words = [*LOG, "--policy", "slow.py:Slow", "--policy", "slow.py:Slower", "--workers", "2"]
     line = [sys.executable, "-m", "gridsim", "compare", *words]
-    driver = subprocess.Popen(line, cwd=tmp_path, start_new_session=True, stderr=subprocess.PIPE, text=True)
-    until = time.monotonic() + 60
-    while len(met := [int(path.stem) for path in tmp_path.glob("*.pid")]) < 2:
-        assert time.monotonic() < until, "no workers came"
-        time.sleep(0.02)
-    assert driver.pid not in met
-    os.killpg(driver.pid, signal.SIGINT)  # as a terminal does it: everybody gets it
-    _, told = driver.communicate(timeout=30)
+    driver = subprocess.Popen(
+        line,
+        cwd=tmp_path,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # in the background a shell turns it off
+    )
+    try:
+        until = time.monotonic() + 300
+        while len(met := [int(path.stem) for path in tmp_path.glob("*.pid")]) < 2:
+            assert time.monotonic() < until, "no workers came"
+            time.sleep(0.02)
+        assert driver.pid not in met
+        os.killpg(driver.pid, signal.SIGINT)  # as a terminal does it: everybody gets it
+        _, told = driver.communicate(timeout=300)
+    finally:
+        if driver.poll() is None:
+            os.killpg(driver.pid, signal.SIGKILL)
     assert driver.returncode == 130
     assert told.splitlines()[-1] == "gridsim: interrupted; nothing half-written was left"
     assert "Traceback" not in told

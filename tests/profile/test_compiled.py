@@ -95,4 +95,4 @@ def test_of_two_processes_one_compiles_and_the_other_takes_it(tmp_path: Path) ->
     (tmp_path / "two.py").write_text(TWO)
     words = [sys.executable, str(tmp_path / "two.py"), str(tmp_path / "kept"), str(time.time() + 1.5)]
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert sorted(process.communicate()[0].strip() for process in both) == ["0", "1"]
+    assert sorted(process.communicate(timeout=300)[0].strip() for process in both) == ["0", "1"]
