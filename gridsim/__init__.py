@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gridsim.ask import compare
+    from gridsim.ask import compare, quote
     from gridsim.errors import CheckFailed, GridsimError, InputError, PolicyError
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gridsim.record import Record
     from gridsim.report.comparison import Comparison
     from gridsim.report.quotation import Quotation
-    from gridsim.report.quote import quote
     from gridsim.result import Result
     from gridsim.scenario import Scenario
     from gridsim.simulation import simulate
@@ -67,7 +66,7 @@ _HOME = {
     "World": "world",
     "compare": "ask",
     "default_workload": "workload.synthetic.lublin",
-    "quote": "report.quote",
+    "quote": "ask",
     "read_workload": "workload.read",
     "simulate": "simulation",
 }

@@ -10,10 +10,12 @@ from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.questions import compare as comparing
+from gridsim.questions import quote as quoting
 from gridsim.report.comparison import Comparison
+from gridsim.report.quotation import Quotation
 from gridsim.workers import Workers
 
-__all__ = ["compare"]
+__all__ = ["compare", "quote"]
 
 
 def compare(
@@ -67,3 +69,59 @@ def compare(
     how: dict[str, Any] = {"platform": platform, "options": options, "own": own, "progress": progress}
     how |= {"bound": bound, "warmup": warmup, "cooldown": cooldown, "metrics": metrics, "charges": charges}
     return Comparison.view(comparing.compare(workload, policies, workers=workers, **how))
+
+
+def quote(
+    workload: Workload,
+    *,
+    at: float | None = None,
+    cores: int,
+    walltime: float,
+    policies: Iterable[Any] | Mapping[str, Any] = quoting.DEFAULT_POLICIES,
+    deadline: float | None = None,
+    owner: Mapping[str, str] | None = None,
+    platform: Platform | None = None,
+    options: Run | None = None,
+    progress: Callable[[str, int], None] | None = None,
+) -> Quotation:
+    """What could be promised to one more job at a moment of a log.
+
+    The log is replayed under each policy until that moment, when the job comes after all others of the instant.
+
+    Parameters
+    ----------
+    workload : Workload
+        The log; its jobs come at its times, whatever their users would do.
+    at : float, optional
+        The moment, seconds of the log's clock; the arrival that meets the longest queue under EASY where left out.
+    cores, walltime : int, float
+        The job; the walltime in seconds.
+    policies : iterable or mapping
+        As `compare` takes them.
+    deadline : float, optional
+        A deadline to ask about, seconds of the log's clock.
+    owner : mapping of str to str, optional
+        Whose job it is and what it asks for: ``user``, ``account``, ``partition``, ``qos``, by name, as in the log or
+        known to the site of a policy. Of no user, in the default partition, where left out.
+    platform : Platform, optional
+        The machine, one cluster; of the size that the workload's source states where left out.
+    options : Run, optional
+        Overrun, instant, seed, tick: the same for all.
+    progress : callable, optional
+        Told the label and the number of jobs released so far.
+
+    Raises
+    ------
+    InputError
+        When the job does not fit the machine, takes no time, or comes before the log begins; when the deadline is
+        before *at* + *walltime*; for a name of the owner that is unknown.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[2, 4, 2], cores_stated=4)
+    >>> quote(log, at=2, cores=2, walltime=8, policies=["conservative"])["conservative"].guaranteed
+    28.0
+    """
+    how: dict[str, Any] = {"policies": policies, "deadline": deadline, "owner": owner, "platform": platform}
+    how |= {"options": options, "progress": progress}
+    return Quotation.view(quoting.quote(workload, at=at, cores=cores, walltime=walltime, **how))

@@ -13,7 +13,7 @@ from gridsim.cli.clock import duration, instant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gridsim.report.quotation import Quotation
+    from gridsim.questions.quotation import Quoted
 
 __all__ = ["add_arguments", "run"]
 
@@ -69,9 +69,9 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.options import Run
     from gridsim.policy.presets import policy
+    from gridsim.questions.forecast import as_of_now
     from gridsim.questions.labels import labelled
-    from gridsim.report.forecast import as_of_now
-    from gridsim.report.quote import DEFAULT_POLICIES, busiest_moment, quote
+    from gridsim.questions.quote import DEFAULT_POLICIES, busiest_moment, quote
 
     options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
@@ -110,9 +110,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _tell(found: Quotation, caveats: Sequence[str]) -> None:
+def _tell(found: Quoted, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report.quotation_text import (
+    from gridsim.report.quotation import (
         alternatives_table,
         answers_table,
         forecasts_table,

@@ -1,232 +1,306 @@
-"""Answers about one job at one moment, as data."""
+"""A quotation as people read it: lines, tables for a terminal, sentences."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
 
-from gridsim.files import plain
-from gridsim.model.dates import Calendar
+from gridsim.questions.quotation import Forecast, Price, Quoted
+from gridsim.report import change
+from gridsim.report.sheet import WIDTH, either, sheet
+from gridsim.words import clock, counted, duration, listed, number, percent, when
 
-__all__ = ["TIMES", "Alternative", "Answer", "Forecast", "Price", "Quotation"]
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
+__all__ = [
+    "Quotation",
+    "alternatives_table",
+    "answers_table",
+    "forecasts_table",
+    "prices_table",
+    "sentences",
+    "state_lines",
+]
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What one policy could promise the job. Times in seconds of the log's clock; NaN for none.
-
-    Attributes
-    ----------
-    policy : str
-        Its label.
-    promise : {"deadline", "start", "none"}
-        What the policy promises jobs at all.
-    running, busy, waiting : int
-        Jobs that run, cores that they hold, jobs that wait at that moment under the policy.
-    guaranteed : float
-        The earliest completion that could be guaranteed.
-    start : float
-        Planned start then; without a promise, the start to expect if all jobs took as long as estimated and nobody
-        else came.
-    refused : float
-        Latest deadline before it that was tried and refused.
-    moved, delayed : int
-        Waiting jobs whose planned start would change, and those of them that would start later.
-    delay : float
-        The longest such delay, s, within what that job was promised.
-    delayed_job : int or None
-        Its number.
-    kills : tuple of int
-        Jobs that the policy itself would kill for it.
-    lost : float
-        Work of theirs that would be lost, core-seconds.
-    keeps : bool or None
-        Whether the deadline asked for can be promised; None where none was asked for.
-    """
-
-    policy: str
-    promise: Literal["deadline", "start", "none"]
-    running: int
-    busy: int
-    waiting: int
-    guaranteed: float = float("nan")
-    start: float = float("nan")
-    refused: float = float("nan")
-    moved: int = 0
-    delayed: int = 0
-    delay: float = 0.0
-    delayed_job: int | None = None
-    kills: tuple[int, ...] = ()
-    lost: float = 0.0
-    keeps: bool | None = None
+_LABELS = {"qos": "QOS"}
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
-    """What a deadline would cost. Times in seconds of the log's clock.
+class Quotation(Quoted):
+    """What policies could promise one job at one moment, and how to tell it; attributes as `Quoted` has them."""
 
-    Attributes
-    ----------
-    deadline : float
-        The deadline.
-    possible : bool
-        Whether it can be promised, by a kill if need be.
-    kills : tuple of int
-        Running jobs that would have to be killed and started over; their promises are kept.
-    lost : float
-        Work of theirs that would be lost, core-seconds.
-    start : float
-        Planned start; NaN where it is not possible.
-    charge : float
-        QoS charge: mean slowdown of jobs of this size and length under EASY, over the slowdown asked for; NaN where
-        there are no jobs to judge by.
-    """
+    __slots__ = ()
 
-    deadline: float
-    possible: bool
-    kills: tuple[int, ...]
-    lost: float
-    start: float
-    charge: float
-
-
-@dataclass(frozen=True, slots=True)
-class Forecast:
-    """When the job would start under a policy without deadlines, and how such expectations turned out so far.
-
-    Attributes
-    ----------
-    policy : str
-        Its label.
-    start : float
-        If all jobs took as long as estimated and nobody else came, seconds of the log's clock; NaN where the policy
-        does not say.
-    jobs : int
-        Earlier jobs of the log that had to wait, some of them still, and were asked the same as they came; of those a
-        short wait was expected of, or a long one, as of this one.
-    alike : bool
-        Whether these are of the job's class of size and time asked for; else they are of any.
-    scale : {"share", "seconds"}
-        Of the next four: true waits over the expected ones, or where a short wait is expected, by how many seconds they
-        started later than expected.
-    early, middle, late, latest : float
-        Quartiles and 90th percentile; NaN where too few have started.
-    """
-
-    policy: str
-    start: float
-    jobs: int = 0
-    alike: bool = False
-    scale: Literal["share", "seconds"] = "share"
-    early: float = float("nan")
-    middle: float = float("nan")
-    late: float = float("nan")
-    latest: float = float("nan")
-
-    def wait(self, value: float, at: float) -> float:
-        """Wait of this job if it does like those of which *value* is a quantile, s; NaN where nobody could act on it.
-
-        That is where it is more than `TIMES` times what is expected, or an hour where less is.
-
-        Parameters
-        ----------
-        at : float
-            When the job comes, seconds of the log's clock.
-        """
-        expected = self.start - at
-        found = expected * value if self.scale == "share" else max(expected + value, 0.0)
-        return found if found <= TIMES * max(expected, 3600.0) else math.nan
-
-
-TIMES = 10.0
-"""Expected waits, or hours where less is expected, beyond which a bound of a wait is not told."""
-
-
-@dataclass(frozen=True, slots=True)
-class Alternative:
-    """Another size of the job: cores and walltime in seconds, and its expected start by policy (s, log's clock)."""
-
-    cores: int
-    walltime: float
-    starts: Mapping[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Quotation:
-    """Answers of several policies about one job at one moment, and the price of tighter deadlines.
-
-    Attributes
-    ----------
-    at : float
-        The moment, seconds of the log's clock.
-    cores, walltime : int, float
-        The job; the walltime in seconds.
-    machine : int
-        Cores of the machine.
-    deadline : float or None
-        Deadline asked for, seconds of the log's clock.
-    answers : tuple of Answer
-        One a policy.
-    priced_by : str or None
-        Label of the policy that the prices are of; None where none keeps deadlines.
-    prices : tuple of Price
-        From the tightest deadline that there is to the earliest one that costs no kill.
-    undated : int
-        Jobs that had come and asked for no deadline.
-    forecasts : tuple of Forecast
-        One a policy, where none of them keeps deadlines and none was asked for.
-    alternatives : tuple of Alternative
-        Then too: the same for a narrower and for a shorter job.
-    owner : mapping of str to str
-        Names of the job's user, account, partition, QOS, as far as they were given.
-    calendar : Calendar or None
-        Dates of the log, where it says them.
-    """
-
-    at: float
-    cores: int
-    walltime: float
-    machine: int
-    deadline: float | None
-    answers: tuple[Answer, ...]
-    priced_by: str | None
-    prices: tuple[Price, ...]
-    undated: int
-    forecasts: tuple[Forecast, ...] = ()
-    alternatives: tuple[Alternative, ...] = ()
-    owner: Mapping[str, str] = field(default_factory=dict)
-    calendar: Calendar | None = None
-
-    def __repr__(self) -> str:
-        asked = ", ".join(one.policy for one in self.answers)
-        return f"<Quotation of {self.cores:,} cores for {self.walltime:,.15g} s at {self.at:,.15g} s: {asked}>"
+    @classmethod
+    def view(cls, quoted: Quoted) -> Quotation:
+        """The same answers, to be told."""
+        return cls(*(getattr(quoted, it.name) for it in fields(quoted)))
 
     def __str__(self) -> str:
         """The answers in words."""
-        from gridsim.report.quotation_text import sentences  # which knows of this class
-
         return "\n".join([repr(self), *sentences(self)])
 
-    def __getitem__(self, policy: str) -> Answer:
-        """The answer of a policy.
 
-        Raises
-        ------
-        KeyError
-            When it was not asked.
-        """
-        return {answer.policy: answer for answer in self.answers}[policy]
+def state_lines(quotation: Quoted) -> Iterator[str]:
+    """The moment, the job, and the state of the machine under each policy; plain text."""
+    dates = quotation.calendar
+    date = "" if dates is None else f"{when(quotation.at, dates)} {dates.zone_name}".rstrip() + ", "
+    yield f"moment: {date}{clock(quotation.at)} of the log ({quotation.at:,.0f} s)"
+    asked = "" if quotation.deadline is None else f", to end by {_at(quotation, quotation.deadline)}"
+    owner = "".join(f", {_LABELS.get(label, label)} {name}" for label, name in quotation.owner.items())
+    yield f"job: {counted(quotation.cores, 'core')} for {duration(quotation.walltime)}{asked}{owner}"
+    states: dict[str, list[str]] = {}
+    for it in quotation.answers:
+        runs = "1 job runs" if it.running == 1 else f"{number(it.running)} jobs run"
+        waits = "1 waits" if it.waiting == 1 else f"{number(it.waiting)} wait"
+        state = f"{runs} on {number(it.busy)} of {counted(quotation.machine, 'core')}, {waits}"
+        states.setdefault(state, []).append(it.policy)
+    for state, policies in states.items():
+        yield f"state under {listed(policies)}: {state}"
 
-    @property
-    def tightest(self) -> float:
-        """The earliest end that the job can have at all, seconds of the log's clock."""
-        return self.at + self.walltime
 
-    def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON types; what is not there is null. The moment is there as a date too (``at_date``)."""
-        date = None if self.calendar is None else self.calendar.date(self.at).isoformat()
-        found: dict[str, Any] = plain({"at_date": date, **asdict(replace(self, calendar=None))})
-        del found["calendar"]
-        return found
+def answers_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
+    """One row a policy: the earliest completion that it could guarantee, and at whose cost."""
+    labels = [it.policy for it in quotation.answers]
+    return either(labels, _answer_columns(quotation), first="policy", width=width)
+
+
+def _at(quotation: Quoted, instant: float) -> str:
+    return when(instant, quotation.calendar)
+
+
+def _answer_columns(quotation: Quoted) -> dict[str, list[str]]:
+    """Columns beside the labels, by title."""
+    columns: dict[str, list[str]] = {}
+    for it in quotation.answers:
+        none = it.promise == "none"
+        cells = {
+            "guaranteed by": "no promise" if none else _at(quotation, it.guaranteed),
+            "that is in": _ahead(it.guaranteed - quotation.at),
+            "starts in": f"{_ahead(it.start - quotation.at)}{' ?' if none else ''}",
+            "jobs moved": "-" if none else number(it.moved),
+            "longest delay": "-" if none or not it.delay else duration(it.delay),
+            "kept": "yes" if it.keeps else "no",
+        }
+        for title, cell in cells.items():
+            columns.setdefault(title, []).append(cell)
+    if quotation.deadline is None:
+        del columns["kept"]
+    return columns
+
+
+def prices_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
+    """One row a deadline: whom it would kill, and what it would be charged."""
+    columns: dict[str, list[str]] = {}
+    for it in quotation.prices:
+        cells = {
+            "that is in": duration(it.deadline - quotation.at),
+            "kills": _jobs(it.kills) if it.possible else "not possible",
+            "work lost": _work(it.lost) if it.kills else "-",
+            "QoS charge": "-" if math.isnan(it.charge) else f"{it.charge:.3g}",
+        }
+        for title, cell in cells.items():
+            columns.setdefault(title, []).append(cell)
+    return either([_at(quotation, it.deadline) for it in quotation.prices], columns, first="deadline", width=width)
+
+
+def forecasts_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
+    """One row a policy: the expected start, and where it was for earlier jobs of which the same was expected."""
+    columns: dict[str, list[str]] = {}
+    for it in quotation.forecasts:
+        early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
+        cells = {
+            "expected in": _ahead(it.start - quotation.at),
+            "half start in": "-" if math.isnan(late) else f"{duration(early)} to {duration(late)}",
+            "9 of 10 within": "-" if math.isnan(latest) else duration(latest),
+        }
+        for title, cell in cells.items():
+            columns.setdefault(title, []).append(cell)
+    return either([it.policy for it in quotation.forecasts], columns, first="policy", width=width)
+
+
+def alternatives_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:
+    """One row a narrower or shorter job: when it would be expected to start under each policy."""
+    labels: list[str] = []
+    columns: dict[str, list[str]] = {}
+    asked = {it.policy: it.start for it in quotation.forecasts}
+    rows = [(quotation.cores, quotation.walltime, asked)]
+    rows += [(it.cores, it.walltime, dict(it.starts)) for it in quotation.alternatives]
+    for cores, walltime, starts in rows:
+        labels.append(f"{counted(cores, 'core')} for {duration(walltime)}")
+        for policy in asked:
+            columns.setdefault(f"under {policy}", []).append(_ahead(starts[policy] - quotation.at))
+    return sheet(labels, columns, first="a job of", width=width)
+
+
+def _ahead(seconds: float) -> str:
+    return "-" if math.isnan(seconds) else "now" if seconds < 1 else duration(seconds)
+
+
+def _jobs(numbers: Sequence[int]) -> str:
+    """Jobs by number, so that one is not read as how many."""
+    return ", ".join(f"job {number}" for number in numbers) if numbers else "none"
+
+
+def _work(core_seconds: float) -> str:
+    hours = core_seconds / 3600
+    return f"{hours:,.1f} core-hours" if hours >= 1 else f"{core_seconds:,.0f} core-seconds"
+
+
+def sentences(quotation: Quoted) -> list[str]:
+    """What the tables say, who would be touched, and what the promises rest on."""
+    return [
+        *_best(quotation),
+        *_asked(quotation),
+        *_delays(quotation),
+        *_kills(quotation),
+        *_price(quotation),
+        *(_forecasts(quotation) if quotation.forecasts else _without(quotation)),
+        *_rest(quotation),
+    ]
+
+
+def _best(quotation: Quoted) -> list[str]:
+    promised = [it for it in quotation.answers if not math.isnan(it.guaranteed)]
+    refusing = [it.policy for it in quotation.answers if it.promise != "none" and math.isnan(it.guaranteed)]
+    told = [f"{listed(refusing)} could promise the job nothing at all."] if refusing else []
+    if not promised:
+        return told
+    first = min(it.guaranteed for it in promised)
+    names = [it.policy for it in promised if it.guaranteed == first]
+    ahead = duration(first - quotation.at)
+    if first <= quotation.tightest:
+        return [f"{listed(names)} could guarantee completion in {ahead}: the job would start at once.", *told]
+    return [f"The earliest completion that could be guaranteed is in {ahead}, under {listed(names)}.", *told]
+
+
+def _asked(quotation: Quoted) -> Iterator[str]:
+    """Who cannot promise the deadline that was asked for."""
+    if quotation.deadline is None:
+        return
+    asked = f"completion by {_at(quotation, quotation.deadline)}, in {duration(quotation.deadline - quotation.at)}"
+    able = [it.policy for it in quotation.answers if it.keeps]
+    yield f"{listed(able)} could promise {asked}." if able else f"No policy asked could promise {asked}."
+    for it in quotation.answers:
+        if not it.keeps and it.guaranteed <= quotation.deadline:
+            yield (
+                f"{it.policy} refuses it, although it could promise the earlier {_at(quotation, it.guaranteed)}: its "
+                "search does not find a plan for every later deadline."
+            )
+
+
+def _delays(quotation: Quoted) -> Iterator[str]:
+    """Who would wait longer for the job."""
+    delayed: dict[str, list[str]] = {}
+    for it in quotation.answers:
+        if it.delayed_job is not None:
+            most = "" if it.delayed == 1 else "at most "
+            jobs = "1 job" if it.delayed == 1 else f"{number(it.delayed)} jobs"
+            state = f"{jobs}, by {most}{duration(it.delay)} (job {it.delayed_job})"
+            delayed.setdefault(state, []).append(it.policy)
+    if delayed:
+        parts = [f"{listed(policies)} {state}" for state, policies in delayed.items()]
+        yield f"Within what they were promised, waiting jobs would start later for it: under {'; under '.join(parts)}."
+
+
+def _kills(quotation: Quoted) -> Iterator[str]:
+    """Whom policies would kill that do so by themselves."""
+    for it in quotation.answers:
+        if it.kills:
+            yield f"{it.policy} would kill {_jobs(it.kills)} for it, which loses {_work(it.lost)} and starts over."
+
+
+def _price(quotation: Quoted) -> Iterator[str]:
+    if quotation.priced_by is None:
+        return
+    if len(quotation.prices) == 1:
+        yield f"Under {quotation.priced_by} there is no tighter deadline to pay for."
+        return
+    guaranteed = quotation[quotation.priced_by].guaranteed
+    with_kill = [it for it in quotation.prices if it.kills]
+    if with_kill:
+        yield _tightest(quotation, with_kill[0])
+    elif not any(it.possible and not it.deadline >= guaranteed for it in quotation.prices):
+        yield f"Under {quotation.priced_by} no tighter deadline of the table could be met by killing one running job."
+    if any(not math.isnan(it.charge) for it in quotation.prices):
+        yield (
+            "A QoS charge of 1 is for a deadline that asks for the slowdown which such jobs have under easy; half that "
+            "slowdown costs 2."
+        )
+
+
+def _tightest(quotation: Quoted, first: Price) -> str:
+    return (
+        f"Under {quotation.priced_by}, completion in {duration(first.deadline - quotation.at)} would take a kill: "
+        f"{_jobs(first.kills)} would start over, keep its promise and lose {_work(first.lost)} of work."
+    )
+
+
+def _without(quotation: Quoted) -> Iterator[str]:
+    names = [it.policy for it in quotation.answers if it.promise == "none"]
+    if names:
+        yield (
+            f"{listed(names)} promise{'s' if len(names) == 1 else ''} nothing; the start with a question mark is where "
+            "the job would come if all jobs took as long as estimated and nobody else came."
+        )
+
+
+def _forecasts(quotation: Quoted) -> Iterator[str]:
+    """When the job would start, and what such expectations were worth."""
+    for it in quotation.forecasts:
+        if math.isnan(it.start):
+            yield f"{it.policy} does not say when the job would start: a limit holds it back, or it is turned away."
+        elif it.start <= quotation.at:
+            yield f"Under {it.policy} the job would start at once."
+        else:
+            yield _expected(quotation, it)
+
+
+def _expected(quotation: Quoted, it: Forecast) -> str:
+    ahead = f"in {duration(it.start - quotation.at)} if all jobs took as long as estimated and nobody else came"
+    if math.isnan(it.late):
+        return (
+            f"Under {it.policy} the job would start {ahead}. Too few jobs that had to wait have started until then to "
+            "say how far to trust that."
+        )
+    jobs = f"{number(it.jobs)} jobs {'of its size and length' if it.alike else 'of any size'}"
+    early, late, latest = (it.wait(value, quotation.at) for value in (it.early, it.late, it.latest))
+    if math.isnan(late):
+        return (
+            f"Under {it.policy} the job would start {ahead}. When it really would cannot be said: of {jobs} that had "
+            "to wait before, the slowest quarter waited so much longer than expected that no bound would be of use."
+        )
+    bounded = not math.isnan(latest)
+    turned_out = _by_share(it, bounded) if it.scale == "share" else _by_seconds(it, bounded)
+    within = f", 9 of 10 within {duration(latest)}" if bounded else "; for the slowest tenth no bound can be given"
+    return (
+        f"Under {it.policy} it would start {ahead}. Of {jobs} that had to wait before, half started {turned_out}; "
+        f"if this one does like them, in {duration(early)} to {duration(late)}{within}."
+    )
+
+
+def _by_share(it: Forecast, nine: bool) -> str:
+    """How long jobs waited, in parts of what was expected."""
+    told = f"after {percent(it.early)} to {percent(it.late)} of the wait that was expected when they came"
+    return told + (f", 9 of 10 within {percent(it.latest)} of it" if nine else "")
+
+
+def _by_seconds(it: Forecast, nine: bool) -> str:
+    """How much later than expected jobs started."""
+    told = f"{change.span(it.early, it.late, _SOONER, duration)} than was expected when they came"
+    return told + (f", 9 of 10 at most {change.told(it.latest, _SOONER, duration)}" if nine else "")
+
+
+_SOONER = change.Words("sooner", "later", "as late")
+
+
+def _rest(quotation: Quoted) -> Iterator[str]:
+    dated = [it.policy for it in quotation.answers if it.promise == "deadline"]
+    if dated and quotation.undated:
+        jobs = "1 job" if quotation.undated == 1 else f"{number(quotation.undated)} jobs"
+        yield (
+            f"{jobs} of the log until then asked for no deadline; {listed(dated)} made one up for each (see relaxation "
+            "and artificial_floor in gridsim list policies), and keep it too."
+        )

@@ -1,6 +1,6 @@
 """Tables of a terminal in which every value stays on one line: what is too wide folds its labels, else is parted.
 
-What stands in the tables is of those who ask for them: `gridsim.report.tables`, `whatif_text`, `quotation_text`, ….
+What stands in the tables is of those who ask for them: `gridsim.report.tables`, `whatif_text`, `quotation`, ….
 """
 
 from __future__ import annotations

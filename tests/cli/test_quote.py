@@ -16,10 +16,9 @@ from gridsim.cli.clock import duration, instant
 from gridsim.errors import InputError
 from gridsim.model.dates import calendar_of
 from gridsim.model.time import NEVER, whole
+from gridsim.questions.quote import busiest_moment
 from gridsim.record import Record, Status
-from gridsim.report.quotation import Quotation
-from gridsim.report.quotation_text import sentences
-from gridsim.report.quote import busiest_moment
+from gridsim.report.quotation import Quotation, sentences
 from gridsim.scenario import transformed
 
 SITE = Path(__file__).resolve().parents[2] / "scenarios" / "examples" / "site.swf"

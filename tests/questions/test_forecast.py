@@ -16,9 +16,16 @@ import gridsim as gs
 from gridsim.model.machine import machine
 from gridsim.model.time import NEVER
 from gridsim.policy.presets import policy
-from gridsim.report.forecast import _asked_by_replay, _asked_by_state, as_of_now, expected_start, quantiles
-from gridsim.report.quotation import Answer, Forecast, Quotation
-from gridsim.report.quotation_text import alternatives_table, forecasts_table, sentences
+from gridsim.questions.forecast import (
+    Setup,
+    _expected_by_replay,
+    _expected_by_state,
+    as_of_now,
+    expected_start,
+    quantiles,
+)
+from gridsim.questions.quotation import Answer, Forecast, Quoted
+from gridsim.report.quotation import alternatives_table, forecasts_table, sentences
 from gridsim.simulation import Run, run, state_at
 
 SITE = Path(__file__).resolve().parents[2] / "scenarios" / "examples" / "site.swf"
@@ -45,19 +52,20 @@ def test_a_small_workload_of_the_state_decides_as_the_whole_log(site: gs.Workloa
     rows = np.flatnonzero((record.wait > 0) & (np.diff(site.submit, append=NEVER) > 0))[5::40]
     assert len(rows) >= 4
     for row in rows.tolist():
-        found = _asked_by_state(record, row, platform, policy(what), Run())
+        found = _expected_by_state(record, row, Setup(platform, policy(what), Run()))
         assert found == by_whole_run(site, row, what), row
 
 
 def test_a_plan_is_asked_while_the_log_is_replayed(site: gs.Workload) -> None:
     platform = machine(site)
+    setup = Setup(platform, policy("conservative"), Run())
     rows = np.arange(5, len(site), 60)
-    found = _asked_by_replay(site, rows, platform, policy("conservative"), Run())
+    found = _expected_by_replay(site, rows, setup)
     for row, start in zip(rows.tolist(), found.tolist(), strict=True):
         known = site.select(slice(0, row))
         more = {"cores": int(site.cores[row]), "estimate": int(site.estimate[row])}
         moment = state_at(known, platform, policy("conservative"), int(site.submit[row]), options=Run(), **more)
-        assert start == expected_start(moment, platform, policy("conservative"), Run())
+        assert start == expected_start(moment, setup)
     record = run(site, platform, policy("conservative"), Run())
     assert (record.start_us[rows] <= found).all()  # conservative keeps what it promised
 
@@ -138,7 +146,7 @@ def test_no_bound_is_told_that_no_one_could_act_on(
 ) -> None:
     one = Forecast("easy", 36_000.0, 40, False, "share", *quantiles)
     asked = Answer("easy", "none", running=1, busy=1, waiting=0, start=36_000.0)
-    found = Quotation(0.0, 1, 60.0, 4, None, (asked,), None, (), 0, (one,))
+    found = Quoted(0.0, 1, 60.0, 4, None, (asked,), None, (), 0, (one,))
     line = next(line for line in sentences(found) if line.startswith("Under easy"))
     assert told in line
     assert untold not in line

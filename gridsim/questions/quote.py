@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, NamedTuple
@@ -15,8 +15,9 @@ from gridsim.metrics.utilisation import queue_length
 from gridsim.model.dates import calendar_of
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
-from gridsim.model.time import NEVER, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, seconds, whole
 from gridsim.model.workload import Workload
+from gridsim.options import Run
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.quoting import (
     asking,
@@ -30,12 +31,11 @@ from gridsim.policy.admission.quoting import (
 )
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
+from gridsim.questions.forecast import Setup, expected_start, forecast
 from gridsim.questions.labels import labelled
 from gridsim.questions.owner import owned
-from gridsim.record import Record
-from gridsim.report.forecast import alternatives, expected_start, forecast
-from gridsim.report.quotation import Answer, Price, Quotation
-from gridsim.simulation import Moment, Run, run, state_at
+from gridsim.questions.quotation import Alternative, Answer, Price, Quoted
+from gridsim.simulation import Moment, run, state_at
 
 __all__ = ["DEFAULT_POLICIES", "busiest_moment", "quote"]
 
@@ -58,110 +58,71 @@ def quote(
     platform: Platform | None = None,
     options: Run | None = None,
     progress: Callable[[str, int], None] | None = None,
-) -> Quotation:
+) -> Quoted:
     """What could be promised to one more job at a moment of a log.
 
-    The log is replayed under each policy until that moment, when the job comes after all others of the instant.
-
-    Parameters
-    ----------
-    workload : Workload
-        The log; its jobs come at its times, whatever their users would do.
-    at : float, optional
-        The moment, seconds of the log's clock; the arrival that meets the longest queue under EASY where left out.
-    cores, walltime : int, float
-        The job; the walltime in seconds.
-    policies : iterable or mapping
-        As `compare` takes them.
-    deadline : float, optional
-        A deadline to ask about, seconds of the log's clock.
-    owner : mapping of str to str, optional
-        Whose job it is and what it asks for: ``user``, ``account``, ``partition``, ``qos``, by name, as in the log or
-        known to the site of a policy. Of no user, in the default partition, where left out.
-    platform : Platform, optional
-        The machine, one cluster; of the size that the workload's source states where left out.
-    options : Run, optional
-        Overrun, instant, seed, tick: the same for all.
-    progress : callable, optional
-        Told the label and the number of jobs released so far.
-
-    Raises
-    ------
-    InputError
-        When the job does not fit the machine, takes no time, or comes before the log begins; when the deadline is
-        before *at* + *walltime*; for a name of the owner that is unknown.
-
-    Examples
-    --------
-    >>> log = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[2, 4, 2], cores_stated=4)
-    >>> quote(log, at=2, cores=2, walltime=8, policies=["conservative"])["conservative"].guaranteed
-    28.0
+    Parameters and errors as those of `gridsim.quote`, which is this with a view that tells the answers.
     """
     platform, options = platform or machine(workload), options or Run()
-    named = labelled(policies)
-    schedulers = {label: make_policy(what) for label, what in named.items()}
+    setups = {label: Setup(platform, make_policy(what), options) for label, what in labelled(policies).items()}
     _check_job(cores, walltime, platform)
     if not len(workload):
         raise InputError("has no jobs, so there is no moment to ask about", path=workload.provenance.get("source"))
     if at is None:
         at = busiest_moment(workload, platform, options)
-    workload, labels = owned(replace(workload, reactions=None), owner or {}, schedulers.values())
+    schedulers = [setup.scheduler for setup in setups.values()]
+    workload, labels = owned(replace(workload, reactions=None), owner or {}, schedulers)
     _check_times(at, walltime, deadline, workload)
-    job = _Job(whole(float(at)), cores, whole(float(walltime)))
-    asked = None if deadline is None else whole(float(deadline))
+    job = _Job(whole(float(at)), cores, whole(float(walltime)), labels)
+    wanted = None if deadline is None else whole(float(deadline))
     answers: dict[str, Answer] = {}
     moments: dict[str, Moment] = {}
-    for label, scheduler in schedulers.items():
-        told = None if progress is None else partial(progress, label)
-        moments[label] = state_at(
-            workload, platform, scheduler, job.at, cores=cores, estimate=job.estimate, labels=labels, options=options,
-            progress=told,
-        )  # fmt: skip
-        answers[label] = _answer(label, moments[label], scheduler, platform, options, asked)
-    come = workload.select(workload.submit <= job.at)
-    starts = asked is None and not any(it.promise == "deadline" for it in answers.values())
-    priced_by, prices = _priced_by(moments), []
+    for label, setup in setups.items():
+        hear = None if progress is None else partial(progress, label)
+        moments[label] = job.moment(workload, setup, hear)
+        answers[label] = _answer(label, moments[label], setup, wanted)
+    priced_by = _priced_by(moments)
+    prices: Sequence[Price] = ()
     if priced_by is not None:
-        slowdown = _usual_slowdown(run(come, platform, "easy", options), job)
-        prices = _prices(moments[priced_by], answers[priced_by], asked, slowdown)
-    return Quotation(
+        slowdown = _usual_slowdown(setups[priced_by]._replace(scheduler="easy"), workload, job)
+        prices = _prices(moments[priced_by], answers[priced_by], wanted, slowdown)
+    quoted = Quoted(
         at=seconds(job.at),
         cores=cores,
         walltime=seconds(job.estimate),
         machine=platform.cores,
-        deadline=None if asked is None else seconds(asked),
+        deadline=None if wanted is None else seconds(wanted),
         answers=tuple(answers.values()),
         priced_by=priced_by,
         prices=tuple(prices),
-        undated=int((come.deadline >= NEVER).sum()),
-        forecasts=tuple(
-            forecast(label, workload, moments[label], answers[label].start, platform, what, options)
-            for label, what in schedulers.items()
-            if starts
-        ),
-        alternatives=alternatives(
-            workload,
-            list(schedulers.items()),
-            job.at,
-            cores,
-            job.estimate,
-            platform=platform,
-            options=options,
-            labels=labels,
-        )
-        if starts and any(answer.start > seconds(job.at) for answer in answers.values())
-        else (),
+        undated=int((workload.deadline[workload.submit <= job.at] >= NEVER).sum()),
         owner=dict(owner or {}),
         calendar=calendar_of(workload.provenance),
+    )
+    if wanted is not None or any(it.promise == "deadline" for it in quoted.answers):
+        return quoted
+    forecasts = (forecast(label, workload, moments[label], answers[label].start, one) for label, one in setups.items())
+    late = any(answer.start > quoted.at for answer in quoted.answers)
+    return replace(
+        quoted,
+        forecasts=tuple(forecasts),
+        alternatives=tuple(_alternatives(workload, job, setups)) if late else (),
     )
 
 
 class _Job(NamedTuple):
-    """The job that is asked about; instants in whole microseconds."""
+    """The job that is asked about; instants in whole microseconds, and whose it is by numbers of the workload."""
 
     at: int
     cores: int
     estimate: int
+    labels: Mapping[str, int]
+
+    def moment(self, workload: Workload, setup: Setup, progress: Callable[[int], None] | None = None) -> Moment:
+        """A replay of the log that stands still as the job comes."""
+        size: Any = {"cores": self.cores, "estimate": self.estimate, "labels": self.labels}
+        how: Any = {"options": setup.options, "progress": progress}
+        return state_at(workload, setup.platform, setup.scheduler, self.at, **size, **how)
 
 
 def _check_job(cores: int, walltime: float, platform: Platform) -> None:
@@ -189,7 +150,7 @@ def busiest_moment(workload: Workload, platform: Platform, options: Run | None =
     return float(submit[int(np.argmax(waiting))])
 
 
-def _answer(label: str, moment: Moment, scheduler: Any, platform: Platform, options: Run, asked: int | None) -> Answer:
+def _answer(label: str, moment: Moment, setup: Setup, wanted: int | None) -> Answer:
     """What one policy could promise."""
     found = Answer(
         policy=label,
@@ -199,15 +160,13 @@ def _answer(label: str, moment: Moment, scheduler: Any, platform: Platform, opti
         waiting=len(moment.waiting),
     )
     if found.promise == "none":
-        start = expected_start(moment, platform, scheduler, options)
-        begins = float("nan") if start >= NEVER else float(seconds(start))
-        return replace(found, start=begins, keeps=None if asked is None else False)
+        return replace(found, start=_expected(moment, setup), keeps=None if wanted is None else False)
     mine: Any = moment.cluster.scheduler
     now = moment.now
     guarantee = earliest_guarantee(mine, moment.job, now)
-    if asked is not None:
-        offer = asking(mine, moment.job, now)(asked)
-        found = replace(found, keeps=offer is not None and offer.granted <= asked)
+    if wanted is not None:
+        offer = asking(mine, moment.job, now)(wanted)
+        found = replace(found, keeps=offer is not None and offer.granted <= wanted)
     if guarantee is None:
         return found
     change = disturbance(mine.plan, guarantee.offer)
@@ -223,6 +182,12 @@ def _answer(label: str, moment: Moment, scheduler: Any, platform: Platform, opti
         kills=_numbers(moment, guarantee.offer),
         lost=seconds(lost_work(mine.plan, guarantee.offer, now)),
     )
+
+
+def _expected(moment: Moment, setup: Setup) -> float:
+    """Expected start of the job, seconds of the log's clock; NaN where it is turned away."""
+    start = expected_start(moment, setup)
+    return float("nan") if start >= NEVER else float(seconds(start))
 
 
 def _promise(scheduler: Any) -> Literal["deadline", "start", "none"]:
@@ -247,7 +212,7 @@ def _priced_by(moments: Mapping[str, Moment]) -> str | None:
     return able[0] if able else None
 
 
-def _prices(moment: Moment, answer: Answer, asked: int | None, slowdown: float) -> list[Price]:
+def _prices(moment: Moment, answer: Answer, wanted: int | None, slowdown: float) -> list[Price]:
     """Prices of deadlines from the tightest one to the earliest that the policy guarantees by itself.
 
     Among them the earliest that one kill makes possible, as far as bisection finds it.
@@ -261,8 +226,8 @@ def _prices(moment: Moment, answer: Answer, asked: int | None, slowdown: float) 
     tightest = moment.now + estimate
     steps = (free - tightest) // moment.tick if free < NEVER else 0
     tighter = {tightest + steps * part // _PARTS * moment.tick for part in range(_PARTS)}
-    if asked is not None:
-        tighter.add(asked)
+    if wanted is not None:
+        tighter.add(wanted)
     killer = killing(moment.cluster.scheduler)
     ask, plan = asking(killer, moment.job, moment.now), killer.plan
     by_a_kill = search(ask, moment.now, tightest, free, moment.tick) if tightest < free < NEVER else None
@@ -281,8 +246,20 @@ def _prices(moment: Moment, answer: Answer, asked: int | None, slowdown: float) 
     return found
 
 
-def _usual_slowdown(easy: Record, job: _Job) -> float:
+def _usual_slowdown(easy: Setup, workload: Workload, job: _Job) -> float:
     """Mean slowdown of the category of the job in a schedule of EASY; its walltime stands for its runtime."""
-    known = category_slowdowns(easy)
-    time, core = time_class(np.array([job.estimate])), core_class(np.array([job.cores]), easy.cores)
+    record = easy.run(workload.select(workload.submit <= job.at))
+    known = category_slowdowns(record)
+    time, core = time_class(np.array([job.estimate])), core_class(np.array([job.cores]), record.cores)
     return float(known.mean[time[0], core[0]])
+
+
+def _alternatives(workload: Workload, job: _Job, setups: Mapping[str, Setup]) -> Iterator[Alternative]:
+    """When the job would start if it asked for half the cores, for half the time, for half of both."""
+    cores, estimate = max(1, job.cores // 2), job.estimate // 2 // MICROSECOND * MICROSECOND
+    for width, time in dict.fromkeys([(cores, job.estimate), (job.cores, estimate), (cores, estimate)]):
+        if (width, time) == (job.cores, job.estimate) or time < MICROSECOND:
+            continue
+        smaller = job._replace(cores=width, estimate=time)
+        starts = {label: _expected(smaller.moment(workload, setup), setup) for label, setup in setups.items()}
+        yield Alternative(width, float(seconds(time)), starts)

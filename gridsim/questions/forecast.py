@@ -13,9 +13,9 @@ the others by how many times as long they waited: a share of a wait that was exp
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,13 @@ from gridsim.metrics.charges import core_class, time_class
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
+from gridsim.options import Run
 from gridsim.policy.admission.quoting import keeps_starts
+from gridsim.questions.quotation import Forecast
 from gridsim.record import Record
-from gridsim.report.quotation import Alternative, Forecast
-from gridsim.simulation import Moment, Run, run, state_at
+from gridsim.simulation import Moment, run
 
-__all__ = ["FEWEST", "alternatives", "as_of_now", "expected_start", "forecast", "quantiles"]
+__all__ = ["FEWEST", "Setup", "as_of_now", "expected_start", "forecast", "quantiles"]
 
 FEWEST = 20
 """Jobs that had to wait below which nothing is said of how such expectations turned out."""
@@ -42,6 +43,18 @@ ASKED = 100
 """Jobs that are asked at most, spread evenly over those that there are."""
 
 QUANTILES = (0.25, 0.5, 0.75, 0.9)
+
+
+class Setup(NamedTuple):
+    """A machine, who schedules it, and the options of its runs."""
+
+    platform: Platform
+    scheduler: Any
+    options: Run
+
+    def run(self, workload: Workload) -> Record:
+        """What happens to a workload there."""
+        return run(workload, *self)
 
 
 def as_of_now(workload: Workload) -> tuple[Workload, float]:
@@ -72,26 +85,25 @@ def as_of_now(workload: Workload) -> tuple[Workload, float]:
     return replace(workload, runtime=runtime), float(seconds(written))
 
 
-def expected_start(moment: Moment, platform: Platform, scheduler: Any, options: Run) -> int:
+def expected_start(moment: Moment, setup: Setup) -> int:
     """When the job of a moment would start if all took as long as estimated and nobody else came, whole microseconds.
 
     A scheduler that can say so itself (``expected_starts``, or a plan) is asked; `NEVER` where it turns the job away.
     """
     own: Any = moment.cluster.scheduler
-    asked = _asking(own)
-    if asked is not None:
+    expected_by = _expectation(own)
+    if expected_by is not None:
         quote = own.quote(moment.job, moment.now)
         if quote is None:
             return NEVER
         own.commit(quote, moment.now)
-        found = asked(own, moment.job, moment.now)
+        found = expected_by(own, moment.job, moment.now)
         if found < NEVER:
             return max(found, moment.now)
-    expected = run(moment.as_estimated(), platform, scheduler, options)
-    return int(expected.start_us[moment.job])
+    return int(setup.run(moment.as_estimated()).start_us[moment.job])
 
 
-def _asking(scheduler: Any) -> Callable[[Any, int, int], int] | None:
+def _expectation(scheduler: Any) -> Callable[[Any, int, int], int] | None:
     """How a scheduler tells the expected start of a request that it has taken in; None where it cannot."""
     if hasattr(scheduler, "expected_starts"):
         return lambda own, request, now: int(own.expected_starts(now).get(request, NEVER))
@@ -100,9 +112,7 @@ def _asking(scheduler: Any) -> Callable[[Any, int, int], int] | None:
     return None
 
 
-def forecast(
-    label: str, workload: Workload, moment: Moment, start: float, platform: Platform, scheduler: Any, options: Run
-) -> Forecast:
+def forecast(label: str, workload: Workload, moment: Moment, start: float, setup: Setup) -> Forecast:
     """The expected start of the job of a moment, and how such expectations turned out on the log so far.
 
     Parameters
@@ -121,15 +131,15 @@ def forecast(
     come = workload.select(workload.submit <= moment.now)
     if not len(come) or come.moldable is not None:
         return known
-    record = run(come, platform, scheduler, options)
+    record, machine = setup.run(come), setup.platform.cores
     waited = np.flatnonzero((record.start_us > come.submit) & record.ran)
-    alike = waited[_class(come, waited, platform.cores) == _class_of(cores, estimate, platform.cores)[0]]
+    alike = waited[_class(come, waited, machine) == _class_of(cores, estimate, machine)[0]]
     enough = len(alike) >= FEWEST
     chosen = alike if enough else waited
     if len(chosen) < FEWEST:
         return replace(known, jobs=len(chosen))
     chosen = chosen[np.unique(np.linspace(0, len(chosen) - 1, min(ASKED, len(chosen))).astype(int))]
-    expected = _asked_on_arrival(record, chosen, moment, platform, scheduler, options)
+    expected = _expected_on_arrival(record, chosen, moment, setup)
     until = np.minimum(record.start_us[chosen], moment.now)
     asked = (expected < NEVER) & (expected > come.submit[chosen])
     small = start - seconds(moment.now) < SMALL
@@ -193,13 +203,11 @@ def _class_of(cores: IntArray, estimate: IntArray, machine: int) -> IntArray:
     return found
 
 
-def _asked_on_arrival(
-    record: Record, rows: IntArray, moment: Moment, platform: Platform, scheduler: Any, options: Run
-) -> IntArray:
+def _expected_on_arrival(record: Record, rows: IntArray, moment: Moment, setup: Setup) -> IntArray:
     """Expected starts of jobs as they come, whole microseconds; `NEVER` where none is known."""
-    if _asking(moment.cluster.scheduler) is not None:
-        return _asked_by_replay(record.workload, rows, platform, scheduler, options)
-    return np.array([_asked_by_state(record, int(row), platform, scheduler, options) for row in rows], dtype=np.int64)
+    if _expectation(moment.cluster.scheduler) is not None:
+        return _expected_by_replay(record.workload, rows, setup)
+    return np.array([_expected_by_state(record, int(row), setup) for row in rows], dtype=np.int64)
 
 
 class _Listening:
@@ -229,19 +237,20 @@ class _Listening:
     def commit(self, quote: Any, now: int) -> Any:
         """Pass it on, and ask."""
         stops = self._inner.commit(quote, now)
-        if quote.request in self._rows:
-            asked = _asking(self._inner)
-            self._found[quote.request] = NEVER if asked is None else max(asked(self._inner, quote.request, now), now)
+        request = quote.request
+        if request in self._rows:
+            expected_by = _expectation(self._inner)
+            self._found[request] = NEVER if expected_by is None else max(expected_by(self._inner, request, now), now)
         return stops
 
 
-def _asked_by_replay(workload: Workload, rows: IntArray, platform: Platform, scheduler: Any, options: Run) -> IntArray:
+def _expected_by_replay(workload: Workload, rows: IntArray, setup: Setup) -> IntArray:
     found: dict[int, int] = {}
-    run(workload, platform, _Listening(scheduler, found, frozenset(rows.tolist())), options)
+    setup._replace(scheduler=_Listening(setup.scheduler, found, frozenset(rows.tolist()))).run(workload)
     return np.array([found.get(row, NEVER) for row in rows.tolist()], dtype=np.int64)
 
 
-def _asked_by_state(record: Record, row: int, platform: Platform, scheduler: Any, options: Run) -> int:
+def _expected_by_state(record: Record, row: int, setup: Setup) -> int:
     """Expected start of a job by a run of its own, of what ran and waited when it came."""
     workload, now = record.workload, int(record.workload.submit[row])
     before = np.arange(row + 1)
@@ -249,13 +258,12 @@ def _asked_by_state(record: Record, row: int, platform: Platform, scheduler: Any
     ran = start < NEVER
     running, waiting = before[ran & (start < now) & (end > now)], before[ran & (start >= now)]
     left = np.maximum(start[running] + workload.estimate[running], now + MICROSECOND)
-    return _start_of_last(workload, now, running, left, record.given[running], waiting, platform, scheduler, options)
+    return _start_of_last(workload, now, running, left, record.given[running], waiting, setup)
 
 
 def _start_of_last(
-    workload: Workload, now: int, running: IntArray, ends: IntArray, held: IntArray, waiting: IntArray,
-    platform: Platform, scheduler: Any, options: Run,
-) -> int:  # fmt: skip
+    workload: Workload, now: int, running: IntArray, ends: IntArray, held: IntArray, waiting: IntArray, setup: Setup
+) -> int:
     """Start of the last of those that wait, if who runs ends at *ends* and the others take as long as estimated.
 
     A small workload gives the same decisions from the moment on: until then what runs, and one job more that holds all
@@ -263,7 +271,7 @@ def _start_of_last(
     policy remembers beyond the queue and the machine, such as past usage, is not there.
     """
     begin = int(workload.submit[waiting].min()) - MICROSECOND
-    free = platform.cores - int(held.sum())
+    free = setup.platform.cores - int(held.sum())
     filler = waiting[: min(free, 1)]
     small, many = workload.select(np.concatenate([running, filler, waiting])), len(running) + len(filler)
     times, cores, submit = small.estimate.copy(), small.cores.copy(), small.submit - begin
@@ -280,27 +288,5 @@ def _start_of_last(
         deadline=np.full(len(small), NEVER),
         logged={},
     )
-    found = int(run(world, platform, scheduler, options).start_us[-1])
+    found = int(setup.run(world).start_us[-1])
     return NEVER if found >= NEVER else found + begin
-
-
-def alternatives(
-    workload: Workload, moments: Sequence[tuple[str, Any]], at: int, cores: int, estimate: int, *,
-    platform: Platform, options: Run, labels: Mapping[str, int] | None = None,
-) -> tuple[Alternative, ...]:  # fmt: skip
-    """When the job would start if it asked for half the cores, for half the time, for half of both."""
-    half_cores, half_time = max(1, cores // 2), estimate // 2 // MICROSECOND * MICROSECOND
-    sizes = [(half_cores, estimate), (cores, half_time), (half_cores, half_time)]
-    found = []
-    for width, time in dict.fromkeys(sizes):
-        if (width, time) == (cores, estimate) or time < MICROSECOND:
-            continue
-        starts = {}
-        for label, scheduler in moments:
-            moment = state_at(
-                workload, platform, scheduler, at, cores=width, estimate=time, labels=labels, options=options
-            )
-            start = expected_start(moment, platform, scheduler, options)
-            starts[label] = float("nan") if start >= NEVER else float(seconds(start))
-        found.append(Alternative(width, float(seconds(time)), starts))
-    return tuple(found)
