@@ -21,7 +21,7 @@ from numba.core import event
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["compiled", "folder", "records", "tell_compiling", "when_compiling"]
+__all__ = ["compiled", "folder", "phase", "records", "tell_compiling", "when_compiling"]
 
 _OPTIONS: Any = numba.config
 
@@ -46,12 +46,22 @@ def compiled(function: Callable[..., Any]) -> Any:
     """Compile a loop over arrays when it is first called, and keep it for the next process.
 
     Of several processes that need it at once, one compiles it and the others wait and take what it kept.
-    ``NUMBA_DISABLE_JIT=1`` runs the same source uncompiled.
+    ``NUMBA_DISABLE_JIT=1`` runs the same source uncompiled. Named tuples of arrays bundle what belongs together. From
+    Python a plain tuple is handed over quicker (0.1 µs instead of 0.5); the loop gives its parts their names.
     """
+    return _compiled(function)
+
+
+def phase(function: Callable[..., Any]) -> Any:
+    """A part of a loop, compiled into it: named to be read, where a call would cost (0.1 µs with bundles)."""
+    return _compiled(function, inline="always")
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
     before = _OPTIONS.CACHE_DIR
     _OPTIONS.CACHE_DIR = _FOLDER or before
     try:
-        made: Any = numba.njit(cache=True)(function)
+        made: Any = numba.njit(cache=True, **options)(function)
     finally:
         _OPTIONS.CACHE_DIR = before
     if _FOLDER and hasattr(made, "compile"):

@@ -1,19 +1,17 @@
 """Compiled choices of a size: runtimes by cores, the sizes tried, and by which of them a job ends first.
 
-``shapes`` of a run, one row a request: cores and estimate as asked for, least and most cores, and where its curve of
-relative runtimes begins in ``relative``, less one, so that entry ``shapes[CURVE, row] + n`` is that on *n* cores;
-``shapes[NAMED, row]`` and ``shapes[BEYOND, row]`` are where the sizes that the request may have begin and end in
-``named``, equal where it may have all of its range.
-Sections 2.2, 4.3 and 4.4 of the project's specification of moldable jobs.
+Sections 2.2, 4.3 and 4.4 of the project's specification of moldable jobs. Profiles are as in `gridsim.profile.kernels`.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from gridsim.model.time import NEVER
-from gridsim.profile.compiled import compiled
+from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.profile.compiled import compiled, phase
 from gridsim.profile.kernels import earliest, fits
 
 __all__ = [
@@ -25,6 +23,8 @@ __all__ = [
     "LEAST",
     "MOST",
     "NAMED",
+    "Sizes",
+    "best",
     "by_blocks",
     "choose",
     "falling",
@@ -36,6 +36,36 @@ __all__ = [
 ]
 
 ASKED, ESTIMATE, LEAST, MOST, CURVE, FALLS, NAMED, BEYOND = range(8)
+
+
+class Sizes(NamedTuple):
+    """What is known of the sizes of all requests, and which are tried.
+
+    Attributes
+    ----------
+    table : (8, n) int64
+        Of each request: cores and estimate (microseconds) as asked for; least and most cores; where its curve begins in
+        *relative*, less one, so that entry ``table[CURVE, row] + k`` is that on *k* cores; whether its estimate falls
+        with every core; where the sizes that it may have begin and end in *named*, equal where it may have all of its
+        range.
+    relative : (m,) float64
+        Relative runtimes, curve by curve.
+    named : (k,) int64
+        Sizes of requests that may have some only.
+    scratch : (cores + 1,) int64
+        Filled with the sizes that are tried.
+    choices : int
+        Most sizes that are tried, 0 for all.
+    geometric : bool
+        Whether they grow by a factor, instead of by a step.
+    """
+
+    table: IntArray
+    relative: FloatArray
+    named: IntArray
+    scratch: IntArray
+    choices: int
+    geometric: bool
 
 
 @compiled
@@ -81,17 +111,18 @@ def spread(low, high, choices, geometric, sizes):  # type: ignore[no-untyped-def
 
 
 @compiled
-def tried(shapes, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
-    """Fill *sizes* with those tried of a request that may have at most *high* cores; returns how many."""
-    begin, end = shapes[NAMED, row], shapes[BEYOND, row]
+def tried(sizes, row, high):  # type: ignore[no-untyped-def]
+    """Fill ``sizes.scratch`` with those tried of a request that may have at most *high* cores; returns how many."""
+    table, named = sizes.table, sizes.named
+    begin, end = table[NAMED, row], table[BEYOND, row]
     if begin < end:
         count = 0
         while begin + count < end and (named[begin + count] <= high or not count):
-            sizes[count] = named[begin + count]
+            sizes.scratch[count] = named[begin + count]
             count += 1
         return count
-    low = shapes[LEAST, row]
-    return spread(low, high, choices if choices else high - low + 1, geometric, sizes)
+    low = table[LEAST, row]
+    return spread(low, high, sizes.choices if sizes.choices else high - low + 1, sizes.geometric, sizes.scratch)
 
 
 @compiled
@@ -101,11 +132,8 @@ def by_blocks(times, free, size, shapes, relative, row, high, noted):  # type: i
     Equal to trying every size where the estimates fall with every core.
     """
     low = shapes[LEAST, row]
-    cores_of, starts, ends = (
-        np.empty(size, dtype=np.int64),
-        np.empty(size, dtype=np.int64),
-        np.empty(size, dtype=np.int64),
-    )
+    scratch = np.empty((3, size), dtype=np.int64)
+    cores_of, starts, ends = scratch[0], scratch[1], scratch[2]
     first_end, count = NEVER, 0
     for block in range(size):
         if times[block] >= first_end:
@@ -127,76 +155,87 @@ def by_blocks(times, free, size, shapes, relative, row, high, noted):  # type: i
     return best_start, best_cores, count
 
 
+@phase
+def _every_size(sizes, row):  # type: ignore[no-untyped-def]
+    """Whether all sizes of a request's range are tried."""
+    return sizes.choices == 0 and sizes.table[NAMED, row] == sizes.table[BEYOND, row]
+
+
 @compiled
-def choose(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
+def choose(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
     """Start and cores by which a request of at most *high* cores ends first; of equal ends the fewest cores.
 
-    Ends within a microsecond are equal. *choices* 0 stands for all sizes.
+    Ends within a microsecond are equal.
     """
-    if choices == 0 and shapes[FALLS, row] and shapes[NAMED, row] == shapes[BEYOND, row]:
-        start, cores, _ = by_blocks(times, free, size, shapes, relative, row, high, sizes[:0])
+    table, relative, widths = sizes.table, sizes.relative, sizes.scratch
+    if table[FALLS, row] and _every_size(sizes, row):
+        start, cores, _ = by_blocks(times, free, size, table, relative, row, high, widths[:0])
         return start, cores
-    count = tried(shapes, named, row, high, choices, geometric, sizes)
+    count = tried(sizes, row, high)
     # The largest size gives a bound: what cannot end by then even if it started at once is not looked for.
-    duration = on(shapes, relative, row, sizes[count - 1])
-    last_start = earliest(times, free, size, sizes[count - 1], duration)
-    bound = last_start + duration
-    starts, ends = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
-    first_end = bound
+    duration = on(table, relative, row, widths[count - 1])
+    last_start = earliest(times, free, size, widths[count - 1], duration)
+    scratch = np.empty((2, count), dtype=np.int64)
+    starts, ends = scratch[0], scratch[1]
+    first_end = last_start + duration
     for i in range(count):
-        cores = sizes[i]
-        duration = on(shapes, relative, row, cores)
+        duration = on(table, relative, row, widths[i])
         starts[i], ends[i] = NEVER, NEVER
         if times[0] + duration <= first_end + 1:
-            starts[i] = last_start if i == count - 1 else earliest(times, free, size, cores, duration)
+            starts[i] = last_start if i == count - 1 else earliest(times, free, size, widths[i], duration)
             ends[i] = starts[i] + duration
             first_end = min(first_end, ends[i])
     i = 0
     while ends[i] > first_end + 1:
         i += 1
-    return starts[i], sizes[i]
+    return starts[i], widths[i]
 
 
 @compiled
-def fitting_now(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
+def best(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
+    """Cores that `choose` finds; *sizes* are `Sizes` as a plain tuple."""
+    _, cores = choose(times, free, size, Sizes(*sizes), row, high)
+    return cores
+
+
+@compiled
+def fitting_now(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
     """Cores by which a request that starts now ends first; 0 where none of its sizes fits now."""
-    count = tried(shapes, named, row, high, choices, geometric, sizes)
     best_cores, best = np.int64(0), NEVER
-    for i in range(count):
-        cores = sizes[i]
+    for i in range(tried(sizes, row, high)):
+        cores = sizes.scratch[i]
         if cores > free[0]:
             break
-        duration = on(shapes, relative, row, cores)
+        duration = on(sizes.table, sizes.relative, row, cores)
         if duration < best - 1 and fits(times, free, size, cores, duration):
             best_cores, best = cores, duration
     return best_cores
 
 
 @compiled
-def starts_now(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
+def starts_now(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
     """Cores on which a request starts now if its best choice is to start now; 0 if it is not.
 
     What `choose` would find, mostly without looking for places that lie later.
     """
-    low = shapes[LEAST, row]
-    if low > free[0]:
+    table, relative = sizes.table, sizes.relative
+    if table[LEAST, row] > free[0]:
         return np.int64(0)
-    if shapes[FALLS, row]:
+    if table[FALLS, row]:
         # No end after now can be before that of the fastest size at the next instant at which cores become free.
-        cores = np.int64(min(free[0], high))
-        if choices == 0 and shapes[NAMED, row] == shapes[BEYOND, row]:
-            duration = on(shapes, relative, row, cores)
-            if not fits(times, free, size, cores, duration):
+        if _every_size(sizes, row):
+            cores = np.int64(min(free[0], high))
+            if not fits(times, free, size, cores, on(table, relative, row, cores)):
                 cores = np.int64(0)
         else:
-            cores = fitting_now(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes)
+            cores = fitting_now(times, free, size, sizes, row, high)
             if not cores:
                 return cores
         if cores == high:
             return cores
         if cores:
-            end = times[0] + on(shapes, relative, row, cores)
-            if size == 1 or end <= times[1] + on(shapes, relative, row, high):
+            end = times[0] + on(table, relative, row, cores)
+            if size == 1 or end <= times[1] + on(table, relative, row, high):
                 return cores
-    start, cores = choose(times, free, size, shapes, relative, named, row, high, choices, geometric, sizes)
+    start, cores = choose(times, free, size, sizes, row, high)
     return cores if start == times[0] else np.int64(0)
