@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gridsim.model.allocations import Allocations
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 
@@ -267,6 +268,8 @@ class Record:
         Where jobs above a limit of time were lowered to it, or split.
     until_us : int or None
         Of a run that stands still: until when it is told, whole microseconds.
+    allocations : Allocations or None
+        Where each run of a job was, on machines of nodes; of DAG jobs each task.
     """
 
     workload: Workload
@@ -284,6 +287,7 @@ class Record:
     reasons: Reasons | None = None
     beyond: Beyond | None = None
     until_us: int | None = None
+    allocations: Allocations | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
@@ -519,4 +523,8 @@ class Record:
                 None if task.cores_used is None else task.cores_used[kept],
             )
             parts["rank"] = None if self.rank is None else self.rank[kept]
+        if self.allocations is not None:
+            several = "tasks" in parts
+            owners = len(self.workload.tasks or ()) if several else len(self)
+            parts["allocations"] = self.allocations.select(kept if several else rows, owners)
         return parts

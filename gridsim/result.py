@@ -197,6 +197,28 @@ class Result:
             "end": seconds(found.end_us),
         }
 
+    @property
+    def allocations(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns, one row a node of each run of a job (of a task of DAG jobs): what it held there, start and end in s.
+
+        Memory in MiB, GPUs as thousandths by number (``0:500 3:1000``); none on machines without nodes.
+        """
+        held, tasks = self.record.allocations, self.workload.tasks
+        if held is None:
+            return {}
+        job = held.job if tasks is None else tasks.job_rows()[held.job]
+        return {
+            "job": self.workload.job[job],
+            **({} if tasks is None else {"task": self.tasks["task"][held.job]}),
+            "run": held.run,
+            "node": np.array((*held.nodes, ""))[held.node],
+            "tasks": held.tasks,
+            **held.amounts,
+            "gpus": np.array(held.gpu_texts(), dtype=str),
+            "start": seconds(held.start_us),
+            "end": seconds(held.end_us),
+        }
+
     def _numbers(self, rows: IntArray) -> npt.NDArray[Any]:
         """Numbers of the jobs in some rows as text, empty where it is none."""
         known = (rows >= 0) & (rows < len(self.workload))
@@ -323,10 +345,9 @@ class Result:
     ) -> None:
         """Write ``jobs.csv`` (or ``jobs.parquet``, in place of the other), ``metrics.json`` and ``run.json``.
 
-        For DAG jobs also ``tasks.csv``; where jobs were killed to make room, ``killed_runs.csv``; where they were
-        split, ``pieces.csv``; where the policy says why jobs waited, ``reasons.csv``, and ``refused.csv`` where its
-        site turned any away. Each is written
-        atomically.
+        For DAG jobs also ``tasks.csv``; on machines of nodes ``allocations.csv`` (both as *table* says). Where jobs
+        were killed to make room, ``killed_runs.csv``; where they were split, ``pieces.csv``; where the policy says why
+        jobs waited, ``reasons.csv``, and ``refused.csv`` where its site turned any away. Each is written atomically.
 
         Where the log has names of users, accounts and so on, ``names.csv`` says which numbers stand for them.
 
@@ -342,7 +363,7 @@ class Result:
         write = {"csv": _write_csv, "parquet": _write_parquet}[table]
         cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
         numbers = self.metrics(**cuts)  # refuses what makes no sense before anything is written
-        tables = {"jobs": self._columns(bound), "tasks": self.tasks}
+        tables = {"jobs": self._columns(bound), "tasks": self.tasks, "allocations": self.allocations}
         rare = {"killed_runs": self.killed_runs if self.record.kills.any() else {}, "pieces": self.pieces}
         for name, columns in (rare | {"reasons": self.reasons, "refused": self.refused}).items():
             (folder / f"{name}.csv").unlink(missing_ok=True)

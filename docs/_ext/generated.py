@@ -26,8 +26,9 @@ from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, PREEMPTION_METRICS, Metric
 from gridsim.model.network import Network
 from gridsim.policy.presets import PRESETS
-from gridsim.testing.invariants import KINDS as VIOLATIONS
 from gridsim.testing.schedules import ALIASES
+from gridsim.testing.violation import KINDS as VIOLATIONS
+from gridsim.testing.violation import PIECE_KINDS
 from gridsim.workload.problems import KINDS as PROBLEMS
 from gridsim.workload.problems import RULES, option
 
@@ -137,7 +138,8 @@ def network() -> Iterator[nodes.Node]:
 
 def violations() -> Iterator[nodes.Node]:
     """Every kind of violation that ``validate`` finds."""
-    yield table(("kind", "what it means"), ((f"`{name}`", text) for name, text in VIOLATIONS.items()), (25, 75))
+    kinds = {**VIOLATIONS, **PIECE_KINDS}
+    yield table(("kind", "what it means"), ((f"`{name}`", text) for name, text in kinds.items()), (25, 75))
 
 
 def columns() -> Iterator[nodes.Node]:

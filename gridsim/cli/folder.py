@@ -14,9 +14,10 @@ from typing import Any
 
 __all__ = ["TABLES", "Earlier"]
 
-TABLES = frozenset({"jobs.csv", "jobs.parquet", "tasks.csv", "tasks.parquet"}) | {
-    f"{name}.csv" for name in ("killed_runs", "pieces", "reasons", "refused")
-}
+TABLES = frozenset(
+    {f"{name}.{kind}" for name in ("jobs", "tasks", "allocations") for kind in ("csv", "parquet")}
+    | {f"{name}.csv" for name in ("killed_runs", "pieces", "reasons", "refused")}
+)
 RESULT = TABLES | {"metrics.json", "run.json", "names.csv"}
 """What the folder of one policy holds."""
 

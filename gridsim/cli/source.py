@@ -11,6 +11,7 @@ from gridsim.workload.problems import KINDS, Problem, option
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from gridsim.model.capacity import Capacity
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
@@ -25,6 +26,7 @@ __all__ = [
     "add_users",
     "load",
     "nodes_asked",
+    "nodes_given",
     "notice_lines",
     "read",
     "summary_lines",
@@ -283,6 +285,18 @@ def _given_machine(path: str) -> tuple[Platform, list[Any]]:
         return read_platform(path), []
     site = policy(Spec("slurm", {"conf": path}))
     return site.machine(), [site]
+
+
+def nodes_given(args: Namespace) -> Capacity | None:
+    """Nodes of the machine that ``--platform`` gives, which sets its cores; None where it knows no nodes."""
+    if args.platform is None:
+        return None
+    if args.cores is not None:
+        raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
+    platform, sites = _given_machine(args.platform)
+    args.cores = platform.cores
+    found: Capacity | None = sites[0].capacity() if sites else None
+    return found
 
 
 def summary_lines(workload: Workload, platform: Platform) -> list[str]:

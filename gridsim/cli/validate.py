@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 
 from gridsim.cli import source
 
@@ -25,6 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     source.add_log_options(parser, "SCHEDULE [WORKLOAD]")
     source.add_transform(parser)
+    parser.add_argument(
+        "--allocations",
+        metavar="FILE",
+        help="where jobs ran: a CSV with the columns of allocations.csv, a row a node of each run (default: that of a "
+        "result directory)",
+    )
+    parser.add_argument(
+        "--platform",
+        metavar="FILE",
+        help="the machine as a slurm.conf, which tells the cores, memory and GPUs of its nodes, or as a tree of "
+        "clusters (TOML), instead of --cores",
+    )
     parser.add_argument(
         "--columns", metavar="OURS=THEIRS,…", help="names of the CSV's columns, such as job=id,start=begin,end=finish"
     )
@@ -50,17 +63,22 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.files import plain
     from gridsim.model.machine import machine_cores
     from gridsim.scenario import transformed
-    from gridsim.testing.invariants import KINDS, violations_of
-    from gridsim.testing.schedules import overrun_of, parse_columns, read_jobs, read_schedule
+    from gridsim.testing.invariants import violations_of
+    from gridsim.testing.schedules import overrun_of, parse_columns, read_allocations, read_jobs, read_schedule
+    from gridsim.testing.violation import KINDS, PIECE_KINDS
 
     columns = parse_columns(args.columns) if args.columns else None
     schedule = read_schedule(args.schedule, columns=columns)
+    if args.allocations is not None:
+        schedule = replace(schedule, allocations=read_allocations(args.allocations))
+    capacity = source.nodes_given(args)
     workload = read_jobs(args.schedule) if args.log is None else source.read(args.log, args)
     args.log = args.log or str(workload.provenance["source"])
     cores, origin = machine_cores(workload, args.cores)
+    origin = args.platform or origin
     workload = transformed(workload, args.transform or (), cores=cores)
     overrun = args.overrun or overrun_of(args.schedule)
-    found = violations_of(schedule, workload, cores=cores, overrun=overrun, tolerance=args.tolerance)
+    found = violations_of(schedule, workload, cores=cores, capacity=capacity, overrun=overrun, tolerance=args.tolerance)
     if args.json:
         facts = {
             "schedule": args.schedule,
@@ -80,5 +98,6 @@ def run(args: argparse.Namespace) -> int:
     for violation in found:
         print(f"violated  {violation}")
     kinds = "violation" if len(found) == 1 else "kinds of violations"
-    print(f"{len(found)} {kinds} found" if found else f"valid: none of {len(KINDS)} kinds of violations found")
+    looked_for = len(KINDS) + (0 if schedule.allocations is None else len(PIECE_KINDS))
+    print(f"{len(found)} {kinds} found" if found else f"valid: none of {looked_for} kinds of violations found")
     return 1 if found else 0

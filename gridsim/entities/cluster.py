@@ -123,8 +123,10 @@ class Cluster:
         self._promises = False  # some request was promised a deadline
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
         self._closing = False
-        withdraws, withdrawn = capabilities_of(scheduler).withdraws, requests.labels.get("withdrawn")
-        self._never_came = None if withdraws or withdrawn is None else (withdrawn >= 0).tolist()
+        able, withdrawn = capabilities_of(scheduler), requests.labels.get("withdrawn")
+        self._placed_at = None if able.nodes is None else outcome.placed
+        self._first_node = 0 if able.nodes is None else outcome.placed.add(spec.name, able.nodes)
+        self._never_came = None if able.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
         self._cancelled = False  # a running request was cancelled, so its end is still to come
@@ -315,6 +317,8 @@ class Cluster:
         if self._state[request] != RUNNING or began >= now:
             raise PolicyError(f"{told(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running")
         self._outcome.cut.append((request, began, now, by))
+        if self._placed_at is not None:
+            self._placed_at.end(request, now)
         self._state[request] = WAITING
         self.free += self._need[request]
         self._start[request] = NEVER
@@ -423,7 +427,7 @@ class Cluster:
     def _begin(self, start: Start, now: int) -> None:
         """Check a start and carry it out."""
         try:
-            request, cores, _ = start
+            request, cores, placement = start
             need, state = self._need[request], self._state[request]
         except (IndexError, TypeError, ValueError) as error:
             what = f"{start.request!r}" if isinstance(start, Start) else f"{start!r}, no Start,"
@@ -447,6 +451,8 @@ class Cluster:
             self.queued -= self._asked[request] * self._asked_estimate[request]
         if self._molds:
             self._mold(request, need, now)
+        if placement is not None and self._placed_at is not None:
+            self._placed_at.begin(request, placement, self._first_node, now)
         self._start[request] = now
         self._cluster[request] = self.index
         runtime, estimate = self._runtime[request], self._estimate[request]
@@ -476,6 +482,8 @@ class Cluster:
         self.free += self._need[request]
         self._state[request] = DONE
         self._end[request] = now
+        if self._placed_at is not None:
+            self._placed_at.end(request, now)
         killed = not self._extend and self._runtime[request] > self._estimate[request]
         self._status[request] = _KILLED if killed else _COMPLETED
         if self._promises and now > self._outcome.granted[request]:

@@ -88,6 +88,7 @@ class Limited:
             logged_submit_us=logged,
             reasons=None if found.reasons is None else _told(found.reasons, first, row),
             beyond=Beyond("split", self.limit, *runs),
+            allocations=None if found.allocations is None else found.allocations.of_jobs(row),
         )
 
     def _status(self, found: Record, began: Any) -> Any:

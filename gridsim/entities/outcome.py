@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from gridsim.entities.placed import Placed
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
@@ -39,7 +40,9 @@ class Outcome:
     broken : (n,) bool
         Promises that fell to a job which outlived its estimate.
     cut : list of tuple
-        Runs cut short to make room: request, start, end.
+        Runs cut short to make room: request, start, end, for which request.
+    placed : Placed
+        Where requests run, on machines of nodes.
     """
 
     def __init__(self, requests: Requests, runtime: IntArray, tolerance: FloatArray | None = None) -> None:
@@ -61,6 +64,7 @@ class Outcome:
         self.doublings: IntArray = np.zeros(n, dtype=np.int64)
         self.broken = np.zeros(n, dtype=np.bool_)
         self.cut: list[tuple[int, int, int, int]] = []
+        self.placed = Placed()
         self.cancelled_by: IntArray = np.full(n, NEVER, dtype=np.int64)
 
     def resize(self, request: int, cores: int) -> None:

@@ -39,6 +39,7 @@ def recorded(
     if until is not None:
         start, end, status, used = start.copy(), end.copy(), _status(outcome), None if used is None else used.copy()
     more: dict[str, Any] = {"until_us": until}
+    more["allocations"] = outcome.placed.allocations()
     if workload.tasks is None:
         columns = (start, end, status, outcome.cluster)
         submit = requests.submit

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
+from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import ClusterView, Queue
 
@@ -269,9 +270,12 @@ class Capabilities:
     ----------
     withdraws : bool
         It knows of users who cancel what still waits; otherwise their jobs never come.
+    nodes : Capacity or None
+        Nodes of the machine that it decides for, which placements number; None where cores are one pool.
     """
 
     withdraws: bool = False
+    nodes: Capacity | None = None
 
 
 class Scheduler(Protocol):

@@ -6,7 +6,7 @@ policies (FCFS keeps the order, EASY's head is never delayed, …) are in `grids
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,50 +14,19 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import CheckFailed, InputError
+from gridsim.model.allocations import Allocations
+from gridsim.model.capacity import Capacity
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
+from gridsim.testing.pieces import Runs, misplaced
+from gridsim.testing.violation import KINDS, PIECE_KINDS, Violation
 
-__all__ = ["KINDS", "USER_KINDS", "Schedule", "Violation", "assert_valid", "violations", "violations_of"]
+__all__ = ["Schedule", "Violation", "assert_valid", "violations", "violations_of"]
 
 Mask = npt.NDArray[np.bool_]
 Overrun = Literal["kill", "extend"]
-
-KINDS: Mapping[str, str] = {
-    "unknown-job": "the schedule has a job that the workload does not",
-    "duplicate-job": "a job stands in the schedule more than once",
-    "missing-job": "a job of the workload does not stand in the schedule",
-    "no-outcome": "a job has neither a known status nor a start and an end: submitted is not the sum of the outcomes",
-    "negative-time": "a start or an end is before 0 s",
-    "ends-before-start": "a job ends before it starts",
-    "starts-before-submit": "a job starts before it was submitted",
-    "wrong-submit": "the submit time is not the workload's",
-    "wrong-wait": "the stated wait is not start minus submit",
-    "wrong-end": "a job does not hold its cores for its runtime (killed at its estimate, where jobs are killed)",
-    "wrong-cores": "a job got another number of cores than it asked for",
-    "too-wide": "a job wider than the machine was started",
-    "oversubscribed": "more cores were in use than there are",
-    "wrong-status": "the status contradicts what happened to the job",
-    "rejected-fits": "a job was rejected although it fits the machine",
-    "deadline-missed": "a job ended after the deadline that it was granted",
-    "promised-yet-refused": "a job that did not run holds a promise",
-    "two-runs-at-once": "a job that was killed to make room, or split, began anew before that run had ended, or "
-    "had run longer than it could, or runs of it are missing",
-}
-"""Every kind of violation with what it means."""
-
-TASK_KINDS: Mapping[str, str] = {
-    "wrong-kind": "a task ran on a cluster of another kind than it needs",
-    "starts-before-ready": "a task starts before the tasks that it needs are done and their data are there",
-    "below-critical-path": "a job took less time than its critical path",
-}
-"""Kinds that only records of DAG jobs can have; the others are then about tasks."""
-
-USER_KINDS: Mapping[str, str] = {
-    "wrong-reaction": "a job did not come when its user, who reacts, was to submit it",
-}
-"""Kinds that only records of users who react can have."""
 
 UNKNOWN_STATUS = -1
 UNKNOWN_CORES = -1
@@ -96,6 +65,8 @@ class Schedule:
         above one: they were killed there, or went on in a chain. None where no job is.
     pieces : (n,) int64 or None
         Runs that each job's chain had, as stated.
+    allocations : Allocations or None
+        Where jobs ran, with their numbers for their rows.
     source : str
         What to call it in messages.
     """
@@ -117,6 +88,7 @@ class Schedule:
     cut_piece: Mask | None = None
     limit: IntArray | None = None
     pieces: IntArray | None = None
+    allocations: Allocations | None = None
     source: str = "schedule"
 
     def __len__(self) -> int:
@@ -142,52 +114,9 @@ class Schedule:
             cut_end=end if len(job) or promises is not None else None,
             cut_piece=None if beyond is None else np.arange(len(job)) >= len(job) - len(beyond.job),
             limit=None if beyond is None else beyond.limit_us,
+            allocations=None if record.allocations is None else _numbered(record.allocations, record.workload.job),
             source="record",
         )
-
-
-_MEANING = {**KINDS, **TASK_KINDS, **USER_KINDS}
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One kind of violation: how often, and the first offenders.
-
-    Attributes
-    ----------
-    kind : str
-        A name of `KINDS`.
-    count : int
-        Offending jobs; for ``oversubscribed`` stretches of time.
-    jobs : tuple of int
-        Numbers of the first offenders.
-    instants : tuple of float
-        When the first offences happened, s.
-    detail : str
-        The first offence in numbers.
-    """
-
-    kind: str
-    count: int
-    jobs: tuple[int, ...] = ()
-    instants: tuple[float, ...] = ()
-    detail: str = ""
-
-    def __str__(self) -> str:
-        where = f" (jobs {', '.join(map(str, self.jobs))}{', …' if self.count > len(self.jobs) else ''})"
-        when = f"; first at {self.instants[0]:.15g} s" if self.instants else ""
-        return f"{self.kind}: {self.count:,}{where if self.jobs else ''}: {self.detail or _MEANING[self.kind]}{when}"
-
-    def to_json(self) -> dict[str, Any]:
-        """The violation in JSON's types."""
-        return {
-            "kind": self.kind,
-            "meaning": _MEANING[self.kind],
-            "count": self.count,
-            "jobs": list(self.jobs),
-            "instants": list(self.instants),
-            "detail": self.detail,
-        }
 
 
 def violations(
@@ -195,6 +124,7 @@ def violations(
     *,
     overrun: Overrun = "kill",
     platform: Platform | None = None,
+    capacity: Capacity | None = None,
     granted: Any = None,
     tolerance: float = 0.0,
     limit: int = 5,
@@ -210,6 +140,8 @@ def violations(
         What happened to jobs that reached their estimates.
     platform : Platform, optional
         Its clusters, where there are several, and its network; one cluster of the record's cores where left out.
+    capacity : Capacity, optional
+        Its nodes, on which no more may be held than they have.
     granted : (n,) array_like, optional
         Deadlines that were promised, s; NaN for none. Those of the record where left out.
     tolerance : float
@@ -226,13 +158,17 @@ def violations(
     oversubscribed: 1 (jobs 2): 3 of 2 cores in use; first at 1 s
     """
     if record.tasks is not None:
-        return list(_of_tasks(record, platform, overrun, whole(tolerance), limit, whole(tick)))
+        found = [*_of_tasks(record, platform, overrun, whole(tolerance), limit, whole(tick))]
+        if record.allocations is not None and record.workload.tasks is not None:
+            held = _numbered(record.allocations, record.workload.job[record.workload.tasks.job_rows()])
+            found += misplaced(held, None, capacity, whole(tolerance), limit)
+        return found
     schedule = Schedule.of(record)
     if granted is not None:
         schedule = replace(schedule, granted=whole(np.asarray(granted, dtype=float)))
     capacities = [record.cores] if platform is None else [cluster.cores for cluster in platform.clusters()]
     rows = np.arange(len(record), dtype=np.int64)
-    found = _check(schedule, record.workload, rows, capacities, overrun, whole(tolerance), limit)
+    found = _check(schedule, record.workload, rows, capacities, overrun, whole(tolerance), limit, capacity)
     return [*found, *_reactions(record, whole(tolerance), limit)]
 
 
@@ -241,6 +177,7 @@ def violations_of(
     workload: Workload,
     *,
     cores: int | Sequence[int],
+    capacity: Capacity | None = None,
     overrun: Overrun = "kill",
     tolerance: float = 0.0,
     limit: int = 5,
@@ -254,7 +191,7 @@ def violations_of(
     """
     capacities = [cores] if isinstance(cores, int) else list(cores)
     rows = _rows(schedule.job, workload)
-    return _check(schedule, workload, rows, capacities, overrun, whole(tolerance), limit)
+    return _check(schedule, workload, rows, capacities, overrun, whole(tolerance), limit, capacity)
 
 
 def assert_valid(record: Record, **options: Any) -> None:
@@ -546,6 +483,18 @@ class _Checks:
         place = {number: row for row, number in enumerate(self.schedule.job.tolist()) if which[row]}
         return np.array([place.get(number, -1) for number in job.tolist()], dtype=np.int64)
 
+    def runs(self) -> Runs:
+        """All runs of jobs that the schedule has, those before their last ones too."""
+        last = np.flatnonzero(self.started & (self.schedule.end > self.schedule.start))
+        found = Runs(self.schedule.job[last], self.schedule.start[last], self.schedule.end[last], self.cores[last])
+        row = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
+        job, start, end = self.schedule.cut_job, self.schedule.cut_start, self.schedule.cut_end
+        if job is None or start is None or end is None or not len(row):
+            return found
+        cut = np.flatnonzero((row >= 0) & (end > start))
+        more = Runs(job[cut], start[cut], end[cut], self.cores[row[cut]])
+        return Runs(*(np.concatenate(columns) for columns in zip(found, more, strict=True)))
+
     def _oversubscribed(self, which: Mask, total: int, where: str) -> Iterator[Violation]:
         """Stretches of time in which more cores were in use than there are; intervals are half open."""
         rows = np.flatnonzero(which & (self.schedule.end > self.schedule.start))
@@ -597,11 +546,19 @@ def _check(
     overrun: Overrun,
     tolerance: int,
     limit: int,
+    capacity: Capacity | None,
 ) -> list[Violation]:
     checks = _Checks(schedule, workload, rows, capacities, overrun, tolerance, limit)
     found = [*checks.jobs(), *checks.outcomes(), *checks.times(), *checks.machine()]
-    place = {kind: index for index, kind in enumerate(KINDS)}
+    if schedule.allocations is not None:
+        found += misplaced(schedule.allocations, checks.runs(), capacity, tolerance, limit)
+    place = {kind: index for index, kind in enumerate((*KINDS, *PIECE_KINDS))}
     return sorted(found, key=lambda violation: place[violation.kind])
+
+
+def _numbered(held: Allocations, job: IntArray) -> Allocations:
+    """Pieces with the numbers of their jobs for their rows."""
+    return replace(held, job=job[held.job])
 
 
 def _reactions(record: Record, tolerance: int, limit: int) -> Iterator[Violation]:

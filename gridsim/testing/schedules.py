@@ -23,12 +23,22 @@ import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import encoding_of
+from gridsim.model.allocations import Allocations
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Status
+from gridsim.testing.allocations import parse_allocations
 from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule
 
-__all__ = ["ALIASES", "STATUS_WORDS", "overrun_of", "parse_columns", "read_jobs", "read_schedule"]
+__all__ = [
+    "ALIASES",
+    "STATUS_WORDS",
+    "overrun_of",
+    "parse_columns",
+    "read_allocations",
+    "read_jobs",
+    "read_schedule",
+]
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "job": ("job", "job_id", "jobid", "id", "job_number", "number"),
@@ -85,7 +95,8 @@ def read_schedule(path: str | Path, *, columns: Mapping[str, str] | None = None)
     """
     path = Path(path)
     if path.is_dir():
-        return _with_earlier_runs(path, read_schedule(_table(path), columns=columns))
+        found = _with_earlier_runs(path, read_schedule(_table(path), columns=columns))
+        return replace(found, allocations=_own_allocations(path))
     if path.suffix == ".parquet":
         return _from_csv(_parquet(path), path, columns)
     text = _text(path)
@@ -170,6 +181,28 @@ def _table(folder: Path) -> Path:
         if (folder / name).is_file():
             return folder / name
     raise InputError("holds neither jobs.csv nor jobs.parquet; expected a result directory", path=folder)
+
+
+def read_allocations(path: str | Path) -> Allocations:
+    """Where jobs ran, as a table says it (`gridsim.testing.allocations.parse_allocations`): CSV, plain or compressed,
+    or Parquet.
+
+    Raises
+    ------
+    InputError
+        When the file cannot be read or understood, naming line and field.
+    """
+    path = Path(path)
+    lines = _parquet(path) if path.suffix == ".parquet" else io.StringIO(_text(path), newline="")
+    return parse_allocations(lines, path)
+
+
+def _own_allocations(folder: Path) -> Allocations | None:
+    """Those of a result directory; None where it has none, and for tasks of jobs, which have no numbers."""
+    if any((folder / name).is_file() for name in ("tasks.csv", "tasks.parquet")):
+        return None
+    there = (folder / f"allocations.{kind}" for kind in ("csv", "parquet"))
+    return next((read_allocations(path) for path in there if path.is_file()), None)
 
 
 def _with_earlier_runs(folder: Path, schedule: Schedule) -> Schedule:

@@ -40,7 +40,7 @@ def jobs(**columns: Any) -> Workload:
 
 def ran(workload: Workload, where: Site, limits: Any, **options: Any) -> Record:
     found = simulate(workload, policy=Slurm(site=where), limits=limits, **options).record
-    assert_valid(found)
+    assert_valid(found, capacity=where.capacity())
     return found
 
 
@@ -198,3 +198,21 @@ def test_what_is_simulated_above_limits_is_valid_where_jobs_outlive_their_estima
     found = simulate(jobs(**columns), policy=Slurm(site=where), limits=limits, overrun="extend").record
     assert_valid(found, overrun="extend")
     assert found.held.tolist() == [(4 if limits == "clip" else 14) * HOUR, 3 * HOUR]
+
+
+def test_each_piece_of_a_chain_is_a_run_of_the_job_on_its_nodes() -> None:
+    split = ran(jobs(**LONG), site(4 * HOUR * SECOND), "split")
+    held = split.allocations
+    assert held is not None
+    runs = {
+        (job, run): (start, end)
+        for job, run, start, end in zip(
+            held.job.tolist(), held.run.tolist(), held.start_us.tolist(), held.end_us.tolist(), strict=True
+        )
+    }
+    assert split.beyond is not None
+    for job in range(len(split)):
+        spans = [span for (of, _), span in sorted(runs.items()) if of == job]
+        assert spans[-1] == (split.start_us[job], split.end_us[job])
+        earlier = split.beyond.job == job
+        assert spans[:-1] == list(zip(split.beyond.start_us[earlier], split.beyond.end_us[earlier], strict=True))

@@ -17,15 +17,12 @@ from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.simulation import run
 from gridsim.testing.invariants import (
-    KINDS,
-    TASK_KINDS,
-    USER_KINDS,
     Schedule,
-    Violation,
     assert_valid,
     violations,
     violations_of,
 )
+from gridsim.testing.violation import KINDS, TASK_KINDS, USER_KINDS, Violation
 from gridsim.workload.transform.react import React
 
 SECOND = 1_000_000

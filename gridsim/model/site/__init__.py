@@ -12,7 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from gridsim.errors import InputError
+from gridsim.model.capacity import Capacity
 from gridsim.model.platform import Platform
 from gridsim.model.site.labels import LABELS
 from gridsim.model.site.nodes import Allowed, Node, Reservation, SitePartition
@@ -259,6 +262,20 @@ class Site:
     def platform(self) -> Platform:
         """The machine as one cluster; which node a core belongs to is known to the Slurm policy alone."""
         return Platform.single(self.cores, origin="slurm.conf")
+
+    def capacity(self) -> Capacity:
+        """What its nodes have: cores, memory where that is a resource of its own, GPUs.
+
+        Examples
+        --------
+        >>> Site.of(nodes=2, cores=8).capacity()
+        <Capacity: 2 nodes, 16 cores>
+        """
+        amounts = {"cores": np.array([node.cores for node in self.nodes], dtype=np.int64)}
+        if self.memory:
+            amounts["memory"] = np.array([node.memory for node in self.nodes], dtype=np.int64)
+        gpus = np.array([node.gpus for node in self.nodes], dtype=np.int64)
+        return Capacity(tuple(node.name for node in self.nodes), amounts, gpus)
 
     def pools(self, named: Iterable[str]) -> Platform:
         """The machine in partitions, each a pool of its own nodes: those *named*, others that share no node with any.

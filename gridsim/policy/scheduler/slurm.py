@@ -16,12 +16,13 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import InputError
+from gridsim.model.capacity import Capacity
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice, Site
 from gridsim.model.site_file import Clock, read_reservations, read_site
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Capabilities, Decision, Quote, Stop, starts_of
+from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.slurm.backfill import backfill_pass
 from gridsim.policy.slurm.bookings import Bookings
@@ -33,6 +34,7 @@ from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import Owner, Submissions, limits_of
 from gridsim.policy.slurm.needs import SECOND, asks_of, machine_of
 from gridsim.policy.slurm.passes import main_pass
+from gridsim.policy.slurm.placing import Placing
 from gridsim.policy.slurm.preemption import REQUEUE, rules_of
 from gridsim.policy.slurm.reach import pools_of, reach_of
 from gridsim.policy.slurm.reasons import WORDS, Diary
@@ -97,7 +99,6 @@ class Slurm:
     epoch: float | None = None
     timezone: str | None = None
     site: Site | None = None
-    capabilities: ClassVar[Capabilities] = Capabilities(withdraws=True)
     effort: ClassVar[float] = 20.0
     source: ClassVar[str] = "slurm.schedmd.com: sched_config, priority_multifactor, fair_tree, cons_tres, preempt"
 
@@ -116,6 +117,11 @@ class Slurm:
         if self.boot is not None:
             told.append(f"boot={self.boot!r}" if isinstance(self.boot, str) else f"boot={self.boot:g}")
         return f"Slurm({', '.join([*told, *([f'more_nodes={self.more_nodes}'] if self.more_nodes else [])])})"
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """It knows who cancels what waits, and the nodes of its machine."""
+        return Capabilities(withdraws=True, nodes=self.capacity())
 
     # -- beginning ---------------------------------------------------------------------------------------------------
 
@@ -176,6 +182,11 @@ class Slurm:
         found = self._with_nodes(self.site).platform()
         return replace(found, origin=f"{found.origin}, nodes {self.nodes}") if self.nodes else found
 
+    def capacity(self) -> Capacity:
+        """What its nodes have."""
+        assert self.site is not None
+        return self._with_nodes(self.site).capacity()
+
     def pools(self, named: Iterable[str]) -> Platform:
         """The machine in partitions that share no node, for policies that know of none (`Site.pools`)."""
         assert self.site is not None
@@ -221,6 +232,7 @@ class Slurm:
         self._machine = machine_of(site, requests, self._asks)
         self._limits = limits_of(site, owners)
         self._held = held_by(self._asks, len(site.nodes))
+        self._placing = Placing(site, self._asks, self._machine, self._held)
         self._closed = closed_of(site)
         self._bookings = Bookings(site, self._closed)
         requeue = label_of(requests, "requeue")[self._entries.request]
@@ -280,6 +292,7 @@ class Slurm:
         self._waiting.calculate(now)
         self._standing.ended(entry, now)
         release(entry, *self._parts)
+        self._placing.end(entry)
         self._over(request, now)
         self._timing.freed(now)
 
@@ -305,13 +318,13 @@ class Slurm:
             heapq.heappop(self._exempt)
             self._timing.changed(now)
         self._waiting.calculate(now)
-        started: list[int] = []
+        started: list[Start] = []
         depth = self._timing.depth(now)
         if depth is not None:
             started += self._main(now, depth)
         if self._timing.backfills(now):
             started += self._backfill(now)
-        return Decision(starts_of(started), self._stops, withdrawn, self._next(now))
+        return Decision(started, self._stops, withdrawn, self._next(now))
 
     def _leave(self, now: int) -> Sequence[int]:
         """Waiting requests that are cancelled by *now*: by their users, or since they can never run."""
@@ -343,6 +356,7 @@ class Slurm:
     def _stop(self, entry: int, now: int) -> None:
         """A running entry was preempted: its request waits anew, or is over."""
         request = int(self._asks["request"][entry])
+        self._placing.end(entry)
         self._repeats.preempted(request, now)
         self._standing.ended(entry, now)
         self._rules.own["began"][entry] = NEVER
@@ -354,7 +368,7 @@ class Slurm:
         else:
             self._over(request, now)
 
-    def _main(self, now: int, depth: int) -> list[int]:
+    def _main(self, now: int, depth: int) -> list[Start]:
         order, look = self._waiting.ordered(), self._site.scheduling
         self._timing.looked(now, at_all=not depth or depth >= len(order))
         if not len(order):
@@ -363,7 +377,7 @@ class Slurm:
         count = main_pass(now, order, depth, look.partition_depth, look.stop_at_limit, *arrays)
         return self._begin("quick", count, now)
 
-    def _backfill(self, now: int) -> list[int]:
+    def _backfill(self, now: int) -> list[Start]:
         order = self._waiting.ordered()
         if not len(order):
             return []
@@ -405,7 +419,7 @@ class Slurm:
             found[request] = min(found.get(request, NEVER), int(planned[entry]))
         return dict(sorted(found.items()))
 
-    def _begin(self, kind: str, count: int, now: int) -> list[int]:
+    def _begin(self, kind: str, count: int, now: int) -> list[Start]:
         """What a pass decided: those who had to go have gone, and the first entries of those that start have begun."""
         last, self._last[kind] = self._last[kind], now
         self._diary.seen(now)
@@ -429,7 +443,8 @@ class Slurm:
         begun: list[int] = requests.tolist()
         for request in begun:
             self._diary.start(request, last, self._timing.opened, now)
-        return begun
+        places = map(self._placing.start, entries.tolist())
+        return [Start(request, placement=place) for request, place in zip(begun, places, strict=True)]
 
     def _next(self, now: int) -> int:
         """The next pass by the clock that could start anything, new priorities, or an instant somebody waits for."""

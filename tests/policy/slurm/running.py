@@ -10,6 +10,7 @@ from numpy.random import Generator
 
 from gridsim.model.site import Node, Scheduling, Site
 from gridsim.model.workload import Workload
+from gridsim.policy.protocols import Start
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record
@@ -46,10 +47,12 @@ class Watched(Slurm):
             self.begun.append(Run((request, now / SECOND, self.nodes_of(request), self.partition_of(request))))
         return decision
 
-    def _backfill(self, now: int) -> list[int]:
+    def _backfill(self, now: int) -> list[Start]:
         expected = [request for request, start in self.expected_starts(now).items() if start == now]
         started = super()._backfill(now)
-        assert sorted(started) == expected  # what the pass leaves out of its search changes nothing
+        assert (
+            sorted(start.request for start in started) == expected
+        )  # what the pass leaves out of its search changes nothing
         return started
 
 
@@ -68,7 +71,8 @@ def run(site: Site, *, names: dict[str, tuple[str, ...]] | None = None, **column
             labels[name] = [names[name].index(value) if value else -1 for value in values]
     jobs = replace(Workload.from_columns(**columns, labels=labels), names=names)
     record = simulate(jobs, platform=site.platform(), policy=Watched(site=site, boot=0.0), overrun="extend").record
-    assert not violations(record, overrun="extend")
+    assert record.allocations is not None
+    assert not violations(record, overrun="extend", capacity=site.capacity())
     scheduler = Watched.seen.pop()
     _check(record, scheduler, site)
     return record, scheduler

@@ -17,6 +17,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.site import Association, Node, Priority, Qos, Reservation, Scheduling, Site, SitePartition
 from gridsim.model.workload import Workload
 from gridsim.policy.presets import policy
+from gridsim.policy.protocols import Start
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record, Status
@@ -35,10 +36,11 @@ class Watched(Slurm):
         super().setup(cluster, rng)
         self.seen.append(self)
 
-    def _backfill(self, now: int) -> list[int]:
+    def _backfill(self, now: int) -> list[Start]:
         expected = [request for request, start in self.expected_starts(now).items() if start == now]
         started = super()._backfill(now)
-        assert sorted(started) == expected  # what the pass leaves out of its search changes nothing
+        # What the pass leaves out of its search changes nothing.
+        assert sorted(start.request for start in started) == expected
         return started
 
 

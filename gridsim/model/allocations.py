@@ -1,0 +1,128 @@
+"""Where jobs ran on a machine of nodes: columns, one row a piece of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gridsim.model.time import IntArray
+
+__all__ = ["POOLS", "UNKNOWN_TASKS", "Allocations", "numbered_runs"]
+
+POOLS = -1
+"""Number of the node of what belongs to none: cores of a machine without nodes, licences …"""
+
+UNKNOWN_TASKS = -1
+"""Tasks where nobody counts them."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allocations:
+    """What each run of a job held of each of its nodes, by job, then run, then as the nodes were given.
+
+    Attributes
+    ----------
+    nodes : tuple of str
+        Names of the nodes.
+    job : (k,) int64
+        Rows of the workload, or of the tasks where jobs have several.
+    run : (k,) int64
+        Which run of the job: 1 for the first one, more where it was preempted or is a chain of pieces.
+    node : (k,) int64
+        Place in *nodes*, `POOLS` for none.
+    tasks : (k,) int64
+        Tasks of the job there, `UNKNOWN_TASKS` where nobody counts them.
+    amounts : mapping of str to (k,) int64
+        What it held by resource: ``cores``; ``memory`` in MiB; others in units of their own.
+    start_us, end_us : (k,) int64
+        When the run held it, ``[start, end)``, whole microseconds.
+    gpu_row, gpu, gpu_share : (g,) int64
+        GPUs: row of these columns, number of the GPU on its node, thousandths held.
+    """
+
+    nodes: tuple[str, ...]
+    job: IntArray
+    run: IntArray
+    node: IntArray
+    tasks: IntArray
+    amounts: Mapping[str, IntArray]
+    start_us: IntArray
+    end_us: IntArray
+    gpu_row: IntArray
+    gpu: IntArray
+    gpu_share: IntArray
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    def __repr__(self) -> str:
+        return f"<Allocations: {len(self):,} pieces on {len(self.nodes):,} nodes>"
+
+    def select(self, rows: Any, count: int) -> Allocations:
+        """Those of some of *count* jobs (mask, slice or indices)."""
+        place: IntArray = np.full(count, -1, dtype=np.int64)
+        kept = np.arange(count)[rows]
+        place[kept] = np.arange(len(kept))
+        job = place[self.job]
+        return replace(self, job=job).taken(np.flatnonzero(job >= 0))
+
+    def of_jobs(self, row: IntArray) -> Allocations:
+        """Of jobs, where these are of the pieces of their chains: *row* has the job of each piece."""
+        return replace(self, job=row[self.job]).taken(np.arange(len(self)))
+
+    def taken(self, rows: IntArray) -> Allocations:
+        """Some rows, put in order, the runs of each job numbered anew."""
+        rows = rows[np.lexsort((self.start_us[rows], self.job[rows]))]
+        place: IntArray = np.full(len(self), -1, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        gpus = np.flatnonzero(place[self.gpu_row] >= 0)
+        gpus = gpus[np.argsort(place[self.gpu_row[gpus]], kind="stable")]
+        job, start = self.job[rows], self.start_us[rows]
+        return Allocations(
+            nodes=self.nodes,
+            job=job,
+            run=numbered_runs(job, start),
+            node=self.node[rows],
+            tasks=self.tasks[rows],
+            amounts={name: column[rows] for name, column in self.amounts.items()},
+            start_us=start,
+            end_us=self.end_us[rows],
+            gpu_row=place[self.gpu_row[gpus]],
+            gpu=self.gpu[gpus],
+            gpu_share=self.gpu_share[gpus],
+        )
+
+    def gpu_texts(self) -> list[str]:
+        """GPUs of each piece as tables tell them: ``0:500 3:1000``, thousandths by number; empty for none.
+
+        Examples
+        --------
+        >>> one = np.zeros(1, dtype=np.int64)
+        >>> held = Allocations(("n1",), one, one, one, one, {}, one, one, np.array([0, 0]), np.array([0, 3]),
+        ...                    np.array([500, 1000]))
+        >>> held.gpu_texts()
+        ['0:500 3:1000']
+        """
+        found = [""] * len(self)
+        for row, gpu, share in zip(self.gpu_row.tolist(), self.gpu.tolist(), self.gpu_share.tolist(), strict=True):
+            found[row] += f"{' ' if found[row] else ''}{gpu}:{share}"
+        return found
+
+
+def numbered_runs(job: IntArray, start: IntArray) -> IntArray:
+    """Which run of its job each row belongs to, from 1; rows by job, then start.
+
+    Examples
+    --------
+    >>> numbered_runs(np.array([4, 4, 4, 7]), np.array([0, 0, 9, 9])).tolist()
+    [1, 1, 2, 1]
+    """
+    if not len(job):
+        return np.zeros(0, dtype=np.int64)
+    first = np.r_[True, job[1:] != job[:-1]]
+    runs = np.cumsum(first | np.r_[True, start[1:] != start[:-1]])
+    numbers: IntArray = runs - runs[first][np.cumsum(first) - 1] + 1
+    return numbers

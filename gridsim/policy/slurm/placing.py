@@ -1,0 +1,84 @@
+"""Where entries run, as the cluster is told: nodes, cores, memory, tasks, and which GPUs.
+
+Slurm's selection counts the GPUs of a node. Which of them an entry gets is told apart here: those with the lowest
+numbers of all that are free (gres.html: "jobs … are allocated specific generic resources").
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from gridsim.model.capacity import WHOLE_GPU
+from gridsim.model.site import Site
+from gridsim.policy.protocols import Placement
+from gridsim.policy.slurm.holding import Held
+from gridsim.policy.slurm.nodes import GPUS, Asks, Machine
+
+__all__ = ["Placing"]
+
+
+class Placing:
+    """Tells the placement of each entry that starts, and keeps the numbers of free GPUs.
+
+    Parameters
+    ----------
+    site : Site
+        Whether memory is a resource of its own.
+    asks, machine, held
+        What entries ask for, the nodes, and what each entry holds of them.
+    """
+
+    def __init__(self, site: Site, asks: Asks, machine: Machine, held: Held) -> None:
+        self._held, self._memory = held, site.memory
+        names = ("cores", "memory", "core_memory", "gpus", "unit", "most", "exclusive")
+        self._asks = {name: memoryview(asks[name]) for name in names}
+        self._all_memory = machine.memory.tolist()
+        self._gpus = machine.gpus.tolist() if len(machine.now) > GPUS else []
+        self._idle = [list(range(count)) for count in self._gpus]  # heaps
+        self._mine: dict[int, list[tuple[int, list[int]]]] = {}
+
+    def start(self, entry: int) -> Placement:
+        """Where an entry runs that has just taken what was selected for it."""
+        held = self._held
+        first, count = held.first[entry], held.pieces[entry]
+        node, cores = held.node[first : first + count].tolist(), held.cores[first : first + count].tolist()
+        amounts = {"cores": cores}
+        if self._memory:
+            amounts["memory"] = self._memory_of(entry, node, cores)
+        gpus = self._take_gpus(entry, node) if self._gpus else ()
+        return Placement(node, amounts, gpus, self._tasks(entry, cores))
+
+    def end(self, entry: int) -> None:
+        """An entry has given back what it held."""
+        for node, numbers in self._mine.pop(entry, ()):
+            for number in numbers:
+                heapq.heappush(self._idle[node], number)
+
+    def _memory_of(self, entry: int, node: list[int], cores: list[int]) -> list[int]:
+        asked, core = self._asks["memory"][entry], self._asks["core_memory"][entry]
+        if asked < 0:
+            return [self._all_memory[each] for each in node]
+        return [asked + core * each for each in cores]
+
+    def _take_gpus(self, entry: int, node: list[int]) -> Sequence[Sequence[tuple[int, int]]]:
+        whole, asked = self._asks["exclusive"][entry], self._asks["gpus"][entry]
+        if not asked and not whole:
+            return ()
+        taken = [
+            (each, [heapq.heappop(self._idle[each]) for _ in range(self._gpus[each] if whole else asked)])
+            for each in node
+        ]
+        self._mine[entry] = taken
+        return [[(number, WHOLE_GPU) for number in numbers] for _, numbers in taken]
+
+    def _tasks(self, entry: int, cores: list[int]) -> list[int]:
+        """Tasks on each node: as many as its cores hold; of whole nodes as many as are left, and one on each other."""
+        unit = self._asks["unit"][entry]
+        if not self._asks["exclusive"][entry]:
+            return cores if unit == 1 else [each // unit for each in cores]
+        left, most, tasks = self._asks["cores"][entry] // unit, self._asks["most"][entry], []
+        for others, each in zip(range(len(cores) - 1, -1, -1), cores, strict=True):
+            tasks.append(min((min(each, most) if most else each) // unit, left - others))
+            left -= tasks[-1]
+        return tasks

@@ -1,0 +1,184 @@
+"""What must be true of the places where jobs ran, whoever says them: each run in full, and no node used twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.allocations import Allocations
+from gridsim.model.capacity import WHOLE_GPU, Capacity
+from gridsim.model.time import IntArray, seconds
+from gridsim.testing.violation import Violation
+
+__all__ = ["Runs", "misplaced"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Runs(NamedTuple):
+    """Runs of jobs: number of the job, when it held its cores, and how many; whole microseconds."""
+
+    job: IntArray
+    start: IntArray
+    end: IntArray
+    cores: IntArray
+
+
+def misplaced(
+    held: Allocations, runs: Runs | None, capacity: Capacity | None, tolerance: int, limit: int
+) -> Iterator[Violation]:
+    """What is wrong with pieces.
+
+    Parameters
+    ----------
+    held : Allocations
+        With the numbers of jobs for their rows.
+    runs : Runs or None
+        All runs that there were; None where that is not known.
+    capacity : Capacity or None
+        The nodes that there are; of others no more is known than that a GPU has 1000 thousandths.
+    tolerance : int
+        Differences of times up to so many microseconds count as none.
+    limit : int
+        Offenders to name of each kind.
+    """
+    checks = _Checks(held, tolerance, limit)
+    if runs is not None:
+        yield from checks.runs(runs)
+    if capacity is not None:
+        yield from checks.nodes(capacity)
+    yield from checks.gpus()
+
+
+class _Checks:
+    def __init__(self, held: Allocations, tolerance: int, limit: int) -> None:
+        self.held, self.tolerance, self.limit = held, tolerance, limit
+
+    def found(
+        self, kind: str, bad: Mask, job: IntArray, start: IntArray, detail: Callable[[int], str] | None = None
+    ) -> Iterator[Violation]:
+        """The violation of the rows that *bad* marks, if there is any."""
+        if not bad.any():
+            return
+        first = np.flatnonzero(bad)[: self.limit]
+        when = tuple(seconds(int(instant)) for instant in start[first])
+        yield Violation(kind, int(bad.sum()), tuple(job[first].tolist()), when, detail(int(first[0])) if detail else "")
+
+    # -- runs --------------------------------------------------------------------------------------------------------
+
+    def runs(self, runs: Runs) -> Iterator[Violation]:
+        """Each run has pieces that add up to its cores, over exactly its time."""
+        held = self.held
+        runs = Runs(*(column[np.lexsort((runs.start, runs.job))] for column in runs))
+        run = _run_of_each(held, runs)
+        known = run >= 0
+        yield from self.found("unknown-run", ~known, held.job, held.start_us)
+        at = run[known]
+        pieces = np.bincount(at, minlength=len(runs.job))
+        yield from self.found("missing-pieces", pieces == 0, runs.job, runs.start)
+        odd = np.abs(held.start_us[known] - runs.start[at]) > self.tolerance
+        odd |= np.abs(held.end_us[known] - runs.end[at]) > self.tolerance
+        wrong: Mask = np.bincount(at[odd], minlength=len(pieces)) > 0
+        cores: IntArray = np.zeros(len(pieces), dtype=np.int64)
+        np.add.at(cores, at, held.amounts["cores"][known])
+        alone = np.bincount(at[~_alone(held)[known]], minlength=len(pieces)) == 0
+        # Who has nodes to itself holds all their cores; and a node is held by no less than a core.
+        more = (cores > runs.cores) & ~alone & (cores > pieces)
+        wrong |= (pieces > 0) & ((cores < runs.cores) | more)
+
+        def detail(row: int) -> str:
+            if cores[row] < runs.cores[row] or more[row]:
+                return f"{cores[row]} of {runs.cores[row]} cores"
+            return f"not held from {seconds(int(runs.start[row])):.15g} s to {seconds(int(runs.end[row])):.15g} s"
+
+        yield from self.found("wrong-pieces", wrong, runs.job, runs.start, detail)
+
+    # -- the machine -------------------------------------------------------------------------------------------------
+
+    def nodes(self, capacity: Capacity) -> Iterator[Violation]:
+        """All nodes and GPUs are there, and nothing of a node is held twice."""
+        held = self.held
+        place = {name: number for number, name in enumerate(capacity.nodes)}
+        where: IntArray = np.array([*(place.get(name, -1) for name in held.nodes), -1], dtype=np.int64)
+        node = where[held.node]
+        absent = (held.node >= 0) & (node < 0)
+        gpus = np.append(capacity.gpus, 0)[node[held.gpu_row]]
+        absent[held.gpu_row[held.gpu >= gpus]] = True
+
+        def detail(row: int) -> str:
+            name = held.nodes[held.node[row]] if held.node[row] >= 0 else "the pools"
+            return f"node {name}" if node[row] < 0 else f"GPU {held.gpu[held.gpu_row == row].max()} of node {name}"
+
+        yield from self.found("unknown-node", absent, held.job, held.start_us, detail)
+        there = np.flatnonzero(node >= 0)
+        for name, amount in held.amounts.items():
+            size = capacity.amounts.get(name)
+            if size is not None:
+                names = [f"{name} of node {each}" for each in capacity.nodes]
+                yield from self._over("node-oversubscribed", there, node[there], amount[there], size, names)
+
+    def gpus(self) -> Iterator[Violation]:
+        """No GPU has more than 1000 thousandths."""
+        held = self.held
+        if not len(held.gpu):
+            return
+        node, gpu = held.node[held.gpu_row], held.gpu
+        pairs, key = np.unique(np.stack([node, gpu], axis=1), axis=0, return_inverse=True)
+        names = [f"thousandths of GPU {gpu} of node {(*held.nodes, '')[node]}" for node, gpu in pairs.tolist()]
+        size: IntArray = np.full(len(pairs), WHOLE_GPU)
+        yield from self._over("gpu-oversubscribed", held.gpu_row, key.reshape(-1), held.gpu_share, size, names)
+
+    def _over(
+        self, kind: str, rows: IntArray, key: IntArray, amount: IntArray, size: IntArray, names: list[str]
+    ) -> Iterator[Violation]:
+        """Stretches of time in which more is held of what *key* numbers than its *size*; intervals are half open."""
+        start = self.held.start_us[rows] + self.tolerance
+        end = np.maximum(self.held.end_us[rows], start)
+        of, instants = np.concatenate([key, key]), np.concatenate([start, end])
+        order = np.lexsort((instants, of))
+        of, instants, change = of[order], instants[order], np.concatenate([amount, -amount])[order]
+        if not len(of):
+            return
+        first = np.flatnonzero(np.r_[True, (of[1:] != of[:-1]) | (instants[1:] != instants[:-1])])
+        of, instants = of[first], instants[first]
+        used = np.cumsum(np.add.reduceat(change, first))  # all that is held of one thing is given back by its last end
+        over = used > size[of]
+        begins = np.flatnonzero(over & ~np.r_[False, over[:-1] & (of[1:] == of[:-1])])
+        if not len(begins):
+            return
+        shown = begins[np.argsort(instants[begins], kind="stable")][: self.limit]
+        straws = [rows[(key == of[at]) & (start == instants[at])][:1] for at in shown]
+        at = shown[0]
+        detail = f"{used[at]:,} of {size[of[at]]:,} {names[of[at]]} in use"
+        when = tuple(seconds(int(instant) - self.tolerance) for instant in instants[shown])
+        yield Violation(kind, len(begins), tuple(self.held.job[np.concatenate(straws)].tolist()), when, detail)
+
+
+def _run_of_each(held: Allocations, runs: Runs) -> IntArray:
+    """Row of *runs*, which are by job and start, of each piece; -1 where there is none."""
+    numbers, first, count = np.unique(runs.job, return_index=True, return_counts=True)
+    if not len(numbers):
+        return np.full(len(held), -1, dtype=np.int64)
+    place = np.minimum(np.searchsorted(numbers, held.job), len(numbers) - 1)
+    known = (numbers[place] == held.job) & (held.run >= 1) & (held.run <= count[place])
+    return np.where(known, first[place] + held.run - 1, -1)
+
+
+def _alone(held: Allocations) -> Mask:
+    """Which pieces have a node to themselves from start to end."""
+    found: Mask = np.zeros(len(held), dtype=np.bool_)
+    rows = np.flatnonzero(held.node >= 0)
+    rows = rows[np.lexsort((held.start_us[rows], held.node[rows]))]
+    if not len(rows):
+        return found
+    node, start = held.node[rows], held.start_us[rows]
+    ends, rank = np.unique(held.end_us[rows], return_inverse=True)
+    latest = np.maximum.accumulate(node * len(ends) + rank.reshape(-1)) % len(ends)  # end on its node so far, by rank
+    same = node[1:] == node[:-1]
+    before = np.r_[True, ~same | (ends[latest[:-1]] <= start[1:])]
+    after = np.r_[~same | (held.end_us[rows[:-1]] <= start[1:]), True]
+    found[rows] = before & after
+    return found

@@ -1,0 +1,97 @@
+"""What can be wrong with a schedule: the kinds of violations, and one of them as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["KINDS", "PIECE_KINDS", "TASK_KINDS", "USER_KINDS", "Violation"]
+
+KINDS: Mapping[str, str] = {
+    "unknown-job": "the schedule has a job that the workload does not",
+    "duplicate-job": "a job stands in the schedule more than once",
+    "missing-job": "a job of the workload does not stand in the schedule",
+    "no-outcome": "a job has neither a known status nor a start and an end: submitted is not the sum of the outcomes",
+    "negative-time": "a start or an end is before 0 s",
+    "ends-before-start": "a job ends before it starts",
+    "starts-before-submit": "a job starts before it was submitted",
+    "wrong-submit": "the submit time is not the workload's",
+    "wrong-wait": "the stated wait is not start minus submit",
+    "wrong-end": "a job does not hold its cores for its runtime (killed at its estimate, where jobs are killed)",
+    "wrong-cores": "a job got another number of cores than it asked for",
+    "too-wide": "a job wider than the machine was started",
+    "oversubscribed": "more cores were in use than there are",
+    "wrong-status": "the status contradicts what happened to the job",
+    "rejected-fits": "a job was rejected although it fits the machine",
+    "deadline-missed": "a job ended after the deadline that it was granted",
+    "promised-yet-refused": "a job that did not run holds a promise",
+    "two-runs-at-once": "a job that was killed to make room, or split, began anew before that run had ended, or "
+    "had run longer than it could, or runs of it are missing",
+}
+"""Every kind of violation with what it means."""
+
+TASK_KINDS: Mapping[str, str] = {
+    "wrong-kind": "a task ran on a cluster of another kind than it needs",
+    "starts-before-ready": "a task starts before the tasks that it needs are done and their data are there",
+    "below-critical-path": "a job took less time than its critical path",
+}
+"""Kinds that only records of DAG jobs can have; the others are then about tasks."""
+
+USER_KINDS: Mapping[str, str] = {
+    "wrong-reaction": "a job did not come when its user, who reacts, was to submit it",
+}
+"""Kinds that only records of users who react can have."""
+
+PIECE_KINDS: Mapping[str, str] = {
+    "unknown-run": "a piece belongs to no run of a job that the schedule has",
+    "missing-pieces": "a job ran, and no piece says where",
+    "wrong-pieces": "the pieces of a run do not add up to its cores, or are not held over exactly its time",
+    "unknown-node": "a piece is on a node, or a GPU of it, that the machine does not have",
+    "node-oversubscribed": "more of a resource of a node was in use than it has",
+    "gpu-oversubscribed": "more than 1000 thousandths of a GPU were in use",
+}
+"""Kinds that only schedules can have that say where jobs ran (``allocations.csv``)."""
+
+_MEANING = {**KINDS, **TASK_KINDS, **USER_KINDS, **PIECE_KINDS}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One kind of violation: how often, and the first offenders.
+
+    Attributes
+    ----------
+    kind : str
+        A name of `KINDS`.
+    count : int
+        Offending jobs; for ``oversubscribed`` stretches of time.
+    jobs : tuple of int
+        Numbers of the first offenders.
+    instants : tuple of float
+        When the first offences happened, s.
+    detail : str
+        The first offence in numbers.
+    """
+
+    kind: str
+    count: int
+    jobs: tuple[int, ...] = ()
+    instants: tuple[float, ...] = ()
+    detail: str = ""
+
+    def __str__(self) -> str:
+        where = f" (jobs {', '.join(map(str, self.jobs))}{', …' if self.count > len(self.jobs) else ''})"
+        when = f"; first at {self.instants[0]:.15g} s" if self.instants else ""
+        return f"{self.kind}: {self.count:,}{where if self.jobs else ''}: {self.detail or _MEANING[self.kind]}{when}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The violation in JSON's types."""
+        return {
+            "kind": self.kind,
+            "meaning": _MEANING[self.kind],
+            "count": self.count,
+            "jobs": list(self.jobs),
+            "instants": list(self.instants),
+            "detail": self.detail,
+        }
