@@ -10,7 +10,10 @@ import numpy.typing as npt
 __all__ = ["MICROSECOND", "NEVER", "FloatArray", "IntArray", "of_whole_seconds", "seconds", "whole"]
 
 IntArray = npt.NDArray[np.int64]
+"""Whole numbers; times are microseconds."""
+
 FloatArray = npt.NDArray[np.float64]
+"""Numbers; times are seconds."""
 
 MICROSECOND = 1_000_000
 """Microseconds in a second."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gridsim.campaign.comparisons import Compared, Comparisons
 from gridsim.report.campaign_sentences import label, title, unit
-from gridsim.report.figures import _INK, PALETTE, _figure, short_labels
+from gridsim.report.figures import INK, PALETTE, drawing, short_labels
 from gridsim.report.gallery import Gallery
 from gridsim.report.markup import ratio_shown
 from gridsim.report.pictures import Drawing, Picture
@@ -52,8 +52,8 @@ def against(found: Comparisons, rows: Sequence[Compared]) -> Figure:
     """Ratios of one metric to the baseline, a row a value of the factor, with their intervals; a line at 1."""
     names = short_labels([label(found, it.value) for it in rows])
     base = label(found, found.values[0])
-    with _figure(height=1.2 + 0.34 * len(rows)) as (figure, axes):
-        axes.axvline(1.0, color=_INK, linewidth=1)
+    with drawing(height=1.2 + 0.34 * len(rows)) as (figure, axes):
+        axes.axvline(1.0, color=INK, linewidth=1)
         axes.set_xscale("log")
         low, high = _limits(rows)
         for row, it in enumerate(rows):

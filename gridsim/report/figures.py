@@ -34,14 +34,18 @@ if TYPE_CHECKING:  # matplotlib takes half a second to import; only a page needs
     from gridsim.questions.evidence import GroupRow
 
 __all__ = [
+    "DASHES",
+    "INK",
     "ON_PAPER",
     "PALETTE",
     "RC",
     "deadlines",
+    "drawing",
     "groups",
     "inequality",
     "job_by_job",
     "largest_share",
+    "legend",
     "queue",
     "responses",
     "schedule_lengths",
@@ -55,14 +59,19 @@ __all__ = [
 PALETTE = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#f0e442")
 """Colours of policies in their order (Okabe and Ito 2008, without black); after the last one they begin again."""
 
-_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
-_INK, _RULE = "#010203", "#040506"
+DASHES: tuple[Any, ...] = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
+"""Of lines, in the order of the policies; after the last one they begin again."""
+
+INK = "#010203"
+"""Colour of text and of what is drawn like it."""
+
+_RULE = "#040506"
 _BETTER, _SAME, _WORSE = "#0a0b0c", "#0d0e0f", "#101112"
 _SIZE = (5.4, 3.3)
 _LONGEST = 24
 
 ON_PAPER = {
-    _INK: "#1a1a1a",
+    INK: "#1a1a1a",
     _RULE: "#d0d0d0",
     _BETTER: "#009e73",
     _SAME: "#b0b0b0",
@@ -77,15 +86,15 @@ RC: dict[Any, Any] = {
     "font.family": "sans-serif",
     "font.size": 10.0,
     "axes.edgecolor": _RULE,
-    "axes.labelcolor": _INK,
+    "axes.labelcolor": INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
     "grid.color": _RULE,
     "grid.linewidth": 0.5,
-    "text.color": _INK,
-    "xtick.color": _INK,
-    "ytick.color": _INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
     "xtick.labelsize": 9.0,
     "ytick.labelsize": 9.0,
     "legend.frameon": False,
@@ -95,10 +104,18 @@ RC: dict[Any, Any] = {
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
 }
+"""Settings of matplotlib for every figure."""
 
 
 @contextmanager
-def _figure(height: float = _SIZE[1]) -> Iterator[tuple[Figure, Axes]]:
+def drawing(height: float = _SIZE[1]) -> Iterator[tuple[Figure, Axes]]:
+    """A figure in gridsim's style, and its axes, to draw in.
+
+    Parameters
+    ----------
+    height : float
+        Inches.
+    """
     import matplotlib  # half a second: only where a figure is made
     from matplotlib.figure import Figure
 
@@ -135,7 +152,7 @@ def svg(figure: Figure, name: str) -> str:
 
 
 def _variables() -> Iterator[tuple[str, str]]:
-    yield from ((_INK, "--ink"), (_RULE, "--rule"), (_BETTER, "--better"), (_SAME, "--same"), (_WORSE, "--worse"))
+    yield from ((INK, "--ink"), (_RULE, "--rule"), (_BETTER, "--better"), (_SAME, "--same"), (_WORSE, "--worse"))
     yield from ((colour, f"--policy-{index}") for index, colour in enumerate(PALETTE))
 
 
@@ -194,7 +211,7 @@ _MOST_TICKS = 9
 def _distribution(
     records: Mapping[str, Record], values: Callable[[Record], FloatArray], *, linear_to: float | None
 ) -> Figure:
-    with _figure() as (figure, axes):
+    with drawing() as (figure, axes):
         lowest, largest = 1.0, 1.0
         for index, (label, record) in enumerate(records.items()):
             x, share = distribution(values(record))
@@ -211,13 +228,13 @@ def _distribution(
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("share of jobs")
         _share_ticks(axes)
-        _legend(axes)
+        legend(axes)
         return figure
 
 
 def utilisation(records: Mapping[str, Record]) -> Figure:
     """Busy share of the machine over time, means of equal bins."""
-    with _figure() as (figure, axes):
+    with drawing() as (figure, axes):
         _over_time(axes, list(records), busy_share(records), _calendar(records))
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("busy share of the cores")
@@ -227,7 +244,7 @@ def utilisation(records: Mapping[str, Record]) -> Figure:
 
 def queue(records: Mapping[str, Record]) -> Figure:
     """Waiting jobs (ready tasks) over time, means of equal bins."""
-    with _figure() as (figure, axes):
+    with drawing() as (figure, axes):
         _over_time(axes, list(records), waiting(records), _calendar(records))
         _count_axis(axes)
         of_dags = next(iter(records.values())).tasks is not None
@@ -249,7 +266,7 @@ def inequality(
     calendar : Calendar, optional
         What dates the seconds were.
     """
-    with _figure() as (figure, axes):
+    with drawing() as (figure, axes):
         _over_time(axes, labels, {label: _steps(it.edges_s, it.gini) for label, it in found.items()}, calendar)
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("inequality between users (Gini)")
@@ -260,7 +277,7 @@ def largest_share(
     found: Mapping[str, FairnessOverTime], labels: Sequence[str], calendar: Calendar | None = None
 ) -> Figure:
     """Share of the machine that the largest users held over time; parameters as of `inequality`."""
-    with _figure() as (figure, axes):
+    with drawing() as (figure, axes):
         _over_time(axes, labels, {label: _steps(it.edges_s, it.share) for label, it in found.items()}, calendar)
         axes.set_ylim(0, 1.01)
         axes.set_ylabel("share of the cores")
@@ -290,7 +307,7 @@ def _over_time(axes: Axes, labels: Sequence[str], courses: Mapping[str, Steps], 
         _date_ticks(axes, calendar, first, last)
     else:
         axes.set_xlabel(f"{name} since the first submission")
-    _legend(axes, labels)
+    legend(axes, labels)
 
 
 def _date_ticks(axes: Axes, calendar: Calendar, first: float, last: float) -> None:
@@ -327,7 +344,7 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
     names = list(dict.fromkeys(row.group for row in rows))
     policies = [label for label in labels if any(row.policy == label for row in rows)]
     spread = 0.7 / max(1, len(policies))
-    with _figure(height=1.3 + 0.27 * len(names) * max(1.0, 0.62 * len(policies))) as (figure, axes):
+    with drawing(height=1.3 + 0.27 * len(names) * max(1.0, 0.62 * len(policies))) as (figure, axes):
         for number, policy in enumerate(policies):
             own = [row for row in rows if row.policy == policy and np.isfinite(row.ratio)]
             y = np.array([names.index(row.group) + (number - (len(policies) - 1) / 2) * spread for row in own])
@@ -338,7 +355,7 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
             axes.hlines(y[known], np.maximum(low[known], 1e-4), high[known], color=colour, linewidth=2.4, alpha=0.55)
             marker = "osD^vP"[labels.index(policy) % 6]
             axes.plot([row.ratio for row in own], y, marker, color=colour, markersize=5.5, label=policy)
-        axes.axvline(1.0, color=_INK, linewidth=1)
+        axes.axvline(1.0, color=INK, linewidth=1)
         axes.set_xscale("log")
         _ratio_ticks(axes, rows)
         axes.set_yticks(range(len(names)), [_short(_printable(name)) for name in names])
@@ -349,7 +366,7 @@ def groups(rows: Sequence[GroupRow], labels: Sequence[str], *, unit: str = "core
         baseline = rows[0].baseline if rows else ""
         under = short_labels([*labels, *([] if baseline in labels else [baseline])])[baseline]
         axes.set_xlabel("\n".join(wrap(f"{what}, times that under {under}", 44)))
-        _legend(axes, labels)
+        legend(axes, labels)
         return figure
 
 
@@ -401,7 +418,7 @@ _OUTCOMES: Mapping[str, dict[str, Any]] = {
 
 def _shares(names: Sequence[str], parts: Sequence[tuple[str, dict[str, Any], FloatArray]], what: str) -> Figure:
     """Bars of parts that make up a whole, a bar a name, which stands above it."""
-    with _figure(height=1.2 + 0.56 * len(names)) as (figure, axes):
+    with drawing(height=1.2 + 0.56 * len(names)) as (figure, axes):
         left = np.zeros(len(names))
         for label, style, shares in parts:
             axes.barh(range(len(names)), shares, 0.5, left=left, label=label, **style)
@@ -421,11 +438,11 @@ def _shares(names: Sequence[str], parts: Sequence[tuple[str, dict[str, Any], Flo
         axes.set_ylim(len(names) - 0.6, -0.75)
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
-        _legend(axes)
+        legend(axes)
         return figure
 
 
-def _legend(axes: Axes, among: Sequence[str] = ()) -> None:
+def legend(axes: Axes, among: Sequence[str] = ()) -> None:
     """Above the picture, as many side by side as fit; short as those *among* all policies are told apart."""
     handles, labels = axes.get_legend_handles_labels()
     told = short_labels([*among, *(label for label in labels if label not in among)])
@@ -494,7 +511,7 @@ def _count_axis(axes: Axes) -> None:
 
 
 def _line(index: int) -> dict[str, Any]:
-    return {"color": PALETTE[index % len(PALETTE)], "linestyle": _DASHES[index % len(_DASHES)]}
+    return {"color": PALETTE[index % len(PALETTE)], "linestyle": DASHES[index % len(DASHES)]}
 
 
 def _share_ticks(axes: Axes) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gridsim.questions.changes import NOW, Outcome, WhatIf
-from gridsim.report.figures import _INK, PALETTE, _figure
+from gridsim.report.figures import INK, PALETTE, drawing
 from gridsim.report.gallery import Gallery
 from gridsim.report.pictures import Drawing, Picture
 from gridsim.words import duration, number
@@ -52,14 +52,14 @@ def pictures(found: WhatIf) -> Iterator[Picture]:
 def sizes(found: WhatIf) -> Figure:
     """Mean wait against the cores of the machine, for the sizes that were asked and the one that is."""
     shown = _sized(found)
-    with _figure() as (figure, axes):
+    with drawing() as (figure, axes):
         cores = [one.cores for one in shown]
         axes.plot(cores, [_mean(one) for one in shown], "o-", color=PALETTE[0], markersize=5.5)
         for one in shown:
             if (interval := _interval(one)) is not None:
                 axes.vlines(one.cores, *interval, color=PALETTE[0], linewidth=2.4, alpha=0.55)
         now = found[NOW]
-        axes.plot([now.cores], [_mean(now)], "o", color=_INK, markersize=7)
+        axes.plot([now.cores], [_mean(now)], "o", color=INK, markersize=7)
         axes.set_xticks(cores, [f"{count:,}" for count in cores])
         axes.set_xlabel("cores of the machine")
         axes.set_ylabel("mean wait")
@@ -71,12 +71,12 @@ def sizes(found: WhatIf) -> Figure:
 def changes(found: WhatIf) -> Figure:
     """Mean wait under each change with its interval, a row a change; a line at the wait as it is."""
     shown = [one for one in found.outcomes if one.label == NOW or one.wait is not None]
-    with _figure(height=1.2 + 0.34 * len(shown)) as (figure, axes):
-        axes.axvline(_mean(found[NOW]), color=_INK, linewidth=1)
+    with drawing(height=1.2 + 0.34 * len(shown)) as (figure, axes):
+        axes.axvline(_mean(found[NOW]), color=INK, linewidth=1)
         for row, one in enumerate(shown):
             if (interval := _interval(one)) is not None:
                 axes.hlines(row, *interval, color=PALETTE[0], linewidth=2.4, alpha=0.55)
-            axes.plot([_mean(one)], [row], "o", color=_INK if one.label == NOW else PALETTE[0], markersize=5.5)
+            axes.plot([_mean(one)], [row], "o", color=INK if one.label == NOW else PALETTE[0], markersize=5.5)
         _rows(axes, shown)
         axes.set_xlim(left=0)
         axes.set_xticks(*_hours(axes.get_xlim()[1]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError
+from gridsim import InputError
 
 __all__ = ["Case", "Cases"]
 

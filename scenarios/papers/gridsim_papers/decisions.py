@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.metrics.compare import holm
 from gridsim.metrics.paired_tests import PairedTest, bootstrap_means, equivalence, t_test
 from gridsim.model.time import FloatArray

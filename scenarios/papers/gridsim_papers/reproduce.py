@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from gridsim import InputError
 from gridsim.campaign.paper import Claim, Drawn, Order, Reproduced, Told
 from gridsim.campaign.run import Finished, Progress, run_campaign, standing
 from gridsim.campaign.store import Store
-from gridsim.errors import InputError
 from gridsim.files import write_atomically, write_json, write_text
 from gridsim.result import versions
 from gridsim.testing.conformance import CASES, check

@@ -13,9 +13,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
+from gridsim import InputError
 from gridsim.campaign.run import Made
 from gridsim.campaign.store import RUNS
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import UnknownNameError
 from gridsim.files import checksum, read_toml
 
 __all__ = ["Row", "Table", "Tabled", "from_recipe", "is_one_of"]

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.metrics.campaign import Comparison, Paired, Rows, compare_policies, tidy
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.paired_tests import wilcoxon

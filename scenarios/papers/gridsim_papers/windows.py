@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from gridsim.errors import InputError
+from gridsim import InputError, Lublin, Workload, read_workload
 from gridsim.model.streams import stream
-from gridsim.model.workload import Workload
-from gridsim.workload.read import read_workload
-from gridsim.workload.synthetic.lublin import Lublin
 from gridsim.workload.transform.slice import Slice
 
 __all__ = ["LOGS", "Log", "log_files", "logs_there", "seed_of", "window_of"]

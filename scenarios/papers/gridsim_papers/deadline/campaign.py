@@ -22,11 +22,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gridsim.errors import InputError, UnknownNameError
-from gridsim.model.platform import Platform
-from gridsim.model.workload import Workload
-from gridsim.record import Record
-from gridsim.simulation import run
+from gridsim import InputError, Platform, Record, Workload, simulate
+from gridsim.errors import UnknownNameError
 from gridsim.workload.synthetic.packed import Packed
 from gridsim_papers.deadline.schedules import (
     BASELINES,
@@ -375,7 +372,7 @@ class DeadlineCampaign(Tabled):
             r=point.load,
         )
         workload = packed.generate(seed) if number < self.packed / 2 else of_single_cores(packed, seed)
-        return run(workload, Platform.single(self.packed_cores), point.scheme)
+        return simulate(workload, platform=Platform.single(self.packed_cores), policy=point.scheme).record
 
 
 def _wanted(

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim_papers.deadline.schemes import (
     BASELINES,
     EXPERIMENTS,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gridsim.errors import InputError
-from gridsim.report.figures import _DASHES, PALETTE, RC
+from gridsim import InputError
+from gridsim.report.figures import DASHES, PALETTE, RC
 from gridsim.words import percent
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _panel(axes: Axes, rows: Sequence[Row]) -> None:
             means,
             yerr=np.maximum([means - low, high - means], 0),
             color=PALETTE[index % len(PALETTE)],
-            linestyle=_DASHES[index % len(_DASHES)],
+            linestyle=DASHES[index % len(DASHES)],
             marker=_MARKERS[index % len(_MARKERS)],
             markersize=4,
             elinewidth=0.8,

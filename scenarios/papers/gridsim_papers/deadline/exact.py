@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc  # scipy.stats costs a second
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.metrics.compare import holm
 from gridsim_papers.deadline.schemes import SCHEMES
 from gridsim_papers.deadline.study import Place, Study, title

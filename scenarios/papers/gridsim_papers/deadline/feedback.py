@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.metrics.compare import holm
 from gridsim.metrics.paired_tests import t_test
 from gridsim_papers.deadline.exact import as_plain, victims_are_served

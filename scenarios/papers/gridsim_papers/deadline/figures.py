@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gridsim.files import write_atomically
-from gridsim.report.figures import _DASHES, PALETTE, RC
+from gridsim.report.figures import DASHES, PALETTE, RC
 from gridsim.words import listed, percent
 from gridsim_papers.deadline.lines import Line, Mean, StoredRows, gaps, lines_of
 from gridsim_papers.deadline.recipes import Panel, Recipe, metric_of
@@ -325,7 +325,7 @@ def _style(condition: str, value: Any, index: int) -> dict[str, Any]:
         index = list(SCHEMES).index(value)
     return {
         "color": PALETTE[index % len(PALETTE)],
-        "linestyle": _DASHES[index % len(_DASHES)],
+        "linestyle": DASHES[index % len(DASHES)],
         "marker": _MARKERS[index % len(_MARKERS)],
         "markersize": 4.5,
         "linewidth": 1.5,

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit  # scipy.stats costs a second
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.registry import Spec, parse
 from gridsim_papers.deadline.recipes import CONDITIONS, RATIOS, Conditions, Panel, readers
 

@@ -13,15 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.model.platform import Platform
+from gridsim import Platform, Workload, simulate
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER, FloatArray
-from gridsim.model.workload import Workload
 from gridsim.policy.admission.feedback import Feedback
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.protocols import Offer
 from gridsim.policy.scheduler.guaranteed import Guaranteed
-from gridsim.simulation import simulate
 from gridsim.workload.transform.deadlines import Deadlines
 from gridsim_papers.verdicts import LEVEL, Finding
 

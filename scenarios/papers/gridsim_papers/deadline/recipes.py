@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim import InputError
+from gridsim.errors import UnknownNameError
 from gridsim.files import read_toml
 from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, Metric
 

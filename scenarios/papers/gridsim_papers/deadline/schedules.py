@@ -11,16 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim import Platform, Record, Run, Workload, simulate
 from gridsim.metrics.charges import CategorySlowdowns, category_slowdowns
 from gridsim.metrics.deadlines import asked, deadline_metrics, granted, refused, taken, terciles
 from gridsim.metrics.groups import rows_by_group
 from gridsim.metrics.summary import DEADLINE_METRICS, Metric, metrics
-from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER, seconds
-from gridsim.model.workload import Workload
-from gridsim.record import Record
-from gridsim.simulation import Run, run
 from gridsim.workload.synthetic.packed import Packed
 from gridsim.workload.transform.deadlines import Deadlines
 from gridsim.workload.transform.duplicate import Duplicate
@@ -166,7 +163,7 @@ class Replicate:
         if point.scheme in BASELINES:
             record = replace(self.plain(point), workload=workload)
         else:
-            record = run(workload, self.platform, point.scheme, _options(point))
+            record = self._run(workload, point)
         slowdowns = None
         if point.method == "same-arrival":
             slowdowns = category_slowdowns(self.plain(point._replace(scheme="easy")))
@@ -203,8 +200,12 @@ class Replicate:
         """The schedule of a trace without deadlines, under one of `BASELINES`."""
         key = (point.trace, point.scheme)
         if key not in self._plain:
-            self._plain[key] = run(self.trace(point), self.platform, point.scheme, _options(point))
+            self._plain[key] = self._run(self.trace(point), point)
         return self._plain[key]
+
+    def _run(self, workload: Workload, point: Point) -> Record:
+        options = Run(overrun="extend" if point.estimates == "logged-extended" else "kill")
+        return simulate(workload, platform=self.platform, policy=point.scheme, options=options).record
 
     def trace(self, point: Point) -> Workload:
         """Jobs of a point without deadlines."""
@@ -224,10 +225,6 @@ class Replicate:
 
     def _stream(self, role: str) -> np.random.Generator:
         return stream(self.seed, "deadline", *self.unit, role)
-
-
-def _options(point: Point) -> Run:
-    return Run(overrun="extend" if point.estimates == "logged-extended" else "kill")
 
 
 def _keep_deadlines(workload: Workload, fraction: float, rng: np.random.Generator) -> Workload:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.metrics.deadlines import common_range
 from gridsim_papers.deadline.study import Measure, Place, Study, of, title
 from gridsim_papers.decisions import Part, alike, decided, signed, trends

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, NamedTuple
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.registry import parse
 from gridsim_papers.paired import Values, combined
 from gridsim_papers.verdicts import NAN

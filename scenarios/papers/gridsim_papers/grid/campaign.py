@@ -19,17 +19,15 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
+from gridsim import InputError, Platform, Record, Workload, simulate
 from gridsim.campaign.run import Made
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import UnknownNameError
 from gridsim.metrics.dag import dag_metrics, job_columns, slr_by_decile
 from gridsim.metrics.schedule import Schedule
 from gridsim.model.network import Network
-from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.platform import ClusterSpec, RouterSpec
 from gridsim.model.streams import stream
 from gridsim.model.time import MICROSECOND
-from gridsim.model.workload import Workload
-from gridsim.record import Record
-from gridsim.simulation import Run, run
 from gridsim.workload.synthetic.grid import KINDS_OF_JOBS, KINDS_OF_TASKS, LOADS, Grid
 from gridsim_papers.units import Row, Table, Tabled, from_recipe
 
@@ -191,9 +189,9 @@ class GridCampaign(Tabled):
         for metric, value in _of_workload(workload, platform).items():
             yield _row(names, WORKLOAD, metric, value)
         seed = int(stream(self.seed, "grid", kind, number, "run", round(1000 * load)).integers(2**32))
+        runs = {policy: as_run(policy, random_hold=self.random_hold) for policy in self.policies}
         records = {
-            policy: run(workload, platform, as_run(policy, random_hold=self.random_hold), Run(seed=seed))
-            for policy in self.policies
+            policy: simulate(workload, platform=platform, policy=it, seed=seed).record for policy, it in runs.items()
         }
         yield from schedule_rows(records, names)
 

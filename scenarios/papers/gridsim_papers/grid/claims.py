@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.paired_tests import ROUNDING
 from gridsim.model.streams import stream

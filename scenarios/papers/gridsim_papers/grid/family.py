@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from gridsim import InputError
 from gridsim.campaign.paper import Absent, Order
-from gridsim.errors import InputError
 from gridsim_papers.cases import Cases
 from gridsim_papers.grid import figures, schedule_figures
 from gridsim_papers.grid.campaign import GridCampaign

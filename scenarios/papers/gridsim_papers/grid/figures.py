@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.metrics.campaign import Comparison, Paired, Rows, compare_policies, tidy
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.model.time import FloatArray
-from gridsim.report.figures import _DASHES, _INK, PALETTE, _figure, _legend
+from gridsim.report.figures import DASHES, INK, PALETTE, drawing, legend
 from gridsim.words import percent
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def box_by_policy(
         Logarithmic axis. Quartiles and whiskers are those of the values, not of their logarithms.
     """
     values = _values(rows, metric, policies)
-    with _figure(height=0.9 + 0.36 * len(values)) as (figure, axes):
+    with drawing(height=0.9 + 0.36 * len(values)) as (figure, axes):
         axes.set_axisbelow(True)
         drawn = axes.boxplot(
             [column[np.isfinite(column)] for column in values.values()],
@@ -93,14 +93,14 @@ def box_by_policy(
             showfliers=outliers,
             widths=0.6,
             patch_artist=True,
-            medianprops={"color": _INK, "linewidth": 1.6},
-            whiskerprops={"color": _INK},
-            capprops={"color": _INK},
-            flierprops={"marker": ".", "markersize": 3, "markeredgecolor": _INK, "alpha": 0.5},
+            medianprops={"color": INK, "linewidth": 1.6},
+            whiskerprops={"color": INK},
+            capprops={"color": INK},
+            flierprops={"marker": ".", "markersize": 3, "markeredgecolor": INK, "alpha": 0.5},
         )
         for patch, policy in zip(drawn["boxes"], values, strict=True):
             patch.set_facecolor(_colour(policy, values))
-            patch.set_edgecolor(_INK)
+            patch.set_edgecolor(INK)
             patch.set_alpha(0.75)
         axes.set_yticks(range(1, len(values) + 1), [_title(policy) for policy in values])
         axes.invert_yaxis()
@@ -130,14 +130,14 @@ def by_decile(
     deciles = sorted({row["decile"] for row in chosen if row.get("decile") is not None})
     if not deciles:
         raise InputError(f"no row has the metric '{metric}' by decile" + (f" at load {load:g}" if load else ""))
-    with _figure() as (figure, axes):
+    with drawing() as (figure, axes):
         _lines(axes, chosen, "decile", deciles, policies, average)
         axes.set_xticks(deciles)
         axes.set_xlabel("decile of job execution time, smallest jobs first")
         axes.set_ylabel(_average_title(metric, average))
         if log:
             _log_axis(axes, "y")
-        _legend(axes)
+        legend(axes)
         return figure
 
 
@@ -152,21 +152,21 @@ def against_load(
     """Average of a metric over schedules against the load ratio, a line a policy."""
     chosen = list(tidy(rows, metric=metric, decile=None))
     loads = sorted({float(row["load"]) for row in chosen})
-    with _figure() as (figure, axes):
+    with drawing() as (figure, axes):
         _lines(axes, chosen, "load", loads, policies, average)
         axes.set_xticks(loads, [percent(load) for load in loads])
         axes.set_xlabel("load")
         axes.set_ylabel(_average_title(metric, average))
         if log:
             _log_axis(axes, "y")
-        _legend(axes)
+        legend(axes)
         return figure
 
 
 def bars(rows: Rows, metric: str, *, policies: Sequence[str] | None = None, log: bool = True) -> Figure:
     """A metric of one schedule a policy, with its value; the mean where a policy has several (seeds of Random)."""
     values = {policy: float(column.mean()) for policy, column in _values(rows, metric, policies).items()}
-    with _figure(height=0.9 + 0.34 * len(values)) as (figure, axes):
+    with drawing(height=0.9 + 0.34 * len(values)) as (figure, axes):
         colours = [_colour(policy, values) for policy in values]
         axes.set_axisbelow(True)
         drawn = axes.barh(range(len(values)), list(values.values()), 0.66, color=colours, alpha=0.85)
@@ -399,7 +399,7 @@ def _lines(
             values.setdefault(row["policy"], {}).setdefault(row[column], []).append(float(row["value"]))
     for index, policy in enumerate(_shown(values, policies)):
         heights = [_averaged(values[policy].get(place, []), average) for place in places]
-        style: dict[str, Any] = {"color": _colour(policy, values), "linestyle": _DASHES[index % len(_DASHES)]}
+        style: dict[str, Any] = {"color": _colour(policy, values), "linestyle": DASHES[index % len(DASHES)]}
         axes.plot(places, heights, marker="osD^vPX"[index % 7], markersize=4.5, label=_title(policy), **style)
 
 

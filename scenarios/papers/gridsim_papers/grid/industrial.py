@@ -14,16 +14,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gridsim import InputError, Lublin, Platform, Record, Workload, read_workload, simulate
 from gridsim.campaign.run import Made
-from gridsim.errors import InputError
-from gridsim.model.platform import Platform
+from gridsim.model.machine import machine_cores
 from gridsim.model.streams import stream
 from gridsim.model.time import MICROSECOND
-from gridsim.model.workload import Workload
-from gridsim.record import Record
-from gridsim.simulation import Run, run
-from gridsim.workload.read import machine_cores, read_workload
-from gridsim.workload.synthetic.lublin import Lublin
 from gridsim_papers.grid.campaign import POLICIES, TABLE, Row, as_run, schedule_rows
 from gridsim_papers.units import Table, Tabled, from_recipe
 
@@ -197,4 +192,5 @@ def industrial_rows(workload: Workload, cores: int, *, seeds: int = 30, random_h
 
 
 def _run(workload: Workload, cores: int, policy: str, seed: int, *, tick: float = 1.0) -> Record:
-    return run(with_shares(workload, seed), Platform.single(cores), policy, Run(seed=seed, tick=tick))
+    jobs = with_shares(workload, seed)
+    return simulate(jobs, platform=Platform.single(cores), policy=policy, seed=seed, tick=tick).record

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.metrics.paired_tests import bootstrap_means
 from gridsim.model.time import FloatArray
 from gridsim_papers.verdicts import LEVEL, Finding, Judge, Stored, counted

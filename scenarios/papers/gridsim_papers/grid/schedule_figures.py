@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError, Record
 from gridsim.metrics.schedule import Schedule
 from gridsim.model.time import IntArray
 from gridsim.profile.placement import place
-from gridsim.record import Record
-from gridsim.report.figures import _INK, PALETTE, RC, _figure
+from gridsim.report.figures import INK, PALETTE, RC, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +56,7 @@ def chart(
     """
     schedule, where = _with_clusters(what, clusters)
     example = Example(title, schedule, tuple(tasks) or _numbered(schedule))
-    with _figure(height=_height(schedule)) as (figure, axes):
+    with drawing(height=_height(schedule)) as (figure, axes):
         _draw(axes, example, where, list(clusters) or [schedule.cores])
         _clock(axes, schedule.makespan)
         return figure
@@ -149,7 +148,7 @@ def _axes(axes: Axes, example: Example, clusters: Sequence[int]) -> None:
     axes.tick_params(axis="y", length=0)
     axes.set_ylabel("core")
     for edge in np.cumsum(clusters)[:-1].tolist():
-        axes.axhline(edge, color=_INK, linewidth=0.8)
+        axes.axhline(edge, color=INK, linewidth=0.8)
 
 
 def _clock(axes: Axes, makespan: int) -> None:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim_papers.decisions import Part, decided, signed, trends
 from gridsim_papers.moldable.campaign import COMBINED, LANES, WAITED, WEIGHTS
 from gridsim_papers.moldable.changes import CATEGORIES

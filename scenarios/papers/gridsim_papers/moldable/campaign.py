@@ -22,13 +22,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim import InputError, Platform, Record, Workload, simulate
+from gridsim.errors import UnknownNameError
 from gridsim.metrics.utilisation import makespan, offered_load, utilisation
-from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
-from gridsim.model.workload import Workload
-from gridsim.record import Record
-from gridsim.simulation import run
 from gridsim.workload.transform.duplicate import Duplicate
 from gridsim.workload.transform.estimates import ExactEstimates
 from gridsim.workload.transform.expand import Expand
@@ -439,7 +436,7 @@ class Replicate:
     def record(self, point: Point) -> Record:
         """The schedule of a point."""
         workload = self.trace(point) if point.scheme == BASELINE else self.workload(point)
-        return run(workload, self.platform, point.scheme)
+        return simulate(workload, platform=self.platform, policy=point.scheme).record
 
     def workload(self, point: Point) -> Workload:
         """Moldable jobs of a point; those of the last one are kept."""

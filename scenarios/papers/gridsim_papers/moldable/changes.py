@@ -18,11 +18,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from gridsim import Record
 from gridsim.metrics.groups import rows_by_group, weight_classes
 from gridsim.metrics.paired_tests import log_ratios, t_test
-from gridsim.metrics.responsiveness import response
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray, seconds
-from gridsim.record import Record
 
 __all__ = [
     "CATEGORIES",
@@ -65,7 +64,7 @@ def categories(record: Record, rows: Any = None) -> dict[str, IntArray]:
 
 def category_responses(record: Record) -> dict[str, tuple[int, float]]:
     """Jobs that ran and their mean response, s, by category that has any."""
-    own = response(record)
+    own = record.response
     return {name: (len(rows), float(own[rows].mean())) for name, rows in categories(record, record.ran).items()}
 
 

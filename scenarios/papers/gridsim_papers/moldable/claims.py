@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.words import listed, percent
 from gridsim_papers.deadline.recipes import Recipe
 from gridsim_papers.decisions import answered

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.words import listed
 from gridsim_papers.decisions import Part, alike, decided, signed
 from gridsim_papers.moldable.campaign import BASELINE, EARLIER, METHODS, PROFILES

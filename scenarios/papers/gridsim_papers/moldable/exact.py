@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from gridsim import Workload
 from gridsim.model.speedup import Downey
 from gridsim.model.streams import stream
-from gridsim.model.time import MICROSECOND, IntArray
-from gridsim.model.workload import Workload
-from gridsim.policy.partition import FairShare, Greedy
+from gridsim.policy.partition import FairShare
 from gridsim.policy.queue import Queue, Requests
+from gridsim.testing.sizes import choices_compared
 from gridsim.workload.transform.moldable import MoldableJobs
 from gridsim_papers.verdicts import Finding
 
@@ -22,8 +22,6 @@ __all__ = ["blocks_suffice", "corrected_limits", "downey"]
 
 CORES = 64
 TOLERANCE = 1e-9
-_BLOCKS = 12
-_LONGEST = 500
 
 
 def downey(speedup: type[Downey] = Downey) -> Finding:
@@ -60,44 +58,9 @@ def blocks_suffice(jobs: int = 600, *, skipped: int = 0) -> Finding:
     skipped : int
         Blocks at the beginning that the choice does not see: for tests.
     """
-    from gridsim.policy.scheduler.molded import Shapes  # compiled kernels: only when something runs
-    from gridsim.policy.scheduler.sizes import FALLS, LEAST, MOST, by_blocks
-    from gridsim.profile.kernels import earliest
-
-    rng = stream(1, "claims", "blocks")
-    checked = different = 0
-    for sigma in (0.0, 1.0, 2.0):
-        asked = rng.integers(1, CORES + 1, jobs)
-        log = Workload.from_columns(submit=np.arange(jobs), runtime=rng.integers(60, _LONGEST, jobs), cores=asked)
-        molded = MoldableJobs(range_factor=float(rng.integers(1, 4)), sigma=sigma, cores=CORES).apply(log)
-        shapes = Shapes(Requests(molded), Greedy(choices="all"), CORES)
-        for row in np.flatnonzero(shapes.table[FALLS]).tolist():
-            times, free = _profile(rng)
-            low = int(shapes.table[LEAST, row])
-            high = int(rng.integers(low, shapes.table[MOST, row] + 1))
-            seen = slice(min(skipped, len(times) - 1), None)
-            start, cores, _ = by_blocks(
-                times[seen], free[seen], len(times[seen]), shapes.table, shapes.relative, row, high, times[:0]
-            )
-            ends = np.array(
-                [
-                    earliest(times, free, len(times), n, shapes.on(row, n)) + shapes.on(row, n)
-                    for n in range(low, high + 1)
-                ]
-            )
-            best = low + int(np.argmax(ends <= ends.min() + 1))
-            different += (int(cores), int(start)) != (best, int(ends[best - low]) - shapes.on(row, best))
-            checked += 1
+    checked, different = choices_compared(jobs, skipped=skipped)
     note = f"{different} of {checked} choices differ in cores or start from those of trying every size"
     return Finding("does not hold" if different else "holds", different, n=checked, note=note)
-
-
-def _profile(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """When blocks of free time begin, and how many cores are free in each; all in the last one."""
-    count = int(rng.integers(2, _BLOCKS))
-    times = np.cumsum(rng.integers(1, _LONGEST, count)) * MICROSECOND
-    free = np.append(rng.integers(0, CORES + 1, count - 1), CORES)
-    return times, free
 
 
 def corrected_limits(states: int = 300, corrected: str = "sqrt-parallel") -> Finding:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.metrics.compare import holm
 from gridsim.report.figures import PALETTE
 from gridsim.words import listed, percent

@@ -12,7 +12,7 @@ from itertools import chain
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim import InputError
 from gridsim.metrics.compare import holm
 from gridsim.metrics.paired_tests import t_test
 from gridsim_papers.decisions import ENOUGH, Part, State, signed, standing

@@ -1,0 +1,76 @@
+"""Sizes of moldable jobs: the scheduler's choice over blocks of free time, against trying every size."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.model.streams import stream
+from gridsim.model.time import MICROSECOND, IntArray
+from gridsim.model.workload import Workload
+from gridsim.policy.partition import Greedy
+from gridsim.policy.queue import Requests
+from gridsim.workload.transform.moldable import MoldableJobs
+
+__all__ = ["Compared", "choices_compared"]
+
+_CORES = 64
+_BLOCKS = 12
+_LONGEST = 500
+
+
+class Compared(NamedTuple):
+    """Choices that were compared, and how many of them differ in cores or start."""
+
+    checked: int
+    different: int
+
+
+def choices_compared(jobs: int = 600, *, skipped: int = 0) -> Compared:
+    """Compare the choice over blocks of free time with that of trying every size, where runtimes fall with cores.
+
+    Parameters
+    ----------
+    jobs : int
+        How many, each with a profile of its own, at each of three variations of parallelism.
+    skipped : int
+        Blocks at the beginning that the choice does not see: for tests.
+    """
+    from gridsim.policy.scheduler.molded import Shapes  # compiled kernels: only when something runs
+    from gridsim.policy.scheduler.sizes import FALLS, LEAST, MOST, by_blocks
+    from gridsim.profile.kernels import earliest
+
+    rng = stream(1, "claims", "blocks")
+    checked = different = 0
+    for sigma in (0.0, 1.0, 2.0):
+        asked = rng.integers(1, _CORES + 1, jobs)
+        log = Workload.from_columns(submit=np.arange(jobs), runtime=rng.integers(60, _LONGEST, jobs), cores=asked)
+        molded = MoldableJobs(range_factor=float(rng.integers(1, 4)), sigma=sigma, cores=_CORES).apply(log)
+        shapes = Shapes(Requests(molded), Greedy(choices="all"), _CORES)
+        for row in np.flatnonzero(shapes.table[FALLS]).tolist():
+            times, free = _profile(rng)
+            low = int(shapes.table[LEAST, row])
+            high = int(rng.integers(low, shapes.table[MOST, row] + 1))
+            seen = slice(min(skipped, len(times) - 1), None)
+            start, cores, _ = by_blocks(
+                times[seen], free[seen], len(times[seen]), shapes.table, shapes.relative, row, high, times[:0]
+            )
+            ends = np.array(
+                [
+                    earliest(times, free, len(times), n, shapes.on(row, n)) + shapes.on(row, n)
+                    for n in range(low, high + 1)
+                ]
+            )
+            best = low + int(np.argmax(ends <= ends.min() + 1))
+            different += (int(cores), int(start)) != (best, int(ends[best - low]) - shapes.on(row, best))
+            checked += 1
+    return Compared(checked, different)
+
+
+def _profile(rng: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """When blocks of free time begin, and how many cores are free in each; all in the last one."""
+    count = int(rng.integers(2, _BLOCKS))
+    times = np.cumsum(rng.integers(1, _LONGEST, count)) * MICROSECOND
+    free = np.append(rng.integers(0, _CORES + 1, count - 1), _CORES)
+    return times, free

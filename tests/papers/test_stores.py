@@ -1,0 +1,60 @@
+"""Stores that were begun when the campaigns were part of gridsim itself go on where they were.
+
+``stores.json`` has what the stores of ``gridsim reproduce --scale tiny`` said then, without the version, and the names
+of their files.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gridsim.campaign.paper import Order
+from gridsim.campaign.run import run_campaign, standing
+from gridsim.campaign.store import RUNS, Store
+from gridsim.result import versions
+from gridsim_papers.grid.campaign import TABLE, GridCampaign
+from gridsim_papers.paper import Part
+from gridsim_papers.papers import PAPERS
+
+STORES: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("stores.json").read_text(encoding="utf-8"))
+
+
+def begun(folder: Path, campaign: dict[str, Any], files: dict[str, str]) -> Store:
+    """A store as it was left, of this version."""
+    (folder / RUNS).mkdir(parents=True)
+    told = {"version": versions()["gridsim"], **campaign}
+    (folder / "campaign.json").write_text(json.dumps(told), encoding="utf-8")
+    for name, text in files.items():
+        (folder / RUNS / name).write_text(text, encoding="utf-8")
+    return Store(folder)
+
+
+def parts() -> dict[str, Part]:
+    """What is run of each paper at the smallest scale."""
+    return {part.store: part for paper in PAPERS.values() for part in paper.family.plan(paper, Order("tiny")).parts}
+
+
+def test_every_part_of_the_papers_has_a_store_from_then() -> None:
+    assert set(parts()) == set(STORES)
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_finished_store_is_one_of_its_campaign_and_nothing_is_run(name: str, tmp_path: Path) -> None:
+    there = STORES[name]
+    part = parts()[name]
+    store = begun(tmp_path / name, there["campaign"], dict.fromkeys(there["runs"], part.campaign.table.text([])))
+    assert run_campaign(part.campaign, store.folder).units == 0
+    at = standing(part.campaign, store)
+    assert at.finished == at.total == len(there["runs"])
+
+
+def test_a_store_that_was_stopped_goes_on_with_what_is_missing(tmp_path: Path) -> None:
+    campaign = GridCampaign(workloads=2, kinds=("chain",), policies=("srtf", "lrtf"), loads=(1.2,), part=0.005)
+    then = {**STORES["grid-tiny"]["campaign"], "policies": ["srtf", "lrtf"], "loads": [1.2], "part": 0.005}
+    store = begun(tmp_path / "again", {**then, "cluster_cores": 1000}, {"chain-01.csv": TABLE.text([])})
+    assert run_campaign(campaign, store.folder).units == 1
+    assert {row["workload"] for row in TABLE.read(store.folder)} == {2}
