@@ -1,6 +1,6 @@
-"""Fixtures that several rooms of tests share, and how many examples Hypothesis tries.
+"""Fixtures that several rooms of tests share, how many examples Hypothesis tries, and which files come first.
 
-``GRIDSIM_HYPOTHESIS=thorough`` is for long runs.
+CI searches for counterexamples apart, among more of them (``GRIDSIM_HYPOTHESIS=search``); ``thorough`` is for longer.
 """
 
 from __future__ import annotations
@@ -15,11 +15,21 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 _quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
-settings.register_profile("usual", max_examples=35, **_quiet)
+settings.register_profile("usual", max_examples=20, **_quiet)
+settings.register_profile("search", max_examples=60, **_quiet)
 settings.register_profile("thorough", max_examples=3000, **_quiet)
 settings.load_profile(os.environ.get("GRIDSIM_HYPOTHESIS", "usual"))
 
 ROOT = Path(__file__).resolve().parent.parent
+
+
+LONGEST = (ROOT / "tests" / "longest.txt").read_text().split()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first, so that no process is left with one of them when the others have ended."""
+    place = {name: number for number, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(LONGEST)))
 
 
 def shared_folder() -> Path:

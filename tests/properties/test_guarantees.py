@@ -65,7 +65,6 @@ def demanding(draw: st.DrawFn) -> Workload:
 
 
 @pytest.mark.parametrize("policy", CONTROLLERS)
-@settings(max_examples=40)
 @given(workload=demanding(), instant=st.sampled_from(["batched", "per-event"]))
 def test_promises_are_kept(policy: str, workload: Workload, instant: str) -> None:
     record = simulate(workload, policy, instant=instant)
@@ -92,7 +91,6 @@ def test_promises_are_kept(policy: str, workload: Workload, instant: str) -> Non
 
 
 @pytest.mark.parametrize("policy", CONTROLLERS)
-@settings(max_examples=40)
 @given(workload=demanding())
 def test_promises_are_broken_only_by_overruns_and_are_told(policy: str, workload: Workload) -> None:
     record = simulate(workload, policy, overrun="extend")
@@ -154,7 +152,6 @@ def molded(draw: st.DrawFn) -> Workload:
 
 @pytest.mark.parametrize("policy", ["qops", "msb", "mrt", "fqops?kill_restart=true&slack_factor=1.5"])
 @pytest.mark.parametrize("partition", ["greedy", "fair-share(wf=2)"])
-@settings(max_examples=40)
 @given(workload=molded(), overrun=st.sampled_from(["kill", "extend"]))
 def test_promises_to_moldable_jobs_are_kept(policy: str, partition: str, workload: Workload, overrun: str) -> None:
     policy += ("&" if "?" in policy else "?") + f"partition={partition}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import gridsim as gs
@@ -120,7 +120,6 @@ def test_scaling_all_times_scales_the_schedule(policy: str, workload: Workload, 
 
 
 @given(workload=workloads(cores=CORES, largest=60, estimates="over"))
-@settings(max_examples=20)
 def test_longer_queues_break_no_promise(workload: Workload) -> None:
     record, plans = run(workload, CORES, "conservative")
     first: dict[int, int] = {}

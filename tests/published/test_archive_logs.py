@@ -22,7 +22,10 @@ LOGS = (
 DRAWN = Lublin(jobs=3_000, cores=128, load=0.9, f=4.0)
 
 
-@pytest.mark.parametrize("name", ["generated", *(pytest.param(name, marks=pytest.mark.others) for name in LOGS)])
+WHOLE = (pytest.param(name, marks=[pytest.mark.others, pytest.mark.long]) for name in LOGS)
+
+
+@pytest.mark.parametrize("name", ["generated", *WHOLE])
 def test_no_schedule_of_a_whole_log_breaks_an_invariant(others: Callable[[str], Path], name: str) -> None:
     log = DRAWN.generate(1) if name == "generated" else gs.read_workload(others(f"swf/{name}.swf.gz"))
     platform = machine(log)

@@ -1,9 +1,10 @@
-"""A clone stands on its own: what reads other people's data is also tried on generated input."""
+"""The tests themselves: what reads other people's data is also tried on generated input; long files come first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,3 +40,8 @@ def test_a_test_without_a_twin_is_found() -> None:
     assert alone([*both, Case("test_b.py::test_one[SDSC]", True), Case("test_b.py::test_one[CTC]", True)]) == [
         "test_b.py::test_one"
     ]
+
+
+def test_the_files_that_come_first_are_there() -> None:
+    names = (Path(__file__).parent / "longest.txt").read_text().split()
+    assert [name for name in names if not (Path(__file__).parents[1] / name).is_file()] == []
