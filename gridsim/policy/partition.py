@@ -10,7 +10,7 @@ import numpy as np
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Queue
 
-__all__ = ["Asked", "FairShare", "Greedy", "largest"]
+__all__ = ["Asked", "FairShare", "Greedy", "largest", "sizes_jobs"]
 
 Grid = Literal["geometric", "linear"]
 """How the sizes tried are spread over the range: by equal ratios, or evenly."""
@@ -27,6 +27,19 @@ def largest(limit: IntArray, minimum: IntArray, maximum: IntArray) -> IntArray:
     """Largest sizes that limits allow: a job's minimum always stands (spec of moldable jobs, 4.1)."""
     allowed: IntArray = np.minimum(maximum, np.maximum(limit, minimum))
     return allowed
+
+
+def sizes_jobs(scheduler: Any) -> bool:
+    """Whether a scheduler starts moldable jobs on other numbers of cores than they ask for: it has a partition.
+
+    Examples
+    --------
+    >>> from gridsim.policy.presets import policy
+    >>> sizes_jobs(policy("moldable-base")), sizes_jobs(policy("molding?partition=asked")), sizes_jobs(policy("easy"))
+    (True, False, False)
+    """
+    partition = getattr(scheduler, "partition", None)
+    return partition is not None and not getattr(partition, "fixed", False)
 
 
 @dataclass

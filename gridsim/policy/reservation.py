@@ -10,7 +10,6 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.moldable import weight_bounds, weight_category
 from gridsim.model.time import MICROSECOND, NEVER
-from gridsim.policy.capabilities import blocks
 from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import Queue
 
@@ -123,7 +122,7 @@ class Xfactor:
     def __post_init__(self) -> None:
         if not 1 < self.k < float("inf"):
             raise ValueError(f"k is {self.k}; a threshold above 1 is needed")
-        if blocks(self.besides):
+        if getattr(self.besides, "blocking", False):
             raise InputError("a rule that lets nobody pass has no use for promises", field="besides")
 
     def lanes(self, queue: Queue) -> Lanes:

@@ -12,7 +12,6 @@ from gridsim.model.time import NEVER
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.restart import Restart
-from gridsim.policy.capabilities import shifts_left
 from gridsim.policy.protocols import Offer
 
 __all__ = ["Feedback"]
@@ -58,7 +57,7 @@ class Feedback:
     @property
     def left_shifted(self) -> bool:
         """As its inner admission."""
-        return shifts_left(self.inner)
+        return bool(getattr(self.inner, "left_shifted", False))
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         offer: Offer | None = self.inner.plan(request, deadline, plan, now)

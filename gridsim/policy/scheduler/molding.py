@@ -7,9 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from numpy.random import Generator
 
-from gridsim.policy.capabilities import begin, blocks, fixes_sizes, of_ordering, scope_of
 from gridsim.policy.partition import FairShare
-from gridsim.policy.protocols import Capabilities
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.molded import Molded
@@ -55,19 +53,15 @@ class Molding(Backfilling):
         ):
             if value not in known:
                 raise ValueError(f"{name} is {value!r}; {' or '.join(known)} is needed")
-        if blocks(self.reserve):
+        if getattr(self.reserve, "blocking", False):
             raise ValueError("sizes are chosen where others may pass a blocked job: easy, category, xfactor, first-fit")
-        if of_ordering(self.ordering).keep:
+        if hasattr(self.ordering, "keep"):
             raise ValueError(f"{self.ordering!r} ranks anew after every start, and sizes are chosen for a whole pass")
-
-    @property
-    def capabilities(self) -> Capabilities:
-        """Whether it chooses sizes, and what its order depends on."""
-        return Capabilities(sizes=not fixes_sizes(self.partition), scope=scope_of(self.ordering))
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
-        begin(self.ordering, rng)
+        if hasattr(self.ordering, "setup"):
+            self.ordering.setup(rng)
         best, by_queue = self.backfill == "best", self.promise_order == "queue"
         state = Molded(cluster, self.ordering, self.reserve, self.partition, best=best, by_queue=by_queue)
         self._state, self._turn = state, state.run_pass

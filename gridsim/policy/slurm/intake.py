@@ -46,11 +46,12 @@ class Intake:
 
     def choices(self, request: int, now: int, over: set[int]) -> list[int]:
         """Entries in which a request could start, if it is taken; none where it is refused. A question."""
-        found = [
-            entry
-            for entry in (request, *self._entries.further.get(request, ()))
-            if self._welcome(entry, over) and self.could(entry, now)
-        ]
+        rows = (request, *self._entries.further.get(request, ()))
+        welcome = [entry for entry in rows if self._welcome(entry, over)]
+        found = [entry for entry in welcome if self.could(entry, now)]
+        if self._entries.waits[found].all():  # for the end of a reservation, which it keeps so long
+            asking = [entry for entry in welcome if not self._entries.waits[entry]]
+            found = [*asking, *found] if asking and found else []
         if not found:
             return []
         first = found[0]
@@ -67,14 +68,13 @@ class Intake:
 
     def refusal(self, request: int, now: int, over: set[int]) -> Refusal:
         """Why a request that could start in no entry is refused: what is said of the first of them."""
-        found = [self._why(entry, now, over) for entry in (request, *self._entries.further.get(request, ()))]
-        first = found.index(None) if None in found else -1
-        if first < 0:
-            return next(why for why in found if why is not None)
-        entry = (request, *self._entries.further.get(request, ()))[first]
-        why = self._submissions.refusal(self._owners[entry], *self._wants(entry))
-        assert why is not None
-        return why
+        entries = (request, *self._entries.further.get(request, ()))
+        found = [self._why(entry, now, over) for entry in entries]
+        if None in found:
+            entry = entries[found.index(None)]
+            if (why := self._submissions.refusal(self._owners[entry], *self._wants(entry))) is not None:
+                return why
+        return next(why for why in found if why is not None)
 
     def _why(self, entry: int, now: int, over: set[int]) -> Refusal | None:
         """Why an entry could never start; None where it could."""

@@ -170,7 +170,8 @@ def select(  # type: ignore[no-untyped-def]
         return 0
     used = 0
     if least == 0:
-        used = _as_few_nodes_as_it_takes(need, room, machine.weight, chosen, given)
+        left = room.copy() if highest > 0 else room
+        used = _as_few_nodes_as_it_takes(need, left, machine.weight, chosen, given)
         if highest > 0 and used > highest:
             used = _some_nodes(need, 1, highest, unit, room, machine.weight, chosen, given)
     else:

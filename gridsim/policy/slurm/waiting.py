@@ -67,7 +67,7 @@ class Waiting:
         self._withdrawn = label_of(requests, "withdrawn")
         self._row_of = rows_of_numbers(requests) if (self._after >= 0).any() else {}
         self._books = bool((asks["reservation"] >= 0).any())
-        self._over = np.zeros(len(requests), dtype=bool)
+        self._over, self._taken = np.zeros(len(requests), dtype=bool), np.zeros(len(requests), dtype=bool)
         self._choices: dict[int, list[int]] = {}  # entries of requests that have not one, their own
         self._reserved: dict[int, list[int]] = defaultdict(list)  # waiting requests by reservation
         self._followers: dict[int, list[int]] = defaultdict(list)
@@ -79,6 +79,7 @@ class Waiting:
     def come(self, request: int, entries: Sequence[int], now: int) -> None:
         """A request was submitted, to start in one of some entries: it joins the queue, now or when it can run."""
         self._intake.take(request, entries)
+        self._taken[request] = True
         if tuple(entries) != (request,):
             self._choices[request] = list(entries)
         for reservation in self._asked_for(request):
@@ -104,7 +105,7 @@ class Waiting:
     def _release(self, request: int, now: int) -> None:
         on = self._row_of.get(int(self._after[request]), -1) if self._after[request] >= 0 else -1
         due = int(self._requests.submit[request]) + int(self._begin[request]) * SECOND
-        if on >= 0 and not self._over[on] and on != request:
+        if on >= 0 and not self._over[on] and on != request and not self._refused(on, request):
             self._followers[on].append(request)
             self._diary.say(request, DEPENDENCY, now)
         elif self._begin[request] > 0 and due > now:
@@ -112,6 +113,10 @@ class Waiting:
         else:
             self._join(request, now)
             self._timing.submitted(now)
+
+    def _refused(self, on: int, request: int) -> bool:
+        """Whether a request that came before another one was not taken in: nobody waits for its end."""
+        return on < request and not self._taken[on] and not self._requests.moves
 
     def _join(self, request: int, now: int) -> None:
         """A request can run from *now* on."""
@@ -155,7 +160,8 @@ class Waiting:
         for reservation in self._asked_for(request):
             self._bookings.leave(reservation, now)
         for follower in self._followers.pop(request, ()):
-            self._release(follower, now)
+            if not self._over[follower]:
+                self._release(follower, now)
 
     def leave(self, now: int) -> list[int]:
         """Requests that are cancelled by *now*: by their users, or since they can never run."""

@@ -71,6 +71,15 @@ def test_a_reservation_may_let_its_jobs_go_on_without_it() -> None:
     assert record.start.tolist() == [50, 90]
 
 
+def test_a_job_that_is_too_long_for_a_reservation_goes_on_without_it_when_that_is_over() -> None:
+    site = reserved(1, window(50, 90, "n1", users=ANN, flags=frozenset(["NO_HOLD_JOBS_AFTER"])))
+    record, _ = run(site, submit=[0, 95], runtime=[60, 60], cores=[4, 4], user=["ann"] * 2, reservation=["r", "r"])
+    assert record.start[0] == 90
+    assert record.status[1] == Status.unadmitted  # there is no such reservation any more
+    assert record.reasons is not None
+    assert record.reasons.refused[1].reason == "ReservationDeleted"
+
+
 def test_who_is_not_admitted_is_refused_by_user_and_by_account() -> None:
     both = window(10, 90, "n1", users=Allowed(never=("bob",)), accounts=Allowed(only=("lab",)))
     record, _ = run(

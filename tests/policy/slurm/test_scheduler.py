@@ -190,6 +190,33 @@ def test_holds_dependencies_and_cancellations_are_kept() -> None:
     assert record.status[3] == Status.cancelled
 
 
+def test_a_job_that_may_have_few_nodes_gets_the_widest_ones() -> None:
+    uneven = (Node("n1", 3), Node("n2", 1), Node("n3", 3))
+    parts = (SitePartition("all", ("n1", "n2", "n3"), most_nodes=2),)
+    record, slurm = run(Site(uneven, parts, "all", scheduling=QUICK), submit=[0], runtime=[5], cores=[6])
+    assert record.start[0] == 0
+    assert slurm.nodes_of(0) == {"n1": 3, "n3": 3}
+
+
+def test_nobody_waits_for_a_job_that_was_refused() -> None:
+    site = Site.of(nodes=1, cores=4, scheduling=QUICK)
+    record, _ = run(site, job=[11, 12, 13], submit=[0, 1, 2], runtime=[5] * 3, cores=[4, 5, 1], after=[-1, -1, 12])
+    assert record.status[1] == Status.rejected
+    assert record.start[2] == 5
+    site = replace(site, partitions=(replace(site.partitions[0], most_nodes=1),))
+    columns = {"submit": [0, 1], "runtime": [5] * 2, "cores": [2, 1], "nodes": [2, -1]}
+    record, _ = run(site, job=[11, 12], after=[-1, 11], **columns)
+    assert record.status[0] == Status.unadmitted
+    assert record.start[1] == 1
+
+
+def test_a_job_that_is_cancelled_while_it_waits_for_another_one_does_not_run_when_that_ends() -> None:
+    site = Site.of(nodes=1, cores=4, scheduling=QUICK)
+    columns = {"submit": [0, 1], "runtime": [20, 5], "cores": [1, 1], "after": [-1, 1], "withdrawn": [-1, 5]}
+    record, _ = run(site, job=[1, 2], **columns)
+    assert record.status.tolist() == [Status.completed, Status.cancelled]
+
+
 def test_a_reservation_keeps_nodes_free() -> None:
     closed = (Reservation("maintenance", ("n1",), 20 * SECOND, 40 * SECOND),)
     site = Site.of(nodes=1, cores=4, scheduling=QUICK, reservations=closed)
