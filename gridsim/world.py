@@ -28,7 +28,6 @@ from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import told
 from gridsim.policy.queue import Requests
@@ -243,7 +242,7 @@ def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> 
     """A record with what it came from."""
     plugins = registry.plugins(policy, make_balancer(options.balancer))
     workload = record.workload_given
-    notices = told_when(policy, workload).notices if capabilities_of(policy).notices else ()
+    notices = getattr(told_when(policy, workload), "notices", ())
     return Result(record, platform, told(policy), options.written(workload), plugins, notices=notices)
 
 
@@ -254,7 +253,7 @@ def told_when(policy: Any, workload: Workload) -> Any:
     passes of a scheduler's clock fall between its events, not on them.
     """
     epoch = workload.epoch
-    if epoch is None or not capabilities_of(policy).epoch or policy.epoch is not None:
+    if getattr(policy, "epoch", 0.0) is not None or epoch is None:
         return policy
     told = copy.copy(policy)
     told.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch

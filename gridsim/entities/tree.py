@@ -21,8 +21,9 @@ from gridsim.model.pools import Ways
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.capabilities import adapted, begin, capabilities_of, compares_quotes
+from gridsim.policy.capabilities import adapted
 from gridsim.policy.copies import own as own_copy
+from gridsim.policy.partition import sizes_jobs
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import failed, told
 from gridsim.policy.queue import ClusterView, Ledger, Requests
@@ -66,7 +67,7 @@ def clusters_of(
 ) -> list[Cluster]:
     """Clusters of the platform, each with a scheduler of its own."""
     scheduler = make_policy(policy)
-    if not capabilities_of(scheduler).sizes:
+    if not sizes_jobs(scheduler):
         requests.needed = requests.asked
     specs = list(platform.clusters())
     ledger = Ledger(platform.cores)
@@ -89,7 +90,7 @@ def clusters_of(
                 placing=len(specs) > 1 or requests.tasks is not None,
             )
         )
-    if capabilities_of(scheduler).scope == "grid":
+    if getattr(getattr(scheduler, "ordering", None), "scope", "cluster") == "grid":
         for cluster in clusters:
             cluster.together = clusters
     return clusters
@@ -119,11 +120,12 @@ def admission(
     Where jobs have *ways*, each goes among the clusters of its own.
     """
     balancer = make_balancer(options.balancer)
-    if compares_quotes(balancer):
+    if getattr(balancer, "quotes", False):
         _check_quotes(balancer, clusters, requests)
     if requests.tasks is None and len(clusters) == 1:
         return clusters[0].submit
-    begin(balancer, stream(options.seed, "router"))
+    if hasattr(balancer, "setup"):
+        balancer.setup(stream(options.seed, "router"))
     by_name = {cluster.name: cluster for cluster in clusters}
 
     def node(spec: RouterSpec | ClusterSpec) -> Router | Cluster:
@@ -153,7 +155,7 @@ def _check_quotes(balancer: Any, clusters: list[Cluster], requests: Requests) ->
             f"{told(balancer)} compares quotes for jobs of one task; the workload has DAG jobs", field="balancer"
         )
     for cluster in clusters:
-        if not cluster.can.plan:
+        if not hasattr(cluster.scheduler, "plan"):
             raise InputError(
                 f"{told(balancer)} compares what clusters promise, and {told(cluster.scheduler)} makes no plans to "
                 "promise from; give a policy that does, such as qops or conservative",

@@ -1,0 +1,178 @@
+"""Which nodes and cores an entry gets.
+
+Sources: topology.html (best fit on sets of consecutive nodes), cons_tres.html, cpu_management.html (block allocation),
+slurm.conf(5), ``Weight``, ``OverSubscribe``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gridsim.model.site import Site
+from gridsim.model.time import NEVER
+from gridsim.testing.slurm.entries import WHOLE, Entry, Job
+
+__all__ = ["Held", "Pieces", "left_by", "select"]
+
+Pieces = dict[int, int]
+"""Cores by place of the node, in the order in which they were chosen."""
+
+
+@dataclass(eq=False)
+class Held:
+    """An entry that runs: since when, until when by its limit, and what it holds.
+
+    `leaves` is when it has to give way, `NEVER` where it need not; `taker` the job that it was last told to give way
+    to, and `seen` the last instant at which anything happened while it ran.
+    """
+
+    entry: Entry
+    began: int
+    expected: int
+    pieces: Pieces
+    leaves: int = NEVER
+    taker: Job | None = None
+    seen: int = 0
+
+    @property
+    def nodes(self) -> set[int]:
+        return set(self.pieces)
+
+
+@dataclass
+class Left:
+    """What a node has left, and who is on it."""
+
+    cores: int
+    memory: int
+    gpus: int
+    holders: list[Held] = field(default_factory=list)
+
+
+def left_by(site: Site, running: Iterable[Held]) -> list[Left]:
+    """What the nodes have left beside those that run."""
+    left = [Left(node.cores, node.memory, node.gpus) for node in site.nodes]
+    for held in running:
+        for node, cores in held.pieces.items():
+            whole, entry = site.nodes[node], held.entry
+            left[node].cores -= cores
+            left[node].memory -= entry.memory_on(whole.memory, cores)
+            left[node].gpus -= whole.gpus if entry.exclusive else entry.gpus
+            left[node].holders.append(held)
+    return left
+
+
+def _room(entry: Entry, site: Site, node: int, left: Left, most: int, kept: int) -> int:
+    """Cores of a node that an entry could have, where *kept* are kept from it and it may have *most*."""
+    whole, cores = site.nodes[node], min(left.cores - kept, most)
+    memory = whole.memory if entry.node_memory == WHOLE else entry.node_memory
+    if most <= 0 or left.gpus < entry.gpus or left.memory < memory:
+        return 0
+    if entry.exclusive:
+        if left.holders or cores < whole.cores or left.memory < entry.core_memory * whole.cores:
+            return 0
+    elif entry.core_memory:
+        cores = min(cores, left.memory // entry.core_memory)
+    if entry.most_on_node:
+        cores = min(cores, entry.most_on_node)
+    return max(cores - cores % entry.task, 0)
+
+
+def select(entry: Entry, site: Site, left: list[Left], most: list[int], kept: list[int]) -> Pieces | None:
+    """Nodes and cores for an entry, None where it does not fit.
+
+    *most* are the cores of each node that it may have, *kept* those that are kept from it.
+    """
+    room = {
+        node: cores
+        for node in range(len(site.nodes))
+        if (cores := _room(entry, site, node, left[node], most[node], kept[node])) > 0
+    }
+    if sum(room.values()) < entry.cores or len(room) < entry.nodes:
+        return None
+    if entry.nodes:
+        pieces = _some_nodes(entry, site, room, entry.nodes, max(entry.most_nodes, entry.nodes))
+    else:
+        pieces = _as_few_as_it_takes(entry.cores, site, room)
+        if entry.most_nodes and len(pieces) > entry.most_nodes:
+            pieces = _some_nodes(entry, site, room, 1, entry.most_nodes)
+    if entry.exclusive and pieces is not None:
+        return {node: site.nodes[node].cores for node in pieces}
+    return pieces
+
+
+def _sets(room: Pieces, site: Site, weight: int) -> list[list[int]]:
+    """Sets of consecutive nodes of a weight that have room."""
+    sets: list[list[int]] = []
+    for node in sorted(room):
+        if site.nodes[node].weight == weight:
+            if sets and sets[-1][-1] == node - 1:
+                sets[-1].append(node)
+            else:
+                sets.append([node])
+    return sets
+
+
+def _best(sets: list[list[int]], sizes: list[int], wanted: int) -> list[int]:
+    """The smallest set that holds what is wanted, else the largest; of equal ones the first."""
+    enough = [size for size in sizes if size >= wanted]
+    return sets[sizes.index(min(enough) if enough else max(sizes))]
+
+
+def _weights(room: Pieces, site: Site) -> list[int]:
+    return sorted({site.nodes[node].weight for node in room})
+
+
+def _as_few_as_it_takes(wanted: int, site: Site, room: Pieces) -> Pieces:
+    """Light nodes first; in the best set the node with least room that holds all that is left, else from the first."""
+    room, pieces = dict(room), {}
+    for weight in _weights(room, site):
+        while wanted and (sets := _sets(room, site, weight)):
+            best = _best(sets, [sum(room[node] for node in each) for each in sets], wanted)
+            alone = [node for node in best if room[node] >= wanted]
+            for node in [min(alone, key=lambda node: room[node])] if alone else best:
+                if wanted:
+                    pieces[node] = min(wanted, room.pop(node))
+                    wanted -= pieces[node]
+    return pieces
+
+
+def _widest(count: int, room: Pieces) -> int:
+    """Cores of so many nodes with most room."""
+    return sum(sorted(room.values(), reverse=True)[:count])
+
+
+def _some_nodes(entry: Entry, site: Site, room: Pieces, fewest: int, most: int) -> Pieces | None:
+    """As many nodes as there are of a range, one task on each at least."""
+    for count in range(min(most, len(room), max(entry.cores // entry.task, fewest)), fewest - 1, -1):
+        if _widest(count, room) >= entry.cores:
+            return _so_many_nodes(entry, site, room, count)
+    return None
+
+
+def _so_many_nodes(entry: Entry, site: Site, room: Pieces, count: int) -> Pieces:
+    """The best sets of nodes, counted in nodes; those with most room where these have too few cores."""
+    need = entry.cores
+    for weight in _weights(room, site):  # the lightest that suffice
+        light = {node: cores for node, cores in room.items() if site.nodes[node].weight <= weight}
+        if len(light) >= count and _widest(count, light) >= need:
+            break
+    least = need - _widest(count - 1, light)  # less than this on one node is too little, whatever the others have
+    light = {node: cores for node, cores in light.items() if cores >= least}
+    chosen: list[int] = []
+    for weight in _weights(light, site):
+        while len(chosen) < count:
+            sets = _sets({node: light[node] for node in light if node not in chosen}, site, weight)
+            if not sets:
+                break
+            best = _best(sets, [len(each) for each in sets], count - len(chosen))
+            chosen += best[: count - len(chosen)]
+    if sum(room[node] for node in chosen) < need:
+        chosen = sorted(sorted(light, key=lambda node: (-light[node], node))[:count])
+    pieces, wanted = {}, need
+    for place, node in enumerate(chosen):
+        for_others = (count - 1 - place) * entry.task
+        pieces[node] = max(min(room[node], wanted - for_others), min(entry.task, wanted))
+        wanted -= pieces[node]
+    return pieces

@@ -1,0 +1,140 @@
+"""Preemption: who may preempt whom, and who has to go for a job.
+
+Sources: preempt.html, sacctmgr(1), slurm.conf(5) (``PreemptType``, ``PreemptMode``, ``PreemptExemptTime``,
+``preempt_…``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from gridsim.model.site import Qos, Site, SitePartition
+from gridsim.model.time import NEVER
+from gridsim.testing.slurm.entries import Entry
+from gridsim.testing.slurm.nodes import Held, Pieces, left_by, select
+
+__all__ = ["Fate", "anybody_may", "could_preempt", "fate_of", "goes_before", "may_preempt", "victims_of"]
+
+
+class Fate(NamedTuple):
+    """What happens to a preempted entry (REQUEUE, CANCEL, or OFF: it is not), after how long, and from when on."""
+
+    mode: str
+    grace: int
+    exempt: int
+
+
+def _level(site: Site, name: str) -> Qos | None:
+    return next((each for each in site.qos if each.name == name), None)
+
+
+def _mode(own: str, site: Site) -> str:
+    """``PreemptMode`` of a partition or a QOS, that of the site where it has none."""
+    mode = own or site.preemption.mode
+    return mode if mode in ("REQUEUE", "CANCEL") else "OFF"
+
+
+def fate_of(entry: Entry, site: Site) -> Fate:
+    """What happens to an entry when it is preempted."""
+    rules, qos = site.preemption, _level(site, entry.qos)
+    mode, grace = _mode("", site), 0
+    if rules.kind == "partition":
+        mode = _mode(entry.partition.preempt, site)
+        grace = entry.partition.grace if mode == "CANCEL" else 0  # preempt.html: only honoured if it is CANCEL
+    elif rules.kind == "qos" and qos is not None:
+        mode, grace = _mode(qos.mode, site), qos.grace
+    asked = entry.job.numbers.get("requeue", -1)
+    if mode == "REQUEUE" and not (rules.requeue if asked < 0 else asked):
+        mode = "CANCEL"
+    levels = (_level(site, entry.partition.qos), qos)
+    exempt = next((each.exempt for each in levels if each is not None and each.exempt is not None), rules.exempt)
+    return Fate(mode, grace, exempt)
+
+
+def _over_partition(high: SitePartition, low: SitePartition, site: Site) -> bool:
+    return _mode(low.preempt, site) != "OFF" and high.tier > low.tier
+
+
+def _over_level(high: Qos, low: Qos, site: Site) -> bool:
+    within = high.name == low.name and (site.preemption.within or low.within)
+    return _mode(low.mode, site) != "OFF" and (low.name in high.preempts or within)
+
+
+def anybody_may(site: Site) -> bool:
+    """Whether any class of jobs may preempt any."""
+    if site.preemption.kind == "partition":
+        return any(_over_partition(one, other, site) for one in site.partitions for other in site.partitions)
+    return site.preemption.kind == "qos" and any(
+        _over_level(one, other, site) for one in site.qos for other in site.qos
+    )
+
+
+def may_preempt(one: Entry, other: Entry, site: Site) -> bool:
+    """Whether an entry's class may preempt another's: by ``PriorityTier`` of partitions, or ``Preempt`` of QOS."""
+    if site.preemption.kind == "partition":
+        return _over_partition(one.partition, other.partition, site)
+    high, low = _level(site, one.qos), _level(site, other.qos)
+    return site.preemption.kind == "qos" and high is not None and low is not None and _over_level(high, low, site)
+
+
+def goes_before(one: Entry, other: Entry, site: Site) -> bool:
+    """Whether an entry could preempt another one if that ran; within one QOS the higher priority counts."""
+    alike = site.preemption.kind == "qos" and one.qos == other.qos
+    return may_preempt(one, other, site) and (not alike or one.priority > other.priority)
+
+
+def could_preempt(entry: Entry, held: Held, now: int, site: Site) -> bool:
+    """Whether an entry may preempt one that runs, and gains by it: what another reservation holds stays reserved."""
+    other = held.entry
+    if other.reservation and other.reservation != entry.reservation:
+        return False
+    return goes_before(entry, other, site) and held.began < now and now - held.began >= fate_of(other, site).exempt
+
+
+def victims_of(
+    entry: Entry, now: int, site: Site, running: list[Held], most: list[int], kept: list[int]
+) -> tuple[Pieces, list[Held]] | None:
+    """What an entry would get, and who has to go for that; None where that would not help.
+
+    Who must go already counts as the first that does. "The select plugin will simulate the preemption of each job in
+    the priority ordered list and test if the job can be started after each preemption"; then "the candidates are
+    re-ordered with the final job requiring preemption placed first … and all of the other jobs … ordered by the number
+    of nodes in their allocation which overlap the resources selected".
+    """
+    candidates = [
+        held for held in running if could_preempt(entry, held, now, site) and any(most[node] for node in held.pieces)
+    ]
+    candidates.sort(key=_order(site))
+
+    def without(gone: list[Held]) -> Pieces | None:
+        return select(entry, site, left_by(site, [held for held in running if held not in gone]), most, kept)
+
+    def fewest(those: list[Held]) -> int:
+        return next(count for count in range(1, len(those) + 1) if without(those[:count]) is not None)
+
+    if not candidates or without(candidates) is None:
+        return None
+    needed = candidates[: fewest(candidates)]
+    for _ in range(0 if site.preemption.strict_order else site.preemption.reorder):
+        pieces = without(needed) or {}
+        if len(needed) > 1:
+            needed = [needed[-1], *sorted(needed[:-1], key=lambda held: -len(held.nodes & set(pieces)))]
+            needed = needed[: fewest(needed)]
+    pieces = without(needed) or {}
+    return pieces, [held for held in needed if held.nodes & set(pieces)]
+
+
+def _order(site: Site) -> Callable[[Held], tuple[int, ...]]:
+    """Lowest tier or QOS priority first, then fewest nodes, then the youngest; or the youngest at once."""
+    rules = site.preemption
+
+    def key(held: Held) -> tuple[int, ...]:
+        entry, staying = held.entry, int(held.leaves >= NEVER)
+        if rules.youngest_first:
+            return staying, -held.began
+        qos = _level(site, entry.qos)
+        rank = entry.partition.tier if rules.kind == "partition" else qos.priority if qos else 0
+        return staying, rank, len(held.pieces), -held.began
+
+    return key

@@ -1,0 +1,568 @@
+"""The scheduler: its queue, its clock, and its two passes.
+
+Sources: sched_config.html, slurm.conf(5) (``SchedulerParameters``), sbatch(1), reservations.html, preempt.html.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from gridsim.model.site import Site
+from gridsim.model.time import NEVER
+from gridsim.testing.slurm.entries import UNHEARD_OF, Entry, Job
+from gridsim.testing.slurm.limits import may_come, may_run
+from gridsim.testing.slurm.nodes import Held, Pieces, left_by, select
+from gridsim.testing.slurm.plan import Plan
+from gridsim.testing.slurm.preemption import anybody_may, could_preempt, fate_of, goes_before, victims_of
+from gridsim.testing.slurm.priority import Use, fair_shares, in_order, priority_of
+from gridsim.testing.slurm.reservations import Books
+
+__all__ = ["Decision", "Scheduler"]
+
+SECOND = 1_000_000
+
+LATER = SECOND // 4
+"""Priorities are made so much later than the backfill pass of the same second, on a real Slurm 22.05."""
+
+GROUP = 30 * SECOND
+"""Running jobs that end within so long of the next one are taken together, at first; ends are rounded down to it."""
+
+
+class Stop(NamedTuple):
+    """A running entry that was preempted: whether its job waits anew, and for whom it had to go."""
+
+    held: Held
+    again: bool
+    taker: Job | None
+
+
+class Decision(NamedTuple):
+    """Waiting jobs that are cancelled, running ones that are preempted, entries that start."""
+
+    withdrawn: list[Job]
+    stops: list[Stop]
+    starts: list[Held]
+
+
+class Scheduler:
+    """What is told and asked in the order of time; instants in whole microseconds."""
+
+    def __init__(self, jobs: Iterable[Job], site: Site, boot: int) -> None:
+        self.site, self.look, self.boot = site, site.scheduling, boot
+        self.jobs = list(jobs)
+        self.by_number = {job.number: job for job in self.jobs}
+        self.books = Books(site)
+        self.running: list[Held] = []  # by expected end
+        self.queue: list[Entry] = []
+        self.inside: list[Job] = []  # jobs that were submitted and are not over
+        self.later: list[tuple[int, int, Job]] = []  # jobs that can run from an instant on
+        self.withdrawals: list[tuple[int, int, Job]] = []
+        self.followers: dict[Job, list[Job]] = {}
+        self.uses: list[Use] = []
+        self.known = [_who(entry) for job in self.jobs for entry in job.entries]
+        self.preempting = anybody_may(site)
+        self.exempt: list[int] = []  # when running entries are exempt from preemption no longer
+        self.first = self.calculated = self._last_calculation(0)
+        self.shares = fair_shares(site, self.known, (), self.first, self.first)
+        self.quick, self.last_quick = NEVER, -NEVER  # when the quick pass is due, and when it was last
+        self.news_for_all = self.news_for_backfill = False
+        self.stops: list[Stop] = []
+
+    # -- what happens ------------------------------------------------------------------------------------------------
+
+    def submit(self, job: Job, now: int) -> bool:
+        """A job comes; whether it is taken in."""
+        self._calculate(now)
+        possible = self._possible(job, now)
+        others = [other.chosen[0] for other in self.inside]
+        if not possible or not may_come(possible[0], self.site, others):
+            self.over(job, now)
+            return False
+        job.chosen, job.came = possible, now
+        self.inside.append(job)
+        for name in _reservations(job):
+            self.books.ask(name, job)
+        if job.numbers.get("withdrawn", -1) >= 0:
+            self.withdrawals.append((now + job.numbers["withdrawn"] * SECOND, job.row, job))
+        self._release(job, now)
+        return True
+
+    def over(self, job: Job, now: int) -> None:
+        """A job is over, or was refused; whoever waited for that may run."""
+        job.over = True
+        for follower in self.followers.pop(job, []):
+            if not follower.over:
+                self._release(follower, now)
+
+    def ended(self, held: Held, now: int) -> None:
+        """A running entry gives its cores back."""
+        self._calculate(now)
+        self._give_back(held, now)
+        self._out(held.entry.job, now)
+        self._freed(now)
+
+    def decide(self, now: int) -> Decision:
+        """The passes that are due."""
+        self._calculate(now)
+        self.stops = []
+        withdrawn = self._leave(now)
+        self._end_grace(now)
+        for at, row, job in sorted(each for each in self.later if each[0] <= now):
+            self.later.remove((at, row, job))
+            if not job.over:
+                self._join(job, now)
+                self.quick = min(self.quick, now)
+        if any(at <= now for at in self.exempt):
+            self.exempt = [at for at in self.exempt if at > now]
+            self._news()
+        starts = []
+        full = self.news_for_all and self._on_the_clock(now, self.look.full_interval)
+        if full or (self.quick <= now and now >= self.last_quick + self.look.least_interval):
+            starts += self._main_pass(now, 0 if full else self.look.queue_depth)
+        if self.look.backfill and self.news_for_backfill and self._on_the_clock(now, self.look.interval):
+            self.news_for_backfill = False
+            starts += self._backfill_pass(now)
+        return Decision(withdrawn, self.stops, starts)
+
+    def wake(self, now: int) -> int:
+        """The next instant at which anything could change, if nothing happens."""
+        times = [at for at, *_ in (*self.later, *self.withdrawals)] + [held.leaves for held in self.running]
+        if self.queue:
+            times += [self.calculated + max(self.site.priority.period, 1), self.books.change, *self.exempt]
+            if self.quick < NEVER:
+                times.append(max(self.quick, self.last_quick + self.look.least_interval))
+            if self.news_for_backfill and self.look.backfill:
+                times.append(self._next_tick(now, self.look.interval))
+            if self.news_for_all:
+                times.append(self._next_tick(now, self.look.full_interval))
+        if any(self.books.asking.values()):
+            times.append(self.books.change)
+        return max(min(times, default=NEVER), now + 1)
+
+    # -- the clock ---------------------------------------------------------------------------------------------------
+
+    def _on_the_clock(self, now: int, period: int) -> bool:
+        return (now - self.boot) % max(period, 1) == 0
+
+    def _next_tick(self, now: int, period: int) -> int:
+        return now + max(period, 1) - (now - self.boot) % max(period, 1)
+
+    def _news(self) -> None:
+        """The passes by the clock have something new to look at."""
+        self.news_for_all = self.news_for_backfill = True
+
+    def _freed(self, now: int) -> None:
+        """Something has become free: the quick pass comes at once."""
+        self.quick = min(self.quick, now)
+        self._news()
+
+    def _last_calculation(self, now: int) -> int:
+        origin, period = self.boot + LATER, max(self.site.priority.period, 1)
+        return now - (now - origin) % period
+
+    def _calculate(self, now: int) -> None:
+        """Priorities are made anew once in a ``PriorityCalcPeriod``."""
+        at = self._last_calculation(now)
+        if at <= self.calculated:
+            return
+        self.calculated = at
+        self.shares = fair_shares(self.site, self.known, self.uses, self.first, at)
+        for entry in self.queue:
+            entry.priority = self._priority(entry, at)
+        if self.queue:
+            self._news()
+
+    def _priority(self, entry: Entry, at: int) -> int:
+        return priority_of(entry, self.site, self.shares[_who(entry)], at)
+
+    # -- taking in ---------------------------------------------------------------------------------------------------
+
+    def _possible(self, job: Job, now: int) -> list[Entry]:
+        """Entries in which a job could start; one that only waits for its reservation's end keeps that reservation."""
+        welcome = [entry for entry in job.entries if self._welcome(entry)]
+        found = [entry for entry in welcome if self._could(entry, now)]
+        if all(entry.waits for entry in found):
+            asking = [entry for entry in welcome if not entry.waits]
+            return asking + found if asking and found else []
+        return found
+
+    def _welcome(self, entry: Entry) -> bool:
+        """Whether a partition takes an entry, and its limits would ever let it start."""
+        partition = entry.partition
+        most_memory = self.site.most_memory if partition.most_memory is None else partition.most_memory
+        return (
+            entry.reservation != UNHEARD_OF
+            and entry.reservation not in self.books.over
+            and partition.state == "UP"
+            and (bool(entry.reservation) or not partition.needs_reservation)
+            and entry.account in partition.accounts
+            and entry.qos in partition.levels
+            and entry.limit <= partition.longest
+            and not (self.site.memory and most_memory and entry.node_memory > most_memory)
+            and may_run(entry, self.site, ())
+        )
+
+    def _could(self, entry: Entry, now: int) -> bool:
+        """Whether an entry could start from now on, on empty nodes."""
+        allowed = entry.partition.most_nodes
+        if allowed and entry.nodes > allowed:
+            return False
+        most = self.books.could(entry, now)
+        return select(entry, self.site, left_by(self.site, ()), most, [0] * len(most)) is not None
+
+    # -- the queue ---------------------------------------------------------------------------------------------------
+
+    def _release(self, job: Job, now: int) -> None:
+        """A job joins the queue, unless it has to wait for another one's end, or for its time."""
+        on = self.by_number.get(job.numbers.get("after", -1)) if job.numbers.get("after", -1) >= 0 else None
+        begin = job.numbers.get("begin", -1)
+        if on is not None and not on.over and on is not job:
+            self.followers.setdefault(on, []).append(job)
+        elif begin > 0 and job.submit + begin * SECOND > now:
+            self.later.append((job.submit + begin * SECOND, job.row, job))
+        else:
+            self._join(job, now)
+            if not self.look.defer:
+                # "How long the scheduling of batch jobs can be delayed": since the last pass, in whole seconds.
+                tick = now + (self.boot - now) % SECOND
+                self.quick = min(self.quick, max(tick, self.last_quick + self.look.batch_delay))
+
+    def _join(self, job: Job, now: int) -> None:
+        for entry in job.chosen:
+            if not entry.waits:
+                self._enter(entry, now)
+
+    def _enter(self, entry: Entry, now: int) -> None:
+        """An entry grows older from now on, or from the beginning of its reservation; or ``ACCRUE_ALWAYS``."""
+        accrues = self.site.priority.always_accrue and not entry.job.requeued
+        entry.since = entry.job.submit if accrues else max(now, self.books.begins(entry.reservation))
+        entry.priority = self._priority(entry, now)
+        self.queue.append(entry)
+        self._news()
+
+    def _ordered(self) -> list[Entry]:
+        return in_order(self.queue, lambda one, other: goes_before(one, other, self.site))
+
+    def _runs(self, job: Job) -> bool:
+        return any(held.entry.job is job for held in self.running)
+
+    def _out(self, job: Job, now: int) -> None:
+        """A job that was taken in is over."""
+        self.inside.remove(job)
+        for name in _reservations(job):
+            self.books.leave(name, job, now)
+        self.over(job, now)
+
+    def _leave(self, now: int) -> list[Job]:
+        """Waiting jobs that are cancelled: since they can never run, or by their users."""
+        found = [job for job in self._lost(now) if self._drop(job, now)]
+        for each in sorted(each for each in self.withdrawals if each[0] <= now):
+            self.withdrawals.remove(each)
+            if self._drop(each[2], now):
+                found.append(each[2])
+        return found
+
+    def _drop(self, job: Job, now: int) -> bool:
+        """Take a job away for good, if it waits."""
+        if job.over or self._runs(job):
+            return False
+        self.queue = [entry for entry in self.queue if entry.job is not job]
+        self._out(job, now)
+        self._freed(now)
+        return True
+
+    def _lost(self, now: int) -> list[Job]:
+        """Jobs that no nodes are left for where a reservation begins or ends."""
+        if now < self.books.change:
+            return []
+        asking = {name: [job for job in self.inside if name in _reservations(job)] for name in self.books.names}
+        lost = []
+        for name in self.books.turn(now):
+            for job in asking[name]:
+                if not self._runs(job) and not self._without(job, name, now):
+                    lost.append(job)
+        self._freed(now)
+        for job in dict.fromkeys(entry.job for entry in self._ordered()):
+            if job not in lost and not any(self._could(entry, now) for entry in job.chosen):
+                lost.append(job)
+        return lost
+
+    def _without(self, job: Job, name: str, now: int) -> bool:
+        """Go on without a reservation; whether anything is left that the job could start in."""
+        before = job.chosen
+        job.chosen = [entry for entry in before if entry.reservation != name]
+        self.books.leave(name, job, now)
+        waited = any(entry in self.queue for entry in before)
+        self.queue = [entry for entry in self.queue if entry in job.chosen or entry.job is not job]
+        if all(entry.waits for entry in job.chosen):
+            for entry in job.chosen:
+                entry.waits = False
+                if waited:
+                    self._enter(entry, now)
+        return bool(job.chosen)
+
+    # -- taking and giving back --------------------------------------------------------------------------------------
+
+    def _await(self, held: Held, expected: int) -> None:
+        """Put a running entry where its end belongs."""
+        self.running = [other for other in self.running if other is not held]
+        held.expected = expected
+        self.running = sorted([*self.running, held], key=lambda other: other.expected)
+
+    def _take(self, entry: Entry, pieces: Pieces, now: int) -> Held:
+        held = Held(entry, now, now + entry.limit, pieces)
+        self._await(held, held.expected)
+        return held
+
+    def _give_back(self, held: Held, now: int) -> None:
+        self.running = [other for other in self.running if other is not held]
+        for use in self.uses:
+            if use.held is held:
+                use.end = now
+
+    def _begun(self, started: list[Held], now: int) -> list[Held]:
+        """Entries start: their jobs leave the queue, what they use counts."""
+        self.queue = [entry for entry in self.queue if not self._runs(entry.job)]
+        factors = {each.name: each.usage_factor for each in self.site.qos}
+        for held in started:
+            cores = sum(held.pieces.values()) * factors.get(held.entry.qos, 1.0)
+            self.uses.append(Use(_who(held.entry), cores, held, now))
+            exempt = fate_of(held.entry, self.site).exempt
+            if self.preempting and exempt > 0:
+                self.exempt.append(now + exempt)
+        return started
+
+    def _stop(self, held: Held, now: int) -> None:
+        """A running entry is preempted: its job waits anew, or is over."""
+        self._give_back(held, now)
+        job, again = held.entry.job, fate_of(held.entry, self.site).mode == "REQUEUE"
+        self.stops.append(Stop(held, again, held.taker))
+        if again:
+            job.requeued, job.came = True, now
+            self.later.append((now + self.site.preemption.delay, job.row, job))
+        else:
+            self._out(job, now)
+        self._freed(now)
+
+    def _end_grace(self, now: int) -> None:
+        """Stop what has to give way by now."""
+        for held in [held for held in self.running if held.leaves <= now]:
+            self._stop(held, now)
+
+    def _tell(self, victims: list[Held], taker: Job, now: int) -> None:
+        """Tell entries to give way when their grace is over."""
+        for held in victims:
+            if held.leaves >= NEVER:
+                held.taker, held.leaves = taker, now + fate_of(held.entry, self.site).grace
+                self._await(held, min(held.expected, held.leaves))
+
+    # -- the quick pass ----------------------------------------------------------------------------------------------
+
+    def _may_run(self, entry: Entry) -> bool:
+        return may_run(entry, self.site, ((held.entry, sum(held.pieces.values())) for held in self.running))
+
+    def _reserves(self, entry: Entry, now: int) -> bool:
+        """Whether an entry may hold others back (``bf_min_age_reserve``, ``bf_min_prio_reserve``)."""
+        look = self.look
+        if not look.least_age and not look.least_priority:
+            return True
+        return now - entry.since >= look.least_age and entry.priority >= look.least_priority
+
+    def _main_pass(self, now: int, depth: int) -> list[Held]:
+        """Entries start in order, down to *depth* (0: all).
+
+        "Once any job in a partition is left pending, no other jobs in that partition will be scheduled", nor others on
+        its nodes.
+        """
+        self.quick, self.last_quick = NEVER, now
+        order = self._ordered()
+        self.news_for_all = self.news_for_all and 0 < depth < len(order)
+        blocked: set[tuple[str, str]] = set()
+        shut: set[int] = set()
+        looked, tested, started, gone = 0, Counter[str](), list[Held](), list[Held]()
+        for entry in order:
+            if 0 < depth <= looked:
+                break
+            if self._runs(entry.job) or entry.lane in blocked:
+                continue
+            looked += 1
+            tested[entry.partition.name] += 1
+            if 0 < self.look.partition_depth < tested[entry.partition.name]:
+                continue
+            held_back = not self._may_run(entry)
+            if held_back and not self.look.stop_at_limit:
+                continue
+            pieces = None if held_back else self._fit_now(entry, now, shut, gone)
+            if pieces is not None:
+                started.append(self._take(entry, pieces, now))
+            elif self._reserves(entry, now):
+                blocked.add(entry.lane)
+                if not entry.reservation:
+                    shut |= {node for node, member in enumerate(entry.members) if member}
+        for held in gone:
+            self._stop(held, now)
+        return self._begun(started, now)
+
+    def _fit_now(self, entry: Entry, now: int, shut: set[int], gone: list[Held]) -> Pieces | None:
+        """What an entry gets now; those that it preempts without grace are *gone*."""
+        most, kept = self.books.open(entry, now, now, now + entry.limit, self.running)
+        most = [0 if node in shut else cores for node, cores in enumerate(most)]
+        pieces = select(entry, self.site, left_by(self.site, self.running), most, kept)
+        if pieces is not None:
+            return pieces
+        found = victims_of(entry, now, self.site, self.running, most, kept)
+        if found is None:
+            return None
+        pieces, victims = found
+        wait = any(held.leaves < NEVER or fate_of(held.entry, self.site).grace > 0 for held in victims)
+        for held in victims:
+            if held.leaves >= NEVER and fate_of(held.entry, self.site).grace <= 0:
+                held.taker = entry.job
+                self.running.remove(held)
+                gone.append(held)
+        self._tell([held for held in victims if held not in gone], entry.job, now)
+        return None if wait else pieces
+
+    # -- the backfill pass -------------------------------------------------------------------------------------------
+
+    def _down(self, time: int, step: int) -> int:
+        return time - time % step
+
+    def _rounded(self, time: int) -> int:
+        """A time rounded down to ``bf_resolution``."""
+        return self._down(time, max(self.look.resolution, 1))
+
+    def _backfill_pass(self, now: int) -> list[Held]:
+        """Each entry in order starts, or reserves its nodes, whole, from when it is expected to start."""
+        look, plan = self.look, Plan(self._rounded(now))
+        order = self._ordered()
+        resolution = max(look.resolution, 1)
+        tested, reserved, started = Counter[tuple[str, ...]](), Counter[tuple[object, ...]](), list[Held]()
+        for entry in order[: look.tests or None]:
+            if self._runs(entry.job) or not self._may_run(entry) or not self.books.in_time(entry, now):
+                continue
+            if not self._tests(entry, tested):
+                continue
+            found = self._expected(entry, now, plan)
+            if found is None:
+                continue
+            start, pieces, preempting = found
+            if start == now and not preempting:
+                started.append(self._take(entry, pieces, now))
+                if 0 < look.starts <= len(started):
+                    break
+                continue
+            if not preempting and not self._plans(entry, now, reserved):
+                continue
+            begin = self._rounded(start)
+            plan.add(begin, max(self._rounded(start + entry.limit), begin + resolution), pieces)
+        started = self._begun(started, now)
+        self._end_grace(now)
+        return started
+
+    def _tests(self, entry: Entry, tested: Counter[tuple[str, ...]]) -> bool:
+        """Whether an entry is looked at: ``bf_max_job_user``, ``…_assoc``, ``…_part`` and ``…_user_part``."""
+        look, partition = self.look, entry.partition.name
+        counted = {
+            ("user", entry.user): look.user_tests,
+            ("association", entry.account, entry.user): look.association_tests,
+            ("partition", partition): look.partition_tests,
+            ("both", entry.user, partition): look.both_tests,
+        }
+        tested.update(counted.keys())
+        return all(not most or tested[key] <= most for key, most in counted.items())
+
+    def _plans(self, entry: Entry, now: int, reserved: Counter[tuple[object, ...]]) -> bool:
+        """Whether nodes are planned for an entry that does not start, beside those they are planned for already."""
+        look, job, array = self.look, entry.job, entry.job.numbers.get("array", -1)
+        if not self._reserves(entry, now):
+            return False
+        if look.once and reserved["job", job]:
+            return False
+        if array >= 0 and reserved["array", array] >= look.array_reserves:
+            return False
+        if 0 < look.partition_reserves <= reserved["partition", entry.partition.name]:
+            return False
+        reserved.update([("job", job), ("array", array), ("partition", entry.partition.name)])
+        return True
+
+    def _expected(self, entry: Entry, now: int, plan: Plan) -> tuple[int, Pieces, bool] | None:
+        """When an entry is expected to start and on what, and whether others have to go for it; None: not planned."""
+        start = now
+        while start < NEVER and start - now <= self.look.window:
+            until = start + entry.limit
+            most, kept = self.books.open(entry, now, start, until, self.running)
+            planned = plan.nodes(start, until)
+            most = [0 if node in planned else cores for node, cores in enumerate(most)]
+            if start == now:
+                pieces = select(entry, self.site, left_by(self.site, self.running), most, kept)
+                if pieces is not None:
+                    return now, pieces, False
+                found = victims_of(entry, now, self.site, self.running, most, kept)
+                if found is not None:
+                    self._tell(found[1], entry.job, now)
+                    return now, found[0], True
+            change = self.books.next_change(start)
+            if change < NEVER:
+                change = self._rounded(change + max(self.look.resolution, 1) - 1)
+            following = min(change, plan.next_opening(start, until, entry.members))
+            pieces, when = self._first_fit(entry, now, start, following, most, kept)
+            if pieces is None:
+                start = following
+            elif when <= start or plan.is_clear(when, self._rounded(when + entry.limit), pieces):
+                return max(when, start), pieces, False
+            else:
+                start = when
+        return None
+
+    def _first_fit(
+        self, entry: Entry, now: int, start: int, until: int, most: list[int], kept: list[int]
+    ) -> tuple[Pieces | None, int]:
+        """What an entry gets and when, as running ones end; looked at after groups of ends up to *until*.
+
+        What it may preempt is out of the way from the beginning. A group is an end and all within 30 s of it, three
+        times, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that would close one counts
+        as rounded down to 30 s. It is not looked at where that end is on other nodes.
+        """
+        staying = [held for held in self.running if not could_preempt(entry, held, now, self.site)]
+        others = list(staying)
+
+        def fit() -> Pieces | None:
+            return select(entry, self.site, left_by(self.site, others), most, kept)
+
+        if start > now and (pieces := fit()) is not None:
+            return pieces, now
+        span, groups, opened, when = GROUP, 0, NEVER, now
+        for held in staying:
+            if not any(most[node] for node in held.pieces):
+                continue
+            ends = self._whole(held, now)
+            if ends > until or ends - now > self.look.window:
+                return None, NEVER
+            others.remove(held)
+            opened, when = min(opened, ends), ends
+            place = self.running.index(held) + 1
+            if place < len(self.running):
+                following = self._down(self._whole(self.running[place], now), GROUP)
+                if following - opened <= span:
+                    continue
+            if (pieces := fit()) is not None:
+                return pieces, when
+            opened, groups = NEVER, groups + 1
+            if groups > 2:
+                span = span + self.look.linear if self.look.linear > 0 else 2 * span
+        return (fit(), when) if opened < NEVER else (None, NEVER)
+
+    def _whole(self, held: Held, now: int) -> int:
+        """When a running entry reaches its limit, as Slurm keeps it: in whole seconds, and still to come."""
+        return max(held.expected // SECOND * SECOND, now + 1)
+
+
+def _who(entry: Entry) -> tuple[str, str]:
+    return entry.account, entry.user or "nobody"
+
+
+def _reservations(job: Job) -> set[str]:
+    return {entry.reservation for entry in job.chosen if entry.reservation}

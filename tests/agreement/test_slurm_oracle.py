@@ -1,0 +1,405 @@
+"""The second Slurm and the fast one make the same schedules, on drawn sites, always."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
+from numpy.random import Generator
+
+from gridsim.errors import InputError
+from gridsim.model.site import (
+    PARENT,
+    Allowed,
+    Association,
+    Node,
+    Preemption,
+    Priority,
+    Qos,
+    Reservation,
+    Scheduling,
+    Site,
+    SitePartition,
+)
+from gridsim.model.time import NEVER
+from gridsim.model.workload import Workload
+from gridsim.policy.queue import ClusterView
+from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.record import Promises, Record
+from gridsim.simulation import simulate
+from gridsim.testing.slurm import Run, schedule
+
+SECOND = 1_000_000
+FEW = settings(max_examples=max(25, settings.default.max_examples // 2))  # type: ignore[union-attr]
+
+
+class Watched(Slurm):
+    """One that is known when the run is over."""
+
+    last: ClassVar[list[Slurm]] = []
+
+    def setup(self, cluster: ClusterView, rng: Generator) -> None:
+        super().setup(cluster, rng)
+        self.last[:] = [self]
+
+
+def placed(record: Record) -> list[tuple[int, str, dict[str, int]]]:
+    (slurm,) = Watched.last
+    rows = np.flatnonzero(record.ran).tolist()
+    return [(row, slurm.partition_of(row), slurm.nodes_of(row)) for row in rows]
+
+
+def cut(promises: Promises | None) -> list[Any]:
+    if promises is None:
+        return []
+    columns = (promises.killed, promises.killed_start_us, promises.killed_end_us, promises.killed_by)
+    return [*(column.tolist() for column in columns), promises.cancelled_by.tolist()]
+
+
+def assert_same(workload: Workload, site: Site, boot: float | None, overrun: Any = "kill") -> None:
+    options: dict[str, Any] = {"platform": site.platform(), "overrun": overrun}
+    try:
+        fast = simulate(workload, policy=Watched(site=site, boot=boot), **options).record
+    except InputError:  # they take nodes from one another for ever
+        reject()
+    slow, runs = schedule(workload, site, boot=boot, overrun=overrun)
+    last: dict[int, Run] = {run.row: run for run in runs}
+    assert fast.status.tolist() == slow.status.tolist()
+    assert fast.start_us.tolist() == slow.start_us.tolist()
+    assert fast.end_us.tolist() == slow.end_us.tolist()
+    assert cut(fast.promises) == cut(slow.promises)
+    assert placed(fast) == [(row, last[row].partition, last[row].cores) for row in sorted(last)]
+
+
+# -- sites -----------------------------------------------------------------------------------------------------------
+
+
+def maybe(*values: Any) -> st.SearchStrategy[Any]:
+    """Nothing mostly, else one of some values."""
+    return st.sampled_from([None] * (len(values) + 1) + list(values))
+
+
+def seconds(*values: float) -> st.SearchStrategy[int]:
+    return st.sampled_from(values).map(lambda value: round(value * SECOND))
+
+
+NODES = st.lists(
+    st.builds(
+        Node,
+        st.just(""),
+        st.sampled_from([1, 2, 4, 4, 4, 6]),
+        memory=st.sampled_from([100, 100, 200]),
+        weight=st.sampled_from([1, 1, 1, 2]),
+        features=st.sampled_from([(), (), ("big",), ("big", "fast")]),
+        gpus=st.sampled_from([0, 0, 2]),
+    ),
+    min_size=1,
+    max_size=6,
+).map(lambda nodes: tuple(replace(node, name=f"n{place}") for place, node in enumerate(nodes)))
+
+SCHEDULING = st.builds(
+    Scheduling,
+    backfill=st.sampled_from([True, True, True, False]),
+    interval=seconds(5, 7, 30),
+    resolution=seconds(1, 5, 60),
+    window=seconds(60, 86_400),
+    linear=st.sampled_from([0, 0, 20 * SECOND]),
+    queue_depth=st.sampled_from([1, 3, 100]),
+    partition_depth=st.sampled_from([0, 0, 2]),
+    full_interval=seconds(5, 20),
+    least_interval=st.sampled_from([2, 2, SECOND]),
+    batch_delay=seconds(0, 3),
+    defer=st.sampled_from([False, False, True]),
+    tests=st.sampled_from([500, 500, 4]),
+    user_tests=st.sampled_from([0, 0, 2]),
+    partition_tests=st.sampled_from([0, 0, 3]),
+    association_tests=st.sampled_from([0, 0, 2]),
+    both_tests=st.sampled_from([0, 0, 2]),
+    starts=st.sampled_from([0, 0, 1]),
+    array_reserves=st.sampled_from([20, 1]),
+    partition_reserves=st.sampled_from([0, 0, 1]),
+    least_age=seconds(0, 0, 10),
+    least_priority=st.sampled_from([0, 0, 20]),
+    once=st.booleans(),
+    stop_at_limit=st.booleans(),
+)
+
+PRIORITY = st.builds(
+    Priority,
+    kind=st.sampled_from(["multifactor", "multifactor", "basic"]),
+    age=st.sampled_from([0, 50]),
+    fair_share=st.sampled_from([0, 500]),
+    size=st.sampled_from([0, 100]),
+    partition=st.sampled_from([0, 30]),
+    qos=st.sampled_from([0, 60]),
+    oldest=seconds(60, 86_400),
+    half_life=seconds(0, 60),
+    period=seconds(5, 20),
+    favor_small=st.booleans(),
+    relative_size=st.sampled_from([False, False, True]),
+    fair_tree=st.sampled_from([True, True, False]),
+    always_accrue=st.booleans(),
+    dampening=st.sampled_from([1, 3]),
+)
+
+USERS = ("ann", "bob", "cy")
+ACCOUNTS = ("", "phys", "chem")
+QOS = ("normal", "high", "low")
+
+
+@st.composite
+def partitions(draw: st.DrawFn, nodes: tuple[Node, ...], *, limits: bool, preempts: bool) -> tuple[SitePartition, ...]:
+    names = tuple(node.name for node in nodes)
+    found = []
+    for name in ("all", "some", "high")[: draw(st.integers(1, 3))]:
+        members = names if name == "all" else names[draw(st.integers(0, len(names) - 1)) :]
+        part = SitePartition(name, members, tier=draw(st.integers(1, 3)), job_factor=draw(st.integers(0, 3)))
+        if limits:
+            part = replace(
+                part,
+                exclusive=draw(st.sampled_from([False, False, False, True])),
+                longest=draw(seconds(60, 1000)),
+                least_nodes=draw(st.sampled_from([0, 0, 0, 2])),
+                most_nodes=draw(st.sampled_from([0, 0, 2])),
+                qos=draw(st.sampled_from(["", "", "low"])),
+                state=draw(st.sampled_from(["UP"] * 6 + ["DRAIN"])),
+                accounts=draw(st.sampled_from([Allowed(), Allowed(), Allowed(never=("chem",))])),
+                levels=draw(st.sampled_from([Allowed(), Allowed(), Allowed(only=("normal", "high"))])),
+                default_core_memory=draw(maybe(10)),
+                most_memory=draw(maybe(150)),
+            )
+        if preempts:
+            part = replace(
+                part,
+                preempt=draw(st.sampled_from(["", "", "CANCEL", "OFF", "REQUEUE"])),
+                grace=draw(seconds(0, 0, 9)),
+            )
+        found.append(part)
+    return tuple(found)
+
+
+@st.composite
+def associations(draw: st.DrawFn, limits: bool) -> tuple[Association, ...]:
+    if not draw(st.booleans()):
+        return ()
+    shares = st.sampled_from([1, 1, 2, 3, 0, PARENT])
+
+    def more() -> dict[str, Any]:
+        if not limits:
+            return {}
+        return {
+            "most_jobs": draw(maybe(1, 2)),
+            "most_submitted": draw(maybe(2, 4)),
+            "group_jobs": draw(maybe(2)),
+            "group_submitted": draw(maybe(4)),
+            "group_cores": draw(maybe(4, 6)),
+            "most_cores": draw(maybe(4)),
+            "most_nodes": draw(maybe(1)),
+            "longest": draw(st.sampled_from([NEVER, NEVER, 50 * SECOND])),
+        }
+
+    phys = Association("phys", parent=draw(st.sampled_from(["root", ""])), shares=draw(shares), **more())
+    chem = Association("chem", parent=draw(st.sampled_from(["root", "phys"])), shares=draw(shares), **more())
+    found = [phys, chem]
+    for account, user in (("phys", "ann"), ("phys", "bob"), ("chem", "bob"), ("root", "cy")):
+        if draw(st.sampled_from([True, True, False])):
+            usage = draw(st.sampled_from([0.0, 0.0, 40.0]))
+            qos = draw(st.sampled_from(["", "", "high"]))
+            found.append(Association(account, user, shares=draw(shares), usage=usage, default_qos=qos, **more()))
+    return tuple(found)
+
+
+@st.composite
+def levels(draw: st.DrawFn, *, limits: bool, preempts: bool) -> tuple[Qos, ...]:
+    found = []
+    below = {"normal": ("low",), "high": ("low", "normal"), "low": ()}
+    for name in QOS:
+        qos = Qos(name, draw(st.integers(0, 3)), usage_factor=draw(st.sampled_from([1.0, 1.0, 2.0])))
+        if limits:
+            qos = replace(
+                qos,
+                user_jobs=draw(maybe(1, 2)),
+                user_submitted=draw(maybe(3)),
+                user_cores=draw(maybe(4)),
+                account_jobs=draw(maybe(2)),
+                account_cores=draw(maybe(6)),
+                group_jobs=draw(maybe(3)),
+                group_submitted=draw(maybe(6)),
+                group_cores=draw(maybe(8)),
+                most_cores=draw(maybe(4)),
+                longest=draw(st.sampled_from([NEVER, NEVER, 60 * SECOND])),
+            )
+        if preempts:
+            qos = replace(
+                qos,
+                preempts=draw(st.sampled_from([below[name], below[name], (), QOS])),
+                mode=draw(st.sampled_from(["", "", "CANCEL", "REQUEUE"])),
+                grace=draw(seconds(0, 0, 9)),
+                exempt=draw(st.sampled_from([None, None, 12 * SECOND])),
+                within=draw(st.sampled_from([False, False, True])),
+            )
+        found.append(qos)
+    return tuple(found)
+
+
+PREEMPTION = st.builds(
+    Preemption,
+    kind=st.sampled_from(["partition", "qos"]),
+    mode=st.sampled_from(["REQUEUE", "REQUEUE", "CANCEL", "OFF"]),
+    within=st.sampled_from([False, False, True]),
+    exempt=seconds(0, 0, 12),
+    requeue=st.sampled_from([True, True, False]),
+    reorder=st.sampled_from([1, 1, 0, 3]),
+    strict_order=st.booleans(),
+    youngest_first=st.booleans(),
+    delay=seconds(15, 20),
+)
+
+
+@st.composite
+def reservations(draw: st.DrawFn, nodes: tuple[Node, ...]) -> tuple[Reservation, ...]:
+    found = []
+    for name in ("r", "s", "t")[: draw(st.integers(1, 3))]:
+        inside = draw(st.lists(st.sampled_from(nodes), min_size=1, unique=True))
+        start = draw(st.integers(0, 80))
+        length = draw(st.integers(5, 100))
+        partly = draw(st.sampled_from([False, False, True]))
+        found.append(
+            Reservation(
+                name,
+                tuple(node.name for node in nodes if node in inside),
+                start * SECOND,
+                (start + length) * SECOND if draw(st.integers(0, 9)) else NEVER,
+                users=draw(st.sampled_from([None, Allowed(), Allowed(("ann", "cy"))])),
+                accounts=draw(st.sampled_from([None, None, Allowed(never=("chem",))])),
+                cores=tuple((node.name, draw(st.integers(1, node.cores))) for node in inside if partly),
+                flags=frozenset(draw(st.sets(st.sampled_from(FLAGS), max_size=2))),
+                period=draw(st.sampled_from([0, 0, 0, 200 * SECOND])),
+                idle=draw(maybe(10 * SECOND)),
+                known=draw(st.sampled_from([-NEVER, -NEVER, 30 * SECOND])),
+            )
+        )
+    return tuple(found)
+
+
+FLAGS = ("MAINT", "OVERLAP", "FLEX", "MAGNETIC", "NO_HOLD_JOBS_AFTER")
+
+
+@st.composite
+def sites(draw: st.DrawFn, *, limits: bool = False, preempts: bool = False, reserves: bool = False) -> Site:
+    """Sites of at most six nodes and three partitions."""
+    nodes = draw(NODES)
+    parts = draw(partitions(nodes, limits=limits, preempts=preempts))
+    return Site(
+        nodes,
+        parts,
+        parts[0].name,
+        scheduling=draw(SCHEDULING),
+        priority=draw(PRIORITY),
+        associations=draw(associations(limits)),
+        qos=draw(levels(limits=limits, preempts=preempts)) if draw(st.booleans()) or preempts else (),
+        reservations=draw(reservations(nodes)) if reserves else (),
+        memory=draw(st.booleans()),
+        whole_nodes=draw(st.sampled_from([False] * 4 + [True])),
+        default_memory=draw(st.sampled_from([0, 20])),
+        default_core_memory=draw(st.sampled_from([0, 0, 10])),
+        most_memory=draw(st.sampled_from([0, 0, 150])),
+        preemption=draw(PREEMPTION) if preempts else Preemption(),
+    )
+
+
+# -- jobs ------------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def workloads(draw: st.DrawFn, site: Site, *, largest: int = 25, plain: bool = False) -> Workload:
+    """Jobs for a site, of whole seconds or of quarters of a second."""
+    count = draw(st.integers(1, largest))
+    unit = draw(st.sampled_from([1, 1, 1, 0.25]))
+
+    def column(*values: Any) -> list[Any]:
+        return draw(st.lists(st.sampled_from(values), min_size=count, max_size=count))
+
+    runtime = draw(st.lists(st.integers(1, 60), min_size=count, max_size=count))
+    largest_size = min(site.cores, 14)
+    words = {"partition": [part.name for part in site.partitions]}
+    words["partition"] += [",".join(words["partition"]), ""]
+    labels: dict[str, list[int]] = {}
+    if not plain:
+        words |= {
+            "user": [*USERS, ""],
+            "account": [*ACCOUNTS],
+            "qos": [*QOS, "", ""],
+            "constraint": ["", "", "", "big", "big&fast", "fast|big", "[big*1&fast*1]"],
+        }
+        if site.reservations:
+            names = [each.name for each in site.reservations]
+            words["reservation"] = ["", *names, ",".join(names), "nowhere"]
+        labels = {
+            "nodes": column(-1, -1, 1, 2, 3),
+            "nodes_most": column(-1, -1, -1, 3),
+            "memory_mb": column(-1, -1, 0, 10, 60),
+            "memory_core_mb": column(-1, -1, 20),
+            "gpus": column(-1, -1, -1, 1, 2),
+            "cores_per_task": column(-1, -1, 2),
+            "tasks_per_node": column(-1, -1, -1, 1, 2),
+            "exclusive": column(-1, 0, 0, 1),
+            "requeue": column(-1, -1, 0, 1),
+            "priority_nice": column(-1, -1, 0, 20),
+            "array": column(-1, -1, 5, 6, 7),
+            "begin": column(-1, -1, -1, 10, 30),
+            "withdrawn": column(-1, -1, -1, 5, 40),
+            "after": column(-1, -1, -1, *range(1, count + 1)),
+        }
+        labels["array_limit"] = [{5: 1, 6: 2}.get(each, -1) for each in labels["array"]]
+        labels["after"] = [each if each <= row else -1 for row, each in enumerate(labels["after"])]
+    for label, values in words.items():
+        known = [value for value in dict.fromkeys(values) if value]
+        labels[label] = [known.index(value) if value else -1 for value in column(*values)]
+        words[label] = known
+    gaps = column(0, 0, 0, 1, 2, 5, 13)
+    estimate = [max(1, length + extra) for length, extra in zip(runtime, column(0, 0, 5, 30, -3), strict=True)]
+    jobs = Workload.from_columns(
+        submit=np.cumsum(gaps) * unit,
+        runtime=[length * unit for length in runtime],
+        estimate=[length * unit for length in estimate],
+        cores=draw(st.lists(st.integers(1, largest_size), min_size=count, max_size=count)),
+        labels=labels,
+    )
+    return replace(jobs, names={label: tuple(values) for label, values in words.items()})
+
+
+BOOTS = st.sampled_from([None, 0.0, -0.25, -3.0])
+
+
+@FEW
+@given(data=st.data(), site=sites(), boot=BOOTS)
+def test_nodes_partitions_and_both_passes(data: st.DataObject, site: Site, boot: float | None) -> None:
+    assert_same(data.draw(workloads(site, plain=True)), site, boot)
+
+
+@FEW
+@given(data=st.data(), site=sites(), boot=BOOTS)
+def test_priorities_and_what_jobs_ask_for(data: st.DataObject, site: Site, boot: float | None) -> None:
+    assert_same(data.draw(workloads(site)), site, boot)
+
+
+@FEW
+@given(data=st.data(), site=sites(limits=True), boot=BOOTS)
+def test_limits(data: st.DataObject, site: Site, boot: float | None) -> None:
+    assert_same(data.draw(workloads(site)), site, boot)
+
+
+@FEW
+@given(data=st.data(), site=sites(preempts=True), boot=BOOTS)
+def test_preemption(data: st.DataObject, site: Site, boot: float | None) -> None:
+    assert_same(data.draw(workloads(site)), site, boot)
+
+
+@FEW
+@given(data=st.data(), site=sites(reserves=True), boot=BOOTS)
+def test_reservations(data: st.DataObject, site: Site, boot: float | None) -> None:
+    assert_same(data.draw(workloads(site)), site, boot)
