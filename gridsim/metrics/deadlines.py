@@ -10,7 +10,7 @@ Section 9 of the project's specification of deadline admission, after Islam, Bal
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,9 @@ from gridsim.record import Record, Status
 
 __all__ = [
     "OUTCOMES",
-    "Shared",
     "asked",
     "broken",
     "by_group",
-    "common_range",
     "concerns_deadlines",
     "deadline_metrics",
     "granted",
@@ -264,64 +262,3 @@ def by_group(
         name: deadline_metrics(record.select(own), bound=bound, slowdowns=slowdowns)
         for name, own in rows_by_group(groups, rows).items()
     }
-
-
-class Shared(NamedTuple):
-    """Two curves where both are known.
-
-    Attributes
-    ----------
-    x : (m,) float64
-        Points of either within the range that they share, ascending; none where they share nothing.
-    first, second : (m,) float64
-        Values at these points, interpolated linearly between neighbours.
-    """
-
-    x: FloatArray
-    first: FloatArray
-    second: FloatArray
-
-    @property
-    def difference(self) -> float:
-        """Second minus first, mean over the range; NaN where they share nothing."""
-        if not len(self.x):
-            return float("nan")
-        gap, width = self.second - self.first, self.x[-1] - self.x[0]
-        return float(np.trapezoid(gap, self.x) / width) if width else float(gap[0])
-
-
-def common_range(first: tuple[npt.ArrayLike, npt.ArrayLike], second: tuple[npt.ArrayLike, npt.ArrayLike]) -> Shared:
-    """Two policies at equal utilisation: both as piecewise linear curves over the range that they share.
-
-    Parameters
-    ----------
-    first, second : (x, y)
-        Points of each, in any order: utilisation achieved, and what is compared, one point a load. Points of the same
-        x count as one of their mean; points that are not numbers are left out.
-
-    Notes
-    -----
-    Neighbours are neighbours in x. Where a higher load achieves less, the curve passes through its points in the order
-    of what was achieved.
-
-    Examples
-    --------
-    >>> both = common_range(([0.5, 0.7], [0.0, 0.2]), ([0.8, 0.6], [0.5, 0.1]))
-    >>> both.x.tolist(), both.second.round(3).tolist(), round(both.difference, 3)
-    ([0.6, 0.7], [0.1, 0.3], 0.05)
-    """
-    curves = [_curve(*points) for points in (first, second)]
-    if not all(len(x) for x, _ in curves):
-        return Shared(*(np.zeros(0) for _ in range(3)))
-    low, high = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
-    x = np.unique(np.concatenate([x for x, _ in curves]))
-    x = x[(x >= low) & (x <= high)]
-    return Shared(x, *(np.interp(x, *curve) for curve in curves))
-
-
-def _curve(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Points by ascending x, each x once."""
-    along, values = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
-    known = np.isfinite(along) & np.isfinite(values)
-    found, position = np.unique(along[known], return_inverse=True)
-    return found, np.bincount(position, weights=values[known]) / np.maximum(np.bincount(position), 1)

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.metrics.exact import Exact, exact_jobs, exact_metrics
 from gridsim.metrics.schedule import Schedule
 from gridsim.record import Record
+from gridsim.testing.exact_metrics import Exact, exact_jobs, exact_metrics
 
 __all__ = ["check_metrics_case", "compare_metrics", "schedule_of_case"]
 

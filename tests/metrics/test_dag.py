@@ -22,9 +22,9 @@ from gridsim.metrics.dag import (
     slr_by_decile,
     utilisation,
 )
-from gridsim.metrics.exact import Exact, exact_interval, exact_jobs, exact_metrics, exact_slr_by_decile
 from gridsim.metrics.schedule import Schedule
 from gridsim.model.streams import stream
+from gridsim.testing.exact_metrics import Exact, exact_interval, exact_jobs, exact_metrics, exact_slr_by_decile
 
 
 def made(rows: list[tuple[int, int, int, int]], *, cores: int = 4, **given: Any) -> Schedule:

@@ -14,9 +14,9 @@ from typing import NamedTuple
 import pytest
 
 from gridsim.metrics.dag import dag_metrics
-from gridsim.metrics.exact import Exact, exact_jobs, exact_metrics
 from gridsim.metrics.schedule import Schedule
 from gridsim.testing.conformance import CASES
+from gridsim.testing.exact_metrics import Exact, exact_jobs, exact_metrics
 from gridsim.testing.grid_metrics_cases import check_metrics_case
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, NamedTuple, Self, TypeVar
 
 from gridsim import InputError
 from gridsim.campaign.run import Made
@@ -19,7 +19,7 @@ from gridsim.campaign.store import RUNS
 from gridsim.errors import UnknownNameError
 from gridsim.files import checksum, read_toml
 
-__all__ = ["Row", "Table", "Tabled", "from_recipe", "is_one_of"]
+__all__ = ["Row", "Table", "Tabled", "Unit", "is_one_of"]
 
 Row = Mapping[str, Any]
 
@@ -79,6 +79,38 @@ class Table:
         return {name: make(text) for (name, make), text in zip(self.columns.items(), texts, strict=True)}
 
 
+class Unit(NamedTuple):
+    """What is run together: a window of a log, or a workload of a kind, and which part of what is asked of it.
+
+    Attributes
+    ----------
+    log : str
+        Log, or kind of workload.
+    window : int
+        Number of the window or workload; -1 for the log as a whole.
+    part : str or int
+        Such as a stream of random numbers; empty for all.
+    """
+
+    log: str
+    window: int = -1
+    part: str | int = ""
+
+    @property
+    def file(self) -> str:
+        """Name of the file of its rows."""
+        window = [] if self.window < 0 else [f"{self.window:02d}"]
+        return "-".join([self.log, *window, *([] if self.part == "" else [str(self.part)])]) + ".csv"
+
+    def __str__(self) -> str:
+        window = "" if self.window < 0 else f" window {self.window}"
+        return f"{self.log}{window}" + ("" if self.part == "" else f", {self.part}")
+
+    def named(self, *names: str) -> dict[str, Any]:
+        """What begins its rows: each of these names with what the unit has in this place."""
+        return dict(zip(names, self, strict=False))
+
+
 class Tabled:
     """A campaign (a dataclass) each of whose units keeps rows of numbers; `gridsim.campaign.run` carries it out.
 
@@ -95,6 +127,17 @@ class Tabled:
     table: ClassVar[Table]
     may_grow: ClassVar[Sequence[str]]
     may_change: ClassVar[Sequence[str]] = ()
+
+    @classmethod
+    def from_toml(cls, path: str | Path, *, scale: str = "small", **changes: Any) -> Self:
+        """Campaign of a recipe: its own keys, then those of one of its scales, then *changes*.
+
+        Raises
+        ------
+        InputError
+            When the file has no such scale, or a key that is none.
+        """
+        return _from_recipe(cls, path, scale, changes)
 
     def reads(self, data: Path | None) -> Sequence[Path]:
         """Files that it reads; *data* is the folder of the archive's logs."""
@@ -134,14 +177,7 @@ class Tabled:
         return Made(self.table.text(rows).encode(), schedules=len(jobs), jobs=sum(jobs))
 
 
-def from_recipe(kind: type[Campaign], path: str | Path, scale: str, changes: Mapping[str, Any]) -> Campaign:
-    """Campaign (a dataclass) of a recipe: its own keys, then those of one of its scales, then *changes*.
-
-    Raises
-    ------
-    InputError
-        When the file has no such scale, or a key that is none.
-    """
+def _from_recipe(kind: type[Campaign], path: str | Path, scale: str, changes: Mapping[str, Any]) -> Campaign:
     recipe = read_toml(path)
     scales = recipe.pop("scale", {})
     if scale not in scales:

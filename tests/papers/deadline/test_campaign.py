@@ -24,7 +24,6 @@ from gridsim_papers.deadline.campaign import (
     DeadlineCampaign,
     Point,
     Replicate,
-    Unit,
     feedback,
     read_rows,
     relaxed,
@@ -32,7 +31,7 @@ from gridsim_papers.deadline.campaign import (
 from gridsim_papers.deadline.lines import StoredRows, lines_of
 from gridsim_papers.deadline.recipes import read_recipes
 from gridsim_papers.paper import RECIPES
-from gridsim_papers.units import Row
+from gridsim_papers.units import Row, Unit
 from gridsim_papers.windows import LOGS
 
 RECIPE = RECIPES / "deadline.toml"

@@ -29,13 +29,12 @@ from gridsim_papers.moldable.campaign import (
     MoldableCampaign,
     Point,
     Replicate,
-    Unit,
     read_rows,
 )
 from gridsim_papers.moldable.changes import LEAST_JOBS, promise_waits
 from gridsim_papers.moldable.figures import CONDITIONS, bars_of
 from gridsim_papers.paper import RECIPES
-from gridsim_papers.units import Row
+from gridsim_papers.units import Row, Unit
 
 RECIPE = RECIPES / "moldable.toml"
 STANDIN = ("npb-standin",)
@@ -136,7 +135,7 @@ def test_base_loads_and_load_factors_have_the_same_jobs(replicate: Replicate) ->
 
 
 def replace_base(unit: Unit, base: str) -> Unit:
-    return unit._replace(base=base)
+    return unit._replace(part=base)
 
 
 @pytest.mark.parametrize("method", METHODS)

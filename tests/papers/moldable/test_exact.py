@@ -22,10 +22,10 @@ from gridsim_papers.moldable.campaign import (
     MoldableCampaign,
     Point,
     Replicate,
-    Unit,
 )
 from gridsim_papers.moldable.changes import CATEGORIES, category_responses, change
 from gridsim_papers.moldable.claims import EXACT
+from gridsim_papers.units import Unit
 
 WINDOWS = range(8)
 

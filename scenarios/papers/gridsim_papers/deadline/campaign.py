@@ -30,12 +30,11 @@ from gridsim_papers.deadline.schedules import (
     EXTRA_METRICS,
     Point,
     Replicate,
-    Unit,
     numbers_of,
     of_single_cores,
     row_of,
 )
-from gridsim_papers.units import Row, Table, Tabled, from_recipe, is_one_of
+from gridsim_papers.units import Row, Table, Tabled, Unit, is_one_of
 from gridsim_papers.windows import LOGS, log_files, logs_there, seed_of, window_of
 
 __all__ = [
@@ -216,17 +215,6 @@ class DeadlineCampaign(Tabled):
             if not any(is_one_of(name, [pattern]) for name in known):
                 raise UnknownNameError("experiment", pattern, known)
 
-    @classmethod
-    def from_toml(cls, path: str | Path, *, scale: str = "small", **changes: Any) -> DeadlineCampaign:
-        """Campaign of a recipe: its own keys, then those of one of its scales, then *changes*.
-
-        Raises
-        ------
-        InputError
-            When the file has no such scale, or a key that is none.
-        """
-        return from_recipe(cls, path, scale, changes)
-
     def on(self, data: str | Path | None) -> DeadlineCampaign:
         """This campaign on those of its logs that are there; on the model where none is."""
         return replace(self, logs=logs_there(self.logs, data))
@@ -256,7 +244,7 @@ class DeadlineCampaign(Tabled):
             if unit.window >= self._windows_of(name):
                 continue
             for point, kinds in wanted:
-                if unit.stream == 0 or point.method != "expansion":
+                if unit.part == 0 or point.method != "expansion":
                     points.setdefault(point, set()).update(kinds)
         return points
 
@@ -332,10 +320,10 @@ class DeadlineCampaign(Tabled):
         data : path, optional
             Folder of the archive's logs.
         """
-        points = self.points(unit)
+        points, named = self.points(unit), unit.named("log", "window", "stream")
         if unit.log in PACKED:
             return [
-                row_of({**unit._asdict(), "window": number}, point, *number_of)
+                row_of({**named, "window": number}, point, *number_of)
                 for number in range(self.packed)
                 for point in points
                 for number_of in numbers_of(self._packed(unit.log, number, point), point)
@@ -349,7 +337,7 @@ class DeadlineCampaign(Tabled):
         for point in points:
             if point.schedule not in found:
                 found[point.schedule] = list(replicate.numbers(point, kinds[point.schedule]))
-            rows += [row_of(unit._asdict(), point, *number_of) for number_of in found[point.schedule]]
+            rows += [row_of(named, point, *number_of) for number_of in found[point.schedule]]
         return rows
 
     def cores(self, log: str) -> int:

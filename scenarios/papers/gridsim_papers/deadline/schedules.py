@@ -24,10 +24,10 @@ from gridsim.workload.transform.duplicate import Duplicate
 from gridsim.workload.transform.estimates import ExactEstimates
 from gridsim.workload.transform.expand import Expand
 from gridsim.workload.transform.tolerance import Tolerance, by_number
-from gridsim_papers.units import Row
+from gridsim_papers.units import Row, Unit
 from gridsim_papers.windows import seed_of
 
-__all__ = ["BASELINES", "EXTRA_METRICS", "Point", "Replicate", "Unit", "numbers_of", "of_single_cores", "row_of"]
+__all__ = ["BASELINES", "EXTRA_METRICS", "Point", "Replicate", "numbers_of", "of_single_cores", "row_of"]
 
 BASELINES = ("easy", "conservative")
 """Policies that know no deadlines: of one trace they have one schedule, whatever deadlines its jobs ask for."""
@@ -101,22 +101,6 @@ class Point(NamedTuple):
         """What the schedule and its numbers depend on: only FQoPS asks how tolerant a user is."""
         alone = self if self.scheme.startswith("fqops") else self._replace(tolerance=1.0, random_tolerance=False)
         return self.trace, alone[2:]
-
-
-class Unit(NamedTuple):
-    """What is run together: a window of a log with one stream, or all packed workloads of a kind."""
-
-    log: str
-    window: int
-    stream: int
-
-    @property
-    def file(self) -> str:
-        """Name of the file of its rows."""
-        return f"{self.log}-{self.window:02d}-{self.stream}.csv"
-
-    def __str__(self) -> str:
-        return f"{self.log} window {self.window}" + (f" stream {self.stream}" if self.stream else "")
 
 
 def of_single_cores(packed: Packed, seed: int) -> Workload:

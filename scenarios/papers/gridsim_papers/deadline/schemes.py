@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gridsim import InputError
-from gridsim.metrics.deadlines import common_range
+from gridsim_papers.deadline.curves import common_range
 from gridsim_papers.deadline.study import Measure, Place, Study, of, title
 from gridsim_papers.decisions import Part, alike, decided, signed, trends
 from gridsim_papers.paired import Values, by_window, changes, combined

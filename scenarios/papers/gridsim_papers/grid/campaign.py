@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from gridsim.model.platform import ClusterSpec, RouterSpec
 from gridsim.model.streams import stream
 from gridsim.model.time import MICROSECOND
 from gridsim.workload.synthetic.grid import KINDS_OF_JOBS, KINDS_OF_TASKS, LOADS, Grid
-from gridsim_papers.units import Row, Table, Tabled, from_recipe
+from gridsim_papers.units import Row, Table, Tabled, Unit
 
 __all__ = [
     "COLUMNS",
@@ -61,21 +61,6 @@ COLUMNS = tuple(TABLE.columns)
 
 WORKLOAD = ""
 """Policy of the numbers that are of a workload and no schedule."""
-
-
-class Unit(NamedTuple):
-    """What is run together: a workload at every load under every policy."""
-
-    kind: str
-    workload: int
-
-    @property
-    def file(self) -> str:
-        """Name of the file of its rows."""
-        return f"{self.kind}-{self.workload:02d}.csv"
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.workload}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,17 +116,6 @@ class GridCampaign(Tabled):
                 f"{self.workloads} workloads of {self.part} of the jobs; expected at least 1, and a part up to 1"
             )
 
-    @classmethod
-    def from_toml(cls, path: str | Path, *, scale: str = "small", **changes: Any) -> GridCampaign:
-        """Campaign of a recipe: its own keys, then those of one of its scales, then *changes*.
-
-        Raises
-        ------
-        InputError
-            When the file has no such scale, or a key that is none.
-        """
-        return from_recipe(cls, path, scale, changes)
-
     @property
     def schedules(self) -> int:
         """How many there are."""
@@ -175,7 +149,7 @@ class GridCampaign(Tabled):
 
     def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
         """Numbers of one unit: every load, every policy. No *data* is read."""
-        return [row for load in self.loads for row in self._rows_at(*unit, load)]
+        return [row for load in self.loads for row in self._rows_at(unit.log, unit.window, load)]
 
     def made(self, unit: Unit, data: Path | None = None) -> Made:
         """Rows of one unit, as its file has them; its tasks are counted as jobs."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gridsim.model.machine import machine_cores
 from gridsim.model.streams import stream
 from gridsim.model.time import MICROSECOND
 from gridsim_papers.grid.campaign import POLICIES, TABLE, Row, as_run, schedule_rows
-from gridsim_papers.units import Table, Tabled, from_recipe
+from gridsim_papers.units import Table, Tabled, Unit
 
 __all__ = ["DRAWN", "KIND", "LOG", "MINUTES", "IndustrialCampaign", "industrial_rows", "with_shares"]
 
@@ -40,20 +40,6 @@ SHARES = 5
 
 _MODEL_LOAD = 0.6
 """What the synthetic jobs offer: as much as those of the log."""
-
-
-class Unit(NamedTuple):
-    """The whole evaluation."""
-
-    log: str
-
-    @property
-    def file(self) -> str:
-        """Name of the file of its rows."""
-        return f"{self.log}.csv"
-
-    def __str__(self) -> str:
-        return f"{self.log}: seven policies"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,17 +65,6 @@ class IndustrialCampaign(Tabled):
     random_hold: bool = True
     jobs: int = 5_000
     cores: int = 430
-
-    @classmethod
-    def from_toml(cls, path: str | Path, *, scale: str = "small", **changes: Any) -> IndustrialCampaign:
-        """Campaign of a recipe: its own keys, then those of one of its scales, then *changes*.
-
-        Raises
-        ------
-        InputError
-            When the file has no such scale, or a key that is none.
-        """
-        return from_recipe(cls, path, scale, changes)
 
     def on(self, data: str | Path | None) -> IndustrialCampaign:
         """This campaign on the log where it is there, else on the model."""

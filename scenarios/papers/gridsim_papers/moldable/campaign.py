@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from gridsim.workload.transform.load_factor import LoadFactor, OfferedLoad
 from gridsim.workload.transform.moldable import MoldableJobs
 from gridsim.workload.transform.profiles import Profiles
 from gridsim_papers.moldable.changes import LEAST_JOBS, categories, category_responses, promise_waits
-from gridsim_papers.units import Row, Table, Tabled, from_recipe, is_one_of
+from gridsim_papers.units import Row, Table, Tabled, Unit, is_one_of
 from gridsim_papers.windows import LOGS, log_files, logs_there, window_of
 
 __all__ = [
@@ -139,22 +139,6 @@ class Point(NamedTuple):
         return ("" if self.load_factor == 100 else self.method), self.load_factor
 
 
-class Unit(NamedTuple):
-    """What is run together: a window of a log at a base load."""
-
-    log: str
-    window: int
-    base: str
-
-    @property
-    def file(self) -> str:
-        """Name of the file of its rows."""
-        return f"{self.log}-{self.window:02d}-{self.base}.csv"
-
-    def __str__(self) -> str:
-        return f"{self.log} window {self.window}, base load {self.base}"
-
-
 @dataclass(frozen=True, slots=True)
 class MoldableCampaign(Tabled):
     """Windows of logs by base loads, load factors, scalability, ranges and policies.
@@ -212,17 +196,6 @@ class MoldableCampaign(Tabled):
         for pattern in self.experiments:
             if not any(is_one_of(name, [pattern]) for name in known_experiments):
                 raise UnknownNameError("experiment", pattern, known_experiments)
-
-    @classmethod
-    def from_toml(cls, path: str | Path, *, scale: str = "small", **changes: Any) -> MoldableCampaign:
-        """Campaign of a recipe: its own keys, then those of one of its scales, then *changes*.
-
-        Raises
-        ------
-        InputError
-            When the file has no such scale, or a key that is none.
-        """
-        return from_recipe(cls, path, scale, changes)
 
     def on(self, data: str | Path | None) -> MoldableCampaign:
         """This campaign on those of its logs and profiles that are there; on the model where no log is."""
@@ -351,7 +324,7 @@ class MoldableCampaign(Tabled):
         data : path, optional
             Folder of the archive's logs.
         """
-        replicate = Replicate(self, unit, data)
+        replicate, named = Replicate(self, unit, data), unit.named("log", "window", "base")
         rigid: dict[tuple[str, float], list[tuple[str, str, float]]] = {}
         rows: list[Row] = []
         for point in self.points():
@@ -362,7 +335,13 @@ class MoldableCampaign(Tabled):
                     rigid[point.trace] = list(_numbers(replicate.record(point), BASELINE))
                 numbers = rigid[point.trace]
             rows += [
-                {**unit._asdict(), **point._asdict(), "metric": metric, "group": group, "value": value}
+                {
+                    **named,
+                    **point._asdict(),
+                    "metric": metric,
+                    "group": group,
+                    "value": value,
+                }
                 for metric, group, value in numbers
             ]
         return rows
@@ -428,7 +407,7 @@ class Replicate:
             study="moldable",
             model_load=_MODEL_LOAD,
         )
-        load, exact = _offered(unit.base), ExactEstimates().apply(logged)
+        load, exact = _offered(str(unit.part)), ExactEstimates().apply(logged)
         self.window = exact if load is None else OfferedLoad(load=load, cores=self.cores).apply(exact)
         self._traces: dict[tuple[str, float], Workload] = {}
         self._last: tuple[Point, Workload] | None = None

@@ -1,7 +1,7 @@
-"""The numbers of `dag` in whole numbers and fractions: slow, obvious, without rounding; standard deviations are floats.
+"""The numbers of `gridsim.metrics.dag` in whole numbers and fractions: slow, obvious, without rounding.
 
-For worked examples and as the judge of the fast version. A sum of a thousand fractions of unlike denominators takes
-seconds.
+Standard deviations are floats. For worked examples and as the judge of the fast version. A sum of a thousand fractions
+of unlike denominators takes seconds.
 """
 
 from __future__ import annotations
