@@ -45,6 +45,7 @@ def mean_logs(values: Paired, policy: str) -> np.ndarray:
     return np.log(values.of(policy)).mean(axis=1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["sd_slr", "worst_slr", "mean_slr"])
 @pytest.mark.parametrize("other", FIVE)
 def test_p_slr_beats_five_policies_in_fairness_and_responsiveness(
@@ -57,12 +58,14 @@ def test_p_slr_beats_five_policies_in_fairness_and_responsiveness(
     assert stats.wilcoxon(mine, theirs, alternative="less").pvalue < 0.001
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other", FIVE)
 def test_srtf_beats_the_same_five_in_worst_slr(campaign_rows: list[Row], other: str) -> None:
     values = paired(campaign_rows, "worst_slr")
     assert stats.ttest_rel(mean_logs(values, "srtf"), mean_logs(values, other), alternative="less").pvalue < 0.001
 
 
+@pytest.mark.long
 def test_p_slr_starts_fewer_jobs_at_once_than_five_policies(campaign_rows: list[Row]) -> None:
     """G-68; the paper's own test of the values, n = 30 schedules."""
     values = paired(campaign_rows, "peak_in_flight")
@@ -70,6 +73,7 @@ def test_p_slr_starts_fewer_jobs_at_once_than_five_policies(campaign_rows: list[
         assert stats.ttest_rel(values.of("p-slr").ravel(), values.of(other).ravel(), alternative="less").pvalue < 0.001
 
 
+@pytest.mark.long
 def test_srtf_has_the_better_mean_slr_at_120_per_cent(campaign_rows: list[Row]) -> None:
     """G-51, G-56."""
     values = paired(campaign_rows, "mean_slr")
@@ -77,20 +81,24 @@ def test_srtf_has_the_better_mean_slr_at_120_per_cent(campaign_rows: list[Row]) 
     assert stats.ttest_rel(mine, theirs, alternative="greater").pvalue < 0.025
 
 
+@pytest.mark.long
 def test_nobody_is_faster_than_the_critical_path(campaign_rows: list[Row]) -> None:
     assert min(row["value"] for row in campaign_rows if row["metric"] == "least_slr") >= 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim", ["G-09", "G-11", "G-12", "G-13", "G-15", "G-21", "G-26", "G-31", "G-40", "G-50"])
 def test_a_claim_that_holds_with_room_to_spare(found: Mapping[str, Verdict], claim: str) -> None:
     assert found[claim].verdict == "holds", found[claim].note
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("claim", ["G-14", "G-18", "G-69"])
 def test_claims_about_the_full_size_are_left_open(found: Mapping[str, Verdict], claim: str) -> None:
     assert found[claim].verdict == "not testable here", found[claim].note
 
 
+@pytest.mark.long
 def test_every_claim_has_one_verdict_and_an_effect_where_something_was_compared(
     found: Mapping[str, Verdict],
 ) -> None:
