@@ -55,7 +55,7 @@ def run(
     if changed is not None:
         made = run(changed.asked, platform, policy, replace(options, limits="refuse"), progress=progress)
         return changed.record(made)
-    world = World(workload, platform, policy, replace(options, limits="refuse"), progress=progress)
+    world = World(workload, platform, policy, replace(options, limits="refuse"), progress=progress, room=0)
     world.run()
     return world.record()
 
@@ -164,7 +164,7 @@ def state_at(
         replace(workload.select(workload.submit <= at), reactions=None), at, cores, estimate, labels or {}
     )
     tick, last = whole(options.tick_of(workload)), len(come) - 1
-    world = World(come, platform, policy, replace(options, limits="refuse"), progress=progress)
+    world = World(come, platform, policy, replace(options, limits="refuse"), progress=progress, room=0)
     world.stop_before(last)
     world.clusters[0].quote(last)  # asking lets the scheduler know that the ends of this instant are complete
     return Moment(come, last, at, world.clusters[0], world.outcome, tick)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,8 +19,10 @@ from gridsim.entities.outcome import Outcome
 from gridsim.entities.recorded import recorded
 from gridsim.entities.router import Root
 from gridsim.entities.source import Reacting, Source
+from gridsim.entities.submissions import Submission, Submissions, with_room
 from gridsim.entities.tree import admission, clusters_of
 from gridsim.errors import InputError, PolicyError
+from gridsim.model.job import Job, Task
 from gridsim.model.platform import Platform
 from gridsim.model.pools import seen_by, ways
 from gridsim.model.tasks import ANY_KIND
@@ -28,6 +30,7 @@ from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import told
 from gridsim.policy.queue import Requests
@@ -53,6 +56,8 @@ class World:
         What all policies share; limits other than ``refuse`` make another workload, which `gridsim.simulate` does.
     progress : callable, optional
         Told the number of jobs released so far, now and then.
+    room : int
+        Jobs that may be submitted beside those of the workload.
 
     Attributes
     ----------
@@ -98,6 +103,7 @@ class World:
         options: Run | None = None,
         *,
         progress: Callable[[int], None] | None = None,
+        room: int = 1000,
     ) -> None:
         options = options or Run()
         if options.limits != "refuse":
@@ -112,7 +118,10 @@ class World:
         asked = workload.cores if tasks is None else tasks.cores
         _check_runnable(workload, self.platform, asked if workload.moldable is None else workload.moldable.minimum)
         rank = None if tasks is None else upward_ranks(tasks, self.platform, self._tick)
-        self._requests = Requests(workload, rank=rank)
+        self._why_closed = _why_closed(workload, self.platform, policy, room)
+        room = 0 if self._why_closed else room
+        self._all = workload = with_room(workload, room) if room else workload
+        self._requests = Requests(workload, rank=rank, room=room)
         runtime = workload.runtime if tasks is None else tasks.runtime
         self.outcome = Outcome(self._requests, runtime, workload.tolerance if tasks is None else None)
         self.clusters = self._clusters()
@@ -130,7 +139,13 @@ class World:
             ways(workload, self.platform),
         )
         self._root = Root(self.env, self.clusters, admit)
-        self._source()
+        reacting = self._source()
+        self._submissions: Submissions | None = None
+        if room:
+            given = (len(self.workload), workload, self._requests, self.outcome)
+            self._submissions = Submissions(self.env, instant, self._root, *given)
+        for cluster in self.clusters:
+            cluster.users = self._submissions or reacting
         self.env.ready = True
 
     def _clusters(self) -> list[Cluster]:
@@ -149,15 +164,13 @@ class World:
             source = error.path or self.workload.provenance.get("source")
             raise InputError(error.message, path=source, line=error.line, field=error.field) from error
 
-    def _source(self) -> None:
-        """Let jobs come: at their submit times, or when their users submit them."""
+    def _source(self) -> Reacting | None:
+        """Let jobs come: at their submit times, or when their users submit them, who then wait for their ends."""
         workload, instant = self.workload, modes[self.options.instant]
         if workload.reactions is None:
             Source(self.env, workload.submit, self._root, instant, self._progress)
-            return
-        users = Reacting(self.env, self._requests, workload.reactions, self._root, instant, self._progress)
-        for cluster in self.clusters:
-            cluster.users = users
+            return None
+        return Reacting(self.env, self._requests, workload.reactions, self._root, instant, self._progress)
 
     @property
     def now(self) -> float:
@@ -176,6 +189,31 @@ class World:
         if not 0 <= delay < NEVER:
             raise PolicyError(f"a timeout of {seconds!r} s; expected a number of seconds from 0")
         return self.env.timeout(delay, value)
+
+    def submit(self, job: Task | Job | Mapping[str, Any]) -> Submission:
+        """Let a job come now, in this instant, before its next pass.
+
+        Parameters
+        ----------
+        job : Task, Job or mapping
+            One task: ``cores``, ``runtime`` (s), and as far as wanted ``estimate`` (s; the runtime where left out),
+            ``deadline`` (s) and the labels of the workload's jobs, by number or by name.
+
+        Returns
+        -------
+        Submission
+            The job's number, and the events ``started`` and ``ended``.
+
+        Raises
+        ------
+        InputError
+            When it is no such job.
+        PolicyError
+            When the policy looks at all jobs before the first one comes, as `slurm` does; when there is no room left.
+        """
+        if self._submissions is None:
+            raise PolicyError(f"no job can be submitted: {self._why_closed}")
+        return self._submissions.submit(job, self.now)
 
     def run(self, until: float | None = None) -> None:
         """Go on to the last event, or to the instant *until*, s: what happens at it is left.
@@ -218,6 +256,8 @@ class World:
     def _check_complete(self) -> None:
         """Every request has ended or was refused: nothing may be left waiting on a machine without events."""
         left, tasks = self.outcome.unfinished(), self.workload.tasks
+        if self._submissions is not None:
+            left = left[left < self._submissions.next]
         if len(left):
             row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
             what = "jobs" if tasks is None else "tasks"
@@ -231,11 +271,34 @@ class World:
             path = _critical_path(self.workload, self.platform, self._requests.rank, self.options, self._tick)
         schedulers = [cluster.scheduler for cluster in self.clusters]
         until = None if self._ended() else self.env.instant
-        return recorded(self.workload, self._requests, self.outcome, self.platform, schedulers, path, until)
+        found = recorded(self._all, self._requests, self.outcome, self.platform, schedulers, path, until)
+        return found if self._submissions is None else self._as_come(found, until)
+
+    def _as_come(self, found: Record, until: int | None) -> Record:
+        """The rows that were used, by when they came."""
+        assert self._submissions is not None
+        if until is None:
+            found = found.select(slice(0, self._submissions.next))
+        return found.select(np.argsort(found.workload.submit, kind="stable")) if self._submissions.any else found
 
     def result(self) -> Result:
         """The record with its platform, policy and options, for metrics and files."""
         return result_of(self.record(), self.platform, self._policy, self.options)
+
+
+def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) -> str:
+    """Why no job can be submitted beside those of the workload; empty where some can."""
+    if not room:
+        return "there is no room, World(…, room=0)"
+    if workload.tasks is not None or workload.moldable is not None:
+        return "the workload has jobs of several tasks, or of sizes that the policy chooses"
+    if workload.reactions is not None:
+        return "users react, and wait for jobs of the workload alone"
+    if ways(workload, platform) is not None:
+        return "each job has its own part of the machine"
+    if not capabilities_of(policy).takes_more:
+        return f"{told(policy)} looks at all jobs before the first one comes"
+    return ""
 
 
 def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> Result:

@@ -14,12 +14,14 @@ from simpy import Event, Resource
 
 import gridsim as gs
 from gridsim.errors import InputError, PolicyError
+from gridsim.model.job import Job, Task
 from gridsim.model.tasks import Tasks
-from gridsim.model.time import NEVER
 from gridsim.options import Run
-from gridsim.policy.protocols import Quote
+from gridsim.policy.protocols import Decision, Quote, Stop
 from gridsim.policy.queue import ClusterView
-from gridsim.record import Record
+from gridsim.record import Record, Status
+from gridsim.scenario import transformed
+from gridsim.testing.invariants import assert_valid
 from gridsim.world import World
 
 Process = collections.abc.Generator[Event, Any, None]
@@ -35,18 +37,25 @@ class Idle:
     def quote(self, request: int, now: int) -> Quote | None:
         return Quote(request)
 
-    def commit(self, quote: Quote, now: int) -> None: ...
-
-    def dispatch(self, now: int) -> tuple[int, ...]:
+    def commit(self, quote: Quote, now: int) -> tuple[Stop, ...]:
         return ()
 
-    def wake(self, now: int) -> int:
-        return NEVER
+    def dispatch(self, now: int) -> Decision:
+        return Decision()
 
 
 def jobs(**columns: Any) -> gs.Workload:
     given: dict[str, Any] = {"submit": [0, 1, 2], "runtime": [10, 10, 5], "cores": [2, 4, 2]} | columns
     return gs.Workload.from_columns(**given)
+
+
+def _chain() -> gs.Workload:
+    chain = Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)])
+    return gs.Workload.from_tasks(chain, submit=[0])
+
+
+def reacting() -> gs.Workload:
+    return transformed(jobs(labels={"user": [1, 1, 1]}, submit=[0, 100, 200]), ["react?reference=easy"], cores=4)
 
 
 def world(workload: gs.Workload | None = None, policy: Any = "easy", **options: Any) -> World:
@@ -123,9 +132,7 @@ def test_cores_that_running_jobs_hold_count_until_the_run_stands_still() -> None
 
 
 def test_a_dag_job_between_two_of_its_tasks_runs() -> None:
-    chain = Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)])
-    tasks = gs.Workload.from_tasks(chain, submit=[0])
-    one = World(tasks, gs.Platform.single(1), "fcfs")
+    one = World(_chain(), gs.Platform.single(1), "fcfs")
     one.run(until=7)
     found = one.record()
     assert names(found) == ["running"]
@@ -136,10 +143,7 @@ def test_a_dag_job_between_two_of_its_tasks_runs() -> None:
 
 
 def test_users_who_react_are_told_of_as_far_as_they_came() -> None:
-    from gridsim.scenario import transformed
-
-    workload = transformed(jobs(labels={"user": [1, 1, 1]}, submit=[0, 100, 200]), ["react?reference=easy"], cores=4)
-    one = world(workload)
+    one = world(reacting())
     one.run(until=50)
     assert len(one.record()) == 1
     one.run()
@@ -231,3 +235,122 @@ def test_jobs_that_are_left_waiting_for_ever_are_an_error_at_the_end_and_not_bef
 def test_limits_that_change_jobs_are_not_a_world_s() -> None:
     with pytest.raises(InputError, match=r"gridsim\.simulate does that"):
         world(limits="clip")
+
+
+def submitted_and_seen(one: World, *given: Any) -> list[tuple[str, float, Any]]:
+    """What a process that submits jobs, one after another has ended, hears of them."""
+    heard: list[tuple[str, float, Any]] = []
+
+    def user() -> Process:
+        for after, job in given:
+            yield one.timeout(after)
+            made = one.submit(job)
+            began = yield made.started | made.ended
+            heard.append(("first", one.now, list(began.values())))
+            status = yield made.ended
+            heard.append(("ended", one.now, status))
+
+    one.env.process(user())
+    one.run()
+    return heard
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "sjf", "easy?ordering=xfactor", "conservative", "mrt"])
+def test_jobs_that_are_submitted_on_the_way_are_scheduled_as_those_of_a_workload(policy: str, instant: str) -> None:
+    columns: dict[str, Any] = {"submit": [0, 1, 2, 9], "runtime": [10, 10, 5, 3], "cores": [2, 4, 2, 1]}
+    every = gs.Workload.from_columns(**columns)
+    first = gs.Workload.from_columns(**{name: column[:2] for name, column in columns.items()})
+    one = World(first, gs.Platform.single(4), policy, Run(instant=instant))  # type: ignore[arg-type]
+
+    def user() -> Process:
+        yield one.timeout(2)
+        one.submit({"cores": 2, "runtime": 5})
+        yield one.timeout(7)
+        one.submit(Task(1, 3, 3))
+
+    one.env.process(user())
+    one.run()
+    found = one.record()
+    assert found.workload.job.tolist() == [1, 2, 3, 4]
+    assert found.workload.submit.tolist() == every.submit.tolist()
+    expected = gs.simulate(every, platform=gs.Platform.single(4), policy=policy, instant=instant).record  # type: ignore[arg-type]
+    assert same(found, expected)
+    assert_valid(found)
+
+
+def test_a_user_at_a_terminal_hears_when_jobs_start_and_end() -> None:
+    heard = submitted_and_seen(world(), (3, {"cores": 4, "runtime": 2}), (1, {"cores": 1, "runtime": 1}))
+    assert heard == [
+        *(("first", 20.0, [20.0]), ("ended", 22.0, Status.completed)),
+        *(("first", 23.0, [23.0]), ("ended", 24.0, Status.completed)),
+    ]
+
+
+def test_a_job_that_is_turned_away_ends_without_a_start() -> None:
+    heard = submitted_and_seen(world(), (3, {"cores": 5, "runtime": 2}))
+    assert heard == [("first", 3.0, [Status.rejected]), ("ended", 3.0, Status.rejected)]
+
+
+def test_a_job_may_end_at_its_estimate_and_have_a_deadline() -> None:
+    one = world(policy="mrt")
+    job = {"cores": 1, "runtime": 9, "estimate": 4, "deadline": 4}
+    assert submitted_and_seen(one, (0, job))[-1] == ("ended", 4.0, Status.killed_walltime)
+    found = one.record()
+    assert found.promises is not None
+    assert found.promises.granted_us[found.workload.job == 4].tolist() == [4_000_000]
+
+
+def test_submitted_jobs_have_labels_by_number_or_name() -> None:
+    from dataclasses import replace
+
+    one = world(replace(jobs(labels={"user": [0, 1, 0]}), names={"user": ("ann", "bob")}))
+    one.submit({"cores": 1, "runtime": 1, "user": "bob"})
+    one.submit(Job(7, 0.0, (Task(1, 1, 1),), user=0))
+    one.submit({"cores": 1, "runtime": 1})
+    one.run()
+    found = one.record().workload
+    assert dict(zip(found.job.tolist(), found.labels["user"].tolist(), strict=True))[4] == 1
+    assert sorted(found.labels["user"].tolist()) == [-1, 0, 0, 0, 1, 1]
+
+
+def test_what_is_submitted_does_not_touch_the_workload_that_was_given() -> None:
+    given = jobs()
+    one = world(given)
+    one.submit({"cores": 1, "runtime": 1})
+    one.run()
+    assert len(given) == 3
+    assert same(
+        gs.simulate(given, platform=gs.Platform.single(4)).record,
+        gs.simulate(jobs(), platform=gs.Platform.single(4)).record,
+    )
+
+
+@pytest.mark.parametrize(
+    ("job", "told"),
+    [
+        ({"cores": 1}, "has no runtime"),
+        ({"cores": 1, "runtime": 1, "usr": 3}, "has 'usr', which no job of the workload has"),
+        ({"cores": 1, "runtime": 1, "user": "eve"}, "has user 'eve', which no job of the workload has"),
+        ({"cores": 0, "runtime": 1}, "at least 1 core"),
+        (Job(1, 0.0, (Task(1, 1, 1), Task(1, 1, 1))), "has 2 tasks"),
+    ],
+)
+def test_what_is_no_job_is_refused(job: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        world(jobs(labels={"user": [0, 1, 0]})).submit(job)
+
+
+def test_a_job_that_cannot_be_submitted_says_why() -> None:
+    job = {"cores": 1, "runtime": 1}
+    one = World(jobs(), gs.Platform.single(4), "easy", room=1)
+    one.submit(job)
+    for closed, told in (
+        (one, r"1 jobs have been submitted; a World\(…, room=…\)"),
+        (World(jobs(), gs.Platform.single(4), "easy", room=0), "there is no room"),
+        (World(_chain(), gs.Platform.single(4), "fcfs"), "several tasks"),
+        (World(reacting(), gs.Platform.single(4), "fcfs"), "users react"),
+        (World(jobs(), gs.Platform.single(4), "moldable-base"), "looks at all jobs before the first one comes"),
+    ):
+        with pytest.raises(PolicyError, match=told):
+            closed.submit(job)

@@ -40,6 +40,10 @@ class Lives(Protocol):
 class Users(Protocol):
     """Users who react, as far as a cluster tells them anything."""
 
+    def began(self, request: int) -> None:
+        """A request has started."""
+        ...
+
     def over(self, request: int) -> None:
         """A request has ended, or was turned away."""
         ...
@@ -455,6 +459,8 @@ class Cluster:
             self._placed_at.begin(request, placement, self._first_node, now)
         self._start[request] = now
         self._cluster[request] = self.index
+        if self.users is not None:
+            self.users.began(request)
         runtime, estimate = self._runtime[request], self._estimate[request]
         if runtime > estimate:
             if self._extend:

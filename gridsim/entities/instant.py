@@ -68,8 +68,8 @@ class Ring(Event):
         super().__init__(env)
         self._priority = priority
 
-    def ring(self) -> None:
+    def ring(self, value: Any = None) -> None:
         """Happen later in this instant."""
         if not self.triggered:
-            self._ok, self._value = True, None
+            self._ok, self._value = True, value
             Environment.schedule(self.env, self, self._priority)  # type: ignore[arg-type]

@@ -44,7 +44,8 @@ def recorded(
         columns = (start, end, status, outcome.cluster)
         submit = requests.submit
         if requests.moves:  # waits in the log are counted from other submits
-            more["logged_submit_us"] = workload.submit
+            if workload.reactions is not None:
+                more["logged_submit_us"] = workload.submit
             workload = replace(workload, submit=requests.submit, deadline=requests.deadline, logged={})
         more |= {"promises": _promises(outcome, schedulers), "cores_used": used}
         more["reasons"] = _reasons(schedulers) if until is None else None

@@ -115,6 +115,9 @@ class Reacting:
         for batch in [batch for batch, missing in enumerate(self._missing) if not missing]:
             self._come(batch)
 
+    def began(self, request: int) -> None:
+        """A request has started, which nobody waits for."""
+
     def over(self, request: int) -> None:
         """A request has ended or was turned away: a batch that waited for nothing else comes."""
         for column in self._waiting:

@@ -272,9 +272,12 @@ class Capabilities:
         It knows of users who cancel what still waits; otherwise their jobs never come.
     nodes : Capacity or None
         Nodes of the machine that it decides for, which placements number; None where cores are one pool.
+    takes_more : bool
+        Requests may be submitted that were not known when it was set up.
     """
 
     withdraws: bool = False
+    takes_more: bool = True
     nodes: Capacity | None = None
 
 

@@ -59,7 +59,9 @@ class Requests:
         Ranges and relative runtimes.
     moves : bool
         Whether requests come when users submit them in this run: `submit`, `ready` and `deadline` are known of those
-        that have come, and job order is that of coming.
+        that have come (of rows that were kept free, everything), and job order is that of coming.
+    room : int
+        Rows at the end that are kept free for jobs submitted later.
     place : (n,) int64
         What requests are ordered by before `ready` and their numbers: the row of the job, or the same for all where
         `moves`.
@@ -67,7 +69,7 @@ class Requests:
         What single tasks are ordered by before their numbers: these, or `ready` where `moves`.
     """
 
-    def __init__(self, workload: Workload, *, rank: IntArray | None = None) -> None:
+    def __init__(self, workload: Workload, *, rank: IntArray | None = None, room: int = 0) -> None:
         tasks = workload.tasks
         rows: Any = slice(None) if tasks is None else tasks.job_rows()
         source = workload if tasks is None else tasks
@@ -75,7 +77,8 @@ class Requests:
         self.estimate = _writable(source.estimate)
         self.submit = _writable(workload.submit[rows])
         self.deadline = _writable(workload.deadline[rows])
-        self.moves = workload.reactions is not None
+        self.room = room
+        self.moves = room > 0 or workload.reactions is not None
         if self.moves:  # the workload's own columns stay as they are
             self.submit, self.deadline = self.submit.copy(), self.deadline.copy()
         self.moldable = workload.moldable
@@ -103,6 +106,11 @@ class Requests:
     def __len__(self) -> int:
         return len(self.cores)
 
+    @property
+    def known(self) -> int:
+        """Requests that are known from the beginning: the first ones."""
+        return len(self) - self.room
+
     def come(self, request: int, now: int) -> None:
         """Its user submits a request at *now*; a deadline keeps the response that it asks for."""
         submit, ready, deadline = self._views
@@ -114,6 +122,14 @@ class Requests:
         if deadline[request] < NEVER:
             deadline[request] += later
             self.deadline_seconds[request] = deadline[request] / 1e6
+
+    def add(self, request: int, job: Workload) -> None:
+        """A row that was kept free is a job, the only one of its workload, that comes now."""
+        for name in ("cores", "estimate", "submit", "deadline"):
+            getattr(self, name)[request] = getattr(job, name)[0]
+        self.ready[request] = job.submit[0]
+        for name in _MADE_OF_COLUMNS:
+            self.__dict__.pop(name, None)
 
     @cached_property
     def _views(self) -> tuple[Any, Any, Any]:
@@ -173,6 +189,9 @@ class Requests:
     def deadline_seconds(self) -> FloatArray:
         """Deadlines, s; infinity for none."""
         return np.where(self.deadline >= NEVER, np.inf, self.deadline / 1e6)
+
+
+_MADE_OF_COLUMNS = [name for name, made in vars(Requests).items() if isinstance(made, cached_property)]
 
 
 @dataclass(slots=True)

@@ -52,6 +52,7 @@ class Backfilling:
         state = State(cluster, self.reserve, ledger)
         self._state: State | Molded = state
         self._turn = turn_of(self.ordering, state, cluster)
+        self._known = cluster.requests.known
 
     def quote(self, request: int, now: int) -> Quote:
         """Every request is taken."""
@@ -59,6 +60,8 @@ class Backfilling:
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """The request joins the queue."""
+        if quote.request >= self._known and isinstance(self._state, State):
+            self._state.learn(quote.request)
         self._state.joined(quote.request, now)
         return ()
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 from numpy.random import Generator
 
 from gridsim.policy.partition import FairShare
+from gridsim.policy.protocols import Capabilities
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.molded import Molded
@@ -42,6 +43,7 @@ class Molding(Backfilling):
 
     name: ClassVar[str] = "molding"
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
+    capabilities: ClassVar[Capabilities] = Capabilities(takes_more=False)
     partition: Any = field(default_factory=FairShare)
     backfill: Literal["best", "now"] = "best"
     promise_order: Literal["acquired", "queue"] = "acquired"
@@ -64,4 +66,5 @@ class Molding(Backfilling):
             self.ordering.setup(rng)
         best, by_queue = self.backfill == "best", self.promise_order == "queue"
         state = Molded(cluster, self.ordering, self.reserve, self.partition, best=best, by_queue=by_queue)
+        self._known = len(cluster.requests)
         self._state, self._turn = state, state.run_pass

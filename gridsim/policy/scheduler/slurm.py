@@ -121,7 +121,7 @@ class Slurm:
     @property
     def capabilities(self) -> Capabilities:
         """It knows who cancels what waits, and the nodes of its machine."""
-        return Capabilities(withdraws=True, nodes=self.capacity())
+        return Capabilities(withdraws=True, nodes=self.capacity(), takes_more=False)
 
     # -- beginning ---------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
@@ -38,6 +39,7 @@ class State:
         self.requests, self.blocking, self.ledger = requests, bool(rule.blocking), ledger
         self._tick = cluster.tick / 1e6
         lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
+        self._rule, self._capacity = rule, lanes.capacity
         # A pass between two events of an instant may start a request on cores that another gives back within it.
         busy = min(2 * cluster.cores, n) + 1
         promises = int(min(n, lanes.capacity.sum()))
@@ -67,6 +69,20 @@ class State:
         self.tail += 1
         if self.by_ready:
             self._place[request] = now
+
+    def learn(self, request: int) -> None:
+        """Take down what a request asks for that was not known when the run began.
+
+        Raises
+        ------
+        PolicyError
+            When the reservation rule has other lanes for it.
+        """
+        lanes: Lanes = self._rule.lanes(Queue(self.requests, np.array([request])))
+        if not np.array_equal(lanes.capacity, self._capacity):
+            raise PolicyError(f"{self._rule!r} makes its lanes of all jobs; none can be submitted later")
+        self.table[:2, request] = self.requests.cores[request], self.requests.estimate[request]
+        self.table[3, request] = lanes.lane[0]
 
     def ended(self, request: int, now: int) -> None:
         """A running request gave its cores back."""

@@ -1,0 +1,185 @@
+"""Jobs that processes of a user's own submit while a run goes on: room for them, and what becomes of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from simpy import Environment, Event
+
+from gridsim.entities.instant import Instant, Ring
+from gridsim.entities.outcome import Outcome
+from gridsim.entities.router import Root
+from gridsim.errors import InputError, PolicyError
+from gridsim.model.job import Job, Task
+from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.policy.queue import Requests
+from gridsim.record import Status
+
+__all__ = ["Submission", "Submissions", "with_room"]
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A job that was submitted while the run went on.
+
+    Attributes
+    ----------
+    job : int
+        Its number in the record.
+    started : Ring
+        It first got its cores; the value is when, s. Does not happen for a job that is turned away.
+    ended : Ring
+        It is over, whatever became of it; the value is its `gridsim.record.Status`.
+    """
+
+    job: int
+    started: Ring
+    ended: Ring
+
+
+def with_room(workload: Workload, room: int) -> Workload:
+    """The workload with *room* rows behind its jobs, for those that are submitted later."""
+    n = np.arange(1, room + 1)
+    free: dict[str, Any] = {
+        "job": int(workload.job.max(initial=0)) + n,
+        "submit": np.zeros(room, dtype=np.int64),
+        "runtime": np.full(room, MICROSECOND),
+        "estimate": np.full(room, MICROSECOND),
+        "cores": np.ones(room, dtype=np.int64),
+        "deadline": np.full(room, NEVER),
+        "tolerance": None if workload.tolerance is None else np.ones(room),
+        "restartable": None if workload.restartable is None else np.ones(room, dtype=np.bool_),
+    }
+    columns: dict[str, Any] = {
+        name: None if more is None else np.append(getattr(workload, name), more) for name, more in free.items()
+    }
+    # A share that nobody has would be refused as soon as the run begins.
+    labels = {
+        name: np.append(column, np.full(room, 0 if name in workload.names else UNKNOWN))
+        for name, column in workload.labels.items()
+    }
+    return replace(workload, **columns, labels=labels, logged={})
+
+
+class Submissions:
+    """Takes jobs from processes of a user's own, and tells them when each has started and ended.
+
+    Parameters
+    ----------
+    first : int
+        Row from which there is room.
+    workload : Workload
+        With that room; its rows are filled in as jobs come.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        instant: Instant,
+        root: Root,
+        first: int,
+        workload: Workload,
+        requests: Requests,
+        outcome: Outcome,
+    ) -> None:
+        self._env, self._instant, self._root = env, instant, root
+        self._workload, self._requests, self._outcome = workload, requests, outcome
+        self._first, self.next = first, first
+        self._made: dict[int, Submission] = {}
+        self._inbox: list[int] = []
+        self._arrival = self._bell()
+
+    @property
+    def any(self) -> bool:
+        """Whether a job has been submitted."""
+        return self.next > self._first
+
+    def _bell(self) -> Ring:
+        bell = Ring(self._env, self._instant.arrival)
+        assert bell.callbacks is not None
+        bell.callbacks.append(self._route)
+        return bell
+
+    def submit(self, job: Task | Job | Mapping[str, Any], now: float) -> Submission:
+        """Let a job come now, s.
+
+        Raises
+        ------
+        InputError
+            When it is no rigid job of one task.
+        PolicyError
+            When there is no room left.
+        """
+        row = self.next
+        if row == len(self._workload):
+            raise PolicyError(f"{row - self._first} jobs have been submitted; a World(…, room=…) has room for more")
+        one = _of_one(job, now, self._workload)
+        self.next += 1
+        for name in ("runtime", "tolerance", "restartable"):
+            column, value = getattr(self._workload, name), getattr(one, name)
+            if column is not None and value is not None:
+                column[row] = value[0]
+        for name, column in self._workload.labels.items():
+            column[row] = one.labels[name][0] if name in one.labels else UNKNOWN
+        self._requests.add(row, one)
+        priority = self._instant.users + 1
+        made = Submission(int(self._workload.job[row]), Ring(self._env, priority), Ring(self._env, priority))
+        self._made[row] = made
+        self._inbox.append(row)
+        self._arrival.ring()
+        return made
+
+    def _route(self, event: Event) -> None:
+        rows, self._inbox, self._arrival = self._inbox, [], self._bell()
+        self._root.take(rows)
+
+    def began(self, request: int) -> None:
+        """A request has started."""
+        made = self._made.get(request)
+        if made is not None:
+            made.started.ring(int(self._env.now) / MICROSECOND)
+
+    def over(self, request: int) -> None:
+        """A request has ended, or was turned away."""
+        made = self._made.get(request)
+        if made is not None:
+            made.ended.ring(Status(int(self._outcome.status[request])))
+
+
+def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload) -> Workload:
+    """A job as a workload of its own, with the labels of those it joins."""
+    given: dict[str, Any]
+    if isinstance(job, Job):
+        if len(job.tasks) != 1:
+            raise InputError(f"has {len(job.tasks)} tasks; jobs of one are submitted to a world", field="job")
+        task, user = job.tasks[0], {} if job.user is None else {"user": job.user}
+        given = {"cores": task.cores, "runtime": task.runtime, "estimate": task.estimate, "deadline": job.deadline}
+        given |= user
+    elif isinstance(job, Task):
+        given = {"cores": job.cores, "runtime": job.runtime, "estimate": job.estimate}
+    else:
+        given = dict(job)
+    columns = {name: given.pop(name, None) for name in ("cores", "runtime", "estimate", "deadline")}
+    missing = [name for name in ("cores", "runtime") if columns[name] is None]
+    if missing or (strange := sorted(set(given) - set(among.labels))):
+        what = f"has no {missing[0]}" if missing else f"has '{strange[0]}', which no job of the workload has"
+        raise InputError(f"{what}; expected cores, runtime, estimate, deadline and labels of the workload", field="job")
+    if "share" in among.labels and "share" not in given:
+        raise InputError("has no share, which the jobs of the workload have", field="job")
+    one: dict[str, Any] = {name: None if value is None else [value] for name, value in columns.items()}
+    labels = {name: [_number(name, value, among)] for name, value in given.items()}
+    return Workload.from_columns(submit=[now], labels=labels, **one)
+
+
+def _number(name: str, value: Any, among: Workload) -> int:
+    """The number of a label, which may be given by its name."""
+    if not isinstance(value, str):
+        return int(value)
+    known = among.names.get(name, ())
+    if value not in known:
+        raise InputError(f"has {name} '{value}', which no job of the workload has", field="job")
+    return known.index(value)
