@@ -18,6 +18,7 @@ from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.calibrate import calibrate
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import Schedule, read_schedules
+from gridsim.report.calibration import why
 from gridsim.report.explain_text import sentences
 from gridsim.result import Result
 
@@ -144,7 +145,8 @@ def test_room_on_several_clusters_is_that_of_the_one_where_the_job_ran(tmp_path:
 def test_the_largest_disagreements_look_at_the_nodes_of_the_job() -> None:
     log = jobs(logged={"wait": np.array([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])})
     found = calibrate(log, {"site": Slurm(site=SITE, boot=0.0)}, platform=SITE.platform())
-    one, replay = found.apart[0]
-    assert one.job in (2, 3)
-    assert "that it could have" in " ".join(replay)
-    assert "there was room for it" not in " ".join(line for _, lines in found.apart for line in lines)
+    assert found.apart[0][0].job in (2, 3)
+    assert {waiting.room for _, waiting in found.apart} == {"nodes"}
+    replays = [" ".join(lines) for lines in why(found)]
+    assert "that it could have" in replays[0]
+    assert not any("there was room for it" in replay for replay in replays)
