@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from gridsim.report.sentences import group_name
+from gridsim.report.differences import group_name
 from gridsim.words import listed, number
 
 if TYPE_CHECKING:

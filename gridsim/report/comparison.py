@@ -20,7 +20,7 @@ from gridsim.metrics.summary import described
 from gridsim.model.card import card
 from gridsim.model.frames import frame
 from gridsim.questions.evidence import Evidence, GroupRow
-from gridsim.report import curves, robustness, sentences, tables, whatif_text
+from gridsim.report import caveats, curves, robustness, sentences, tables, whatif_text
 from gridsim.report.trust import trust, trust_in
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Comparison(Evidence):
 
         Before all that, `warnings`.
         """
-        return [*self.warnings(), *sentences.answer(self), *sentences.caveats(self)]
+        return [*self.warnings(), *sentences.answer(self), *caveats.caveats(self)]
 
     def warnings(self) -> list[str]:
         """What must be known before the answer is read: that the site's own policy is far from the log."""

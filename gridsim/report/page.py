@@ -20,7 +20,9 @@ from gridsim.questions.explain import explain, waits
 from gridsim.questions.schedules import Schedule
 from gridsim.report import (
     admission,
+    caveats,
     change,
+    differences,
     explain_text,
     gantt,
     notices,
@@ -123,7 +125,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: Drawn |
         differences=told_of(comparison.differences),
         warnings=() if known is None else known.warnings,
         answer=sentences.answer(comparison),
-        caveats=sentences.caveats(comparison),
+        caveats=caveats.caveats(comparison),
         table=tables.rows(comparison.metrics, moldable=comparison.of_moldable, asked=comparison.asked),
         by_weight=robustness.categories(comparison),
         of_deadlines=admission.of_deadlines(comparison),
@@ -143,7 +145,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: Drawn |
         facts=list(_facts(comparison.info)),
         problems=list(_problems(comparison.info.get("workload", {}))),
         method=METHOD,
-        group_name=sentences.group_name,
+        group_name=differences.group_name,
         pack=drawn.pack,
         style=style("page.css"),
         script=Markup(script),

@@ -12,7 +12,7 @@ from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import large_users
 from gridsim.metrics.groups import LABELLED
 from gridsim.model.dates import calendar_of
-from gridsim.report import admission, captions, curves, figures, sentences
+from gridsim.report import admission, captions, curves, fairness_text, figures
 from gridsim.words import duration, number, percent
 
 if TYPE_CHECKING:
@@ -117,14 +117,14 @@ def over_users(comparison: Evidence) -> Iterator[Picture]:
     yield Picture(
         "How unequally users are slowed down",
         "Gini coefficient of the mean bounded slowdowns of users, by when their jobs were submitted: 0 where all users "
-        f"are slowed down alike, towards 1 where one of them bears it all. {sentences.inequality(found)}",
+        f"are slowed down alike, towards 1 where one of them bears it all. {fairness_text.inequality(found)}",
         Drawing(figures.inequality(found, labels, calendar), "inequality"),
         "fairness.csv",
     )
     users = len(large_users(comparison.records[comparison.baseline]))
     yield Picture(
         "How much of the machine the largest users hold",
-        sentences.large_users_held(found, users),
+        fairness_text.large_users_held(found, users),
         Drawing(figures.largest_share(found, labels, calendar), "largest-share"),
         "fairness.csv",
     )

@@ -24,8 +24,8 @@ from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.calibrate import calibrate
 from gridsim.record import Status
 from gridsim.report.calibration import as_dict, sentences
+from gridsim.report.caveats import caveats
 from gridsim.report.preemption import as_logged
-from gridsim.report.sentences import caveats
 from gridsim.scenario import rules_for, transformed
 from gridsim.simulation import simulate
 from gridsim.workload.read import read_workload

@@ -10,7 +10,7 @@ import pytest
 import gridsim as gs
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
-from gridsim.report import gantt, page, quotation, sentences
+from gridsim.report import caveats, gantt, page, quotation
 from gridsim.scenario import simulate_all
 from gridsim.workload.synthetic.lublin import default_workload
 
@@ -37,14 +37,14 @@ def test_the_page_and_the_cuts_name_dates(jobs: Workload) -> None:
     assert re.search(
         rf"submitted over [\w ]+, {DATE} to {DATE} Europe/Berlin<", page.render(found).replace("\u00a0", " ")
     )
-    told = next(line for line in sentences.caveats(found) if line.startswith("Not counted"))
+    told = next(line for line in caveats.caveats(found) if line.startswith("Not counted"))
     assert re.search(rf"counted are those of {DATE} to {DATE}\.", told)
 
 
 def test_without_dates_nothing_is_dated(jobs: Workload) -> None:
     undated = replace(jobs, provenance={})
     found = gs.compare(undated, ["fcfs"], platform=HERE, warmup=7200)
-    assert not any(re.search(DATE, line) for line in sentences.caveats(found))
+    assert not any(re.search(DATE, line) for line in caveats.caveats(found))
     records = {label: each.record for label, each in simulate_all(undated, {"easy": "easy"}, platform=HERE).items()}
     assert "after the first one" in str(gantt.window(records, jobs=40).note)
 

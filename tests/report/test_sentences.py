@@ -11,7 +11,7 @@ import pytest
 from gridsim.metrics.compare import Difference
 from gridsim.questions.evidence import GroupRow
 from gridsim.record import Record, Status
-from gridsim.report import page, sentences
+from gridsim.report import caveats, differences, page, sentences
 from gridsim.report.change import signed
 from gridsim.report.comparison import Comparison
 
@@ -111,15 +111,15 @@ def overtaken(jobs: int, every: float) -> Record:
 
 def test_a_policy_that_cannot_keep_up_is_told(comparing: Callable[..., Comparison]) -> None:
     slow = overtaken(400, 9)
-    (told,) = sentences.caveats(comparing({"a": slow}))[:1]
+    (told,) = caveats.caveats(comparing({"a": slow}))[:1]
     assert told == (
         "a does not keep up with this load: its queue still grows at the last submit (40 waiting jobs), so its mean "
         "wait says how long the workload is more than how good the policy is."
     )
-    assert sentences.caveats(comparing({"a": slow, "b": slow}))[0].startswith(
+    assert caveats.caveats(comparing({"a": slow, "b": slow}))[0].startswith(
         "a and b do not keep up with this load: their queues still grow at the last submit (40 and 40 waiting jobs)"
     )
-    assert not any("keep up" in note for note in sentences.caveats(comparing({"a": overtaken(400, 11)})))
+    assert not any("keep up" in note for note in caveats.caveats(comparing({"a": overtaken(400, 11)})))
 
 
 def test_equal_waits_are_called_equal(comparison: Comparison) -> None:
@@ -212,7 +212,7 @@ def test_killed_jobs_and_lines_left_out_are_mentioned(
 ) -> None:
     status = np.where(np.arange(4000) < 12, Status.killed_walltime, Status.completed).astype(np.int8)
     killed = {name: replace(record, status=status) for name, record in records.items()}
-    notes = sentences.caveats(comparing(killed))
+    notes = caveats.caveats(comparing(killed))
     assert "12 jobs were killed at the walltime they had asked for under every policy." in notes
     assert "Of the log's 4,003 job lines, 3 were left out (zero runtime)." in notes
 
@@ -221,4 +221,4 @@ def test_killed_jobs_and_lines_left_out_are_mentioned(
     ("kind", "group", "text"), [("size", "1", "jobs of 1 core"), ("length", "under 1 min", "jobs under 1 min")]
 )
 def test_groups_read_as_parts_of_sentences(kind: str, group: str, text: str) -> None:
-    assert sentences.group_name(kind, group) == text
+    assert differences.group_name(kind, group) == text

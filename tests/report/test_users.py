@@ -19,10 +19,10 @@ from gridsim.questions.explain import explain
 from gridsim.questions.schedules import Schedule
 from gridsim.questions.whatif import whatif
 from gridsim.report import curves
+from gridsim.report.caveats import caveats
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences as why
 from gridsim.report.gantt import pack
-from gridsim.report.sentences import caveats
 from gridsim.report.whatif_text import sentences
 from gridsim.scenario import transformed
 from gridsim.simulation import run
