@@ -51,10 +51,12 @@ def two(request: pytest.FixtureRequest) -> Iterator[Workers]:
     """Two workers: copies of this process, and those of a process that has a second thread."""
     stop = threading.Event()
     if request.param == "others":
-        threading.Thread(target=stop.wait).start()
-    with Workers(2) as workers:
-        yield workers
-    stop.set()
+        threading.Thread(target=stop.wait, daemon=True).start()
+    try:
+        with Workers(2) as workers:
+            yield workers
+    finally:
+        stop.set()
 
 
 def test_answers_come_in_the_order_of_the_questions(two: Workers) -> None:

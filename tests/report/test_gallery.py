@@ -27,6 +27,12 @@ def comparison() -> Comparison:
     return compare(JOBS, ["fcfs", "easy"], platform=Platform.single(4))
 
 
+@pytest.fixture(scope="module")
+def saved(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """All figures as they are saved for a paper."""
+    return comparison.figures.save(tmp_path_factory.mktemp("figures"), "svg")
+
+
 def test_a_comparison_has_the_figures_of_its_page(comparison: Comparison) -> None:
     assert list(comparison.figures)[:4] == ["waits", "slowdowns", "utilisation", "queue"]
     assert comparison.figures["waits"].axes[0].get_xlabel() == "wait"
@@ -50,10 +56,10 @@ def test_a_figure_is_the_same_bytes_every_time(comparison: Comparison, tmp_path:
     assert first.read_bytes() == again.read_bytes()
 
 
-def test_a_figure_for_paper_has_no_colour_that_only_the_page_fills_in(comparison: Comparison, tmp_path: Path) -> None:
-    for name in comparison.figures:
-        text = save(comparison.figures[name], tmp_path / f"{name}.svg").read_text()
-        assert not PLACEHOLDERS.search(text), name
+def test_a_figure_for_paper_has_no_colour_that_only_the_page_fills_in(saved: list[Path]) -> None:
+    assert saved
+    for path in saved:
+        assert not PLACEHOLDERS.search(path.read_text()), path.stem
 
 
 def test_the_fonts_of_a_pdf_are_in_it(comparison: Comparison, tmp_path: Path) -> None:
@@ -70,7 +76,6 @@ def _plain(stream: bytes) -> bytes:
         return b""
 
 
-def test_all_figures_are_saved_under_their_names(comparison: Comparison, tmp_path: Path) -> None:
-    paths = comparison.figures.save(tmp_path, "svg")
-    assert [path.stem for path in paths] == list(comparison.figures)
-    assert all(path.is_file() for path in paths)
+def test_all_figures_are_saved_under_their_names(comparison: Comparison, saved: list[Path]) -> None:
+    assert [path.stem for path in saved] == list(comparison.figures)
+    assert all(path.is_file() for path in saved)
