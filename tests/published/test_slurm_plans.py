@@ -65,7 +65,7 @@ def situation(rows: list[Row]) -> Slurm:
         nodes, cores = (np.array(column, dtype=np.int64) for column in zip(*held, strict=True))
         slurm._rules.own["began"][entry] = int(row["began"]) * SECOND
         end = (int(row["began"]) + 60 * int(row["limit_min"])) * SECOND
-        take(entry, end, len(nodes), nodes, cores, *slurm._parts)
+        take(entry, end, nodes, cores, slurm._parts)
     slurm._waiting.order = slurm._standing.order(np.array(waiting))
     return slurm
 

@@ -9,17 +9,19 @@ preemptor job"). That who preempts starts in a later pass is what a real Slurm 2
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from gridsim.model.time import NEVER
+from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.closed import in_time, next_change, open_nodes
 from gridsim.policy.slurm.expected import first_fit, rounded, rounded_up
 from gridsim.policy.slurm.holding import allowed, postpone, take
-from gridsim.policy.slurm.nodes import FREE, select
+from gridsim.policy.slurm.nodes import FREE, Bytes, select, trial_on
 from gridsim.policy.slurm.planned import empty_plan, is_clear, keep_clear, next_opening, reserve
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, phase
 
 __all__ = ["backfill_pass"]
 
@@ -35,121 +37,175 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
     without them. Behind the last entry that could still start now, for all that is free and not reserved, nothing is
     looked at, unless *planned*, one row an entry, is to be filled with expected starts.
     """
-    asks, machine, limits, held, closed, rules = parts
-    count = len(machine.cores)
-    partitions = machine.counts[1]
-    mask, kept = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    room, chosen, given = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
-    waiting = len(order)
-    if look.tests > 0:
-        waiting = min(waiting, look.tests)
-    last = waiting - 1 if len(planned) else -1
-    for place in range(waiting):
-        fits[asks.kind[order[place]]] = -1
-    unused = machine.now[FREE].sum()
-    for place in range(waiting):
-        entry = order[place]
-        size = asks.kind[entry]
-        if fits[size] < 0:
-            fits[size] = 0
-            if asks.cores[entry] <= unused:
-                open_nodes(entry, now, now, now + 1, asks, machine, closed, mask, kept)
-                fits[size] = select(entry, mask, kept, asks, machine, machine.now, room, chosen, given)
-        _say(entry, fits[size] > 0, asks, limits, told)
-        if place > last and (fits[size] > 0 or may_preempt(entry, rules)) and allowed(entry, asks.cores[entry], limits):
-            last = place
+    asks, machine, _, held, _, _ = parts
+    waiting = len(order) if look.tests <= 0 else min(len(order), look.tests)
+    trial, everything = trial_on(len(machine.cores)), len(planned) > 0
+    last = _last_that_fits(now, order[:waiting], fits, trial, told, parts)
+    if everything:
+        last = waiting - 1
     if last < 0:
         return 0
-    users, owners = np.zeros(machine.counts[2], np.int64), np.zeros(machine.counts[3], np.int64)
-    tested, both = np.zeros(partitions, np.int64), np.zeros((machine.counts[2], partitions), np.int64)
-    of_array, of_partition = np.zeros(machine.counts[4], np.int64), np.zeros(partitions, np.int64)
-    booked = np.zeros(len(held.busy), np.uint8)
-    plan = empty_plan(rounded(now, look), count)
-    found = 0
-    promised = np.full(count, NEVER)  # first reservation of each node
+    tests, booked = _no_tests(machine), _nothing_booked(machine, held)
+    plan = empty_plan(rounded(now, look), len(machine.cores))
+    promised = np.full(len(machine.cores), NEVER)  # first reservation of each node
     victims = np.zeros(held.counts[0] + waiting + 1, np.int64)
+    found = 0
     for place in range(last + 1):
-        if not len(planned):
-            while last >= place and not _could_start(now, order[last], fits, asks, machine, limits, rules, promised):
-                last -= 1
-            if place > last:
-                break
+        while last >= place and not (everything or _could_start(now, order[last], fits, promised, parts)):
+            last -= 1
+        if place > last:
+            break
         entry = order[place]
-        if held.busy[asks.request[entry]] or not allowed(entry, asks.cores[entry], limits):
+        if not _is_looked_at(entry, now, look, tests, told, parts):
             continue
-        if not in_time(entry, now, asks, closed):
-            note(asks.request[entry], RESERVATION, told)
-            continue
-        user, owner, partition = asks.user[entry], asks.association[entry], asks.part[entry]
-        users[user] += 1
-        owners[owner] += 1
-        tested[partition] += 1
-        both[user, partition] += 1
-        if look.user_tests > 0 and users[user] > look.user_tests:
-            continue
-        if look.association_tests > 0 and owners[owner] > look.association_tests:
-            continue
-        if look.partition_tests > 0 and tested[partition] > look.partition_tests:
-            continue
-        if look.both_tests > 0 and both[user, partition] > look.both_tests:
-            continue
-        limit, member = asks.limit[entry], machine.member[asks.group[entry]]
-        start, used, preempted = now, 0, 0
-        strong = may_preempt(entry, rules)
-        while start - now <= look.window:
-            open_nodes(entry, now, start, start + limit, asks, machine, closed, mask, kept)
-            keep_clear(start, start + limit, plan, mask)
-            if start == now:
-                used = select(entry, mask, kept, asks, machine, machine.now, room, chosen, given)
-                if used == 0 and strong:
-                    used, preempted = find_victims(
-                        entry, now, mask, kept, asks, machine, held, rules, room, chosen, given, victims
-                    )
-                    if used:
-                        postpone(asks.request[entry], victims, preempted, now, held, rules)
-                if used:
-                    break
-            following = rounded_up(next_change(start, closed), look) if len(closed.rows) else NEVER
-            following = min(following, next_opening(start, start + limit, member, plan))
-            used, when = first_fit(
-                entry, now, start, following, strong, look, mask, kept, asks, machine, held, rules, room, chosen, given
-            )
-            if used and (when <= start or is_clear(when, rounded(when + limit, look), used, chosen, plan)):
-                start = max(when, start)
-                break
-            start = when if used else following
-            used = 0
-            if start >= NEVER:
-                break
-        if used and len(planned):
-            planned[entry] = start if preempted == 0 else now + 1  # when they have gone
+        start, used, preempted = _first_place(entry, now, look, plan, victims, trial, parts)
         if not used:
             continue
+        if everything:
+            planned[entry] = start if preempted == 0 else now + 1  # when they have gone
         if start == now and preempted == 0:
-            take(entry, now + limit, used, chosen, given, *parts)
+            take(entry, now + asks.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
             found += 1
             if look.starts > 0 and found >= look.starts:
                 break
-            continue
-        if preempted == 0:
-            array = asks.array[entry]
-            if len(reserving) and not reserving[entry]:
-                continue
-            if look.once and booked[asks.request[entry]]:
-                continue
-            if array > 0 and of_array[array] >= look.array_reserves:
-                continue
-            if look.partition_reserves > 0 and of_partition[partition] >= look.partition_reserves:
-                continue
-            booked[asks.request[entry]] = 1
-            of_array[array] += 1
-            of_partition[partition] += 1
-        for piece in range(used):
-            promised[chosen[piece]] = min(promised[chosen[piece]], start)
-        begin = rounded(start, look)
-        plan = reserve(begin, max(rounded(start + limit, look), begin + look.resolution), used, chosen, plan)
+        elif preempted > 0 or _may_reserve(entry, look, reserving, asks, booked):
+            for node in trial.chosen[:used]:
+                promised[node] = min(promised[node], start)
+            begin = rounded(start, look)
+            end = max(rounded(start + asks.limit[entry], look), begin + look.resolution)
+            plan = reserve(begin, end, used, trial.chosen, plan)
     return found
+
+
+@phase
+def _last_that_fits(now, order, fits, trial, told, parts):  # type: ignore[no-untyped-def]
+    """Place of the last entry that could start now, -1 where none could; *fits* is filled, and *told* why each waits.
+
+    What is free suffices for it, or what it may preempt may do.
+    """
+    asks, machine, limits, _, closed, rules = parts
+    last = -1
+    for entry in order:
+        fits[asks.kind[entry]] = -1
+    unused = machine.now[FREE].sum()
+    for place in range(len(order)):
+        entry = order[place]
+        kind = asks.kind[entry]
+        if fits[kind] < 0:
+            fits[kind] = 0
+            if asks.cores[entry] <= unused:
+                open_nodes(entry, now, now, now + 1, asks, machine, closed, trial.mask, trial.kept)
+                fits[kind] = select(entry, trial, asks, machine, machine.now)
+        _say(entry, fits[kind] > 0, asks, limits, told)
+        if (fits[kind] > 0 or may_preempt(entry, rules)) and allowed(entry, asks.cores[entry], limits):
+            last = place
+    return last
+
+
+class Tests(NamedTuple):
+    """How many entries a pass has looked at: of each user, association and partition, and of users by partition."""
+
+    users: IntArray
+    owners: IntArray
+    partitions: IntArray
+    both: IntArray
+
+
+@phase
+def _no_tests(machine):  # type: ignore[no-untyped-def]
+    _, partitions, users, owners, _ = machine.counts
+    both = np.zeros((users, partitions), np.int64)
+    return Tests(np.zeros(users, np.int64), np.zeros(owners, np.int64), np.zeros(partitions, np.int64), both)
+
+
+@phase
+def _is_looked_at(entry, now, look, tests, told, parts):  # type: ignore[no-untyped-def]
+    """Whether the pass looks at an entry: it waits, nothing holds it back, and ``bf_max_job_*`` leave it in."""
+    asks, _, limits, held, closed, _ = parts
+    if held.busy[asks.request[entry]] or not allowed(entry, asks.cores[entry], limits):
+        return False
+    if not in_time(entry, now, asks, closed):
+        note(asks.request[entry], RESERVATION, told)
+        return False
+    user, owner, partition = asks.user[entry], asks.association[entry], asks.part[entry]
+    tests.users[user] += 1
+    tests.owners[owner] += 1
+    tests.partitions[partition] += 1
+    tests.both[user, partition] += 1
+    return (
+        _within(tests.users[user], look.user_tests)
+        and _within(tests.owners[owner], look.association_tests)
+        and _within(tests.partitions[partition], look.partition_tests)
+        and _within(tests.both[user, partition], look.both_tests)
+    )
+
+
+@compiled
+def _within(count, most):  # type: ignore[no-untyped-def]
+    """Whether a count keeps a limit, where 0 stands for none."""
+    return most <= 0 or count <= most
+
+
+@compiled
+def _first_place(entry, now, look, plan, victims, trial, parts):  # type: ignore[no-untyped-def]
+    """When an entry is expected to start, on how many nodes (0 for no place), and whom it preempts for that.
+
+    Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`.
+    """
+    asks, machine, _, held, closed, rules = parts
+    limit, member = asks.limit[entry], machine.member[asks.group[entry]]
+    start, strong = now, may_preempt(entry, rules)
+    while start - now <= look.window and start < NEVER:
+        open_nodes(entry, now, start, start + limit, asks, machine, closed, trial.mask, trial.kept)
+        keep_clear(start, start + limit, plan, trial.mask)
+        if start == now:
+            used, preempted = select(entry, trial, asks, machine, machine.now), 0
+            if used == 0 and strong:
+                used, preempted = find_victims(entry, now, victims, trial, parts)
+                if used:
+                    postpone(asks.request[entry], victims[:preempted], now, held, rules)
+            if used:
+                return start, used, preempted
+        following = rounded_up(next_change(start, closed), look) if len(closed.rows) else NEVER
+        following = min(following, next_opening(start, start + limit, member, plan))
+        used, when = first_fit(entry, now, start, following, strong, look, trial, parts)
+        if used and (when <= start or is_clear(when, rounded(when + limit, look), used, trial.chosen, plan)):
+            return max(when, start), used, 0
+        start = when if used else following
+    return NEVER, 0, 0
+
+
+class Booked(NamedTuple):
+    """What a pass has reserved: for which requests, how often for each job array and each partition."""
+
+    requests: Bytes
+    arrays: IntArray
+    partitions: IntArray
+
+
+@phase
+def _nothing_booked(machine, held):  # type: ignore[no-untyped-def]
+    arrays, partitions = np.zeros(machine.counts[4], np.int64), np.zeros(machine.counts[1], np.int64)
+    return Booked(np.zeros(len(held.busy), np.uint8), arrays, partitions)
+
+
+@phase
+def _may_reserve(entry, look, reserving, asks, booked):  # type: ignore[no-untyped-def]
+    """Whether an entry that has to wait may reserve nodes; it counts as having done so then."""
+    request, array, partition = asks.request[entry], asks.array[entry], asks.part[entry]
+    if len(reserving) and not reserving[entry]:
+        return False
+    if look.once and booked.requests[request]:
+        return False
+    if array > 0 and booked.arrays[array] >= look.array_reserves:
+        return False
+    if look.partition_reserves > 0 and booked.partitions[partition] >= look.partition_reserves:
+        return False
+    booked.requests[request] = 1
+    booked.arrays[array] += 1
+    booked.partitions[partition] += 1
+    return True
 
 
 @compiled
@@ -167,8 +223,9 @@ def _say(entry, fits, asks, limits, told):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _could_start(now, entry, fits, asks, machine, limits, rules, promised):  # type: ignore[no-untyped-def]
+def _could_start(now, entry, fits, promised, parts):  # type: ignore[no-untyped-def]
     """Whether enough is free now on nodes that are not reserved within the limit of an entry; if not, it cannot."""
+    asks, machine, limits, _, _, rules = parts
     preempts = may_preempt(entry, rules)
     if (fits[asks.kind[entry]] <= 0 and not preempts) or not allowed(entry, asks.cores[entry], limits):
         return False

@@ -74,17 +74,16 @@ group counts as rounded down to it."""
 
 
 @compiled
-def first_fit(  # type: ignore[no-untyped-def]
-    entry, now, start, until, strong, look, mask, kept, asks, machine, held, rules, room, chosen, given
-):
+def first_fit(entry, now, start, until, strong, look, trial, parts):  # type: ignore[no-untyped-def]
     """How many nodes an entry gets, and when, as running ones end; none and `NEVER` where that is not enough.
 
-    Tried on the nodes of *mask* after each group of ends up to *until*, and where *start* is later than *now* also
+    Tried on the nodes of the mask after each group of ends up to *until*, and where *start* is later than *now* also
     before them. What the entry may preempt (*strong*) is out of the way from the beginning. A group is an end and all
     within 30 s of it, three times, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that
     would close it counts as rounded down to 30 s. It is not looked at where that end is on other nodes. No
     documentation says these two, nor the number of short ones: they are what fits the plans of a real Slurm 22.05 best.
     """
+    asks, machine, _, held, _, rules = parts
     state = machine.now.copy()
     if strong:
         for other in held.row[: held.counts[0]]:
@@ -92,14 +91,14 @@ def first_fit(  # type: ignore[no-untyped-def]
                 first, last = held.first[other], held.first[other] + held.pieces[other]
                 move(other, 1, held.node[first:last], held.cores[first:last], asks, machine, state)
     if start > now:
-        used = select(entry, mask, kept, asks, machine, state, room, chosen, given)
+        used = select(entry, trial, asks, machine, state)
         if used:
             return used, now
     span, groups, opened, time = GRID, 0, NEVER, now
     for place in range(held.counts[0]):
         other = held.row[place]
         first, last = held.first[other], held.first[other] + held.pieces[other]
-        if (strong and preemptable(entry, other, now, asks, rules)) or not _touches(first, last, held, mask):
+        if (strong and preemptable(entry, other, now, asks, rules)) or not _touches(first, last, held, trial.mask):
             continue
         ends = _whole(held.end[place], now)
         if ends > until or ends - now > look.window:
@@ -110,13 +109,13 @@ def first_fit(  # type: ignore[no-untyped-def]
             following = _down(_whole(held.end[place + 1], now), GRID, look)
             if following - opened <= span:
                 continue
-        used = select(entry, mask, kept, asks, machine, state, room, chosen, given)
+        used = select(entry, trial, asks, machine, state)
         if used:
             return used, time
         opened, groups = NEVER, groups + 1
         if groups > 2:
             span = span + look.linear if look.linear > 0 else 2 * span
-    used = select(entry, mask, kept, asks, machine, state, room, chosen, given) if opened < NEVER else 0
+    used = select(entry, trial, asks, machine, state) if opened < NEVER else 0
     return used, time if used else NEVER
 
 

@@ -86,18 +86,19 @@ def _count(entry, cores, sign, limits):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def take(entry, end, used, chosen, given, asks, machine, limits, held, closed, rules):  # type: ignore[no-untyped-def]
-    """Start an entry on what was selected for it."""
-    move(entry, -1, chosen[:used], given[:used], asks, machine, machine.now)
+def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
+    """Start an entry on nodes, with the cores given to it of each."""
+    asks, machine, limits, held, closed, rules = parts
+    move(entry, -1, nodes, given, asks, machine, machine.now)
     at = held.first[entry]
-    held.pieces[entry] = used
+    held.pieces[entry] = len(nodes)
     cores = 0
-    for place in range(used):
-        held.node[at + place], held.cores[at + place] = chosen[place], given[place]
+    for place in range(len(nodes)):
+        held.node[at + place], held.cores[at + place] = nodes[place], given[place]
         cores += given[place]
     _count(entry, cores, 1, limits)
     if len(closed.rows.node):
-        count_inside(entry, 1, chosen[:used], given[:used], asks, closed)
+        count_inside(entry, 1, nodes, given, asks, closed)
     held.busy[asks.request[entry]] = 1
     rules.running[rules.own.kind[entry]] += 1
     rules.own.leaves[entry] = NEVER
@@ -145,14 +146,14 @@ def release(entry, asks, machine, limits, held, closed, rules):  # type: ignore[
 
 
 @compiled
-def give_way(taker, victims, many, now, asks, machine, limits, held, closed, rules):  # type: ignore[no-untyped-def]
+def give_way(taker, victims, now, parts):  # type: ignore[no-untyped-def]
     """Preempt entries for the request *taker*: at once, or when their grace is over; whether all of them have gone.
 
     preempt.html: "once a job has been selected for preemption, its end time is set to the current time plus GraceTime".
     """
+    _, _, _, held, _, rules = parts
     gone = True
-    for place in range(many):
-        victim = victims[place]
+    for victim in victims:
         if rules.own.leaves[victim] < NEVER:
             gone = False
             continue
@@ -162,17 +163,16 @@ def give_way(taker, victims, many, now, asks, machine, limits, held, closed, rul
             rules.own.leaves[victim] = now + rules.own.grace[victim]
             _await(victim, min(_forget(victim, held), now + rules.own.grace[victim]), held)
             continue
-        release(victim, asks, machine, limits, held, closed, rules)
+        release(victim, *parts)
         held.stopped[held.counts[1]] = victim
         held.counts[1] += 1
     return gone
 
 
 @compiled
-def postpone(taker, victims, many, now, held, rules):  # type: ignore[no-untyped-def]
+def postpone(taker, victims, now, held, rules):  # type: ignore[no-untyped-def]
     """Tell entries to give way to the request *taker* when this pass is over, or their grace."""
-    for place in range(many):
-        victim = victims[place]
+    for victim in victims:
         if rules.own.leaves[victim] >= NEVER:
             rules.own.taker[victim] = taker
             rules.own.leaves[victim] = now + rules.own.grace[victim]

@@ -17,7 +17,7 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.slurm.closed import Closed
 from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
 from gridsim.policy.slurm.limits import Limits, Owner, Submissions
-from gridsim.policy.slurm.nodes import ANY, Asks, Machine, select
+from gridsim.policy.slurm.nodes import ANY, Asks, Machine, Trial, select
 from gridsim.record import Refusal
 
 __all__ = ["Intake"]
@@ -173,10 +173,9 @@ class Intake:
         allowed = self._site.partitions[asks["part"][entry]].most_nodes
         if allowed and asks["nodes"][entry] > allowed:
             return False
-        kept, empty, room, chosen, given = (np.zeros(len(mask), dtype=np.int64) for _ in range(5))
-        state = np.stack([machine.cores, empty, machine.memory, machine.gpus])
-        arrays = (asks, machine, state, room, chosen, given)
-        return bool(select(entry, mask, kept, *arrays))
+        state = np.stack([machine.cores, np.zeros_like(mask), machine.memory, machine.gpus])
+        trial = Trial(mask, *(np.zeros_like(mask) for _ in range(4)))
+        return bool(select(entry, trial, asks, machine, state))
 
     def _open_some_time(self, entry: int, now: int) -> IntArray:
         """Most cores of each node that are not reserved for ever, or too often for the time limit of an entry."""

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import IntArray
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, phase
 
 __all__ = [
     "ALL",
@@ -34,10 +34,13 @@ __all__ = [
     "MEMORY",
     "Asks",
     "Machine",
+    "Trial",
     "memory_on",
     "move",
+    "need_of",
     "room_of",
     "select",
+    "trial_on",
 ]
 
 Bytes = npt.NDArray[np.uint8]
@@ -103,68 +106,82 @@ user, association, array
 """
 
 
+class Need(NamedTuple):
+    """What an entry needs of each of its nodes: columns of `Asks`, since these are slow to hand over for each node."""
+
+    memory: int
+    core_memory: int
+    gpus: int
+    exclusive: bool
+    unit: int
+    most: int
+
+
+@phase
+def need_of(entry, asks):  # type: ignore[no-untyped-def]
+    """What an entry needs of a node."""
+    memory, core_memory, gpus = asks.memory[entry], asks.core_memory[entry], asks.gpus[entry]
+    return Need(memory, core_memory, gpus, asks.exclusive[entry] > 0, asks.unit[entry], asks.most[entry])
+
+
+class Trial(NamedTuple):
+    """Where an entry is tried, and what it would get there.
+
+    Attributes
+    ----------
+    mask, kept : (n,) int64
+        Most cores of each node that the entry may use; cores of each that are kept from it.
+    room : (n,) int64
+        Room to work in.
+    chosen, given : (n,) int64
+        Nodes that it would get, and cores of each of these.
+    """
+
+    mask: IntArray
+    kept: IntArray
+    room: IntArray
+    chosen: IntArray
+    given: IntArray
+
+
+@phase
+def trial_on(nodes):  # type: ignore[no-untyped-def]
+    """A trial on so many nodes."""
+    mask, kept, room = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
+    return Trial(mask, kept, room, np.zeros(nodes, np.int64), np.zeros(nodes, np.int64))
+
+
 @compiled
-def room_of(  # type: ignore[no-untyped-def]
-    cores, whole_memory, free, memory, gpus, jobs, least_memory, core_memory, least_gpus, exclusive, unit, most
-):
-    """Cores of a node that an entry could have; plain numbers, since columns are slow to hand over for each node."""
-    if gpus < least_gpus:
+def room_of(cores, whole_memory, free, memory, gpus, jobs, need):  # type: ignore[no-untyped-def]
+    """Cores of a node that an entry could have, of those and what else is free there."""
+    if gpus < need.gpus:
         return 0
-    if least_memory < 0:
+    if need.memory < 0:
         if memory < whole_memory:
             return 0
-    elif memory < least_memory:
+    elif memory < need.memory:
         return 0
-    if exclusive:
-        if jobs > 0 or free < cores or core_memory * cores > memory:
+    if need.exclusive:
+        if jobs > 0 or free < cores or need.core_memory * cores > memory:
             return 0
-    elif core_memory > 0:
-        free = min(free, memory // core_memory)
-    if most > 0:
-        free = min(free, most)
-    if unit > 1:
-        free -= free % unit
+    elif need.core_memory > 0:
+        free = min(free, memory // need.core_memory)
+    if need.most > 0:
+        free = min(free, need.most)
+    if need.unit > 1:
+        free -= free % need.unit
     return max(free, 0)
 
 
 @compiled
-def select(  # type: ignore[no-untyped-def]
-    entry, mask, kept, asks, machine, state, room, chosen, given
-):
+def select(entry, trial, asks, machine, state):  # type: ignore[no-untyped-def]
     """Nodes and cores for an entry: how many nodes, 0 where it does not fit.
 
-    *mask* has the most cores of each node that the entry may use, *kept* those that are kept from it; *state* is what
-    nodes have left, now or later; *room* is room to work in; *chosen* and *given* are filled with nodes and cores.
+    *state* is what nodes have left, now or later; the trial is filled with nodes and cores.
     """
-    count = len(mask)
-    least_memory, core_memory, least_gpus = asks.memory[entry], asks.core_memory[entry], asks.gpus[entry]
-    exclusive, unit, most = asks.exclusive[entry] > 0, asks.unit[entry], asks.most[entry]
-    cores, whole_memory = machine.cores, machine.memory
-    total, nodes = 0, 0
-    plain = least_memory == 0 and core_memory == 0 and least_gpus == 0 and not exclusive and unit <= 1 and most == 0
-    free = state[FREE]
-    for node in range(count):
-        room[node] = 0
-        if plain:
-            room[node] = max(min(free[node] - kept[node], mask[node]), 0)
-        elif mask[node] > 0:
-            left = min(free[node] - kept[node], mask[node])
-            room[node] = room_of(
-                cores[node],
-                whole_memory[node],
-                left,
-                state[MEMORY, node] if len(state) > MEMORY else 0,
-                state[GPUS, node] if len(state) > GPUS else 0,
-                state[JOBS, node],
-                least_memory,
-                core_memory,
-                least_gpus,
-                exclusive,
-                unit,
-                most,
-            )
-        total += room[node]
-        nodes += 1 if room[node] > 0 else 0
+    mask, kept, room, chosen, given = trial
+    each = need_of(entry, asks)
+    total, nodes = _rooms(each, mask, kept, room, machine, state)
     need, least, highest = asks.cores[entry], asks.nodes[entry], asks.most_nodes[entry]
     if total < need or nodes < least:
         return 0
@@ -173,13 +190,40 @@ def select(  # type: ignore[no-untyped-def]
         left = room.copy() if highest > 0 else room
         used = _as_few_nodes_as_it_takes(need, left, machine.weight, chosen, given)
         if highest > 0 and used > highest:
-            used = _some_nodes(need, 1, highest, unit, room, machine.weight, chosen, given)
+            used = _some_nodes(need, 1, highest, each.unit, room, machine.weight, chosen, given)
     else:
-        used = _some_nodes(need, least, max(highest, least), unit, room, machine.weight, chosen, given)
-    if exclusive:
+        used = _some_nodes(need, least, max(highest, least), each.unit, room, machine.weight, chosen, given)
+    if each.exclusive:
         for place in range(used):
-            given[place] = cores[chosen[place]]
+            given[place] = machine.cores[chosen[place]]
     return used
+
+
+@phase
+def _rooms(need, mask, kept, room, machine, state):  # type: ignore[no-untyped-def]
+    """Fill *room* with what an entry could have of each node; the sum, and how many nodes have any."""
+    total, nodes = 0, 0
+    plain = need.memory == 0 and need.core_memory == 0 and need.gpus == 0
+    plain = plain and not need.exclusive and need.unit <= 1 and need.most == 0
+    free = state[FREE]
+    for node in range(len(mask)):
+        room[node] = 0
+        if plain:
+            room[node] = max(min(free[node] - kept[node], mask[node]), 0)
+        elif mask[node] > 0:
+            left = min(free[node] - kept[node], mask[node])
+            room[node] = room_of(
+                machine.cores[node],
+                machine.memory[node],
+                left,
+                state[MEMORY, node] if len(state) > MEMORY else 0,
+                state[GPUS, node] if len(state) > GPUS else 0,
+                state[JOBS, node],
+                need,
+            )
+        total += room[node]
+        nodes += 1 if room[node] > 0 else 0
+    return total, nodes
 
 
 @compiled

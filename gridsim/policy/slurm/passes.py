@@ -10,7 +10,7 @@ import numpy as np
 
 from gridsim.policy.slurm.closed import in_time, open_nodes
 from gridsim.policy.slurm.holding import allowed, give_way, take
-from gridsim.policy.slurm.nodes import ANY, select
+from gridsim.policy.slurm.nodes import ANY, select, trial_on
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NOT_AVAILABLE, PRIORITY, RESERVATION, RESOURCES, behind, limit_of, note
 from gridsim.profile.compiled import compiled
@@ -31,9 +31,8 @@ def main_pass(  # type: ignore[no-untyped-def]
     asks, machine, limits, held, closed, rules = parts
     count = len(machine.cores)
     lanes, partitions = machine.counts[0], machine.counts[1]
-    mask, kept, shut = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.uint8)
+    trial, shut = trial_on(count), np.zeros(count, np.uint8)
     blocked, tested = np.zeros(lanes, dtype=np.uint8), np.zeros(partitions, dtype=np.int64)
-    room, chosen, given = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
     victims = np.zeros(held.counts[0] + 1, np.int64)
     found, looked = 0, 0
     for place in range(len(order)):
@@ -57,28 +56,24 @@ def main_pass(  # type: ignore[no-untyped-def]
                 continue
         used = 0
         if not held_back:
-            open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, mask, kept)
+            open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, trial.mask, trial.kept)
             for node in range(count):
                 if shut[node]:
-                    mask[node] = 0
-            used = select(entry, mask, kept, asks, machine, machine.now, room, chosen, given)
+                    trial.mask[node] = 0
+            used = select(entry, trial, asks, machine, machine.now)
             if used == 0 and may_preempt(entry, rules):
                 if len(victims) <= held.counts[0]:
                     victims = np.zeros(held.counts[0] + 1, np.int64)
-                used, many = find_victims(
-                    entry, now, mask, kept, asks, machine, held, rules, room, chosen, given, victims
-                )
-                taker = asks.request[entry]
-                if used and not give_way(taker, victims, many, now, asks, machine, limits, held, closed, rules):
+                used, many = find_victims(entry, now, victims, trial, parts)
+                if used and not give_way(asks.request[entry], victims[:many], now, parts):
                     used = 0
         if used:
-            take(entry, now + asks.limit[entry], used, chosen, given, *parts)
+            take(entry, now + asks.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
             found += 1
             continue
         if not held_back:
-            arrays = (shut, mask, kept, asks, machine, closed, room, chosen, given)
-            note(asks.request[entry], _why_not(entry, now, *arrays), told)
+            note(asks.request[entry], _why_not(entry, now, shut, trial, asks, machine, closed), told)
         if len(reserving) == 0 or reserving[entry]:
             blocked[lane] = 1
             if asks.reservation[entry] < 0:
@@ -90,18 +85,18 @@ def main_pass(  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _why_not(entry, now, shut, mask, kept, asks, machine, closed, room, chosen, given):  # type: ignore[no-untyped-def]
+def _why_not(entry, now, shut, trial, asks, machine, closed):  # type: ignore[no-untyped-def]
     """Why an entry does not start that no limit holds back: what would have to be otherwise."""
     if not in_time(entry, now, asks, closed):
         return RESERVATION
     if shut.any():
-        open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, mask, kept)
-        if select(entry, mask, kept, asks, machine, machine.now, room, chosen, given):
+        open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, trial.mask, trial.kept)
+        if select(entry, trial, asks, machine, machine.now):
             return PRIORITY
     if len(closed.rows):
         member = machine.member[asks.group[entry]]
-        for node in range(len(mask)):
-            mask[node], kept[node] = ANY if member[node] else 0, 0
-        if select(entry, mask, kept, asks, machine, machine.now, room, chosen, given):
+        for node in range(len(member)):
+            trial.mask[node], trial.kept[node] = ANY if member[node] else 0, 0
+        if select(entry, trial, asks, machine, machine.now):
             return NOT_AVAILABLE
     return RESOURCES

@@ -143,35 +143,35 @@ def preemptable(entry, other, now, asks, rules):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def find_victims(  # type: ignore[no-untyped-def]
-    entry, now, mask, kept, asks, machine, held, rules, room, chosen, given, victims
-):
+def find_victims(entry, now, victims, trial, parts):  # type: ignore[no-untyped-def]
     """Running entries that make room for another one: how many nodes it would get, and how many *victims* that takes.
 
-    What must give way already counts as the first that does. *chosen* and *given* are filled as by `select`.
+    What must give way already counts as the first that does. The trial is filled as by `select`.
     """
-    candidates = _candidates(entry, now, mask, asks, held, rules)
+    asks, machine, _, held, _, rules = parts
+    chosen = trial.chosen
+    candidates = _candidates(entry, now, trial.mask, asks, held, rules)
     many = len(candidates)
     if many == 0:
         return 0, 0
     state = _without(candidates, many, asks, machine, held)
-    if select(entry, mask, kept, asks, machine, state, room, chosen, given) == 0:
+    if select(entry, trial, asks, machine, state) == 0:
         return 0, 0
-    needed = _fewest(entry, candidates, many, mask, kept, asks, machine, held, room, chosen, given)
+    needed = _fewest(entry, candidates, many, trial, asks, machine, held)
     turns = 0 if rules.how[1] else rules.how[2]
     for _ in range(turns):
         if needed <= 1:
             break
         state = _without(candidates, needed, asks, machine, held)
-        used = select(entry, mask, kept, asks, machine, state, room, chosen, given)
+        used = select(entry, trial, asks, machine, state)
         keys = np.zeros((1, needed), np.int64)
         for place in range(needed):
             keys[0, place] = -_overlap(candidates[place], used, chosen, held)
-        keys[0, needed - 1] = -len(mask) - 1  # the last one first
+        keys[0, needed - 1] = -len(trial.mask) - 1  # the last one first
         candidates[:needed] = candidates[:needed][_order(keys)]
-        needed = _fewest(entry, candidates, needed, mask, kept, asks, machine, held, room, chosen, given)
+        needed = _fewest(entry, candidates, needed, trial, asks, machine, held)
     state = _without(candidates, needed, asks, machine, held)
-    used = select(entry, mask, kept, asks, machine, state, room, chosen, given)
+    used = select(entry, trial, asks, machine, state)
     found = 0
     for place in range(needed):
         if _overlap(candidates[place], used, chosen, held) > 0:
@@ -244,15 +244,13 @@ def _without(candidates, many, asks, machine, held):  # type: ignore[no-untyped-
 
 
 @compiled
-def _fewest(  # type: ignore[no-untyped-def]
-    entry, candidates, many, mask, kept, asks, machine, held, room, chosen, given
-):
+def _fewest(entry, candidates, many, trial, asks, machine, held):  # type: ignore[no-untyped-def]
     """How many of the first candidates have to go; more room never makes it not fit, so half of them are tried."""
     low, high = 1, many
     while low < high:
         middle = (low + high) // 2
         state = _without(candidates, middle, asks, machine, held)
-        if select(entry, mask, kept, asks, machine, state, room, chosen, given) > 0:
+        if select(entry, trial, asks, machine, state) > 0:
             high = middle
         else:
             low = middle + 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from gridsim.model.time import IntArray
 from gridsim.policy.slurm.closed import open_nodes
-from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, room_of
+from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, need_of, room_of
 from gridsim.profile.compiled import compiled
 
 __all__ = ["pools_of", "reach_of"]
@@ -32,12 +32,7 @@ def _room(entry, node, most, state, empty, asks, machine):  # type: ignore[no-un
         memory,
         gpus,
         0 if empty else state[JOBS, node],
-        asks.memory[entry],
-        asks.core_memory[entry],
-        asks.gpus[entry],
-        asks.exclusive[entry] > 0,
-        asks.unit[entry],
-        asks.most[entry],
+        need_of(entry, asks),
     )
 
 
