@@ -5,6 +5,12 @@ Layouts. ``waiting`` holds request rows by planned start, then job order, in ``[
 ``expected[row]`` is the expected end of one; ``coming[row]`` is what job order compares before the rows;
 ``meta[SIZE]`` is the number of blocks of the profile. Times in microseconds. The caller provides room for two blocks a
 request and four more.
+
+Bundles, plain tuples since these are handed over quickest:
+
+- ``plan``: times and free cores of the blocks, ``meta``, ``waiting``, ``planned``;
+- ``columns``: ``coming``, cores and estimate of each request;
+- ``held``: ``running``, ``expected``, cores of the machine.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
@@ -38,8 +44,9 @@ def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-
 
 
 @compiled
-def enter(times, free, meta, waiting, planned, coming, row, start, cores, duration):  # type: ignore[no-untyped-def]
+def enter(plan, coming, row, start, cores, duration):  # type: ignore[no-untyped-def]
     """Plan *row* at *start*: it holds its cores in the profile and its place in the order."""
+    times, free, meta, waiting, planned = plan
     meta[SIZE] = change(times, free, meta[SIZE], start, start + duration, -cores)
     i = meta[TAIL]
     while i > meta[HEAD]:
@@ -85,13 +92,15 @@ def sort_waiting(meta, waiting, planned, coming):  # type: ignore[no-untyped-def
 
 
 @compiled
-def shift_left(times, free, meta, waiting, planned, coming, cores, estimate, now, order, frontier):  # type: ignore[no-untyped-def]
+def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-def]
     """Compress: the request at each place of *order* in turn moves to its earliest start, all others staying.
 
     No request moves later, since its own start stays open to it. *frontier* is the end of what was given back since the
     plan was last left-shifted (`NEVER` when it may not have been): what overlaps none of it cannot move, and what a
     moved request leaves extends it.
     """
+    times, free, meta, waiting, planned = plan
+    coming, cores, estimate = columns
     meta[SIZE] = advance(times, free, meta[SIZE], now)
     moved = False
     for k in range(order.shape[0]):
@@ -110,8 +119,11 @@ def shift_left(times, free, meta, waiting, planned, coming, cores, estimate, now
 
 
 @compiled
-def adopt(times, free, meta, waiting, planned, rows, starts, cores, estimate, now, running, expected, total):  # type: ignore[no-untyped-def]
+def adopt(plan, columns, held, now, rows, starts):  # type: ignore[no-untyped-def]
     """Let *rows*, by planned start, be the waiting requests, at *starts*."""
+    times, free, meta, waiting, planned = plan
+    _, cores, estimate = columns
+    running, expected, total = held
     size = only_running(times, free, now, running[: meta[RUNNING]], expected, cores, total)
     for k in range(rows.shape[0]):
         row = rows[k]
@@ -121,11 +133,14 @@ def adopt(times, free, meta, waiting, planned, rows, starts, cores, estimate, no
 
 
 @compiled
-def replan(times, free, meta, waiting, planned, coming, cores, estimate, now, running, expected, total):  # type: ignore[no-untyped-def]
+def replan(plan, columns, held, now):  # type: ignore[no-untyped-def]
     """Make the plan anew: running requests until their expected ends, then the waiting ones in planned order.
 
     What an overrun calls for: places can move later.
     """
+    times, free, meta, waiting, planned = plan
+    coming, cores, estimate = columns
+    running, expected, total = held
     size = only_running(times, free, now, running[: meta[RUNNING]], expected, cores, total)
     for k in range(meta[HEAD], meta[TAIL]):
         row = waiting[k]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, phase
 from gridsim.profile.kernels import change, earliest_from
 
 __all__ = ["MRT"]
@@ -62,20 +62,8 @@ class MRT:
         dynamic = isinstance(self.heuristic, EarliestDeadlineAndStart)
         weight = self.heuristic.weight if dynamic else 0.0
         keys = plan.promised(search).deadline if dynamic else plan.ranks(self.heuristic, search, now)
-        found, starts = depth_first(
-            search.times,
-            search.free,
-            search.size,
-            search.rows,
-            search.cores,
-            search.estimate,
-            search.due,
-            keys,
-            self.backtracks,
-            len(search.rows) if self.window is None else self.window,
-            self.hole_filling,
-            weight,
-        )
+        window = len(search.rows) if self.window is None else self.window
+        found, starts = depth_first(tuple(search), keys, self.backtracks, window, self.hole_filling, weight)
         return search.offer(starts) if found else None
 
 
@@ -94,70 +82,77 @@ def _sort(order, count, keys, rows):  # type: ignore[no-untyped-def]
         order[k] = job
 
 
+class Jobs(NamedTuple):
+    """What is the same at all vertices of a search: the jobs, their keys, and how they are looked at.
+
+    Attributes
+    ----------
+    rows, cores, estimate, due : (n,) int64
+        Columns of `Search`.
+    keys, sorting : (n,) float64
+        What the heuristic says of each; the same with what the earliest start adds.
+    window, hole_filling, weight
+        See `MRT` and `EarliestDeadlineAndStart`.
+    """
+
+    rows: IntArray
+    cores: IntArray
+    estimate: IntArray
+    due: IntArray
+    keys: FloatArray
+    sorting: FloatArray
+    window: int
+    hole_filling: bool
+    weight: float
+
+
 @compiled
-def _open(  # type: ignore[no-untyped-def]
-    times, free, size, rows, cores, estimate, due, keys, weight, sorting, earliest, order, count, window, hole_filling
-):
+def _open(times, free, size, jobs, earliest, order, count):  # type: ignore[no-untyped-def]
     """Enter a vertex: whether each job of the window could still be placed in time, alone.
 
-    Brings the earliest starts of these jobs up to date, which placing others only makes later. With a *weight* the
-    order depends on those of all jobs.
+    Brings the earliest starts of these jobs up to date, which placing others only makes later. With a weight the order
+    depends on those of all jobs.
     """
-    checked = min(count, window)
-    if weight:
-        for i in range(count):
-            job = order[i]
-            duration = estimate[job] if hole_filling else NEVER
-            earliest[job] = earliest_from(times, free, size, cores[job], duration, earliest[job])
-            sorting[job] = keys[job] + weight * (earliest[job] / MICROSECOND)
-        _sort(order, count, sorting, rows)
-    for i in range(checked):
-        job = order[i]
-        duration = estimate[job] if hole_filling else NEVER
-        earliest[job] = earliest_from(times, free, size, cores[job], duration, earliest[job])
-        if earliest[job] + estimate[job] > due[job]:
+    if jobs.weight:
+        for job in order[:count]:
+            earliest[job] = _earliest(times, free, size, jobs, job, earliest[job])
+            jobs.sorting[job] = jobs.keys[job] + jobs.weight * (earliest[job] / MICROSECOND)
+        _sort(order, count, jobs.sorting, jobs.rows)
+    for job in order[: min(count, jobs.window)]:
+        earliest[job] = _earliest(times, free, size, jobs, job, earliest[job])
+        if earliest[job] + jobs.estimate[job] > jobs.due[job]:
             return False
     return True
 
 
+@phase
+def _earliest(times, free, size, jobs, job, bound):  # type: ignore[no-untyped-def]
+    """Earliest place of a job from a bound on; without hole filling one after which its cores stay free."""
+    duration = jobs.estimate[job] if jobs.hole_filling else NEVER
+    return earliest_from(times, free, size, jobs.cores[job], duration, bound)
+
+
 @compiled
-def depth_first(  # type: ignore[no-untyped-def]
-    times, free, size, rows, cores, estimate, due, keys, limit, window, hole_filling, weight
-):
-    """Search for a plan of all jobs; whether there is one, and its starts.
+def depth_first(search, keys, limit, window, hole_filling, weight):  # type: ignore[no-untyped-def]
+    """Search for a plan of all jobs; whether there is one, and its starts. *search* is a `Search` as a plain tuple.
 
     A vertex of the search is a partial schedule: ``order[depth]`` are the jobs left by the heuristic, and
     ``earliest[depth]`` are their earliest starts, or bounds of them from vertices before. *keys* are those of the
     heuristic, s; *weight* times the earliest start comes on top.
     """
+    rows, cores, estimate, due, _, _, times, free, size, _ = search
+    jobs = Jobs(rows, cores, estimate, due, keys, keys.copy(), window, hole_filling, weight)
     n = rows.shape[0]
     order = np.empty((n + 1, n), dtype=np.int32)
     earliest = np.empty((n + 1, n), dtype=np.int64)
     following = np.zeros(n + 1, dtype=np.int64)
     placed = np.empty(n + 1, dtype=np.int64)
     starts = np.empty(n, dtype=np.int64)
-    sorting = keys.copy()
     order[0] = np.arange(n)
     earliest[0] = times[0]
     _sort(order[0], n, keys, rows)
     depth, backtracks = 0, 0
-    if not _open(
-        times,
-        free,
-        size,
-        rows,
-        cores,
-        estimate,
-        due,
-        keys,
-        weight,
-        sorting,
-        earliest[0],
-        order[0],
-        n,
-        window,
-        hole_filling,
-    ):
+    if not _open(times, free, size, jobs, earliest[0], order[0], n):
         return False, starts
     while depth < n:
         left = n - depth
@@ -172,31 +167,11 @@ def depth_first(  # type: ignore[no-untyped-def]
         choice = following[depth]
         following[depth] += 1
         job = order[depth, choice]
-        duration = estimate[job] if hole_filling else NEVER
-        start = earliest_from(times, free, size, cores[job], duration, earliest[depth, job])
+        start = _earliest(times, free, size, jobs, job, earliest[depth, job])
         if start + estimate[job] <= due[job]:
             size = change(times, free, size, start, start + estimate[job], -cores[job])
-            for i in range(left - 1):
-                other = order[depth, i if i < choice else i + 1]
-                order[depth + 1, i] = other
-                earliest[depth + 1, other] = earliest[depth, other]
-            if _open(
-                times,
-                free,
-                size,
-                rows,
-                cores,
-                estimate,
-                due,
-                keys,
-                weight,
-                sorting,
-                earliest[depth + 1],
-                order[depth + 1],
-                left - 1,
-                window,
-                hole_filling,
-            ):
+            _leave_out(choice, order[depth, :left], order[depth + 1], earliest[depth], earliest[depth + 1])
+            if _open(times, free, size, jobs, earliest[depth + 1], order[depth + 1], left - 1):
                 placed[depth], starts[job] = job, start
                 depth += 1
                 following[depth] = 0
@@ -206,3 +181,12 @@ def depth_first(  # type: ignore[no-untyped-def]
         if backtracks > limit:
             return False, starts
     return True, starts
+
+
+@phase
+def _leave_out(choice, order, order_below, earliest, earliest_below):  # type: ignore[no-untyped-def]
+    """Hand the jobs left on to the vertex below, all but the one at a place of the order."""
+    for i in range(order.shape[0] - 1):
+        other = order[i if i < choice else i + 1]
+        order_below[i] = other
+        earliest_below[other] = earliest[other]

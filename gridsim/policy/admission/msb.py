@@ -44,22 +44,20 @@ class MSB:
         search = plan.search(request, deadline, now)
         order = np.lexsort((search.rows[:-1], search.coming[:-1], plan.ranks(self.order, search, now)[:-1]))
         price, starts = cheapest(
-            *search.columns,
-            order,
-            isinstance(self.order, AscendingScheduledTime),
-            PRICES.index(self.price),
+            tuple(search), order, isinstance(self.order, AscendingScheduledTime), PRICES.index(self.price)
         )
         return None if price == np.inf else search.offer(starts, price)
 
 
 @compiled
-def cheapest(times, free, size, cores, estimate, due, submit, planned, order, keep, price):  # type: ignore[no-untyped-def]
+def cheapest(search, order, keep, price):  # type: ignore[no-untyped-def]
     """Cheapest plan with the last job at any place of *order*: its price, infinite where there is none, and its starts.
 
     Each place begins with the profile of the place before and one job more. A place is given up at the first broken
     promise, and once what has been placed costs as much as the best plan so far. When the new job itself comes too
     late, it does so at all later places.
     """
+    _, cores, estimate, due, submit, planned, times, free, size, _ = search
     new = cores.shape[0] - 1
     best = np.inf
     starts = np.empty(new + 1, dtype=np.int64)

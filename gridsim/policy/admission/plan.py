@@ -44,12 +44,6 @@ class Search(NamedTuple):
     size: int
     coming: IntArray
 
-    @property
-    def columns(self) -> tuple[Any, ...]:
-        """Profile and columns of the requests, as compiled searches take them."""
-        profile = self.times, self.free, self.size
-        return *profile, self.cores, self.estimate, self.due, self.submit, self.planned
-
     def arrangement(self, starts: IntArray) -> Arrangement:
         """The plan that these starts make."""
         order = np.lexsort((self.rows, self.coming, starts))
@@ -126,6 +120,16 @@ class Plan:
     def _arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
         """What every compiled change works on."""
         return self.times, self.free, self.meta, self.waiting, self.planned
+
+    @property
+    def _columns(self) -> tuple[IntArray, IntArray, IntArray]:
+        """What it reads of requests."""
+        return self.requests.coming, self.requests.cores, self.requests.estimate
+
+    @property
+    def _held(self) -> tuple[IntArray, IntArray, int]:
+        """What it reads of running requests."""
+        return self.running_rows, self.expected, self.cores
 
     def _ensure(self, more_requests: int) -> None:
         """Room for the most blocks there can be: two bounds a request, and four while one is being moved."""
@@ -219,14 +223,7 @@ class Plan:
         """Promise *start* to a request that joins the waiting ones."""
         self._ensure(1)
         cores, estimate = self.requests.cores, self.requests.estimate
-        kernels.enter(
-            *self._arrays,
-            self.requests.coming,
-            request,
-            start,
-            cores[request],
-            estimate[request],
-        )
+        kernels.enter(self._arrays, self.requests.coming, request, start, cores[request], estimate[request])
 
     def take(self, request: int, offer: Offer, now: int) -> None:
         """Carry out an offer: kills, a place for the request, and where the others go for it."""
@@ -243,17 +240,7 @@ class Plan:
         """Let an arrangement be the plan of all that waits."""
         rows, starts = arrangement
         self._ensure(max(0, len(rows) - len(self)))
-        kernels.adopt(
-            *self._arrays,
-            rows,
-            starts,
-            self.requests.cores,
-            self.requests.estimate,
-            now,
-            self.running_rows,
-            self.expected,
-            self.cores,
-        )
+        kernels.adopt(self._arrays, self._columns, self._held, now, rows, starts)
 
     def without(self, victim: int, now: int) -> Plan:
         """A copy in which a running request does not run any more; the waiting ones stay where they are."""
@@ -278,31 +265,14 @@ class Plan:
 
         None moves later.
         """
-        kernels.shift_left(
-            *self._arrays,
-            self.requests.coming,
-            self.requests.cores,
-            self.requests.estimate,
-            now,
-            places + self.meta[HEAD],
-            frontier,
-        )
+        kernels.shift_left(self._arrays, self._columns, now, places + self.meta[HEAD], frontier)
 
     def replan(self, now: int) -> None:
         """Place all waiting requests again in planned order, after a running one outlived its estimate.
 
         Promises that their new places do not keep are broken.
         """
-        kernels.replan(
-            *self._arrays,
-            self.requests.coming,
-            self.requests.cores,
-            self.requests.estimate,
-            now,
-            self.running_rows,
-            self.expected,
-            self.cores,
-        )
+        kernels.replan(self._arrays, self._columns, self._held, now)
         rows = self.order()
         self.broken[rows] |= self.planned_starts() + self.requests.estimate[rows] > self.granted[rows]
 

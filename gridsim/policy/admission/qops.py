@@ -61,7 +61,7 @@ class QoPS:
         search = plan.search(request, deadline, now)
         order = np.lexsort((search.rows, search.coming, plan.ranks(self.heuristic, search, now)))
         price, starts = by_slots(
-            *search.columns,
+            tuple(search),
             order,
             self.k_factor,
             self.slots == "first-slot-only",
@@ -73,14 +73,13 @@ class QoPS:
 
 
 @compiled
-def by_slots(  # type: ignore[no-untyped-def]
-    times, free, size, cores, estimate, due, submit, planned, order, k_factor, only_first, new_first, append, price
-):
+def by_slots(search, order, k_factor, only_first, new_first, append, price):  # type: ignore[no-untyped-def]
     """A plan with the last job: its price (0 where prices do not matter, infinite for no plan) and its starts.
 
     The slots share the profile of the jobs that stay. Who waits to be placed is marked by its place in *order*; what
     has been placed is a stack, so that a repair takes the last ones off again.
     """
+    _, cores, estimate, due, submit, planned, times, free, size, _ = search
     new = cores.shape[0] - 1
     place_of = np.empty(new + 1, dtype=np.int64)
     for place in range(new + 1):

@@ -8,7 +8,8 @@ Layouts (few arrays, since each costs a call as much as a short pass does):
 - ``running`` (2, busy): expected ends (ascending) and request rows, in ``[0, meta[RUNNING])``.
 - ``moves`` (2, busy): rows that a pass started, rows that ended since the last one.
 - ``blocks`` (2, room): scratch for a profile. ``lanes`` (2, k): capacity of each lane, scratch.
-- ``meta``: the four counts named here and the cores of the machine; ``HELD`` are the cores of running requests.
+- ``meta``: the four counts named here, the cores of the machine, and whether nobody passes a blocked request;
+  ``HELD`` are the cores of running requests.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
@@ -18,6 +19,7 @@ from gridsim.profile.compiled import compiled
 from gridsim.profile.kernels import change, earliest, fits
 
 __all__ = [
+    "BLOCKING",
     "CORES",
     "HEAD",
     "HELD",
@@ -35,7 +37,7 @@ __all__ = [
     "take_in",
 ]
 
-HEAD, TAIL, RUNNING, HELD, TOTAL = 0, 1, 2, 3, 4
+HEAD, TAIL, RUNNING, HELD, TOTAL, BLOCKING = range(6)
 CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY = 0, 1, 2, 3, 4, 5, 6
 
 
@@ -136,12 +138,12 @@ def running_profile(now, available, running, meta, cores, times, free):  # type:
 
 
 @compiled
-def backfill(now, limit, blocking, ended, tail, table, running, moves, blocks, lanes, meta):  # type: ignore[no-untyped-def]
+def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta):  # type: ignore[no-untyped-def]
     """One pass: start what may start, protect the holders of lanes; returns how many requests ``moves[0]`` names.
 
     Requests are looked at in queue order. One that can run from *now* to its expected end beside the running ones and
     the promises made so far in this pass starts. Another becomes a holder, and is given its earliest place, while its
-    lane has capacity. With *blocking*, the first that does not start ends the pass. At most *limit* requests start.
+    lane has capacity. Where nobody passes, the first that does not start ends the pass. At most *limit* requests start.
 
     Until a promise is made the running profile only rises, so a request fits when its cores are free now; the profile
     is written down at the first promise, and a pass that makes none stays linear in what it looks at.
@@ -173,7 +175,7 @@ def backfill(now, limit, blocking, ended, tail, table, running, moves, blocks, l
             if size:
                 size = change(times, free, size, now, now + estimate[row], -need)
         else:
-            if blocking:
+            if meta[BLOCKING]:
                 break
             waiting[head + kept] = row
             kept += 1

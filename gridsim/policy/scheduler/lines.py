@@ -8,9 +8,11 @@ that have changed or whose time is over: a pick costs about as much as there are
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from gridsim.model.time import NEVER
+from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.scheduler.kernels import (
     CORES,
     ESTIMATE,
@@ -22,9 +24,9 @@ from gridsim.policy.scheduler.kernels import (
     begin_running,
     end_running,
 )
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, phase
 
-__all__ = ["BLOCK", "larger", "precedes", "sort_linear", "strict_linear"]
+__all__ = ["BLOCK", "Slots", "larger", "precedes", "sort_linear", "strict_linear"]
 
 BLOCK = 64
 """Slots in a block."""
@@ -32,6 +34,32 @@ BLOCK = 64
 _EMPTY = -1
 _USED, _SPARE = 0, 1
 _EXPIRED = -1
+
+
+class Slots(NamedTuple):
+    """Waiting requests in slots, slots in blocks.
+
+    Attributes
+    ----------
+    lines : (2, n) int64
+        The line of each request.
+    rows, where : (n,) int64
+        Request in each slot, or `_EMPTY`; slot of each request.
+    spare : (n,) int64
+        A stack of empty slots.
+    firsts, expiry : (blocks,) int64
+        First request of each block, and the instant from which it may not be that.
+    counts : (2,) int64
+        How many slots have been used, and how many are spare.
+    """
+
+    lines: IntArray
+    rows: IntArray
+    where: IntArray
+    spare: IntArray
+    firsts: IntArray
+    expiry: IntArray
+    counts: IntArray
 
 
 @compiled
@@ -90,32 +118,25 @@ def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def strict_linear(  # type: ignore[no-untyped-def]
-    now, ended, tail, table, running, moves, meta, lines, slots, where, spare, firsts, expiry, counts
-):
+def strict_linear(now, ended, tail, table, running, moves, meta, queue):  # type: ignore[no-untyped-def]
     """A pass in which nobody passes: start the request of the largest line while it fits; returns how many started.
 
-    ``slots`` holds request rows or `_EMPTY`, ``where[row]`` the slot of a row, ``firsts`` and ``expiry`` the first
-    request of each block and the instant from which it may not be that; ``spare`` is a stack of empty slots, ``counts``
-    how many slots have been used and how many are spare.
+    *queue* is `Slots` as a plain tuple.
     """
+    slots = Slots(*queue)
     for k in range(ended):
         end_running(running, meta, moves[1, k], table[CORES, moves[1, k]])
     for k in range(meta[TAIL], tail):
-        enter_slot(now, table, lines, slots, where, spare, firsts, expiry, counts, table[QUEUE, k])
+        enter_slot(now, table, slots, table[QUEUE, k])
     meta[TAIL] = tail
     available = available_now(now, running, meta, table[CORES])
     count = 0
     while available > 0 and meta[HEAD] < tail:
-        row = first_of_all(now, table, lines, slots, firsts, expiry, counts)
+        row = first_of_all(now, table, slots)
         need = table[CORES, row]
         if need > available:
             break
-        slot = where[row]
-        slots[slot] = _EMPTY
-        spare[counts[_SPARE]] = slot
-        counts[_SPARE] += 1
-        expiry[slot // BLOCK] = _EXPIRED
+        _empty_slot(slots.where[row], slots)
         meta[HEAD] += 1
         moves[0, count] = row
         count += 1
@@ -124,16 +145,26 @@ def strict_linear(  # type: ignore[no-untyped-def]
     return count
 
 
+@phase
+def _empty_slot(slot, slots):  # type: ignore[no-untyped-def]
+    """Take a request out of its slot; its block has to be looked into again."""
+    slots.rows[slot] = _EMPTY
+    slots.spare[slots.counts[_SPARE]] = slot
+    slots.counts[_SPARE] += 1
+    slots.expiry[slot // BLOCK] = _EXPIRED
+
+
 @compiled
-def enter_slot(now, table, lines, slots, where, spare, firsts, expiry, counts, row):  # type: ignore[no-untyped-def]
+def enter_slot(now, table, slots, row):  # type: ignore[no-untyped-def]
     """Put a request into an empty slot, and into its block's knowledge."""
+    lines, firsts, expiry, counts = slots.lines, slots.firsts, slots.expiry, slots.counts
     if counts[_SPARE]:
         counts[_SPARE] -= 1
-        slot = spare[counts[_SPARE]]
+        slot = slots.spare[counts[_SPARE]]
     else:
         slot = counts[_USED]
         counts[_USED] += 1
-    slots[slot], where[row] = row, slot
+    slots.rows[slot], slots.where[row] = row, slot
     block = slot // BLOCK
     if slot % BLOCK == 0 and expiry[block] == NEVER:  # the first of a new block
         firsts[block] = _EMPTY
@@ -147,14 +178,14 @@ def enter_slot(now, table, lines, slots, where, spare, firsts, expiry, counts, r
 
 
 @compiled
-def first_of_all(now, table, lines, slots, firsts, expiry, counts):  # type: ignore[no-untyped-def]
+def first_of_all(now, table, slots):  # type: ignore[no-untyped-def]
     """The request of the largest line at *now*; there is one."""
     best = _EMPTY
-    for block in range((counts[_USED] + BLOCK - 1) // BLOCK):
-        if expiry[block] <= now:
-            look_into(now, table, lines, slots, firsts, expiry, block)
-        first = firsts[block]
-        if first != _EMPTY and (best == _EMPTY or precedes(now, table, lines, first, best)):
+    for block in range((slots.counts[_USED] + BLOCK - 1) // BLOCK):
+        if slots.expiry[block] <= now:
+            look_into(now, table, slots.lines, slots.rows, slots.firsts, slots.expiry, block)
+        first = slots.firsts[block]
+        if first != _EMPTY and (best == _EMPTY or precedes(now, table, slots.lines, first, best)):
             best = first
     return best
 

@@ -43,7 +43,7 @@ class State:
         # A pass between two events of an instant may start a request on cores that another gives back within it.
         busy = min(2 * cluster.cores, n) + 1
         promises = int(min(n, lanes.capacity.sum()))
-        self.meta: IntArray = np.array([0, 0, 0, 0, cluster.cores], dtype=np.int64)
+        self.meta: IntArray = np.array([0, 0, 0, 0, cluster.cores, self.blocking], dtype=np.int64)
         self.running: IntArray = np.zeros((2, busy), dtype=np.int64)
         self.moves: IntArray = np.zeros((2, busy), dtype=np.int64)
         self.table: IntArray = np.zeros((7, n), dtype=np.int64)
@@ -121,13 +121,13 @@ class State:
 
     def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
         """Rows that a compiled pass starts, at most *limit* of them."""
-        count = kernels.backfill(now, limit, self.blocking, self.ended_count, self.tail, *self._arrays)
+        count = kernels.backfill(now, limit, self.ended_count, self.tail, *self._arrays)
         return self.passed(count, now)
 
     def strict_linear(self, now: int, arrays: Sequence[IntArray]) -> Sequence[int]:
         """Rows that start when the largest line comes first and nobody passes; *arrays* are those of the lines."""
         count = lines.strict_linear(
-            now, self.ended_count, self.tail, self.table, self.running, self.moves, self.meta, *arrays
+            now, self.ended_count, self.tail, self.table, self.running, self.moves, self.meta, arrays
         )
         return self.passed(count, now)
 

@@ -89,7 +89,7 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
         slots = np.full(n, -1, dtype=np.int64)
         where, spare = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         firsts, expiry = np.full(blocks, -1, dtype=np.int64), np.full(blocks, NEVER, dtype=np.int64)
-        arrays = (keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64))
+        arrays = tuple(lines.Slots(keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64)))
 
         def strict_turn(now: int) -> Sequence[int]:
             come()
