@@ -13,17 +13,18 @@ CLUSTER 2003. Section 8 of the project's specification of moldable jobs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from gridsim import InputError, Platform, Record, Workload, simulate
 from gridsim.errors import UnknownNameError
+from gridsim.files import read_toml
 from gridsim.metrics.utilisation import makespan, offered_load, utilisation
 from gridsim.model.streams import stream
 from gridsim.workload.transform.duplicate import Duplicate
@@ -33,6 +34,7 @@ from gridsim.workload.transform.load_factor import LoadFactor, OfferedLoad
 from gridsim.workload.transform.moldable import MoldableJobs
 from gridsim.workload.transform.profiles import Profiles
 from gridsim_papers.moldable.changes import LEAST_JOBS, categories, category_responses, promise_waits
+from gridsim_papers.paper import RECIPES
 from gridsim_papers.units import Row, Table, Tabled, Unit, is_one_of
 from gridsim_papers.windows import LOGS, log_files, logs_there, window_of
 
@@ -69,6 +71,16 @@ WAITED = LANES[1]
 """The one whose promises are looked at."""
 
 WEIGHTS = ("moldable-base?weight=sqrt", "moldable-base?weight=sqrt-parallel")
+
+SETS: Mapping[str, Sequence[str]] = {
+    "@combined": COMBINED,
+    "@earlier": EARLIER,
+    "@greedy": (GREEDY,),
+    "@lanes": LANES,
+    "@waited": (WAITED,),
+    "@weights": WEIGHTS,
+}
+"""What stands for several policies among the experiments."""
 
 BASES = ("0.65", "as-logged")
 """Offered loads of the windows at load factor 100."""
@@ -231,89 +243,31 @@ class MoldableCampaign(Tabled):
         return list(points)
 
     def _all(self) -> dict[str, list[Point]]:
-        return self._figures() | self._of_the_paper() | self._of_ours()
-
-    def _figures(self) -> dict[str, list[Point]]:
-        """The settings of the figures; each is run on every log."""
-        of = _points
-        combined = self._combined
-        profiled = partial(of, profiles=self.profiles, schemes=("moldable-base", *COMBINED))
-        return {
-            "mold-fig01": of(100, schemes=EARLIER),
-            "mold-fig02": of(100, 1, schemes=EARLIER),
-            "mold-fig03": of(125, 2, schemes=EARLIER),
-            "mold-fig04": of(100, schemes=("moldable-base", *WEIGHTS)),
-            "mold-fig05": of(100, schemes=("moldable-base", *LANES)),
-            **dict.fromkeys(("mold-fig06", "mold-fig07"), combined(100)),
-            **dict.fromkeys(("mold-fig08", "mold-fig09"), combined(125)),
-            **dict.fromkeys(("mold-fig10", "mold-fig11"), combined(125, 1)),
-            "mold-fig12": profiled(100),
-            "mold-fig13": profiled(125),
-            "mold-fig14": profiled(150),
-        }
-
-    def _of_the_paper(self) -> dict[str, list[Point]]:
-        """What its claims ask for besides."""
-        of, grid = _points, partial(self._grid, self.load_factors, self.sigmas, self.range_factors)
-        last, combined = self.load_factors[-1:], self._combined
-        counts = [f"{scheme}?choices={count}" for scheme in COMBINED for count in (3, 6, 24, "all")]
-        every = [f"{scheme}?choices=all" for scheme in ("moldable-base", "moldable-start")]
-        against_greedy = self._grid((100, 125), self.sigmas, (1,), (GREEDY, *EARLIER))
-        return {
-            "mold-m02": of(150, schemes=()),
-            "mold-m03": of(125, range_factors=(4, 5, 8), schemes=COMBINED),
-            "mold-m04": [point for load, sigma in ((100, 0), (125, 0), (125, 1)) for point in combined(load, sigma)],
-            "mold-m05": against_greedy,
-            "mold-m12": self._grid((100,), (0, 1), (1,), ("moldable-base", "moldable-start")),
-            "mold-m13": self._grid((100, 125), self.sigmas, (1, 2, 4), EARLIER),
-            "mold-m14": against_greedy,
-            "mold-m16": of(100, schemes=("moldable-base", "moldable-start", *COMBINED, *every, *counts)),
-            "mold-m19": of(100, schemes=("moldable-base",)),
-            "mold-m25": of(125, schemes=("moldable-base", *LANES)),
-            "mold-m27": of(100, schemes=(WAITED,)),
-            "mold-m33": self._grid(last, self.sigmas, self.range_factors, COMBINED),
-            "mold-m34": grid(COMBINED),
-            "mold-m37": grid((*COMBINED, *EARLIER)),
-        }
-
-    def _of_ours(self) -> dict[str, list[Point]]:
-        """Other readings of the paper, and other ways to a higher load."""
-        of = _points
-        scopes = [
-            f"{scheme}?scope={scope}{choices}"
-            for scheme in ("moldable-base", COMBINED[1])
-            for scope in ("queued", "remaining")
-            for choices in ("", "&choices=all")
-        ]
-        return {
-            "mold-x01": self._both_loads((COMBINED[0], f"{COMBINED[0]}?promise_order=queue")),
-            "mold-x02": self._both_loads(("moldable-start", "moldable-start?backfill=now")),
-            "mold-x03": of(100, schemes=("moldable-base", COMBINED[1], *scopes)),
-            "mold-x04": self._both_loads((COMBINED[0], f"{COMBINED[0]}?first=1000&ratio=2")),
-            "mold-x05": [
-                point
-                for sigma in (0, 1)
-                for point in of(125, sigma, methods=METHODS, range_factors=self.range_factors, schemes=COMBINED)
-            ],
-        }
-
-    def _combined(self, load_factor: float, sigma: float = 0) -> list[Point]:
-        return _points(load_factor, sigma, range_factors=self.range_factors, schemes=COMBINED)
-
-    def _both_loads(self, schemes: Sequence[str]) -> list[Point]:
-        return self._grid((100, 125), (0,), (1,), schemes)
+        return {name: [it for grid in grids for it in self._grid(**grid)] for name, grids in _experiments().items()}
 
     def _grid(
         self,
-        load_factors: Iterable[float],
-        sigmas: Iterable[float],
-        range_factors: Sequence[float],
+        *,
+        load_factors: Sequence[float] | str = (100,),
+        sigmas: Sequence[float] | str = (0,),
+        methods: Sequence[str] | str = METHODS[:1],
+        range_factors: Sequence[float] | str = (1,),
+        profiles: Sequence[str] | str = ("",),
         schemes: Sequence[str],
     ) -> list[Point]:
+        """Every combination; workloads outermost. The baseline alone where there are no schemes."""
+        named = [policy for scheme in schemes for policy in SETS.get(scheme, (scheme,))]
+        every = product(
+            _values(load_factors, self.load_factors),
+            _values(sigmas, self.sigmas),
+            _values(methods, METHODS),
+            _values(range_factors, self.range_factors),
+            _values(profiles, self.profiles),
+            named or (BASELINE,),
+        )
         return [
-            point
-            for load_factor, sigma in product(load_factors, sigmas)
-            for point in _points(load_factor, sigma, range_factors=range_factors, schemes=schemes)
+            Point(method, float(load_factor), float(sigma), float(range_factor), tables, scheme)
+            for load_factor, sigma, method, range_factor, tables, scheme in every
         ]
 
     def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
@@ -351,21 +305,20 @@ class MoldableCampaign(Tabled):
         return self.ctc_cores if log == "ctc" else LOGS[log].cores
 
 
-def _points(
-    load_factor: float,
-    sigma: float = 0,
-    *,
-    methods: Sequence[str] = METHODS[:1],
-    range_factors: Sequence[float] = (1,),
-    profiles: Sequence[str] = ("",),
-    schemes: Sequence[str],
-) -> list[Point]:
-    """Every combination; workloads outermost. The baseline alone where there are no schemes."""
-    every = product(methods, range_factors, profiles, schemes or (BASELINE,))
-    return [
-        Point(method, float(load_factor), float(sigma), float(range_factor), tables, scheme)
-        for method, range_factor, tables, scheme in every
-    ]
+Value = TypeVar("Value")
+
+
+def _values(told: Sequence[Value] | str, campaign: Sequence[Value]) -> Sequence[Value]:
+    """Values of a grid: as it says, or those that the campaign has, all or the last."""
+    if not isinstance(told, str):
+        return told
+    return {"all": campaign, "last": campaign[-1:]}[told]
+
+
+@cache
+def _experiments() -> dict[str, list[dict[str, Any]]]:
+    """Grids of each experiment by its name."""
+    return read_toml(RECIPES / "moldable-experiments.toml")
 
 
 def _offered(base: str) -> float | None:
