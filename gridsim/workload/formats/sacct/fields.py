@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gridsim.errors import InputError
 
-__all__ = ["COMMAND", "FREE", "TEXTS", "canonical", "is_free", "missing", "refusal", "refuse_missing"]
+__all__ = ["COMMAND", "FREE", "TEXTS", "canonical", "missing", "refusal", "refuse_missing"]
 
 COMMAND = (
     "SLURM_TIME_FORMAT=%s sacct -a -X -D -P --delimiter=$'\\x1f' -S 2026-01-01 -E now -o JobID,JobIDRaw,User,Group,"
@@ -75,11 +75,6 @@ def canonical(name: str) -> tuple[str, str] | None:
     (('JobID', 'identity'), None)
     """
     return _KINDS.get(name.lower())
-
-
-def is_free(kind: str) -> bool:
-    """Whether a column of this kind may hold anything, a delimiter too."""
-    return kind == "free"
 
 
 _NEEDED: Sequence[tuple[tuple[str, ...], str]] = (
