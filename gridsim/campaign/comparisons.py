@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.metrics.campaign import Comparison, Paired, compare_policies, corrected
+from gridsim.metrics.campaign import Paired, PolicyComparison, compare_policies, corrected
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.paired_tests import MARGIN, RESAMPLES, Better, t_test
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS, Metric
@@ -173,7 +173,7 @@ class Compared:
     missing: int
     mean: float
     baseline_mean: float
-    test: Comparison
+    test: PolicyComparison
 
     @property
     def metric(self) -> str:
@@ -438,7 +438,7 @@ class _Grid:
         count = len(np.unique(self.sources))
         return self.sources[rows] if 1 < count < len(self.sources) else None
 
-    def _test(self, metric: str, both: FloatArray, sources: IntArray | None) -> Comparison:
+    def _test(self, metric: str, both: FloatArray, sources: IntArray | None) -> PolicyComparison:
         """The numbers of complete pairs, before Holm's correction."""
         n, conditions, _ = both.shape
         how = self.comparing

@@ -54,7 +54,7 @@ from gridsim.metrics.paired_tests import (
 )
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["Comparison", "Paired", "Rows", "compare_policies", "corrected", "tidy"]
+__all__ = ["Paired", "PolicyComparison", "Rows", "compare_policies", "corrected", "tidy"]
 
 Rows = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any]]
 """Stored numbers, one row a value: ``kind``, ``workload``, ``load``, ``policy``, ``metric``, ``value``; ``decile`` from
@@ -157,7 +157,7 @@ class Paired:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class PolicyComparison:
     """One metric under one policy against another, at one load or over all.
 
     Attributes
@@ -249,7 +249,7 @@ def compare_policies(
     seed: int = 0,
     resamples: int = RESAMPLES,
     sources: IntArray | None = None,
-) -> list[Comparison]:
+) -> list[PolicyComparison]:
     """A policy against each other one: at each load, then over all loads; pooled, then by kind where asked.
 
     Parameters
@@ -268,7 +268,7 @@ def compare_policies(
 
     Returns
     -------
-    list of Comparison
+    list of PolicyComparison
         Families of Holm's correction stand together.
     """
     if not 0 < confidence < 1:
@@ -278,7 +278,7 @@ def compare_policies(
     if by_kind:
         sets += [(kind, paired.of_kind(kind)) for kind in paired.kinds]
     at_load = list(enumerate(paired.loads)) if by_load and len(paired.loads) > 1 else []
-    found: list[Comparison] = []
+    found: list[PolicyComparison] = []
     for kind, of_set in sets:
         for at, load in [*at_load, (None, None if len(paired.loads) > 1 else paired.loads[0])]:
             columns = slice(None) if at is None else slice(at, at + 1)
@@ -308,7 +308,7 @@ def _compare(
     confidence: float,
     bootstrap: Callable[[FloatArray], FloatArray],
     sources: IntArray | None = None,
-) -> Comparison:
+) -> PolicyComparison:
     """One comparison, before Holm's correction and without a verdict."""
     all_logs = log_ratios(mine, theirs).mean(axis=1)
     if sources is not None:
@@ -320,7 +320,7 @@ def _compare(
     low, high = np.exp(np.quantile(bootstrap(logs), tails)).tolist() if len(logs) > 1 else (NAN, NAN)
     share = dominance(mine.ravel(), theirs.ravel(), better=better, confidence=confidence)
     p_equivalence = equivalence(logs, margin)
-    return Comparison(
+    return PolicyComparison(
         **names,
         workloads=len(mine),
         schedules=mine.size,
@@ -365,7 +365,7 @@ def _of_sources(values: FloatArray, sources: IntArray) -> FloatArray:
         return np.where(counts > 0, sums / counts, NAN)
 
 
-def corrected(family: Sequence[Comparison], better: Better, confidence: float = 0.95) -> list[Comparison]:
+def corrected(family: Sequence[PolicyComparison], better: Better, confidence: float = 0.95) -> list[PolicyComparison]:
     """Comparisons of one family with Holm's p values and their verdicts, whatever family they were of before."""
     columns = zip(
         family,
@@ -386,7 +386,7 @@ def corrected(family: Sequence[Comparison], better: Better, confidence: float = 
     ]
 
 
-def _verdict(one: Comparison, p: float, better: Better, confidence: float) -> Verdict:
+def _verdict(one: PolicyComparison, p: float, better: Better, confidence: float) -> Verdict:
     if math.isnan(p):
         return "too little data"
     if p < 1 - confidence:

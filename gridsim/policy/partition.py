@@ -10,7 +10,7 @@ import numpy as np
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Queue
 
-__all__ = ["Asked", "FairShare", "Greedy", "largest", "sizes_jobs"]
+__all__ = ["Asked", "Greedy", "ShareOfWork", "largest", "sizes_jobs"]
 
 Grid = Literal["geometric", "linear"]
 """How the sizes tried are spread over the range: by equal ratios, or evenly."""
@@ -78,7 +78,7 @@ class Greedy:
 
 
 @dataclass
-class FairShare:
+class ShareOfWork:
     """At most a share of the machine that follows the job's share of the work in the system.
 
     Parameters
@@ -102,6 +102,7 @@ class FairShare:
     limit = max(1, floor(min(wf * share, gap) * cores)): section 4 of the project's specification of moldable jobs.
     """
 
+    name: ClassVar[str] = "fair-share"
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
     wf: float = 1.0
     gap: float = 0.9

@@ -13,7 +13,7 @@ from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import Queue
 
-__all__ = ["Category", "Depth", "Easy", "FirstFit", "Strict", "Xfactor"]
+__all__ = ["Category", "Depth", "Easy", "FirstFit", "Selective", "Strict"]
 
 
 def _one_lane(queue: Queue, capacity: int) -> Lanes:
@@ -102,7 +102,7 @@ class Category:
 
 
 @dataclass
-class Xfactor:
+class Selective:
     """A promise for whoever has waited too long: its expansion factor, (waited + weight) / weight, is above *k*.
 
     Parameters
@@ -115,6 +115,7 @@ class Xfactor:
 
     k: float = 4.0
     besides: Any = field(default_factory=Easy)
+    name: ClassVar[str] = "xfactor"
     blocking: ClassVar[bool] = False
     holders: ClassVar[str] = "acquired"
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003; Srinivasan et al. 2002"

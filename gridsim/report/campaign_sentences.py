@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gridsim.campaign.comparisons import KNOWN, Compared, Comparisons
-from gridsim.metrics.campaign import Comparison
+from gridsim.metrics.campaign import PolicyComparison
 from gridsim.report import change
 from gridsim.report.markup import p_shown, ratio_shown
 from gridsim.report.tables import SHOWN, SHOWN_DAGS
@@ -169,7 +169,7 @@ def _parts(found: Comparisons, clear: Sequence[Compared], corrected: str) -> lis
     return [*parts, f"under {counted(rest, 'other')}"] if rest > 0 else parts
 
 
-def _by(test: Comparison) -> str:
+def _by(test: PolicyComparison) -> str:
     return f"at {times(test.ratio)}" if test.ratio >= 2 else f"by {percent(abs(test.ratio - 1))}"
 
 

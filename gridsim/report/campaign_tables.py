@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from gridsim.campaign.comparisons import KNOWN, Compared, Comparisons, Mean
 from gridsim.files import write_atomically, write_text
-from gridsim.metrics.campaign import Comparison
+from gridsim.metrics.campaign import PolicyComparison
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
 from gridsim.report.campaign_sentences import condition_name, label, sentences, title, unit
 from gridsim.report.comparison_figures import pictures
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["latex", "page", "terminal", "write_tables"]
 
-_TESTS = tuple(it.name for it in fields(Comparison) if it.name not in ("metric", "policy", "other", "load", "kind"))
+_OF_WHAT = ("metric", "policy", "other", "load", "kind")
+_TESTS = tuple(it.name for it in fields(PolicyComparison) if it.name not in _OF_WHAT)
 """Columns of the CSV that are attributes of a test."""
 
 _MOST_ROWS = 2_000

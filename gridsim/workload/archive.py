@@ -18,7 +18,7 @@ from pooch import HTTPDownloader
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import checksum, write_atomically
 
-__all__ = ["ARCHIVE", "CITATION", "LOGS", "MIRROR", "ArchiveLog", "Progress", "fetch", "find"]
+__all__ = ["ARCHIVE", "CITATION", "LOGS", "MIRROR", "ArchiveLog", "DownloadProgress", "fetch", "find"]
 
 ARCHIVE = "https://www.cs.huji.ac.il/labs/parallel/workload"
 """Where the archive is."""
@@ -142,7 +142,7 @@ LOGS: Mapping[str, ArchiveLog] = {log.short: log for log in _LOGS}
 """Logs by their short names."""
 
 
-class Progress(Protocol):
+class DownloadProgress(Protocol):
     """Something that is told how far a download is, as `pooch` tells it."""
 
     total: int
@@ -183,7 +183,7 @@ def fetch(
     *,
     mirror: str | None = None,
     force: bool = False,
-    progress: Progress | None = None,
+    progress: DownloadProgress | None = None,
 ) -> tuple[Path, bool]:
     """The file of a log in *folder*, downloaded if it is not there, and whether it was downloaded.
 
@@ -239,7 +239,7 @@ def fetch(
     return path, True
 
 
-def _download(url: str, path: Path, progress: Progress | None) -> None:
+def _download(url: str, path: Path, progress: DownloadProgress | None) -> None:
     """Write what *url* gives, as it is sent."""
     downloader = HTTPDownloader(
         progressbar=progress or False,

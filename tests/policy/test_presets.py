@@ -12,9 +12,9 @@ from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.mrt import MRT
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.ordering import EarliestDeadline, Fifo, LargestCores, ShortestEstimate, Wfp3
-from gridsim.policy.partition import FairShare
+from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.presets import PRESETS, policy
-from gridsim.policy.reservation import Category, Depth, Easy, FirstFit, Strict, Xfactor
+from gridsim.policy.reservation import Category, Depth, Easy, FirstFit, Selective, Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.guaranteed import Guaranteed
 from gridsim.policy.scheduler.molding import Molding
@@ -44,10 +44,10 @@ from gridsim.policy.scheduler.planned import Planned
         ("qops?k_factor=3&relaxation=2", Guaranteed(admission=QoPS(k_factor=3), relaxation=2.0)),
         ("fqops?k_factor=3&heuristic=edf", Guaranteed(admission=Feedback(QoPS(3, EarliestDeadline())))),
         ("mrt?weight=2&heuristic=edf+est", Guaranteed(admission=MRT(EarliestDeadlineAndStart(2.0)))),
-        ("moldable-start?choices=all", Molding(partition=FairShare(wf=2.0, choices="all"))),
+        ("moldable-start?choices=all", Molding(partition=ShareOfWork(wf=2.0, choices="all"))),
         (
             "moldable-combined?k=5&count=3",
-            Molding(partition=FairShare(wf=2.0, weight="sqrt-parallel"), reserve=Xfactor(5.0, Category(count=3))),
+            Molding(partition=ShareOfWork(wf=2.0, weight="sqrt-parallel"), reserve=Selective(5.0, Category(count=3))),
         ),
         ("sjf", Backfilling(ShortestEstimate(), Strict())),
         ("widest", Backfilling(LargestCores(), Strict())),

@@ -7,24 +7,24 @@ import numpy as np
 import pytest
 
 from gridsim.model.tasks import Tasks
-from gridsim.workload.synthetic.shapes import Block, Shapes, blocks, erdos_renyi, single
+from gridsim.workload.synthetic.shapes import BlockRanges, DagShapes, blocks, erdos_renyi, single
 
 
 def rng(seed=1):
     return np.random.default_rng(seed)
 
 
-def edges(shapes: Shapes) -> np.ndarray:
+def edges(shapes: DagShapes) -> np.ndarray:
     one = np.repeat(np.arange(len(shapes.edge_first) - 1), np.diff(shapes.edge_first))
     return np.stack([one, shapes.edge_to], axis=1)
 
 
-def as_tasks(shapes: Shapes) -> Tasks:
+def as_tasks(shapes: DagShapes) -> Tasks:
     count = int(shapes.counts.sum())
     return Tasks.from_edges(counts=shapes.counts, runtime=np.ones(count), cores=1, edges=edges(shapes))
 
 
-CHAIN = Block(blocks=(1, 3), width=(1, 5), length=(3, 15))
+CHAIN = BlockRanges(blocks=(1, 3), width=(1, 5), length=(3, 15))
 
 
 @pytest.mark.parametrize("shapes", [single(50), erdos_renyi(200, 20, 0.3, rng()), blocks(100, CHAIN, rng())])
@@ -35,17 +35,17 @@ def test_shapes_are_what_the_checked_constructor_makes_of_their_edges(shapes):
 
 
 def test_a_block_is_chains_between_a_fork_and_a_join():
-    shapes = blocks(1, Block((1, 1), (2, 2), (3, 3)), rng())
+    shapes = blocks(1, BlockRanges((1, 1), (2, 2), (3, 3)), rng())
     assert edges(shapes).tolist() == [[0, 1], [0, 4], [1, 2], [2, 3], [3, 7], [4, 5], [5, 6], [6, 7]]
 
 
 def test_a_join_precedes_the_next_fork():
-    shapes = blocks(1, Block((2, 2), (1, 1), (1, 1)), rng())
+    shapes = blocks(1, BlockRanges((2, 2), (1, 1), (1, 1)), rng())
     assert edges(shapes).tolist() == [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]]
 
 
 def test_a_length_that_counts_fork_and_join_makes_chains_shorter_by_two():
-    shapes = blocks(1, Block((1, 1), (1, 1), (3, 3), ends=2), rng())
+    shapes = blocks(1, BlockRanges((1, 1), (1, 1), (3, 3), ends=2), rng())
     assert edges(shapes).tolist() == [[0, 1], [1, 2]]
 
 
@@ -63,7 +63,7 @@ def test_block_jobs_have_one_beginning_and_one_end_and_widths_within_the_range()
 
 
 def test_block_counts_widths_and_lengths_are_uniform():
-    fan = blocks(20_000, Block((1, 1), (1, 10), (3, 15)), rng(3))
+    fan = blocks(20_000, BlockRanges((1, 1), (1, 10), (3, 15)), rng(3))
     assert fan.counts.mean() == pytest.approx(51.5, rel=0.02)
     assert fan.counts.min() == 5
     assert fan.counts.max() == 152

@@ -14,12 +14,12 @@ from gridsim.model.site import Site
 from gridsim.model.site_file.associations import read_associations
 from gridsim.model.site_file.conf import read_slurm_conf
 from gridsim.model.site_file.qos import read_qos
-from gridsim.model.site_file.reservations import Clock, read_reservations
+from gridsim.model.site_file.reservations import SiteClock, read_reservations
 from gridsim.model.site_file.usage import with_usage
 from gridsim.model.site_file.words import expanded, minutes
 
 __all__ = [
-    "Clock",
+    "SiteClock",
     "expanded",
     "minutes",
     "read_associations",

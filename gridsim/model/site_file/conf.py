@@ -12,7 +12,7 @@ from gridsim.files import read_text
 from gridsim.model.site import Allowed, Node, Site, SitePartition
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.parameters import general
-from gridsim.model.site_file.words import Line, expanded, minutes
+from gridsim.model.site_file.words import ConfLine, expanded, minutes
 from gridsim.model.time import MICROSECOND, NEVER
 
 __all__ = ["read_slurm_conf"]
@@ -25,9 +25,9 @@ def read_slurm_conf(path: str | Path) -> Site:
     """
     path = Path(path)
     ignored: Counter[str] = Counter()
-    keys: dict[str, tuple[str, Line]] = {}
+    keys: dict[str, tuple[str, ConfLine]] = {}
     nodes: list[Node] = []
-    partitions: list[tuple[Line, str, dict[str, str]]] = []
+    partitions: list[tuple[ConfLine, str, dict[str, str]]] = []
     node_defaults: dict[str, str] = {}
     partition_defaults: dict[str, str] = {}
     spelled: dict[str, str] = {}
@@ -40,7 +40,7 @@ def read_slurm_conf(path: str | Path) -> Site:
             if name == "DEFAULT":
                 node_defaults.update(line.rest)
             else:
-                nodes += _nodes(Line(line.path, line.number, node_defaults | line.rest), name, ignored)
+                nodes += _nodes(ConfLine(line.path, line.number, node_defaults | line.rest), name, ignored)
         elif "partitionname" in line.rest:
             name = line.text("PartitionName")
             if name == "DEFAULT":
@@ -53,7 +53,9 @@ def read_slurm_conf(path: str | Path) -> Site:
         raise InputError("names no node; expected at least one line NodeName=…", path=path, field="NodeName")
     if not partitions:
         raise InputError("names no partition; expected a line PartitionName=…", path=path, field="PartitionName")
-    made = [_partition(Line(line.path, line.number, words), name, nodes, ignored) for line, name, words in partitions]
+    made = [
+        _partition(ConfLine(line.path, line.number, words), name, nodes, ignored) for line, name, words in partitions
+    ]
     by_default = next((name for _, name, words in partitions if words.get("default", "").upper() == "YES"), None)
     parts = general(keys, ignored)
     return Site(
@@ -77,7 +79,7 @@ def _spelled(text: str, spelled: Mapping[str, str]) -> str:
     return f"{kind} {canonical(kind, spelled.get(key, key))}".strip()
 
 
-def _lines(path: Path, depth: int = 0) -> Iterator[Line]:
+def _lines(path: Path, depth: int = 0) -> Iterator[ConfLine]:
     try:
         text = read_text(path, errors="replace")
     except FileNotFoundError as error:
@@ -100,10 +102,10 @@ def _lines(path: Path, depth: int = 0) -> Iterator[Line]:
         words = re.findall(r'([A-Za-z][\w/]*)\s*\+?=\s*("[^"]*"|\S+)', whole)
         if not words:
             raise InputError(f"'{whole[:60]}' is no Key=Value", path=path, line=number)
-        yield Line(path, number, {key: value.strip('"') for key, value in words})
+        yield ConfLine(path, number, {key: value.strip('"') for key, value in words})
 
 
-def _nodes(line: Line, names: str, ignored: Counter[str]) -> list[Node]:
+def _nodes(line: ConfLine, names: str, ignored: Counter[str]) -> list[Node]:
     per_socket, threads = line.number_of("CoresPerSocket", 1), line.number_of("ThreadsPerCore", 1)
     boards = line.number_of("Boards", 1)
     sockets = line.number_of("Sockets", 0) or line.number_of("SocketsPerBoard", 1) * boards
@@ -137,7 +139,7 @@ def _numbers(text: str) -> list[int]:
     return found
 
 
-def _gpus(line: Line, ignored: Counter[str]) -> int:
+def _gpus(line: ConfLine, ignored: Counter[str]) -> int:
     """GPUs of a node, of whatever type; other generic resources are counted as not modelled."""
     total = 0
     for word in filter(None, re.sub(r"\([^)]*\)", "", line.text("Gres")).split(",")):
@@ -150,15 +152,15 @@ def _gpus(line: Line, ignored: Counter[str]) -> int:
     return total
 
 
-def _memory(line: Line, key: str) -> int | None:
+def _memory(line: ConfLine, key: str) -> int | None:
     """MiB of a key; None where it is not there, or unlimited."""
     text = line.text(key)
     if not text or text.upper() == "UNLIMITED":
         return None
-    return Line(line.path, line.number, {key.lower(): text}).number_of(key, 0)
+    return ConfLine(line.path, line.number, {key.lower(): text}).number_of(key, 0)
 
 
-def _allowed(line: Line, only: str, never: str) -> Allowed:
+def _allowed(line: ConfLine, only: str, never: str) -> Allowed:
     """Names of an Allow… key; where it is ALL or not there, all but those of the Deny… key."""
     wanted, unwanted = line.text(only), line.text(never)
     if wanted and wanted.upper() != "ALL":
@@ -166,7 +168,7 @@ def _allowed(line: Line, only: str, never: str) -> Allowed:
     return Allowed(never=tuple(filter(None, unwanted.split(","))))
 
 
-def _mode(line: Line, ignored: Counter[str]) -> str:
+def _mode(line: ConfLine, ignored: Counter[str]) -> str:
     """``PreemptMode`` of a partition; a suspended job would have to go on, so its jobs are not preempted."""
     words = [word for word in line.text("PreemptMode").upper().split(",") if word and word != "GANG"]
     if "SUSPEND" in words:
@@ -175,7 +177,7 @@ def _mode(line: Line, ignored: Counter[str]) -> str:
     return words[0] if words else ""
 
 
-def _partition(line: Line, name: str, nodes: Sequence[Node], ignored: Counter[str]) -> SitePartition:
+def _partition(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Counter[str]) -> SitePartition:
     listed = line.text("Nodes", "")
     known = [node.name for node in nodes]
     wanted = known if listed.upper() == "ALL" else expanded(listed)
@@ -212,6 +214,6 @@ def _partition(line: Line, name: str, nodes: Sequence[Node], ignored: Counter[st
     return made
 
 
-def _count(line: Line, kind: str, ignored: Counter[str]) -> None:
+def _count(line: ConfLine, kind: str, ignored: Counter[str]) -> None:
     """Count what nobody asked for and Slurm does not know, or would follow where this does not."""
     ignored.update(f"{kind} {key}" for key, value in line.rest.items() if matters(kind, key, value))

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from gridsim.model.site import Preemption, Priority, Scheduling
 from gridsim.model.site.vocabulary import canonical, matters
-from gridsim.model.site_file.words import Line, minutes
+from gridsim.model.site_file.words import ConfLine, minutes
 from gridsim.model.time import MICROSECOND, NEVER
 
 __all__ = ["general"]
@@ -45,7 +45,7 @@ _FLAGS = {"defer": "defer", "assoc_limit_stop": "stop_at_limit", "bf_one_resv_pe
 _OF_PREEMPTION = {"reorder_count": "reorder", "strict_order": "strict_order", "youngest_first": "youngest_first"}
 
 
-def _scheduling(text: str, line: Line | None, ignored: Counter[str]) -> dict[str, Any]:
+def _scheduling(text: str, line: ConfLine | None, ignored: Counter[str]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for word in filter(None, (word.strip() for word in text.split(","))):
         written, _, value = word.partition("=")
@@ -96,7 +96,7 @@ def _words(text: str) -> Iterator[str]:
     return (word for part in text.split(",") if (word := part.partition("=")[0].strip()))
 
 
-def general(keys: Mapping[str, tuple[str, Line]], ignored: Counter[str]) -> dict[str, Any]:
+def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> dict[str, Any]:
     def text(key: str, default: str = "") -> str:
         return keys[key.lower()][0] if key.lower() in keys else default
 
@@ -104,13 +104,13 @@ def general(keys: Mapping[str, tuple[str, Line]], ignored: Counter[str]) -> dict
         if key.lower() not in keys:
             return default
         value, line = keys[key.lower()]
-        return Line(line.path, line.number, {key.lower(): value}).time_of(key, default, minutes)
+        return ConfLine(line.path, line.number, {key.lower(): value}).time_of(key, default, minutes)
 
     def number(key: str, default: int) -> int:
         if key.lower() not in keys:
             return default
         value, line = keys[key.lower()]
-        return Line(line.path, line.number, {key.lower(): value}).number_of(key, default)
+        return ConfLine(line.path, line.number, {key.lower(): value}).number_of(key, default)
 
     def memory(key: str) -> int:
         return 0 if text(key).upper() == "UNLIMITED" else number(key, 0)

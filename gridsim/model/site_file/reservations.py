@@ -19,13 +19,13 @@ from gridsim.model.site import Allowed, Node, Reservation
 from gridsim.model.site_file.words import expanded, lines_of, minutes, table
 from gridsim.model.time import MICROSECOND, NEVER
 
-__all__ = ["Clock", "read_reservations"]
+__all__ = ["SiteClock", "read_reservations"]
 
 COMMAND = "'scontrol show reservation', or 'sacctmgr -P show reservation format=Name,Start,End,NodeNames,Flags,TRES'"
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class SiteClock:
     """What dates are in a simulation.
 
     Parameters
@@ -49,7 +49,7 @@ class Clock:
 
         Examples
         --------
-        >>> Clock(epoch=0).instant("1970-01-01T00:01:00", field="boot")
+        >>> SiteClock(epoch=0).instant("1970-01-01T00:01:00", field="boot")
         60000000
         """
         if self.epoch is None:
@@ -84,7 +84,7 @@ class Clock:
 
 
 def read_reservations(
-    path: str | Path, nodes: Sequence[Node], clock: Clock
+    path: str | Path, nodes: Sequence[Node], clock: SiteClock
 ) -> tuple[tuple[Reservation, ...], Counter[str]]:
     """Reservations of a file, and how often each thing that is not modelled occurs.
 
@@ -151,7 +151,7 @@ class _Record:
     path: Path
     line: int
     words: Mapping[str, str]
-    clock: Clock
+    clock: SiteClock
 
     def text(self, key: str) -> str:
         return self.words.get(key.lower(), "")
@@ -251,7 +251,7 @@ def _width(text: str) -> int:
     return int(high) - int(low) + 1 if dash else 1
 
 
-def _on_days(made: Reservation, flags: set[str], clock: Clock) -> list[Reservation]:
+def _on_days(made: Reservation, flags: set[str], clock: SiteClock) -> list[Reservation]:
     """A reservation for working days or week-ends, as one a day that comes every week."""
     days = {"WEEKDAY": range(5), "WEEKEND": range(5, 7)}
     wanted = [day for flag, of_flag in days.items() if flag in flags for day in of_flag]

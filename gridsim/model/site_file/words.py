@@ -12,7 +12,7 @@ from gridsim.errors import InputError
 from gridsim.files import read_text
 from gridsim.model.time import MICROSECOND, NEVER
 
-__all__ = ["Line", "expanded", "lines_of", "minutes", "resources", "table"]
+__all__ = ["ConfLine", "expanded", "lines_of", "minutes", "resources", "table"]
 
 
 def lines_of(path: Path, expected: str) -> list[str]:
@@ -50,7 +50,7 @@ def _span(text: str) -> list[str]:
     return [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
 
 
-class Line:
+class ConfLine:
     """Words of a line as key and value, keys in lower case; what nobody asks for stays in `rest`.
 
     How keys are written is kept in `spelled`.

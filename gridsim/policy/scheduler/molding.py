@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from numpy.random import Generator
 
-from gridsim.policy.partition import FairShare
+from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.protocols import Capabilities
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.backfilling import Backfilling
@@ -44,7 +44,7 @@ class Molding(Backfilling):
     name: ClassVar[str] = "molding"
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
     capabilities: ClassVar[Capabilities] = Capabilities(takes_more=False)
-    partition: Any = field(default_factory=FairShare)
+    partition: Any = field(default_factory=ShareOfWork)
     backfill: Literal["best", "now"] = "best"
     promise_order: Literal["acquired", "queue"] = "acquired"
 

@@ -19,7 +19,7 @@ from gridsim.errors import InputError
 from gridsim.model.capacity import Capacity
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice, Site
-from gridsim.model.site_file import Clock, read_reservations, read_site
+from gridsim.model.site_file import SiteClock, read_reservations, read_site
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
@@ -136,7 +136,7 @@ class Slurm:
         assert self.site is not None
         if self.reservations is None:
             return self._with_nodes(self.site)
-        clock = Clock(self.epoch, self.timezone)
+        clock = SiteClock(self.epoch, self.timezone)
         found, more = read_reservations(self.reservations, self.site.nodes, clock)
         ignored = Counter(self.site.ignored) + more
         site = replace(self.site, reservations=(*self.site.reservations, *found), ignored=dict(ignored))
@@ -210,7 +210,7 @@ class Slurm:
             return -SECOND // 2 if of_whole_seconds(requests.submit) else 0
         if not isinstance(self.boot, str):
             return round(self.boot * SECOND)
-        return Clock(self.epoch, self.timezone).instant(self.boot, field="boot")
+        return SiteClock(self.epoch, self.timezone).instant(self.boot, field="boot")
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run.

@@ -215,7 +215,7 @@ def check_limits(case: Mapping[str, Any]) -> Outcome:
 def _limits(
     spec: Mapping[str, Any], machine: int, jobs: Sequence[Mapping[str, Any]], running: Sequence[Mapping[str, Any]]
 ) -> Run:
-    from gridsim.policy.partition import FairShare, largest
+    from gridsim.policy.partition import ShareOfWork, largest
     from gridsim.policy.queue import Queue, Requests
 
     known_only(spec, ("weight", "scope", "wf", "gap", "expected"), "the run holds")
@@ -233,7 +233,7 @@ def _limits(
     part = np.array([_left(left[number[row]]) for row in runs])
     state = {"began": (part - 1) * length, "expected": part * length}
     queue = Queue(requests, waits, {"total": machine, "running": Queue(requests, runs, state)})
-    share = FairShare(wf=spec["wf"], gap=spec["gap"], weight=spec["weight"], scope=spec["scope"])
+    share = ShareOfWork(wf=spec["wf"], gap=spec["gap"], weight=spec["weight"], scope=spec["scope"])
     limits = share.limits(queue, 0.0)
     sizes = largest(limits, requests.minimum[waits], requests.maximum[waits])
     comparison = Comparison()

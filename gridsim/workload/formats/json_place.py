@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 from gridsim.errors import InputError
 from gridsim.workload.formats.stream import opened
 
-__all__ = ["Place", "read_json"]
+__all__ = ["JsonPlace", "read_json"]
 
 MOST = sys.float_info.max
 """Largest number that is read where nothing less is asked for."""
@@ -20,7 +20,7 @@ MOST = sys.float_info.max
 _TYPES: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number", float: "a number"}
 
 
-class Place:
+class JsonPlace:
     """A value of a JSON file.
 
     Parameters
@@ -47,19 +47,19 @@ class Place:
         """Raise `InputError` for this value."""
         raise InputError(message, path=self.path, field=self.field or "(the whole file)")
 
-    def get(self, key: str) -> Place:
+    def get(self, key: str) -> JsonPlace:
         """Value of a key that must be there."""
         found = self.find(key)
         if found is None:
             raise InputError(f"is missing; expected by {self._name()}", path=self.path, field=self._of(key))
         return found
 
-    def find(self, key: str) -> Place | None:
+    def find(self, key: str) -> JsonPlace | None:
         """Value of a key, None where it is not there."""
         value = self._typed(dict).get(key)
-        return None if value is None else Place(value, self.path, self._of(key))
+        return None if value is None else JsonPlace(value, self.path, self._of(key))
 
-    def items(self, key: str | None = None, *, least: int = 0) -> list[Place]:
+    def items(self, key: str | None = None, *, least: int = 0) -> list[JsonPlace]:
         """Entries of the list that this is, or that stands under *key*; an absent one has none, unless some are due."""
         if key is not None:
             inner = self.get(key) if least else self.find(key)
@@ -67,7 +67,7 @@ class Place:
         values = self._typed(list)
         if len(values) < least:
             self.wrong(f"is empty; expected at least {least}")
-        return [Place(value, self.path, f"{self.field}[{index}]") for index, value in enumerate(values)]
+        return [JsonPlace(value, self.path, f"{self.field}[{index}]") for index, value in enumerate(values)]
 
     def text(self) -> str:
         """The text that this is; not an empty one."""
@@ -102,7 +102,7 @@ def _shown(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:40]}…"
 
 
-def read_json(path: str | os.PathLike[str]) -> tuple[Place, bytes, str]:
+def read_json(path: str | os.PathLike[str]) -> tuple[JsonPlace, bytes, str]:
     """Contents of a JSON file, plain or compressed, its decompressed bytes and its checksum.
 
     Raises
@@ -117,7 +117,7 @@ def read_json(path: str | os.PathLike[str]) -> tuple[Place, bytes, str]:
             raise InputError(f"the compressed data is damaged ({error}); fetch the file again", path=path) from error
         sha256 = digesting.hexdigest()
     try:
-        return Place(json.loads(text, object_pairs_hook=_once, parse_int=_int), path), text, sha256
+        return JsonPlace(json.loads(text, object_pairs_hook=_once, parse_int=_int), path), text, sha256
     except json.JSONDecodeError as error:
         raise InputError(
             f"is no JSON: {error.msg} (column {error.colno}); expected a workflow", path=path, line=error.lineno

@@ -21,11 +21,11 @@ __all__ = [
     "OF_JOBS",
     "PARENT",
     "RECORD",
+    "EarlierRun",
     "Fields",
     "Name",
     "Open",
     "Past",
-    "Run",
     "asked",
     "duration",
     "fields_of",
@@ -198,7 +198,7 @@ def name_of(job: bytes) -> Name | None:
     return Name(int(number), place, server or b"")
 
 
-class Run(NamedTuple):
+class EarlierRun(NamedTuple):
     """A run before the last one of its job: line and text of its start, and when it was over (s, NaN: not known)."""
 
     line: int
@@ -230,7 +230,7 @@ class Past(NamedTuple):
     lost: float
 
     @classmethod
-    def of(cls, runs: Sequence[Run], *, added: bool) -> Past:
+    def of(cls, runs: Sequence[EarlierRun], *, added: bool) -> Past:
         """Of at least one run."""
         told = [fields_of(run.text) for run in runs]
         ran = [run.end - time(fields, b"start") for run, fields in zip(runs, told, strict=True)]
@@ -263,7 +263,7 @@ class Open:
         self.line = self._line = 0
         self.start: bytes | None = None
         self._stamp = b""
-        self.earlier: list[Run] = []
+        self.earlier: list[EarlierRun] = []
         self.since = np.nan
         self.deleted: bytes | None = None
 
@@ -285,7 +285,7 @@ class Open:
 
     def _over(self, end: float) -> None:
         if self.start is not None:
-            self.earlier.append(Run(self._line, self.start, end))
+            self.earlier.append(EarlierRun(self._line, self.start, end))
         self.start = None
 
     def _instant(self, stamp: bytes) -> float:

@@ -17,7 +17,7 @@ from gridsim.model.exact import MOST_CORES
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.dag_jobs import Graph, Submit, assembled, check_tick, cycle, in_ticks
-from gridsim.workload.formats.json_place import Place, read_json
+from gridsim.workload.formats.json_place import JsonPlace, read_json
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
 __all__ = ["FILE_SUFFIXES", "TICK", "VERSIONS", "looks_like_wfformat", "read_workflows", "workflow_files"]
@@ -171,7 +171,7 @@ class _Workflow:
 
     def _measured(self, problems: Problems, tick: float) -> None:
         """Runtimes and cores, from the list of executed tasks."""
-        records: dict[str, Place] = {}
+        records: dict[str, JsonPlace] = {}
         for record in self._execution.items("tasks", least=1):
             identity = record.get("id")
             if identity.text() not in self._place:
@@ -228,9 +228,9 @@ class _Workflow:
                 f"task '{names[0]}' is in a cycle: {' -> '.join(names)}; expected an acyclic graph"
             )
 
-    def _stated(self, key: str) -> dict[tuple[int, int], Place]:
+    def _stated(self, key: str) -> dict[tuple[int, int], JsonPlace]:
         """Pairs (task, other) that the lists under *key* state, each with where it does."""
-        pairs: dict[tuple[int, int], Place] = {}
+        pairs: dict[tuple[int, int], JsonPlace] = {}
         for place, task in enumerate(self._specified):
             for other in task.get(key).items():
                 identity = other.text()
@@ -241,7 +241,7 @@ class _Workflow:
                 pairs.setdefault((place, self._place[identity]), other)
         return pairs
 
-    def _volumes(self, specification: Place) -> int | None:
+    def _volumes(self, specification: JsonPlace) -> int | None:
         """Set the bytes along each edge; return how many files go where no edge goes, None where no sizes are given."""
         if specification.find("files") is None:
             return None
@@ -293,7 +293,7 @@ class _Workflow:
         }
 
 
-def _cores(record: Place) -> int:
+def _cores(record: JsonPlace) -> int:
     count = record.find("coreCount")
     if count is None:
         return 1
@@ -302,7 +302,7 @@ def _cores(record: Place) -> int:
     return math.ceil(count.number())
 
 
-def _named(task: Place, key: str, sizes: Mapping[str, float]) -> list[str]:
+def _named(task: JsonPlace, key: str, sizes: Mapping[str, float]) -> list[str]:
     """Files that a task lists under *key*, each once."""
     for file in task.items(key):
         if file.text() not in sizes:

@@ -19,7 +19,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.model.workload import Workload
 from gridsim.workload.synthetic import arrivals
-from gridsim.workload.synthetic.shapes import Block, Shapes, blocks, erdos_renyi, single
+from gridsim.workload.synthetic.shapes import BlockRanges, DagShapes, blocks, erdos_renyi, single
 from gridsim.workload.synthetic.shares_of_total import loguniform, simplexes, uniform, uunifast
 
 __all__ = ["CORE_COUNTS", "KINDS_OF_JOBS", "KINDS_OF_TASKS", "LOADS", "Grid"]
@@ -44,7 +44,7 @@ class KindOfJobs(NamedTuple):
     sizes: str
     most_tasks: int = 1
     edge_probability: float = 0.0
-    block: Block | None = None
+    block: BlockRanges | None = None
 
 
 KINDS_OF_JOBS: Mapping[str, KindOfJobs] = MappingProxyType(
@@ -52,8 +52,8 @@ KINDS_OF_JOBS: Mapping[str, KindOfJobs] = MappingProxyType(
         "uni-ind": KindOfJobs(10_000, "uniform"),
         "log-ind": KindOfJobs(10_000, "log"),
         "prob": KindOfJobs(1_000, "log", most_tasks=20, edge_probability=0.3),
-        "fan": KindOfJobs(1_000, "log", block=Block(blocks=(1, 1), width=(1, 10), length=(3, 15))),
-        "chain": KindOfJobs(1_000, "log", block=Block(blocks=(1, 3), width=(1, 5), length=(3, 15))),
+        "fan": KindOfJobs(1_000, "log", block=BlockRanges(blocks=(1, 1), width=(1, 10), length=(3, 15))),
+        "chain": KindOfJobs(1_000, "log", block=BlockRanges(blocks=(1, 3), width=(1, 5), length=(3, 15))),
     }
 )
 """The kinds of workload."""
@@ -165,7 +165,7 @@ class Grid:
         return self.sizes or KINDS_OF_JOBS[self.kind].sizes
 
     @property
-    def block(self) -> Block | None:
+    def block(self) -> BlockRanges | None:
         """Ranges of the blocks that jobs consist of, if they do."""
         block = KINDS_OF_JOBS[self.kind].block
         return None if block is None else block._replace(ends=_ENDS[self.length_counts])
@@ -216,7 +216,7 @@ class Grid:
             return uunifast(jobs, self.total, rng, least=self.least, most=self.largest)
         return (uniform if self.sizes_drawn == "uniform" else loguniform)(jobs, self.total, rng, least=self.least)
 
-    def _shapes(self, jobs: int, rng: np.random.Generator) -> Shapes:
+    def _shapes(self, jobs: int, rng: np.random.Generator) -> DagShapes:
         kind = KINDS_OF_JOBS[self.kind]
         if self.block is not None:
             return blocks(jobs, self.block, rng)
@@ -224,7 +224,7 @@ class Grid:
             return erdos_renyi(jobs, kind.most_tasks, kind.edge_probability, rng)
         return single(jobs)
 
-    def _tasks(self, shapes: Shapes, sizes: IntArray, streams: Streams) -> Tasks:
+    def _tasks(self, shapes: DagShapes, sizes: IntArray, streams: Streams) -> Tasks:
         count = int(shapes.counts.sum())
         cores = streams("cores").choice(np.array(CORE_COUNTS), count)
         parts = simplexes(sizes, shapes.counts, streams("task sizes")) if count > len(sizes) else sizes

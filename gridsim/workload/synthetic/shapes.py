@@ -8,10 +8,10 @@ import numpy as np
 
 from gridsim.model.time import IntArray
 
-__all__ = ["Block", "Shapes", "blocks", "erdos_renyi", "single"]
+__all__ = ["BlockRanges", "DagShapes", "blocks", "erdos_renyi", "single"]
 
 
-class Shapes(NamedTuple):
+class DagShapes(NamedTuple):
     """Graphs of all jobs: tasks of each job, and edges between rows of tasks, all from a lower to a higher row."""
 
     counts: IntArray
@@ -19,7 +19,7 @@ class Shapes(NamedTuple):
     edge_to: IntArray
 
 
-class Block(NamedTuple):
+class BlockRanges(NamedTuple):
     """Ranges, inclusive, from which a job of blocks is drawn: how many, how many chains in each, how long they are."""
 
     blocks: tuple[int, int]
@@ -34,12 +34,12 @@ class Block(NamedTuple):
         return self.blocks[1] * (self.width[1] * (self.length[1] - self.ends) + 2)
 
 
-def single(jobs: int) -> Shapes:
+def single(jobs: int) -> DagShapes:
     """One task a job."""
-    return Shapes(np.ones(jobs, dtype=np.int64), np.zeros(jobs + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
+    return DagShapes(np.ones(jobs, dtype=np.int64), np.zeros(jobs + 1, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
-def erdos_renyi(jobs: int, most: int, probability: float, rng: np.random.Generator) -> Shapes:
+def erdos_renyi(jobs: int, most: int, probability: float, rng: np.random.Generator) -> DagShapes:
     """Jobs of 1 to *most* tasks, uniformly; each pair of tasks is an edge, from the lower index, with *probability*."""
     counts = rng.integers(1, most + 1, jobs)
     one, other = np.triu_indices(most, 1)
@@ -49,7 +49,7 @@ def erdos_renyi(jobs: int, most: int, probability: float, rng: np.random.Generat
     return _shapes(counts, first[job] + one[pair], first[job] + other[pair])
 
 
-def blocks(jobs: int, block: Block, rng: np.random.Generator) -> Shapes:
+def blocks(jobs: int, block: BlockRanges, rng: np.random.Generator) -> DagShapes:
     """Jobs of blocks one after the other; each block, with its own width and length, is a fork, chains and a join.
 
     Tasks of a block are in the order fork, first chain from its beginning, second chain, …, join.
@@ -73,10 +73,10 @@ def blocks(jobs: int, block: Block, rng: np.random.Generator) -> Shapes:
     begin = np.repeat(fork, width) + 1 + chain * np.repeat(length, width)
     edge_to[np.repeat(edge_first[fork], width) + chain] = begin
     edge_to[edge_first[begin + np.repeat(length, width) - 1]] = np.repeat(join, width)
-    return Shapes(counts, edge_first, edge_to)
+    return DagShapes(counts, edge_first, edge_to)
 
 
-def _shapes(counts: IntArray, one: IntArray, other: IntArray) -> Shapes:
+def _shapes(counts: IntArray, one: IntArray, other: IntArray) -> DagShapes:
     """Shapes from edges sorted by their first task, then by their second."""
     leaving = np.bincount(one, minlength=int(counts.sum()))
-    return Shapes(counts, np.concatenate([[0], np.cumsum(leaving)]).astype(np.int64), other)
+    return DagShapes(counts, np.concatenate([[0], np.cumsum(leaving)]).astype(np.int64), other)

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gridsim import InputError
-from gridsim.metrics.campaign import Comparison, Paired, Rows, compare_policies, tidy
+from gridsim.metrics.campaign import PolicyComparison, Paired, Rows, compare_policies, tidy
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.paired_tests import wilcoxon
 from gridsim.model.time import FloatArray
@@ -106,7 +106,7 @@ class Stored:
 
     rows: Rows
     by_metric: dict[str, list[Mapping[str, Any]]] = field(init=False, default_factory=dict)
-    compared: dict[tuple[str, str], list[Comparison]] = field(init=False, default_factory=dict)
+    compared: dict[tuple[str, str], list[PolicyComparison]] = field(init=False, default_factory=dict)
     found: dict[str, Finding] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -123,12 +123,12 @@ class Stored:
         """One metric of whole schedules."""
         return Paired.from_rows(self.of(metric), metric)
 
-    def comparisons(self, metric: str, policy: str, *, at_loads: bool = False) -> dict[str, list[Comparison]]:
+    def comparisons(self, metric: str, policy: str, *, at_loads: bool = False) -> dict[str, list[PolicyComparison]]:
         """By other policy: the comparison over all loads, or one at each."""
         key = (metric, policy)
         if key not in self.compared:
             self.compared[key] = compare_policies(self.paired(metric), policy)
-        found: dict[str, list[Comparison]] = {}
+        found: dict[str, list[PolicyComparison]] = {}
         for one in self.compared[key]:
             if (one.load is not None) == at_loads:
                 found.setdefault(one.other, []).append(one)
@@ -230,7 +230,7 @@ def alike(metric: str, policy: str = "p-slr", other: str = "srtf") -> Judge:
     return judge
 
 
-def _against(stored: Stored, metric: str, policy: str, others: Iterable[str]) -> list[Comparison]:
+def _against(stored: Stored, metric: str, policy: str, others: Iterable[str]) -> list[PolicyComparison]:
     """One comparison over all loads for each other policy."""
     found = stored.comparisons(metric, policy)
     for other in others:
@@ -239,11 +239,11 @@ def _against(stored: Stored, metric: str, policy: str, others: Iterable[str]) ->
     return [found[other][-1] for other in others]
 
 
-def _pair(one: Comparison) -> str:
+def _pair(one: PolicyComparison) -> str:
     return f"{title(one.policy)}/{title(one.other)}"
 
 
-def compared(answer: Answer, one: Comparison, note: str) -> Finding:
+def compared(answer: Answer, one: PolicyComparison, note: str) -> Finding:
     return Finding(answer, one.ratio, one.ratio_low, one.ratio_high, one.p_log_holm, one.workloads, note)
 
 
@@ -312,15 +312,15 @@ def as_printed(metric: str, other: str, points: float = 0.10) -> Judge:
     return judge
 
 
-def _far(one: Comparison, printed: float, points: float) -> bool:
+def _far(one: PolicyComparison, printed: float, points: float) -> bool:
     return one.dominance_high < printed - points or one.dominance_low > printed + points
 
 
-def load_of(one: Comparison) -> float:
+def load_of(one: PolicyComparison) -> float:
     return float(one.load or 0)
 
 
-def at_each_load(stored: Stored, metric: str, other: str) -> list[Comparison]:
+def at_each_load(stored: Stored, metric: str, other: str) -> list[PolicyComparison]:
     found = stored.comparisons(metric, "p-slr", at_loads=True).get(other, [])
     if not found:
         raise InputError(f"no comparison by load of '{metric}' with '{other}'")

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gridsim.errors import InputError
 from gridsim.model.time import NEVER
 from gridsim.workload.formats.sacct import COMMAND, looks_like_sacct, read_sacct
-from gridsim.workload.formats.sacct.intake import Intake
+from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.problems import Problems
 from gridsim.workload.read import read_workload
 
@@ -734,7 +734,7 @@ def accounted(content: bytes) -> None:
     if b"\0" in content or content.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{"):
         return
     problems = Problems()
-    intake = Intake("log", problems)
+    intake = SacctIntake("log", problems)
     try:
         half = content.rfind(b"\n", 0, len(content) // 2) + 1
         for part, first in ((content[:half], 1), (content[half:], 1 + content.count(b"\n", 0, half))):

@@ -17,7 +17,7 @@ from gridsim.workload.formats.files import Paths, digest_of, files_of, name_of_a
 from gridsim.workload.formats.sacct.clock import Zone
 from gridsim.workload.formats.sacct.document import Document, looks_like_document
 from gridsim.workload.formats.sacct.fields import COMMAND, canonical, refusal
-from gridsim.workload.formats.sacct.intake import Intake
+from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.formats.sacct.jobs import Jobs
 from gridsim.workload.formats.sacct.text import header_of, looks_headless
 from gridsim.workload.formats.stream import blocks, opened
@@ -100,7 +100,7 @@ def read_sacct(
     zone = None if timezone is None else Zone(timezone)
     files = files_of(path, "what sacct printed")
     problems = Problems(rules, source=name_of_all(path, files))
-    intake, digests = Intake(problems.source, problems), []
+    intake, digests = SacctIntake(problems.source, problems), []
     for file in files:
         problems.begin(file, intake.lines)
         digests.append(taken(intake, file))
@@ -110,7 +110,7 @@ def read_sacct(
         raise problems.located(error) from error
 
 
-def taken(intake: Intake, path: Path) -> str:
+def taken(intake: SacctIntake, path: Path) -> str:
     """Take the lines of one file; its checksum."""
     intake.begin(path)
     before = intake.lines

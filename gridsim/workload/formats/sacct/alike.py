@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.align import MOST_TOKENS, divisions
-from gridsim.workload.formats.sacct.text import Division, Header, Lines
+from gridsim.workload.formats.sacct.text import Division, Form, TextLines
 
 __all__ = ["Alike"]
 
@@ -24,11 +24,11 @@ _MIX = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0xBF58476D1CE4E5B9)
 class Alike:
     """Divisions of the lines of one form, by their looks."""
 
-    def __init__(self, header: Header) -> None:
+    def __init__(self, header: Form) -> None:
         self.header = header
         self._places: dict[tuple[int, int], IntArray | None] = {}
 
-    def divided(self, lines: Lines, rows: IntArray) -> tuple[IntArray, Division]:
+    def divided(self, lines: TextLines, rows: IntArray) -> tuple[IntArray, Division]:
         """Those of the lines that look like one that could be taken apart, and where their columns stand."""
         rows = rows[lines.extra[rows] + len(self.header.names) <= MOST_TOKENS]
         if not len(rows):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridsim.model.time import IntArray
-from gridsim.workload.formats.sacct.facts import Lines
+from gridsim.workload.formats.sacct.facts import SacctColumns
 from gridsim.workload.formats.sacct.values import ABSENT, codes, task_ranges
 
 __all__ = ["tasks_left"]
@@ -18,7 +18,7 @@ _MOST = 1 << 22
 _CANCELLED = codes("CANCELLED", "DEADLINE", "REVOKED")
 
 
-def tasks_left(lines: Lines, lists: Sequence[bytes]) -> IntArray:
+def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
     """How many tasks each line stands for that no other line tells more of; 0 where there is none left.
 
     Lines of one task tell more than those of several that wait, so do those of several that were cancelled together;
@@ -53,7 +53,7 @@ def tasks_left(lines: Lines, lists: Sequence[bytes]) -> IntArray:
     return left
 
 
-def _tells_more(lines: Lines, over: IntArray, left: IntArray, other: int, row: int) -> bool:
+def _tells_more(lines: SacctColumns, over: IntArray, left: IntArray, other: int, row: int) -> bool:
     """Whether a line of several tasks is later than another one of the same array."""
     if over[other]:
         return True

@@ -15,8 +15,8 @@ from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.workload.formats.in_use import MOST_IN_USE
 from gridsim.workload.formats.sacct.clusters import Clusters
 from gridsim.workload.formats.sacct.dependencies import Edges, chained
-from gridsim.workload.formats.sacct.facts import Facts, Lines
-from gridsim.workload.formats.sacct.intake import Intake
+from gridsim.workload.formats.sacct.facts import Facts, SacctColumns
+from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.formats.sacct.needs import needs
 from gridsim.workload.formats.sacct.rows import NAMED
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, codes
@@ -93,7 +93,7 @@ class Kept:
 class Assembly:
     """A workload in the making, of what was read and what is kept of it."""
 
-    def __init__(self, intake: Intake, lines: Lines, facts: Facts, kept: Kept) -> None:
+    def __init__(self, intake: SacctIntake, lines: SacctColumns, facts: Facts, kept: Kept) -> None:
         self._intake, self._lines, self._facts, self._kept = intake, lines, facts, kept
 
     def workload(self, sha256: str, files: int = 1) -> Workload:

@@ -11,7 +11,7 @@ import numpy as np
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
-from gridsim.workload.formats.sacct.facts import Lines
+from gridsim.workload.formats.sacct.facts import SacctColumns
 from gridsim.workload.formats.sacct.values import BoolArray
 
 __all__ = ["ALL", "Clusters"]
@@ -46,13 +46,13 @@ class Clusters:
 
     @classmethod
     def of(
-        cls, lines: Lines, edges: list[tuple[int, int]], known: Sequence[str], asked: str | Sequence[str] | None
+        cls, lines: SacctColumns, edges: list[tuple[int, int]], known: Sequence[str], asked: str | Sequence[str] | None
     ) -> Clusters:
         """Choose the clusters of a log; the lines of others go, and job numbers that two clusters have become two.
 
         Parameters
         ----------
-        lines : Lines
+        lines : SacctColumns
             Of all clusters; changed.
         edges : list of (int, int)
             Row, and number of a job that it waited for; changed with the lines.
@@ -121,7 +121,7 @@ class Clusters:
         return found
 
 
-def _jobs(lines: Lines, known: Sequence[str]) -> dict[str, int]:
+def _jobs(lines: SacctColumns, known: Sequence[str]) -> dict[str, int]:
     """Jobs of each cluster of a log, those of several runs once, by name."""
     column = lines.columns["cluster"]
     keys = np.stack([column, lines.identity(), lines.column("task"), lines.column("part")])
@@ -148,14 +148,14 @@ def _chosen(counts: dict[str, int], wanted: Sequence[str] | None) -> list[str]:
     return sorted(set(wanted))
 
 
-def _keep(lines: Lines, edges: list[tuple[int, int]], keep: BoolArray) -> None:
+def _keep(lines: SacctColumns, edges: list[tuple[int, int]], keep: BoolArray) -> None:
     """Take away all other lines."""
     place = np.cumsum(keep) - 1
     edges[:] = [(int(place[row]), other) for row, other in edges if keep[row]]
     lines.select(keep)
 
 
-def _step(lines: Lines, column: IntArray) -> int:
+def _step(lines: SacctColumns, column: IntArray) -> int:
     """A power of ten above all job numbers, where two clusters have one in common; else 0."""
     names = [name for name in ("base", "raw") if name in lines]
     shared = False
@@ -166,7 +166,7 @@ def _step(lines: Lines, column: IntArray) -> int:
     return 10 ** len(str(largest)) if shared else 0
 
 
-def _renumber(lines: Lines, edges: list[tuple[int, int]], more: IntArray) -> None:
+def _renumber(lines: SacctColumns, edges: list[tuple[int, int]], more: IntArray) -> None:
     for name in ("base", "raw"):
         if name in lines:
             numbers = lines.columns[name].astype(np.int64)

@@ -17,9 +17,9 @@ from gridsim.model.time import IntArray
 from gridsim.workload.formats.files import Paths, compressing, files_of, name_of_all
 from gridsim.workload.formats.sacct import taken
 from gridsim.workload.formats.sacct.clock import Zone
-from gridsim.workload.formats.sacct.facts import Lines
+from gridsim.workload.formats.sacct.facts import SacctColumns
 from gridsim.workload.formats.sacct.instants import on_one_clock
-from gridsim.workload.formats.sacct.intake import Intake
+from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
 from gridsim.workload.formats.stream import blocks, opened
 from gridsim.workload.problems import Problems
@@ -65,14 +65,14 @@ def cut_sacct(
     """
     files = files_of(path, "what sacct printed")
     problems = Problems(source=name_of_all(path, files))
-    intake, begins = Intake(problems.source, problems), []
+    intake, begins = SacctIntake(problems.source, problems), []
     for file in files:
         problems.begin(file, intake.lines)
         begins.append(intake.lines)
         taken(intake, file)
     if any(header.line == b"" for header in intake.headers):
         raise InputError("is JSON, of which no lines can be cut; name the output .swf", path=problems.source)
-    lines = Lines({name: column.close() for name, column in intake.columns.items()})
+    lines = SacctColumns({name: column.close() for name, column in intake.columns.items()})
     clock = on_one_clock(lines, None if timezone is None else Zone(timezone), problems.source)
     jobs = _jobs(lines)
     kept = _there(lines, jobs, *(_instant(date, clock, timezone) for date in (since, until)))
@@ -101,13 +101,13 @@ def _instant(date: datetime | None, clock: str, timezone: str | None) -> float |
     return Calendar(0.0, zone_of(zone)).seconds(date)
 
 
-def _jobs(lines: Lines) -> IntArray:
+def _jobs(lines: SacctColumns) -> IntArray:
     """Which job each row is about, from 0."""
     keys = [lines.identity(), lines.column("task"), lines.column("part"), lines.column("cluster")]
     return np.unique(np.stack(keys), axis=1, return_inverse=True)[1].reshape(-1)
 
 
-def _there(lines: Lines, jobs: IntArray, since: float | None, until: float | None) -> BoolArray:
+def _there(lines: SacctColumns, jobs: IntArray, since: float | None, until: float | None) -> BoolArray:
     """Which jobs came before *until* and were not over before *since*."""
     submit, end = lines.column("submit"), lines.column("end")
     count = int(jobs.max()) + 1

@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from gridsim.errors import InputError
 from gridsim.workload.formats.sacct.fields import refusal
-from gridsim.workload.formats.sacct.text import UNIT, Header
+from gridsim.workload.formats.sacct.text import UNIT, Form
 
 __all__ = ["COLUMNS", "Document", "looks_like_document"]
 
@@ -53,7 +53,7 @@ COLUMNS: Mapping[str, str] = {
 }
 """Columns that a job of the document is put into, as if they had been printed."""
 
-HEADER = Header(tuple(COLUMNS), tuple(COLUMNS.values()), UNIT, UNIT, (), b"")
+HEADER = Form(tuple(COLUMNS), tuple(COLUMNS.values()), UNIT, UNIT, (), b"")
 
 
 def looks_like_document(beginning: bytes) -> bool:

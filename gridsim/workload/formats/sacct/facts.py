@@ -10,10 +10,10 @@ from gridsim.model.job_id import JobId
 from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
 
-__all__ = ["Facts", "Lines"]
+__all__ = ["Facts", "SacctColumns"]
 
 
-class Lines:
+class SacctColumns:
     """The columns that were read, one row a line.
 
     Parameters

@@ -10,7 +10,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.clock import Zone
-from gridsim.workload.formats.sacct.facts import Lines
+from gridsim.workload.formats.sacct.facts import SacctColumns
 from gridsim.workload.formats.sacct.values import ABSENT
 
 __all__ = ["on_one_clock"]
@@ -18,7 +18,7 @@ __all__ = ["on_one_clock"]
 _HOUR = 3600
 
 
-def on_one_clock(lines: Lines, zone: Zone | None, path: object) -> str:
+def on_one_clock(lines: SacctColumns, zone: Zone | None, path: object) -> str:
     """Put all times of the lines on one clock, and say which: ``epoch``, a zone, or ``local`` where it is not known.
 
     Raises
@@ -55,7 +55,7 @@ def on_one_clock(lines: Lines, zone: Zone | None, path: object) -> str:
 
 
 def _second_pass(
-    lines: Lines, zone: Zone, times: Mapping[Any, IntArray], found: dict[Any, IntArray], rows: IntArray
+    lines: SacctColumns, zone: Zone, times: Mapping[Any, IntArray], found: dict[Any, IntArray], rows: IntArray
 ) -> None:
     """Choose between the two instants of a time that comes twice: what fits the elapsed time and the order."""
     if "eligible" in times:

@@ -20,8 +20,8 @@ from gridsim.workload.formats.sacct.text import (
     BREAKS_JOINED,
     Cells,
     Division,
-    Header,
-    Lines,
+    Form,
+    TextLines,
     header_of,
     is_ruler,
     looks_headless,
@@ -30,7 +30,7 @@ from gridsim.workload.formats.sacct.values import ABSENT, BoolArray
 from gridsim.workload.formats.swf_header import decoded
 from gridsim.workload.problems import Problems
 
-__all__ = ["Intake"]
+__all__ = ["SacctIntake"]
 
 _ABOVE = 20
 """Lines that may stand above the header: warnings, a date."""
@@ -52,7 +52,7 @@ def _end_of_line(block: bytes, at: int) -> int:
     return len(block) if end < 0 else end
 
 
-class Intake:
+class SacctIntake:
     """Takes blocks of lines, or a document, and keeps a row of numbers for each record.
 
     Attributes
@@ -73,8 +73,8 @@ class Intake:
         self.file = path
         self.parser = Parser()
         self.lines = self.comments = self.blank = self.steps = self.joined = 0
-        self.header: Header | None = None
-        self.headers: list[Header] = []
+        self.header: Form | None = None
+        self.headers: list[Form] = []
         self.header_lines: list[int] = []
         self.columns: dict[str, Column] = {}
         self.edges: list[tuple[int, int]] = []
@@ -142,7 +142,7 @@ class Intake:
         text = block
         if len(header.spelt) > 1:
             text = text.replace(header.spelt, header.delimiter)
-        lines = Lines(header, text)
+        lines = TextLines(header, text)
         good = lines.extra >= 0
         if not last:
             kept = self._held_back(lines, good)
@@ -151,12 +151,12 @@ class Intake:
                 self._rest, self._rest_line = text[at:], first_line + kept
                 if len(header.spelt) > 1:
                     self._rest = self._rest.replace(header.delimiter, header.spelt)
-                lines = Lines(header, text[:at])
+                lines = TextLines(header, text[:at])
                 good = lines.extra >= 0
         if len(lines):
             self._block(lines, good, first_line)
 
-    def _held_back(self, lines: Lines, good: BoolArray) -> int:
+    def _held_back(self, lines: TextLines, good: BoolArray) -> int:
         """Position of the first line that may go on in the next block: the last good one and all after it."""
         rows = np.flatnonzero(good)
         kept = int(rows[-1]) if len(rows) else 0
@@ -164,7 +164,7 @@ class Intake:
             return len(lines)
         return kept
 
-    def _block(self, lines: Lines, good: BoolArray, first_line: int) -> None:
+    def _block(self, lines: TextLines, good: BoolArray, first_line: int) -> None:
         header, numbers = lines.header, np.arange(first_line, first_line + len(lines))
         rows = np.flatnonzero(good)
         cells = lines.division().cells(rows)
@@ -185,7 +185,7 @@ class Intake:
         if not done.all():
             self._irregular(lines, numbers, done)
 
-    def _like_others(self, lines: Lines, rows: IntArray, numbers: IntArray, done: BoolArray) -> None:
+    def _like_others(self, lines: TextLines, rows: IntArray, numbers: IntArray, done: BoolArray) -> None:
         """Keep the rows that look like one that could be taken apart, and count steps among them."""
         if self._alike is None or self._alike.header is not lines.header:
             self._alike = Alike(lines.header)
@@ -197,7 +197,7 @@ class Intake:
             self._regular(lines, rows[~steps], numbers, done, division)
 
     def _regular(
-        self, lines: Lines, rows: IntArray, numbers: IntArray, done: BoolArray, division: Division
+        self, lines: TextLines, rows: IntArray, numbers: IntArray, done: BoolArray, division: Division
     ) -> IntArray:
         """Keep the rows whose columns are where the division says; the others."""
         if not len(rows):
@@ -219,14 +219,14 @@ class Intake:
         self._add(numbers[kept], columns, self.parser.labels(good), self._submitted(lines, kept, division))
         return rows[~valid]
 
-    def _goes_on_below(self, lines: Lines, rows: IntArray) -> BoolArray:
+    def _goes_on_below(self, lines: TextLines, rows: IntArray) -> BoolArray:
         """Which rows may have a last column that goes on in the next line, which has too few fields for a record."""
         if lines.header.kinds[-1] != "free":
             return np.zeros(len(rows), dtype=bool)
         short: BoolArray = np.append(lines.extra < 0, False)[rows + 1]
         return short
 
-    def _irregular(self, lines: Lines, numbers: IntArray, done: BoolArray) -> None:
+    def _irregular(self, lines: TextLines, numbers: IntArray, done: BoolArray) -> None:
         """Take the lines that are left apart one by one."""
         header = lines.header
         records: list[Record] = []
@@ -267,7 +267,7 @@ class Intake:
             where = int(lost[0] - numbers[0])
             self.problems.found("unreadable-line", lost, value=repr(decoded(lines.line(where)[:60])))
 
-    def _record(self, lines: Lines, done: BoolArray, row: int) -> tuple[Mapping[str, bytes] | None, int]:
+    def _record(self, lines: TextLines, done: BoolArray, row: int) -> tuple[Mapping[str, bytes] | None, int]:
         """The record that begins on a line, and how many lines it takes."""
         header, parts = lines.header, [lines.line(row)]
         fields = int(lines.extra[row]) if header.delimiter else 0
@@ -284,7 +284,7 @@ class Intake:
             parts.append(line)
         return found, len(parts)
 
-    def _sound(self, header: Header, record: Mapping[str, bytes]) -> bool:
+    def _sound(self, header: Form, record: Mapping[str, bytes]) -> bool:
         """Whether a record cut from a table holds what may stand there; one that was divided was tested for it."""
         if not header.spans:
             return True
@@ -293,14 +293,14 @@ class Intake:
             return True
         return bool(self.parser.read(cells, np.ones(1, dtype=bool))[1][0])
 
-    def _is_step(self, header: Header, line: bytes) -> bool:
+    def _is_step(self, header: Form, line: bytes) -> bool:
         """Whether a line that fits no columns begins with the number of a step."""
         first = line.split(header.delimiter, 1)[0] if header.delimiter else line[slice(*header.spans[0])].strip()
         found = values.identity(first) if header.kinds[0] == "identity" else None
         return found is not None and found[4]
 
     def _goes_on(
-        self, header: Header, records: list[Record], shifted: list[int], number: int | None, line: bytes
+        self, header: Form, records: list[Record], shifted: list[int], number: int | None, line: bytes
     ) -> int | None:
         """Put a line that is no record to the last column of the record above, if that is one of a job."""
         if number is None:
@@ -315,7 +315,7 @@ class Intake:
     def _shifted(self, numbers: Sequence[int], line: bytes) -> str:
         return self.problems.found("delimiter-in-name", numbers, value=repr(decoded(line[:60])))
 
-    def records(self, header: Header, records: Sequence[Record], shifted: Sequence[int] = ()) -> list[int]:
+    def records(self, header: Form, records: Sequence[Record], shifted: Sequence[int] = ()) -> list[int]:
         """Keep records that were taken apart one by one; the lines of those that hold what cannot be."""
         lost: list[int] = []
         if shifted and self._shifted(shifted, b"a name with a line break or the delimiter") == "skip":
@@ -335,7 +335,7 @@ class Intake:
         self._add(numbers[valid], columns, self.parser.labels(good), said)
         return lost
 
-    def _submitted(self, lines: Lines, rows: IntArray, division: Division) -> dict[str, npt.NDArray[Any]]:
+    def _submitted(self, lines: TextLines, rows: IntArray, division: Division) -> dict[str, npt.NDArray[Any]]:
         """What the submit lines of rows that are about to be added say."""
         if "SubmitLine" not in lines.header.names or not len(rows):
             return {}
@@ -357,7 +357,7 @@ class Intake:
                 column[row] = getattr(said, name)
         return {name: column for name, column in columns.items() if (column != ABSENT).any()}
 
-    def _look_at_times(self, lines: Lines, rows: IntArray) -> None:
+    def _look_at_times(self, lines: TextLines, rows: IntArray) -> None:
         """Refuse a log whose times cannot be read, at the first block rather than line by line."""
         if not len(rows):
             return

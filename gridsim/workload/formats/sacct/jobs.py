@@ -16,10 +16,10 @@ from gridsim.workload.formats.sacct.assembly import Assembly, Kept
 from gridsim.workload.formats.sacct.clock import Zone
 from gridsim.workload.formats.sacct.clusters import Clusters
 from gridsim.workload.formats.sacct.dependencies import Edges
-from gridsim.workload.formats.sacct.facts import Facts, Lines
+from gridsim.workload.formats.sacct.facts import Facts, SacctColumns
 from gridsim.workload.formats.sacct.fields import refusal
 from gridsim.workload.formats.sacct.instants import on_one_clock
-from gridsim.workload.formats.sacct.intake import Intake
+from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.formats.sacct.runs import JOINED, Runs, late_numbers
 from gridsim.workload.formats.sacct.values import ABSENT, PARTITION, STATES, UNLIMITED, BoolArray, codes
 from gridsim.workload.problems import Problems
@@ -56,11 +56,11 @@ class Jobs:
     """
 
     def __init__(
-        self, intake: Intake, cores: int | None, zone: Zone | None, cluster: str | Sequence[str] | None = None
+        self, intake: SacctIntake, cores: int | None, zone: Zone | None, cluster: str | Sequence[str] | None = None
     ) -> None:
         self._intake, self._machine, self._zone = intake, cores, zone
         self._problems: Problems = intake.problems
-        self._lines = Lines({name: intake.columns.pop(name).close() for name in list(intake.columns)})
+        self._lines = SacctColumns({name: intake.columns.pop(name).close() for name in list(intake.columns)})
         if not self._lines.rows:
             raise InputError(self._nothing(), path=intake.path, line=intake.lines)
         self._clusters = Clusters.of(self._lines, intake.edges, intake.parser.codes["cluster"].names(), cluster)

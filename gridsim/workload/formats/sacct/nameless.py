@@ -21,9 +21,9 @@ from gridsim.workload.anonymise import check_key, pseudonym
 from gridsim.workload.formats.files import Paths, compressing, files_of, name_of_all
 from gridsim.workload.formats.sacct import taken
 from gridsim.workload.formats.sacct.clock import Zone
-from gridsim.workload.formats.sacct.facts import Lines
+from gridsim.workload.formats.sacct.facts import SacctColumns
 from gridsim.workload.formats.sacct.instants import on_one_clock
-from gridsim.workload.formats.sacct.intake import Intake
+from gridsim.workload.formats.sacct.intake import SacctIntake
 from gridsim.workload.formats.sacct.rows import NAMED
 from gridsim.workload.formats.sacct.values import A_CORE, A_NODE, ABSENT, PARTITION, STATES, UNLIMITED, task_ranges
 from gridsim.workload.problems import Problems
@@ -73,11 +73,11 @@ def anonymise_sacct(
     check_key(key)
     files = files_of(path, "what sacct printed")
     problems = Problems(source=name_of_all(path, files))
-    intake = Intake(problems.source, problems)
+    intake = SacctIntake(problems.source, problems)
     for file in files:
         problems.begin(file, intake.lines)
         taken(intake, file)
-    lines = Lines({name: column.close() for name, column in intake.columns.items()})
+    lines = SacctColumns({name: column.close() for name, column in intake.columns.items()})
     if not lines.rows:
         raise InputError("holds no job that could be read", path=problems.source)
     clock = on_one_clock(lines, None if timezone is None else Zone(timezone), problems.source)
@@ -97,7 +97,7 @@ def anonymise_sacct(
 class _Writer:
     """Texts of the fields of each row."""
 
-    def __init__(self, intake: Intake, lines: Lines, key: bytes, *, local: bool, shift: bool) -> None:
+    def __init__(self, intake: SacctIntake, lines: SacctColumns, key: bytes, *, local: bool, shift: bool) -> None:
         self._intake, self._lines, self._key, self._local = intake, lines, key, local
         submit = lines.column("submit")
         known = submit[submit != ABSENT]

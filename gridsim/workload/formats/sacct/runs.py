@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import IntArray
-from gridsim.workload.formats.sacct.facts import Facts, Lines
+from gridsim.workload.formats.sacct.facts import Facts, SacctColumns
 from gridsim.workload.formats.sacct.values import ABSENT, BoolArray, codes
 
 __all__ = ["JOINED", "Runs", "late_numbers"]
@@ -49,7 +49,7 @@ class Runs:
     last: IntArray
 
     @classmethod
-    def of(cls, lines: Lines, keys: Sequence[IntArray], order: IntArray) -> Runs:
+    def of(cls, lines: SacctColumns, keys: Sequence[IntArray], order: IntArray) -> Runs:
         """Runs among the rows *order*, which has those with the same *keys* beside each other, by submit time."""
         apart = np.ones(len(order), dtype=bool)
         before, after = order[:-1], order[1:]
@@ -75,7 +75,7 @@ class Runs:
         found: BoolArray = self.last != np.arange(len(self.last))
         return found
 
-    def join(self, facts: Facts, lines: Lines, keep: BoolArray, *, added: bool) -> IntArray:
+    def join(self, facts: Facts, lines: SacctColumns, keep: BoolArray, *, added: bool) -> IntArray:
         """Make each job's last row one of all its runs; rows that are.
 
         It is submitted, eligible and started as the first one was. It runs as long as the last one did, or as the
@@ -125,7 +125,7 @@ class Runs:
         }
 
 
-def _goes_on(lines: Lines, before: IntArray, after: IntArray) -> BoolArray:
+def _goes_on(lines: SacctColumns, before: IntArray, after: IntArray) -> BoolArray:
     """Whether a row is the next run of the job of the row before, of those with the same number."""
     ended = np.isin(lines.column("state", 0)[before], _BY_ITSELF)
     end, submit = lines.column("end")[before], lines.column("submit")[after]
@@ -135,7 +135,7 @@ def _goes_on(lines: Lines, before: IntArray, after: IntArray) -> BoolArray:
     return found
 
 
-def late_numbers(lines: Lines, rows: IntArray) -> IntArray:
+def late_numbers(lines: SacctColumns, rows: IntArray) -> IntArray:
     """Rows whose submit time is later than those of jobs with higher numbers, so not that of their first run.
 
     Notes

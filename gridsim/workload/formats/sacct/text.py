@@ -14,7 +14,17 @@ from gridsim.model.time import IntArray
 from gridsim.workload.formats.sacct.align import align
 from gridsim.workload.formats.sacct.fields import FREE, canonical
 
-__all__ = ["BREAKS_JOINED", "UNIT", "Cells", "Division", "Header", "Lines", "header_of", "is_ruler", "looks_headless"]
+__all__ = [
+    "BREAKS_JOINED",
+    "UNIT",
+    "Cells",
+    "Division",
+    "Form",
+    "TextLines",
+    "header_of",
+    "is_ruler",
+    "looks_headless",
+]
 
 BREAKS_JOINED = 20
 """Lines that are tried as one record where a text holds line breaks."""
@@ -40,7 +50,7 @@ def looks_headless(line: bytes) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Header:
+class Form:
     """Columns of a form of `sacct`.
 
     Attributes
@@ -102,7 +112,7 @@ class Header:
 _IDENTITY_FIRST = re.compile(rb" *\d+(?:[_+.][\w\[\],%:+-]*)?(?:[^\w]|$)")
 
 
-def header_of(line: bytes, following: bytes = b"") -> Header | None:
+def header_of(line: bytes, following: bytes = b"") -> Form | None:
     """What a header line says, with the line below it; None where it is none.
 
     Examples
@@ -124,7 +134,7 @@ def header_of(line: bytes, following: bytes = b"") -> Header | None:
     return _header(line.split(delimiter), delimiter, (), line)
 
 
-def _header(texts: Sequence[bytes], delimiter: bytes, spans: tuple[tuple[int, int], ...], line: bytes) -> Header | None:
+def _header(texts: Sequence[bytes], delimiter: bytes, spans: tuple[tuple[int, int], ...], line: bytes) -> Form | None:
     names, kinds, known = [], [], 0
     for place, text in enumerate(texts):
         name, _, _ = text.decode("latin-1").strip().partition("%")
@@ -138,7 +148,7 @@ def _header(texts: Sequence[bytes], delimiter: bytes, spans: tuple[tuple[int, in
         kinds.append(kind)
     if not known or known * 2 <= len(names) - 1 or (known < 2 and names[0] not in ("JobID", "JobIDRaw")):
         return None
-    return Header(tuple(names), tuple(kinds), delimiter if len(delimiter) < 2 else UNIT, delimiter, spans, line)
+    return Form(tuple(names), tuple(kinds), delimiter if len(delimiter) < 2 else UNIT, delimiter, spans, line)
 
 
 def _gather(data: npt.NDArray[np.uint8], begins: IntArray, ends: IntArray, most: int) -> npt.NDArray[Any]:
@@ -154,7 +164,7 @@ def _gather(data: npt.NDArray[np.uint8], begins: IntArray, ends: IntArray, most:
 class Cells:
     """Texts of the columns of some lines; a column is made when it is asked for."""
 
-    def __init__(self, header: Header, texts: Any, count: int) -> None:
+    def __init__(self, header: Form, texts: Any, count: int) -> None:
         self.names = header.names
         self._texts, self._count = texts, count
 
@@ -169,7 +179,7 @@ class Cells:
         return column
 
     @classmethod
-    def of_records(cls, header: Header, records: Sequence[Mapping[str, bytes]]) -> Cells:
+    def of_records(cls, header: Form, records: Sequence[Mapping[str, bytes]]) -> Cells:
         """Texts of records that were taken apart one by one."""
 
         def texts(name: str) -> npt.NDArray[Any]:
@@ -179,10 +189,10 @@ class Cells:
         return cls(header, texts, len(records))
 
 
-class Lines:
+class TextLines:
     """A block of lines, and where their columns stand."""
 
-    def __init__(self, header: Header, block: bytes) -> None:
+    def __init__(self, header: Form, block: bytes) -> None:
         self.header, self.block = header, block
         self.data = np.frombuffer(block, dtype=np.uint8)
         ends = np.flatnonzero(self.data == ord("\n"))
@@ -263,7 +273,7 @@ class Lines:
 class Division:
     """Where the columns of some lines begin and end."""
 
-    def __init__(self, lines: Lines, span: Callable[[IntArray, str], tuple[IntArray, IntArray]]) -> None:
+    def __init__(self, lines: TextLines, span: Callable[[IntArray, str], tuple[IntArray, IntArray]]) -> None:
         self._lines, self.span = lines, span
 
     def cells(self, rows: IntArray) -> Cells:

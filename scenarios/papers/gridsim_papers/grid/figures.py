@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from gridsim import InputError
-from gridsim.metrics.campaign import Comparison, Paired, Rows, compare_policies, tidy
+from gridsim.metrics.campaign import PolicyComparison, Paired, Rows, compare_policies, tidy
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.model.time import FloatArray
 from gridsim.report.figures import DASHES, INK, PALETTE, drawing, legend
@@ -212,17 +212,17 @@ class DominanceRow(NamedTuple):
 
 
 def dominance_table(
-    rows: Rows | Sequence[Comparison], metric: str, *, policy: str = "p-slr", confidence: float = 0.95
+    rows: Rows | Sequence[PolicyComparison], metric: str, *, policy: str = "p-slr", confidence: float = 0.95
 ) -> list[DominanceRow]:
     """Tables 3 (``worst_slr``) and 4 (``mean_slr``): a row for each other policy and load.
 
     Parameters
     ----------
-    rows : rows or sequence of Comparison
+    rows : rows or sequence of PolicyComparison
         Stored values, or what `compare_policies` found in them, which then is not computed again.
     """
-    if isinstance(rows, Sequence) and rows and isinstance(rows[0], Comparison):
-        found = [one for one in rows if isinstance(one, Comparison)]
+    if isinstance(rows, Sequence) and rows and isinstance(rows[0], PolicyComparison):
+        found = [one for one in rows if isinstance(one, PolicyComparison)]
     else:
         found = compare_policies(Paired.from_rows(rows, metric), policy, confidence=confidence)  # type: ignore[arg-type]
     cells = [
@@ -233,7 +233,7 @@ def dominance_table(
     return [_dominance_row(it, 1 - confidence) for it in cells]
 
 
-def _dominance_row(one: Comparison, level: float) -> DominanceRow:
+def _dominance_row(one: PolicyComparison, level: float) -> DominanceRow:
     load = float(one.load or 0)
     printed = PRINTED_DOMINANCE.get(one.metric, {}).get(one.other, {}) if one.policy == "p-slr" else {}
     return DominanceRow(

@@ -12,7 +12,7 @@ import numpy as np
 from gridsim import Workload
 from gridsim.model.speedup import Downey
 from gridsim.model.streams import stream
-from gridsim.policy.partition import FairShare
+from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.queue import Queue, Requests
 from gridsim.testing.sizes import choices_compared
 from gridsim.workload.transform.moldable import MoldableJobs
@@ -73,7 +73,7 @@ def corrected_limits(states: int = 300, corrected: str = "sqrt-parallel") -> Fin
         running = Queue(requests, rows[: int(rng.integers(0, len(rows)))], {})
         queue = Queue(requests, rows[len(running) :], {"total": CORES, "running": running})
         factor = float(rng.integers(1, 3))
-        mine, plain = (FairShare(wf=factor, weight=weight).limits(queue, 0.0) for weight in (corrected, "sqrt"))  # type: ignore[arg-type]
+        mine, plain = (ShareOfWork(wf=factor, weight=weight).limits(queue, 0.0) for weight in (corrected, "sqrt"))  # type: ignore[arg-type]
         parallel = requests.maximum[queue.rows] > 1
         lower += int((mine[parallel] < plain[parallel]).sum())
         checked += int(parallel.sum())
