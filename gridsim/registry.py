@@ -511,5 +511,5 @@ def _description(kind: str, name: str, thing: type) -> dict[str, Any]:
 
 
 def _origin(thing: type) -> str:
-    told = _loaded.get(thing.__module__)
-    return "gridsim" if told is None else told.get("file") or told.get("package") or told["module"]
+    origin = _loaded.get(thing.__module__)
+    return "gridsim" if origin is None else origin.get("file") or origin.get("package") or origin["module"]

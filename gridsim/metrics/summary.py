@@ -173,7 +173,7 @@ PREEMPTION_METRICS: dict[str, Metric] = {
 }
 """What it answers besides where the policy preempts running jobs without promising anything."""
 
-ALL_METRICS = METRICS | GRID_METRICS | DEADLINE_METRICS | PREEMPTION_METRICS
+ALL_METRICS = METRICS | UNFINISHED_METRICS | GRID_METRICS | DEADLINE_METRICS | PREEMPTION_METRICS
 """All of these."""
 
 
@@ -293,17 +293,17 @@ def metrics(
     numbers["jobs_cut"] = float(len(kept) - np.count_nonzero(kept))
     if record.tasks is not None:
         numbers["backfilled_share"] = numbers["backfilled_share_by_area"] = float("nan")
-    told = {name: numbers[name] for name in METRICS}
+    found = {name: numbers[name] for name in METRICS}
     if record.until_us is not None:
-        told |= {name: numbers[name] for name in UNFINISHED_METRICS}
+        found |= {name: numbers[name] for name in UNFINISHED_METRICS}
     if record.tasks is not None:
-        told |= _about_dags(record, warmup, cooldown, until)
+        found |= _about_dags(record, warmup, cooldown, until)
     if concerns_deadlines(record) if deadlines is None else deadlines:
-        told |= deadline_metrics(chosen, bound=bound, slowdowns=slowdowns)
-        told |= _useful(record, window(record, warmup, cooldown) if warmup or cooldown else None)
+        found |= deadline_metrics(chosen, bound=bound, slowdowns=slowdowns)
+        found |= _useful(record, window(record, warmup, cooldown) if warmup or cooldown else None)
     if concerns_preemption(record) if preemption is None else preemption:
-        told |= preemption_metrics(record, kept)
-    return told | {it.name: it.number(chosen) for it in asked if it.part is not None}
+        found |= preemption_metrics(record, kept)
+    return found | {it.name: it.number(chosen) for it in asked if it.part is not None}
 
 
 def _about_dags(record: Record, warmup: float, cooldown: float, until: int | None) -> dict[str, float]:

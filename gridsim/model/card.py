@@ -9,7 +9,12 @@ __all__ = ["card"]
 
 
 def card(
-    title: str, rows: Iterable[Sequence[str]], *, head: Sequence[str] = (), told: Iterable[str] = (), marked: str = ""
+    title: str,
+    rows: Iterable[Sequence[str]],
+    *,
+    head: Sequence[str] = (),
+    sentences: Iterable[str] = (),
+    marked: str = "",
 ) -> str:
     """HTML of a thing.
 
@@ -21,17 +26,17 @@ def card(
         Cells; the first one names the row.
     head : sequence of str
         Names of the columns; none where left out.
-    told : iterable of str
+    sentences : iterable of str
         Sentences between the title and the table.
     marked : str
         What stands behind the cells that are bold.
 
     Examples
     --------
-    >>> card("<2 jobs>", [], told=["Nobody waits."])
+    >>> card("<2 jobs>", [], sentences=["Nobody waits."])
     '<div><p><b>&lt;2 jobs&gt;</b></p><p>Nobody waits.</p><table></table></div>'
     """
-    parts = [f"<p><b>{escape(title)}</b></p>", *(f"<p>{escape(sentence)}</p>" for sentence in told)]
+    parts = [f"<p><b>{escape(title)}</b></p>", *(f"<p>{escape(sentence)}</p>" for sentence in sentences)]
     lines = ["<tr>" + "".join(f"<th>{escape(name)}</th>" for name in head) + "</tr>"] if head else []
     for name, *cells in rows:
         lines.append(f"<tr>{_NAMING}{escape(name)}</th>{''.join(_cell(text, marked) for text in cells)}</tr>")

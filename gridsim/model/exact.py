@@ -41,8 +41,8 @@ def integers(values: Any, field: str, path: object = None) -> IntArray:
             column = given.astype(np.int64)
     except OverflowError as error:
         large = next(value for value in given.ravel().tolist() if not -(2**63) <= value < 2**63)
-        told = f"has {shown(large)}; expected whole numbers of at most 64 bits"
-        raise InputError(told, path=path, field=field) from error
+        message = f"has {shown(large)}; expected whole numbers of at most 64 bits"
+        raise InputError(message, path=path, field=field) from error
     except (TypeError, ValueError) as error:
         raise InputError(f"is no column of whole numbers: {error}", path=path, field=field) from error
     if (column != given).any():

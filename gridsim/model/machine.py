@@ -120,5 +120,5 @@ def check_cores(cores: int | None) -> None:
     if cores is not None and cores < 1:
         raise InputError(f"the machine has {cores} cores; expected at least 1 (--cores)", field="cores")
     if cores is not None and cores > MOST_CORES:
-        told = f"the machine has {shown(cores)} cores; expected at most {MOST_CORES:,} (--cores)"
-        raise InputError(told, field="cores")
+        message = f"the machine has {shown(cores)} cores; expected at most {MOST_CORES:,} (--cores)"
+        raise InputError(message, field="cores")

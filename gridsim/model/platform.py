@@ -32,11 +32,11 @@ class ClusterSpec:
         if self.cores < 1:
             raise InputError(f"cluster '{self.name}' has {self.cores} cores; at least 1 is needed", field="cores")
         if self.cores > MOST_CORES:
-            told = f"cluster '{self.name}' has {shown(self.cores)} cores; at most {MOST_CORES:,} can be"
-            raise InputError(told, field="cores")
+            message = f"cluster '{self.name}' has {shown(self.cores)} cores; at most {MOST_CORES:,} can be"
+            raise InputError(message, field="cores")
         if not 0 <= self.rate < math.inf:
-            told = f"cluster '{self.name}' has a rate of {self.rate:g}; a price of a core-second from 0 is needed"
-            raise InputError(told, field="rate")
+            message = f"cluster '{self.name}' has a rate of {self.rate:g}; a price of a core-second from 0 is needed"
+            raise InputError(message, field="rate")
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,13 +62,13 @@ def platform_of(tables: Mapping[str, Any], *, path: Path | None = None, origin: 
     8
     """
     if "platform" not in tables:
-        told = "is not there; expected a table [platform] with a router and its children"
-        raise InputError(told, path=path, field="platform")
+        message = "is not there; expected a table [platform] with a router and its children"
+        raise InputError(message, path=path, field="platform")
     root = _node(_typed(tables["platform"], dict, "platform", path), "platform", path)
     if not isinstance(root, RouterSpec):
         raise InputError("is a cluster; expected a router, with the cluster as its child", path=path, field="platform")
     network, shares = _network(tables.get("network", {}), path), _shares(tables.get("shares"), path)
-    with _told(path):
+    with _errors_at(path):
         return Platform(root, origin, network, shares)
 
 
@@ -84,7 +84,7 @@ def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec
         kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
         cores = _value(table, "cores", int, where, path)
         rate = _value(table, "rate", int | float, where, path) if "rate" in table else 1.0
-        with _told(path, where):
+        with _errors_at(path, where):
             return ClusterSpec(name, cores, kind, float(rate))
     _known(table, ("router", "children"), where, path)
     name = _text(table, "router", where, path)
@@ -93,7 +93,7 @@ def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec
     nodes = [
         _node(_typed(child, dict, place, path), place, path) for child, place in zip(children, places, strict=True)
     ]
-    with _told(path, where):
+    with _errors_at(path, where):
         return RouterSpec(name, tuple(nodes))
 
 
@@ -107,7 +107,7 @@ def _network(table: Any, path: Path | None) -> Network:
         words[name] = str(value) if name in _RATIONAL else value
     if isinstance(words.get("bandwidth", 1.0), str):
         raise InputError(f"is {words['bandwidth']!r}; a number was expected", path=path, field="network.bandwidth")
-    with _told(path, "network"):
+    with _errors_at(path, "network"):
         return Network(**words)
 
 
@@ -117,7 +117,7 @@ def _shares(table: Any, path: Path | None) -> ShareTree | None:
     table = _typed(table, dict, "shares", path)
     for name, value in table.items():
         _typed(value, int, f'shares."{name}"', path)
-    with _told(path, "shares", whole=True):
+    with _errors_at(path, "shares", whole=True):
         return ShareTree(table)
 
 
@@ -147,7 +147,7 @@ def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: Path
 
 
 @contextmanager
-def _told(path: Path | None, where: str = "", *, whole: bool = False) -> Iterator[None]:
+def _errors_at(path: Path | None, where: str = "", *, whole: bool = False) -> Iterator[None]:
     """Let what is wrong with a part be told with the file and the key below *where*, or *where* as a whole."""
     try:
         yield

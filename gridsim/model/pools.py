@@ -110,11 +110,11 @@ def in_pools(
 
 def _clusters(workload: Workload, platform: Platform) -> Platform:
     """The clusters of the log, of the sizes that a platform gives, else of the most cores that each had in use."""
-    told = workload.provenance.get("clusters", ())
+    clusters = workload.provenance.get("clusters", ())
     names = {name for names in names_of(workload, CLUSTER).values() for name in names}
     if names <= {cluster.name for cluster in platform.clusters()}:
         return replace(platform, by=CLUSTER)
-    sizes = {it["name"]: it["cores"] for it in told if it["cores"]}
+    sizes = {it["name"]: it["cores"] for it in clusters if it["cores"]}
     if platform.origin == "given" or not names <= set(sizes):
         raise InputError(
             f"the jobs are of the clusters {', '.join(sorted(names))}; give a --platform with clusters of these names, "

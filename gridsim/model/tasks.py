@@ -165,10 +165,10 @@ class Tasks:
             together = np.add.reduceat(getattr(self, field).astype(np.float64), self.first[:-1])
             if (together >= NEVER).any():
                 job = int(np.argmax(together))
-                told = (
+                message = (
                     f"tasks of job {jobs[job] if jobs is not None else job + 1} have {together[job] / 1e6:g} s together"
                 )
-                raise InputError(f"{told}; expected less than {seconds(NEVER - 1):.3g} s", path=path, field=field)
+                raise InputError(f"{message}; expected less than {seconds(NEVER - 1):.3g} s", path=path, field=field)
 
     def _sorted(self, pairs: IntArray, jobs: Sequence[Hashable] | None, path: object) -> Tasks:
         """The same tasks with edges grouped by their first task, repeated ones once, and no cycle among them."""

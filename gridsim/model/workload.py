@@ -324,14 +324,14 @@ class Workload:
             return card(title, [("jobs", "0")])
         calendar = calendar_of(self.provenance)
         first, last = (seconds(int(each)) for each in (self.submit.min(), self.submit.max()))
-        told = [f"{calendar.date(at):%Y-%m-%d %H:%M}" if calendar else f"{at:,.15g} s" for at in (first, last)]
+        period = [f"{calendar.date(at):%Y-%m-%d %H:%M}" if calendar else f"{at:,.15g} s" for at in (first, last)]
         least, middle, most = self.cores.min(), np.median(self.cores), self.cores.max()
         return card(
             title,
             [
                 ("jobs", f"{len(self):,}"),
                 *([("tasks", f"{len(self.tasks):,}")] if self.tasks is not None else []),
-                ("submitted", " to ".join(told)),
+                ("submitted", " to ".join(period)),
                 (
                     "cores of a job",
                     f"{least:,} to {most:,}, median {middle:,.15g}",
@@ -448,7 +448,7 @@ def epoch_of(provenance: Mapping[str, Any]) -> float | None:
     origin = provenance.get("clock", {}).get("origin")
     if isinstance(origin, int | float):  # of a log with dates
         return float(origin + shift)
-    told = str(provenance.get("header", {}).get("UnixStartTime", ["-1"])[0]).split()
-    if not told or not told[0].isdecimal() or len(told[0]) > _DIGITS or int(told[0]) == 0:
+    stamp = str(provenance.get("header", {}).get("UnixStartTime", ["-1"])[0]).split()
+    if not stamp or not stamp[0].isdecimal() or len(stamp[0]) > _DIGITS or int(stamp[0]) == 0:
         return None
-    return float(int(told[0]) + shift)
+    return float(int(stamp[0]) + shift)

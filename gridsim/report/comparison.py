@@ -75,7 +75,7 @@ class Comparison(Evidence):
             for row in self.table()
         ]
         told = sentences.answer(self)
-        return card(repr(self).strip("<>"), rows, head=("", *self.labels), told=told, marked="*")
+        return card(repr(self).strip("<>"), rows, head=("", *self.labels), sentences=told, marked="*")
 
     def to_pandas(self, what: str = "metrics") -> Any:
         """Numbers of the comparison as a tidy pandas data frame, one value a row.

@@ -120,7 +120,7 @@ def _with_source(workload: Any, reader: Any, path: Paths) -> Workload:
         return workload
     files = [Path(it) for it in ([path] if isinstance(path, str | os.PathLike) else path)]
     digest = {"sha256": checksum(files[0])} if len(files) == 1 and files[0].is_file() else {}
-    told: dict[str, Any] = {
+    source: dict[str, Any] = {
         "source": ", ".join(map(str, files)),
         **digest,
         "format": registry.name_of(type(reader)),
@@ -130,7 +130,7 @@ def _with_source(workload: Any, reader: Any, path: Paths) -> Workload:
         "cores_field": {"requested": len(workload), "allocated": 0},
         "problems": [],
     }
-    return workload.with_provenance(**{**told, **workload.provenance})
+    return workload.with_provenance(**{**source, **workload.provenance})
 
 
 def format_of(path: Paths, options: Collection[str]) -> str:

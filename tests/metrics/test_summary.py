@@ -87,12 +87,13 @@ def test_a_record_of_nothing_has_numbers_too() -> None:
 
 
 def test_statuses_add_up_to_submitted() -> None:
+    ended = [status for status in Status if status.name in METRICS]  # all that a run which is over leaves
     rng = np.random.default_rng(1)
     rows = [
         {"submit": t, "start": t, "end": t + 1, "status": status}
         if status < Status.rejected
         else {"submit": t, "start": None, "end": None, "runtime": 1, "status": status}
-        for t, status in enumerate(rng.integers(0, len(Status), 50).tolist())
+        for t, status in enumerate(rng.integers(0, len(ended), 50).tolist())
     ]
     numbers = metrics(Record.from_rows(rows))
-    assert sum(numbers[status.name] for status in Status) == numbers["submitted"] == 50
+    assert sum(numbers[status.name] for status in ended) == numbers["submitted"] == 50

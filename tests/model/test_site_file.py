@@ -10,7 +10,7 @@ import pytest
 from gridsim.errors import InputError
 from gridsim.model.site import PARENT, Node, Site
 from gridsim.model.site_file import (
-    Clock,
+    SiteClock,
     expanded,
     minutes,
     read_associations,
@@ -283,7 +283,7 @@ def _nodes() -> tuple[Node, ...]:
 
 
 def test_reservations_are_read_in_lines_and_in_one_line_each(tmp_path: Path) -> None:
-    clock = Clock(epoch=1_795_237_200, timezone="Europe/Berlin")  # 06:00 in Berlin
+    clock = SiteClock(epoch=1_795_237_200, timezone="Europe/Berlin")  # 06:00 in Berlin
     found, ignored = read_reservations(written(tmp_path, RESERVED), _nodes(), clock)
     maint, course = found
     assert (maint.name, maint.nodes, maint.start, maint.end) == ("maint", ("n1", "n2"), 7200 * SECOND, 14400 * SECOND)
@@ -307,20 +307,22 @@ def test_reservations_are_read_in_lines_and_in_one_line_each(tmp_path: Path) -> 
 )
 def test_reservations_are_read_from_the_accounting_database(tmp_path: Path, header: str) -> None:
     text = f"{header}\nr|1970-01-01T00:10:00|1970-01-01T00:20:00|n[2-3]|OVERLAP|cpu=16\n"
-    ((found,), ignored) = read_reservations(written(tmp_path, text), _nodes(), Clock(epoch=0))
+    ((found,), ignored) = read_reservations(written(tmp_path, text), _nodes(), SiteClock(epoch=0))
     assert not ignored
     assert (found.nodes, found.start, found.end, found.overlaps) == (("n2", "n3"), 600 * SECOND, 1200 * SECOND, True)
     with pytest.raises(InputError, match="does not say which nodes"):
         read_reservations(
-            written(tmp_path, "Cluster|Name|TRES|TimeStart|TimeEnd|UnusedWall\nc|r|cpu=1|0|9|0\n"), _nodes(), Clock(0)
+            written(tmp_path, "Cluster|Name|TRES|TimeStart|TimeEnd|UnusedWall\nc|r|cpu=1|0|9|0\n"),
+            _nodes(),
+            SiteClock(0),
         )
     for empty in ("No reservations in the system\n", "Cluster|Name|TRES|TimeStart|TimeEnd|UnusedWall\n"):
-        assert read_reservations(written(tmp_path, empty), _nodes(), Clock())[0] == ()
+        assert read_reservations(written(tmp_path, empty), _nodes(), SiteClock())[0] == ()
 
 
 def test_whom_a_reservation_of_the_database_admits_is_not_known_and_said_so(tmp_path: Path) -> None:
     text = "Name|TimeStart|TimeEnd|NodeName|Flags|Assocs\nr|1970-01-01T00:10:00|1970-01-01T00:20:00|n2||4,5\n"
-    _, ignored = read_reservations(written(tmp_path, text), _nodes(), Clock(epoch=0))
+    _, ignored = read_reservations(written(tmp_path, text), _nodes(), SiteClock(epoch=0))
     assert ignored == {"Reservation associations": 1}
 
 
@@ -355,7 +357,7 @@ def test_associations_of_several_clusters_are_refused(tmp_path: Path) -> None:
 def test_a_reservation_of_working_days_is_one_a_day_that_comes_every_week(tmp_path: Path) -> None:
     text = RESERVED.partition("\n\n")[0].replace("DAILY", "WEEKDAY")  # a Saturday
     found, _ = read_reservations(
-        written(tmp_path, text), _nodes(), Clock(epoch=1_795_244_400, timezone="Europe/Berlin")
+        written(tmp_path, text), _nodes(), SiteClock(epoch=1_795_244_400, timezone="Europe/Berlin")
     )
     assert [each.start // (86_400 * SECOND) for each in found] == [2, 3, 4, 5, 6]
     assert {each.period for each in found} == {7 * 86_400 * SECOND}
@@ -372,11 +374,11 @@ def test_a_reservation_of_working_days_is_one_a_day_that_comes_every_week(tmp_pa
 )
 def test_reservations_that_cannot_be_are_refused(tmp_path: Path, change: tuple[str, str], told: str) -> None:
     with pytest.raises(InputError, match=re.escape(told)):
-        read_reservations(written(tmp_path, RESERVED.replace(*change, 1)), _nodes(), Clock(epoch=0))
+        read_reservations(written(tmp_path, RESERVED.replace(*change, 1)), _nodes(), SiteClock(epoch=0))
 
 
 def test_dates_need_an_epoch_and_a_zone_that_there_is(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="give epoch, the Unix time of its 0"):
-        read_reservations(written(tmp_path, RESERVED), _nodes(), Clock())
+        read_reservations(written(tmp_path, RESERVED), _nodes(), SiteClock())
     with pytest.raises(InputError, match="expected a zone such as Europe/Berlin"):
-        read_reservations(written(tmp_path, RESERVED), _nodes(), Clock(0, "Atlantis"))
+        read_reservations(written(tmp_path, RESERVED), _nodes(), SiteClock(0, "Atlantis"))

@@ -209,8 +209,8 @@ class Site:
             try:
                 more = int(count)
             except ValueError as error:
-                told = f"'{text}' is no number of nodes; expected such as +10, or gpu:+10 for those of a partition"
-                raise InputError(told, field="nodes") from error
+                message = f"'{text}' is no number of nodes; expected such as +10, or gpu:+10 for those of a partition"
+                raise InputError(message, field="nodes") from error
             site = site.with_nodes(more, partition)
         return site
 

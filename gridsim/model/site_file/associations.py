@@ -75,8 +75,8 @@ def _limits(words: Mapping[str, str], ignored: Counter[str], where: tuple[Path, 
             elif field is not None:
                 found[field] = None if int(text) < 0 else int(text)
             elif key in ("grptres", "maxtres", "maxtresperjob"):
-                told = f"association {canonical('association', key)}"
-                resources(told, text, "group" if key == "grptres" else "most", found, ignored)
+                owner = f"association {canonical('association', key)}"
+                resources(owner, text, "group" if key == "grptres" else "most", found, ignored)
             elif matters("association", key):
                 ignored[f"association {canonical('association', key)}"] += 1
         except ValueError as error:
@@ -123,8 +123,8 @@ def _listed(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[As
             raise InputError(f"does not say which account is below which; {ASSOCIATION_COMMANDS}", path=path)
     clusters = sorted({row.get("cluster", "") for _, row in rows} - {""})
     if len(clusters) > 1:
-        told = f"lists {len(clusters)} clusters ({', '.join(clusters)}); expected one"
-        raise InputError(f"{told}: sacctmgr -P show assoc tree cluster=NAME", path=path, field="Cluster")
+        message = f"lists {len(clusters)} clusters ({', '.join(clusters)}); expected one"
+        raise InputError(f"{message}: sacctmgr -P show assoc tree cluster=NAME", path=path, field="Cluster")
     found: list[Association] = []
     above: list[str] = []
     for number, row in rows:

@@ -53,10 +53,10 @@ class SiteClock:
         60000000
         """
         if self.epoch is None:
-            told = (
+            message = (
                 f"is the date '{text}', but nobody said when the simulation begins; give epoch, the Unix time of its 0"
             )
-            raise InputError(told, path=path, line=line, field=field)
+            raise InputError(message, path=path, line=line, field=field)
         return round((self._unix(text, field, path, line) - self.epoch) * MICROSECOND)
 
     def _unix(self, text: str, field: str, path: Path | None, line: int | None) -> float:
@@ -66,16 +66,16 @@ class SiteClock:
             date = datetime.fromisoformat(text)
             return (date if date.tzinfo else date.replace(tzinfo=self.zone())).timestamp()
         except ValueError as error:
-            told = f"is '{text}'; expected a date such as 2026-11-21T07:00:00"
-            raise InputError(told, path=path, line=line, field=field) from error
+            message = f"is '{text}'; expected a date such as 2026-11-21T07:00:00"
+            raise InputError(message, path=path, line=line, field=field) from error
 
     def zone(self) -> ZoneInfo:
         """The zone of dates that name none."""
         try:
             return ZoneInfo(self.timezone or "UTC")
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            told = f"is '{self.timezone}'; expected a zone such as Europe/Berlin or UTC"
-            raise InputError(told, field="timezone") from error
+            message = f"is '{self.timezone}'; expected a zone such as Europe/Berlin or UTC"
+            raise InputError(message, field="timezone") from error
 
     def weekday(self, instant: int) -> int:
         """Day of the week of an instant, 0 for Monday."""
@@ -159,8 +159,8 @@ class _Record:
     def instant(self, key: str) -> int:
         text = self.text(key)
         if not text:
-            told = f"is not there for reservation '{self.text('ReservationName')}'; expected a date"
-            raise InputError(told, path=self.path, line=self.line, field=key)
+            message = f"is not there for reservation '{self.text('ReservationName')}'; expected a date"
+            raise InputError(message, path=self.path, line=self.line, field=key)
         return self.clock.instant(text, field=key, path=self.path, line=self.line)
 
     def names(self, key: str) -> Allowed | None:
@@ -185,8 +185,8 @@ def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) 
     names = known if listed.upper() == "ALL" else expanded(listed)
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
-        told = f"is '{listed}'; the site has no node '{unknown}'"
-        raise InputError(told, path=record.path, line=record.line, field="Nodes")
+        message = f"is '{listed}'; the site has no node '{unknown}'"
+        raise InputError(message, path=record.path, line=record.line, field="Nodes")
     words = [word.partition("=") for word in record.text("Flags").upper().split(",")]
     flags = {flag for flag, _, _ in words}
     if not names or "TIME_FLOAT" in flags:

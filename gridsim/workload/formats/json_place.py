@@ -34,7 +34,7 @@ class JsonPlace:
 
     Examples
     --------
-    >>> Place({"tasks": [{"id": "a"}]}, "w.json").get("tasks").items()[0].get("id").field
+    >>> JsonPlace({"tasks": [{"id": "a"}]}, "w.json").get("tasks").items()[0].get("id").field
     'tasks[0].id'
     """
 

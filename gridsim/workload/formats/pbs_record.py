@@ -232,12 +232,12 @@ class Past(NamedTuple):
     @classmethod
     def of(cls, runs: Sequence[EarlierRun], *, added: bool) -> Past:
         """Of at least one run."""
-        told = [fields_of(run.text) for run in runs]
-        ran = [run.end - time(fields, b"start") for run, fields in zip(runs, told, strict=True)]
-        cores = [got(fields) if got(fields) > 0 else asked(fields) for fields in told]
+        records = [fields_of(run.text) for run in runs]
+        ran = [run.end - time(fields, b"start") for run, fields in zip(runs, records, strict=True)]
+        cores = [got(fields) if got(fields) > 0 else asked(fields) for fields in records]
         held = [each if 0 <= each < _LONGEST_HELD else 0.0 for each in ran]
         lost = sum(min(max(number, 0.0), _MOST_CORES) * each for number, each in zip(cores, held, strict=True))
-        return cls(told[0], time(told[0], b"start"), len(runs), sum(held) if added else 0.0, lost)
+        return cls(records[0], time(records[0], b"start"), len(runs), sum(held) if added else 0.0, lost)
 
 
 class Open:

@@ -94,11 +94,11 @@ class MoldableJobs:
         law = self.speedup or Downey(self.parallelism, self.sigma)
         laws = [fitted(law, width) for width in widths.tolist()]
         made = Moldable.of(requested, minimum, maximum, laws, curve, names=numbers)
-        told = {} if self.speedup is None else {"speedup": _told(self.speedup)}
-        return recorded(replace(workload, moldable=made), self, **told, **facts(made, machine))
+        entry = {} if self.speedup is None else {"speedup": _spec_of(self.speedup)}
+        return recorded(replace(workload, moldable=made), self, **entry, **facts(made, machine))
 
 
-def _told(speedup: Speedup) -> str:
+def _spec_of(speedup: Speedup) -> str:
     """A law with its parameters, of a plain class its name."""
     return repr(speedup) if is_dataclass(speedup) else name_of(type(speedup))
 

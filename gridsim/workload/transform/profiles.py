@@ -93,11 +93,11 @@ class Profiles:
         minimum, maximum = _ranges(requested, list(tables.values()), drawn, machine)
         laws: list[Speedup] = [*tables.values(), Linear()]
         made = Moldable.of(requested, minimum, maximum, laws, drawn, names=numbers)
-        told = {name: int(np.count_nonzero(drawn == place)) for place, name in enumerate(tables)}
+        counts = {name: int(np.count_nonzero(drawn == place)) for place, name in enumerate(tables)}
         changed = replace(workload, moldable=made)
         if self.absolute:
             changed = _absolute(changed, made, drawn < len(tables))
-        return recorded(changed, self, applications=told, **facts(made, machine))
+        return recorded(changed, self, applications=counts, **facts(made, machine))
 
     def tables(self) -> dict[str, Table]:
         """The applications and their tables."""

@@ -84,8 +84,8 @@ class RoughEstimates:
         return recorded(rough, self, too_short=short, deadlines_moved=int(np.count_nonzero(moved)))
 
     def _estimates(self, runtime: IntArray, tick: int, rng: np.random.Generator) -> IntArray:
-        told = np.clip(np.ceil(self._ticks(runtime / tick, rng)), 1, _LARGEST)
-        estimates: IntArray = told.astype(np.int64) * tick
+        ticks = np.clip(np.ceil(self._ticks(runtime / tick, rng)), 1, _LARGEST)
+        estimates: IntArray = ticks.astype(np.int64) * tick
         return estimates
 
     def _ticks(self, runtime: FloatArray, rng: np.random.Generator) -> FloatArray:

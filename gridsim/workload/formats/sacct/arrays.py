@@ -47,9 +47,9 @@ def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
         others = [
             other for other in alike[which[alike] != ABSENT].tolist() if _tells_more(lines, over, left, other, row)
         ]
-        told = np.concatenate([single, *(_tasks(lists[which[other]]) for other in others)])
-        if len(told) and len(own := _tasks(lists[which[row]])):
-            left[row] = np.count_nonzero(~np.isin(own, told))
+        elsewhere = np.concatenate([single, *(_tasks(lists[which[other]]) for other in others)])
+        if len(elsewhere) and len(own := _tasks(lists[which[row]])):
+            left[row] = np.count_nonzero(~np.isin(own, elsewhere))
     return left
 
 

@@ -56,7 +56,7 @@ class Kept:
     earlier, gave_up : (n,) bool
         Lines of runs before a job's last one; of jobs that were cancelled before they began.
     runs : mapping of str to (n,) array
-        What is known of all runs of the job of each line (`Runs.told`).
+        What is known of all runs of the job of each line (`Runs.of_jobs`).
     edges : Edges
         Who waited for whom.
     jobs : int
@@ -174,12 +174,12 @@ class Assembly:
     def _runs(self) -> dict[str, npt.NDArray[Any]]:
         """Of a log that tells of several runs of a job, or of preempted ones: what there was of them."""
         facts, rows = self._facts, self._kept.rows
-        told = {name: column[rows] for name, column in self._kept.runs.items()}
+        runs = {name: column[rows] for name, column in self._kept.runs.items()}
         found: dict[str, npt.NDArray[Any]] = {}
-        if (told["runs"] > 1).any():
-            found = {"runs": told["runs"], "lost": told["lost"]}
-        if told["preempted"].any():
-            found["preempted"] = told["preempted"]
+        if (runs["runs"] > 1).any():
+            found = {"runs": runs["runs"], "lost": runs["lost"]}
+        if runs["preempted"].any():
+            found["preempted"] = runs["preempted"]
         last = facts.last_start[rows]
         if (last != facts.start[rows])[facts.start[rows] != ABSENT].any():
             found["last_wait"] = np.where(facts.start[rows] == ABSENT, np.nan, last - facts.submit[rows])
@@ -187,21 +187,21 @@ class Assembly:
 
     def _requeue(self) -> dict[str, IntArray]:
         """Which jobs may be requeued: what their submit lines say, else what became of those that were preempted."""
-        rows, told = self._kept.rows, self._kept.runs
+        rows, runs = self._kept.rows, self._kept.runs
         said = self._lines.column("requeue")[rows].astype(np.int64)
         ended = np.isin(self._facts.state[rows], _PREEMPTED) & ~self._kept.earlier[rows]
-        again = (told["preempted"][rows] > ended) | (self._kept.earlier & (told["preempted"] > 0))[rows]
+        again = (runs["preempted"][rows] > ended) | (self._kept.earlier & (runs["preempted"] > 0))[rows]
         found = np.where(said != ABSENT, said, np.where(again, 1, np.where(ended, 0, UNKNOWN)))
         return {"requeue": found} if (found != UNKNOWN).any() else {}
 
     def _all_runs(self) -> dict[str, Any]:
         """What there was of requeued and preempted jobs in the whole log, of those that are left out too."""
-        told = self._kept.runs
-        again, preempted = told["runs"] > 1, int(told["preempted"].sum())
+        runs = self._kept.runs
+        again, preempted = runs["runs"] > 1, int(runs["preempted"].sum())
         if not again.any() and not preempted:
             return {}
         numbers = {"requeued_jobs": int(np.count_nonzero(again)), "preempted": preempted}
-        return {"runs": {**numbers, "lost_core_seconds": float(told["lost"].sum())}}
+        return {"runs": {**numbers, "lost_core_seconds": float(runs["lost"].sum())}}
 
     def _labels(self) -> tuple[dict[str, IntArray], dict[str, tuple[str, ...]]]:
         labels: dict[str, IntArray] = {}
@@ -267,7 +267,7 @@ class Assembly:
             "clock": {"origin": origin, "zone": kept.clock},
             "origin_shift": f"{moment} ({words}) becomes 0 s",
             "missing": self._lacks(),
-            **kept.clusters.told(kept.rows, kept.peaks),
+            **kept.clusters.provenance(kept.rows, kept.peaks),
         }
 
     def _patience(self) -> IntArray:

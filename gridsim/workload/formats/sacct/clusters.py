@@ -101,7 +101,7 @@ class Clusters:
         for code in self.codes:
             yield rows & (self.column == code)
 
-    def told(self, rows: IntArray, peaks: Sequence[int]) -> dict[str, Any]:
+    def provenance(self, rows: IntArray, peaks: Sequence[int]) -> dict[str, Any]:
         """What a workload says of them, of the lines that became jobs and the most cores in use at once."""
         found: dict[str, Any] = {}
         if self.several:
@@ -133,9 +133,9 @@ def _jobs(lines: SacctColumns, known: Sequence[str]) -> dict[str, int]:
 def _chosen(counts: dict[str, int], wanted: Sequence[str] | None) -> list[str]:
     if wanted is None:
         if len(counts) > 1:
-            told = ", ".join(f"{name} ({count:,} jobs)" for name, count in counts.items())
+            listed = ", ".join(f"{name} ({count:,} jobs)" for name, count in counts.items())
             raise InputError(
-                f"holds {len(counts)} clusters: {told}; say which (--cluster NAME), or --cluster {ALL} for a machine "
+                f"holds {len(counts)} clusters: {listed}; say which (--cluster NAME), or --cluster {ALL} for a machine "
                 "of several",
                 field="Cluster",
             )

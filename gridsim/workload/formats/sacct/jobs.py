@@ -210,7 +210,7 @@ class Jobs:
     def _joined(self, screen: Screen, facts: Facts, runs: Runs, shown: Callable[[int], str]) -> None:
         """Jobs of several runs, as the rule says."""
         rule = self._problems.rule("earlier-run")
-        self._runs = (Runs.alone(self._lines.rows) if rule == "keep" else runs).told(facts, screen.keep)
+        self._runs = (Runs.alone(self._lines.rows) if rule == "keep" else runs).of_jobs(facts, screen.keep)
         found = screen.keep & runs.earlier
         screen.find("earlier-run", found, None, shown)
         if rule in JOINED and found.any():

@@ -137,8 +137,8 @@ def _throttles(
     ran = inside & (start != ABSENT) & (end > start)
     most = _most_at_once(place[ran], start[ran], end[ran], len(arrays))
     limit = np.where(waited & (most > 0), most, UNKNOWN)
-    told = np.isin(arrays, said[0])
-    limit[told] = said[1][np.searchsorted(said[0], arrays[told])]
+    stated = np.isin(arrays, said[0])
+    limit[stated] = said[1][np.searchsorted(said[0], arrays[stated])]
     return np.where(inside, limit[place], UNKNOWN)
 
 

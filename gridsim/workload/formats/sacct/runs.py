@@ -108,7 +108,7 @@ class Runs:
         facts.held[jobs], facts.last_start[jobs] = facts.held[rows], facts.start[rows]  # the last one counts
         facts.start[jobs[::-1]] = facts.start[rows[::-1]]  # and the first one
 
-    def told(self, facts: Facts, keep: BoolArray) -> Mapping[str, npt.NDArray[Any]]:
+    def of_jobs(self, facts: Facts, keep: BoolArray) -> Mapping[str, npt.NDArray[Any]]:
         """What is known of all runs of the job that each last row stands for.
 
         ``runs`` that started, ``preempted`` ones, and core-seconds ``lost``, by runs before the last one.
