@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from gridsim import InputError
-from gridsim.metrics.campaign import PolicyComparison, Paired, Rows, compare_policies, tidy
+from gridsim.metrics.campaign import Paired, PolicyComparison, Rows, compare_policies, tidy
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.metrics.paired_tests import wilcoxon
 from gridsim.model.time import FloatArray

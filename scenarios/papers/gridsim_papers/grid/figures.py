@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from gridsim import InputError
-from gridsim.metrics.campaign import PolicyComparison, Paired, Rows, compare_policies, tidy
+from gridsim.metrics.campaign import Paired, PolicyComparison, Rows, compare_policies, tidy
 from gridsim.metrics.dag import DAG_METRICS
 from gridsim.model.time import FloatArray
 from gridsim.report.figures import DASHES, INK, PALETTE, drawing, legend
