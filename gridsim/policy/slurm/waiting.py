@@ -214,9 +214,9 @@ class Waiting:
         queued = np.isin(self.order, before)
         inside = self.order[queued]
         self.order = self.order[~queued | (self._asks["reservation"][self.order] != reservation)]
-        if left and len(inside) and all(self._entries.waits[entry] for entry in left):
+        if left and all(self._entries.waits[entry] for entry in left):
             self._entries.waits[left] = False
-            for entry in left:
+            for entry in left if len(inside) else ():  # else it joins when its time has come
                 self._enter(entry, now)
         return bool(left)
 

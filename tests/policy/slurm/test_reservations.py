@@ -71,6 +71,12 @@ def test_a_reservation_may_let_its_jobs_go_on_without_it() -> None:
     assert record.start.tolist() == [50, 90]
 
 
+def test_a_job_that_is_held_while_its_reservation_ends_goes_on_without_it() -> None:
+    site = reserved(1, window(0, 20, "n1", users=ANN, flags=frozenset(["NO_HOLD_JOBS_AFTER"])))
+    record, _ = run(site, submit=[0], runtime=[5], cores=[4], user=["ann"], reservation=["r"], begin=[30])
+    assert record.start.tolist() == [30]
+
+
 def test_a_job_that_is_too_long_for_a_reservation_goes_on_without_it_when_that_is_over() -> None:
     site = reserved(1, window(50, 90, "n1", users=ANN, flags=frozenset(["NO_HOLD_JOBS_AFTER"])))
     record, _ = run(site, submit=[0, 95], runtime=[60, 60], cores=[4, 4], user=["ann"] * 2, reservation=["r", "r"])
