@@ -60,6 +60,11 @@ def compare(
     workers : int or Workers
         Processes that simulate; 1 for none but this one. Results are the same with any number.
 
+    Returns
+    -------
+    Comparison
+        Sentences, tables, figures and a page, made when they are asked for.
+
     Examples
     --------
     >>> jobs = Workload.from_columns(submit=[0, 1, 2], runtime=[10, 10, 5], cores=[2, 4, 2])
@@ -109,6 +114,11 @@ def quote(
         Overrun, instant, seed, tick: the same for all.
     progress : callable, optional
         Told the label and the number of jobs released so far.
+
+    Returns
+    -------
+    Quotation
+        An answer a policy, with what a tighter deadline would take.
 
     Raises
     ------

@@ -75,11 +75,33 @@ class Run:
             raise InputError(f"'{self.limits}' is none of {', '.join(get_args(Limits))}", field="limits")
 
     def tick_of(self, workload: Workload) -> float:
-        """Unit of rounding up for a workload, s."""
+        """Unit of rounding up for a workload, s.
+
+        Parameters
+        ----------
+        workload : Workload
+            Whose source may say so.
+
+        Returns
+        -------
+        float
+            Seconds.
+        """
         return float(workload.provenance.get("tick", 1.0)) if self.tick is None else self.tick
 
     def written(self, workload: Workload) -> dict[str, Any]:
-        """The options of a run on a workload as files and pages tell them; of partitions only what was asked for."""
+        """The options of a run on a workload as files and pages tell them; of partitions only what was asked for.
+
+        Parameters
+        ----------
+        workload : Workload
+            The jobs.
+
+        Returns
+        -------
+        dict of str to object
+            JSON types only.
+        """
         values = {option.name: getattr(self, option.name) for option in fields(self)}
         if self.partitions is None:
             del values["partitions"]

@@ -438,6 +438,13 @@ class Record:
 
         Whole microseconds. Runs that were cut short to make room for another job, and earlier pieces of chains, come
         behind the others.
+
+        Returns
+        -------
+        start, end : (k,) int64
+            Whole microseconds.
+        cores : (k,) int64
+            Cores held.
         """
         if self.tasks is not None and self.workload.tasks is not None:
             start, end = self.tasks.start_us, self.tasks.end_us
@@ -456,6 +463,13 @@ class Record:
         """Runs of jobs before their last one: row of the job, start and end, whole microseconds.
 
         Those that were cut short to make room, then pieces of chains.
+
+        Returns
+        -------
+        job : (k,) int64
+            Rows of the jobs.
+        start, end : (k,) int64
+            Whole microseconds.
         """
         found = []
         if self.promises is not None:
@@ -485,7 +499,18 @@ class Record:
         return self.given * times
 
     def select(self, rows: Any) -> Record:
-        """Record of some rows (mask, slice or indices)."""
+        """Record of some rows (mask, slice or indices).
+
+        Parameters
+        ----------
+        rows : (k,) array or slice
+            Which rows.
+
+        Returns
+        -------
+        Record
+            Of these rows alone.
+        """
         return Record(
             self.workload.select(rows),
             self.start_us[rows],

@@ -80,11 +80,35 @@ class Result:
         return self.record.workload
 
     def metrics(self, *, bound: float = BOUND, warmup: float = 0.0, cooldown: float = 0.0) -> dict[str, float]:
-        """Numbers of the whole run by name (`gridsim.metrics.summary.METRICS` says what each is)."""
+        """Numbers of the whole run by name (`gridsim.metrics.summary.METRICS` says what each is).
+
+        Parameters
+        ----------
+        bound : float
+            Runtimes below this many seconds count as this many in bounded slowdowns.
+        warmup, cooldown : float
+            Jobs submitted in the first and last so many seconds are left out.
+
+        Returns
+        -------
+        dict of str to float
+            In the units that `METRICS` says.
+        """
         return metrics(self.record, bound=bound, warmup=warmup, cooldown=cooldown, asked=self.asked)
 
     def with_measures(self, asked: Sequence[Measure]) -> Result:
-        """The result with metrics and charges among its numbers."""
+        """The result with metrics and charges among its numbers.
+
+        Parameters
+        ----------
+        asked : sequence of Measure
+            The metrics and charges.
+
+        Returns
+        -------
+        Result
+            Otherwise the same.
+        """
         known = list(self.plugins)
         found = [origin for origin in registry.plugins(*(it.part for it in asked)) if origin not in known]
         return replace(self, asked=tuple(asked), plugins=[*known, *found]) if asked else self
@@ -261,6 +285,11 @@ class Result:
         ``start_at`` and ``end_at`` are timestamps in its zone, without one where that is not known.
         ``frame.attrs["units"]`` has the units.
 
+        Returns
+        -------
+        pandas.DataFrame
+            One row a job.
+
         Raises
         ------
         InputError
@@ -305,6 +334,11 @@ class Result:
     def provenance(self) -> dict[str, Any]:
         """The full recipe: input, its checksum, what was repaired or left out, machine, policy and its files,
         options, versions.
+
+        Returns
+        -------
+        dict of str to object
+            JSON types only: what ``run.json`` has.
         """
         return {
             "workload": dict(self.workload.provenance),
@@ -353,9 +387,11 @@ class Result:
 
         Parameters
         ----------
+        folder : path
+            Where to; made where it is not there.
         table : {"csv", "parquet"}
             Parquet needs the extra ``parquet``.
-        bound, warmup, cooldown
+        bound, warmup, cooldown : float
             As in `metrics`; ``run.json`` tells them. Jobs that are cut are in the table all the same.
         """
         folder = Path(folder)

@@ -56,6 +56,14 @@ class Scenario:
         Size of the machine; what the source states where left out.
     rules : mapping
         Rules for kinds of damaged or impossible lines (``{"zero-runtime": "repair"}``).
+    transforms : sequence of str or Spec
+        Applied in this order (``slice?first=0&jobs=5000``).
+    policy : str or Spec
+        As ``--policy`` takes it; plain files are looked for beside the recipe that names them.
+    options : Run
+        Overrun, instant, seed, tick, balancer, split.
+    platform : Platform or None
+        The machine as a tree of clusters, instead of *cores*.
     timezone : str or None
         Of the local times of a log that has no other, such as ``Europe/Berlin``.
     users : str, Spec or None
@@ -63,20 +71,12 @@ class Scenario:
         jobs come at the times of the workload.
     cluster : str, sequence of str or None
         Which clusters to read of a log of several (``all``: each kept apart).
+    label : str or None
+        What the policy is called in results; in a recipe it stands before the policy (``today=slurm?conf=slurm.conf``).
     format : str, Spec or None
         Reader of the log: its name, or ``file.py:Class``; found out from the file where left out.
     metrics, charges : sequence of str, Spec or object
         Beside the usual numbers: by name, or of one's own (`gridsim.metrics.measures`).
-    transforms : sequence of str or Spec
-        Applied in this order (``slice?first=0&jobs=5000``).
-    policy : str or Spec
-        As ``--policy`` takes it; plain files are looked for beside the recipe that names them.
-    label : str or None
-        What the policy is called in results; in a recipe it stands before the policy (``today=slurm?conf=slurm.conf``).
-    options : Run
-        Overrun, instant, seed, tick, balancer, split.
-    platform : Platform or None
-        The machine as a tree of clusters, instead of *cores*.
 
     Examples
     --------
@@ -104,6 +104,16 @@ class Scenario:
     def from_toml(cls, path: str | Path) -> Scenario:
         """Scenario of a recipe file.
 
+        Parameters
+        ----------
+        path : path
+            The recipe.
+
+        Returns
+        -------
+        Scenario
+            What it says.
+
         Raises
         ------
         InputError
@@ -117,6 +127,18 @@ class Scenario:
         """Scenario of a recipe as `from_toml` reads it: tables ``workload`` and ``options``, key ``policy``.
 
         The machine may stand there as in a file of its own (`gridsim.model.platform_file`), or as ``platform.file``.
+
+        Parameters
+        ----------
+        recipe : mapping
+            The tables and keys.
+        path : path, optional
+            The file that it stood in: plain files are looked for beside it, and errors name it.
+
+        Returns
+        -------
+        Scenario
+            What it says.
         """
         _known(recipe, ("workload", "options", "policy", "metric", "charge", *TABLES), "recipe", path)
         workload = _table(recipe, "workload", tuple(_TYPES), path)
@@ -185,7 +207,13 @@ class Scenario:
         )
 
     def load(self) -> Workload:
-        """The workload, transformed; a reference policy that a transform asks for is simulated for it."""
+        """The workload, transformed; a reference policy that a transform asks for is simulated for it.
+
+        Returns
+        -------
+        Workload
+            The jobs.
+        """
         seed = self.options.seed
         if self.file is not None:
             policies = [make_policy(self.policy)]
@@ -213,7 +241,20 @@ class Scenario:
         return registry.make("model", spec)
 
     def run(self, workload: Workload | None = None, *, progress: Callable[[int], None] | None = None) -> Result:
-        """Simulate the scenario; *workload* is what `load` gave before, where it is at hand."""
+        """Simulate the scenario; *workload* is what `load` gave before, where it is at hand.
+
+        Parameters
+        ----------
+        workload : Workload, optional
+            The jobs, where they have been loaded.
+        progress : callable, optional
+            Told the number of jobs released so far, now and then.
+
+        Returns
+        -------
+        Result
+            What the policy did with them.
+        """
         if workload is None:
             workload = self.load()
         platform = self.platform or machine(workload, self.cores, [make_policy(self.policy)])

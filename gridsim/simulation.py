@@ -217,6 +217,13 @@ def simulate(
         Overrun, instant, seed, tick, balancer, split, partitions and limits together.
     overrun, instant, seed, tick, balancer, split, partitions, limits : optional
         Each on its own, in place of that of the *options*.
+    progress : callable, optional
+        Told the number of jobs released so far, now and then.
+
+    Returns
+    -------
+    Result
+        The record, with where it came from.
 
     Raises
     ------

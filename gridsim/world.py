@@ -180,6 +180,18 @@ class World:
     def timeout(self, seconds: float, value: Any = None) -> Event:
         """An event that happens some seconds from now, rounded to whole microseconds.
 
+        Parameters
+        ----------
+        seconds : float
+            From now, s.
+        value : object, optional
+            What a process that waits for it is given.
+
+        Returns
+        -------
+        Event
+            For a process to wait for.
+
         Raises
         ------
         PolicyError
@@ -218,6 +230,11 @@ class World:
     def run(self, until: float | None = None) -> None:
         """Go on to the last event, or to the instant *until*, s: what happens at it is left.
 
+        Parameters
+        ----------
+        until : float, optional
+            The instant, s; one that is over changes nothing.
+
         Raises
         ------
         PolicyError
@@ -233,12 +250,24 @@ class World:
         self._check_complete()
 
     def step(self) -> float | None:
-        """Go on to the close of the next instant; which that was, s, or None where nothing is left to happen."""
+        """Go on to the close of the next instant; which that was, s, or None where nothing is left to happen.
+
+        Returns
+        -------
+        float or None
+            Seconds.
+        """
         instant = self.env.run_instant()
         return None if instant is None else instant / 1e6
 
     def stop_before(self, job: int) -> None:
-        """Run until a job (its row) comes: all before it has been decided on, the job itself has not been routed."""
+        """Run until a job (its row) comes: all before it has been decided on, the job itself has not been routed.
+
+        Parameters
+        ----------
+        job : int
+            Row of the job.
+        """
         reached, admit = self.env.event(), self._root.admit
 
         def hold(row: int) -> None:
@@ -265,7 +294,13 @@ class World:
             raise PolicyError(f"{told(self._policy)} left {len(left)} {what} waiting for ever, job {job} first")
 
     def record(self) -> Record:
-        """What happened to the jobs that have come; those that have not ended are ``waiting`` or ``running``."""
+        """What happened to the jobs that have come; those that have not ended are ``waiting`` or ``running``.
+
+        Returns
+        -------
+        Record
+            A copy, as long as the run may go on.
+        """
         path = None
         if self.workload.tasks is not None:
             path = _critical_path(self.workload, self.platform, self._requests.rank, self.options, self._tick)
@@ -282,7 +317,13 @@ class World:
         return found.select(np.argsort(found.workload.submit, kind="stable")) if self._submissions.any else found
 
     def result(self) -> Result:
-        """The record with its platform, policy and options, for metrics and files."""
+        """The record with its platform, policy and options, for metrics and files.
+
+        Returns
+        -------
+        Result
+            Of the run so far.
+        """
         return result_of(self.record(), self.platform, self._policy, self.options)
 
 

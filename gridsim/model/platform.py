@@ -104,12 +104,43 @@ class Platform:
 
     @classmethod
     def single(cls, cores: int, *, name: str = "cluster", origin: str = "given") -> Platform:
-        """One cluster of *cores* cores below one router."""
+        """One cluster of *cores* cores below one router.
+
+        Parameters
+        ----------
+        cores : int
+            Cores of the cluster.
+        name : str
+            Its name.
+        origin : str
+            Who says that the machine is of this size.
+
+        Returns
+        -------
+        Platform
+            The machine.
+        """
         return cls(RouterSpec("root", (ClusterSpec(name, int(cores)),)), origin)
 
     @classmethod
     def apart(cls, sizes: Mapping[str, int], by: str, *, default: str | None = None, origin: str = "given") -> Platform:
         """Clusters of these *sizes* by name, below one router; a job runs on the one that its label *by* names.
+
+        Parameters
+        ----------
+        sizes : mapping of str to int
+            Cores of each cluster.
+        by : str
+            The label.
+        default : str, optional
+            Where jobs run that name none.
+        origin : str
+            Who says that the machine is of these sizes.
+
+        Returns
+        -------
+        Platform
+            The machine.
 
         Examples
         --------
@@ -121,7 +152,13 @@ class Platform:
         return cls(root, origin, by=by, default=default)
 
     def nodes(self) -> Iterator[RouterSpec | ClusterSpec]:
-        """All nodes, parents before children, from left to right."""
+        """All nodes, parents before children, from left to right.
+
+        Yields
+        ------
+        RouterSpec or ClusterSpec
+            A node.
+        """
         pending: list[RouterSpec | ClusterSpec] = [self.root]
         while pending:
             node = pending.pop()
@@ -130,11 +167,23 @@ class Platform:
                 pending.extend(reversed(node.children))
 
     def clusters(self) -> Iterator[ClusterSpec]:
-        """Leaves from left to right: the order in which clusters decide inside one instant."""
+        """Leaves from left to right: the order in which clusters decide inside one instant.
+
+        Returns
+        -------
+        iterator of ClusterSpec
+            The clusters.
+        """
         return (node for node in self.nodes() if isinstance(node, ClusterSpec))
 
     def levels(self) -> dict[tuple[str, str], int]:
-        """Levels of the tree between each pair of clusters: from the deeper one up to their lowest common router."""
+        """Levels of the tree between each pair of clusters: from the deeper one up to their lowest common router.
+
+        Returns
+        -------
+        dict of (str, str) to int
+            By the names of two clusters.
+        """
         above = dict(self._paths(self.root, ()))
         return {
             (one, other): max(len(path), len(way)) - _common(path, way) + 1 if one != other else 0

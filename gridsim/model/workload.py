@@ -130,6 +130,19 @@ class Workload:
             Which jobs may be killed and started over; all where left out.
         moldable : Moldable, optional
             Ranges of cores, in the order of *submit*; every job runs on what it asks for where left out.
+        labels : mapping of str to array_like, optional
+            Numbers of users, groups, partitions …; -1 where unknown.
+        logged : mapping of str to array_like, optional
+            What the source says did happen.
+        cores_stated : int, optional
+            Size of the machine according to the source.
+        provenance : mapping, optional
+            Where the jobs come from; JSON types only.
+
+        Returns
+        -------
+        Workload
+            The jobs.
 
         Raises
         ------
@@ -183,6 +196,26 @@ class Workload:
             Tasks of the jobs, in the order of *submit*.
         submit : (n,) array_like
             Submit times, s.
+        job : (n,) array_like, optional
+            Job numbers; 1, 2, … where left out.
+        deadline : (n,) array_like, optional
+            Deadlines, s; NaN or infinity for none.
+        labels : mapping of str to (n,) array_like, optional
+            Numbers of users, groups, partitions …; -1 where unknown.
+        names : mapping of str to tuple of str, optional
+            What the numbers of a label stand for.
+        logged, provenance : mapping, optional
+            As in `from_columns`.
+
+        Returns
+        -------
+        Workload
+            The jobs.
+
+        Raises
+        ------
+        InputError
+            When columns differ in length, or a value makes no job.
 
         Examples
         --------
@@ -259,7 +292,13 @@ class Workload:
         return self.tasks.cores, self.job[self.tasks.job_rows()]
 
     def columns(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """All columns with their names: the fixed ones, then labels, then logged ones."""
+        """All columns with their names: the fixed ones, then labels, then logged ones.
+
+        Yields
+        ------
+        tuple of str and array
+            Name and column, one entry a job.
+        """
         for name in ("job", "submit", "runtime", "estimate", "cores", "deadline", "tolerance", "restartable"):
             if (column := getattr(self, name)) is not None:
                 yield name, column
@@ -267,7 +306,18 @@ class Workload:
         yield from self.logged.items()
 
     def select(self, rows: Any) -> Workload:
-        """Workload of the *rows* (mask, slice or indices), in that order."""
+        """Workload of the *rows* (mask, slice or indices), in that order.
+
+        Parameters
+        ----------
+        rows : (k,) array or slice
+            Which rows.
+
+        Returns
+        -------
+        Workload
+            Of these jobs alone.
+        """
         return replace(
             self,
             job=self.job[rows],
@@ -290,7 +340,18 @@ class Workload:
         return rows if self.tasks is None else self.tasks.rows_of(rows)
 
     def with_provenance(self, **entries: Any) -> Workload:
-        """The same jobs with *entries* added to what is known of their origin."""
+        """The same jobs with *entries* added to what is known of their origin.
+
+        Parameters
+        ----------
+        **entries : object
+            By name; JSON types only.
+
+        Returns
+        -------
+        Workload
+            Otherwise the same.
+        """
         return replace(self, provenance={**self.provenance, **entries})
 
     def __len__(self) -> int:
@@ -349,6 +410,11 @@ class Workload:
         ``submit``, ``runtime``, ``estimate``, ``deadline`` and ``tolerance`` where there are any, and ``logged_NAME``
         of what the source says did happen. Where it knows dates, ``submit_at`` and ``deadline_at`` are timestamps in
         its zone, without one where that is not known. ``frame.attrs["units"]`` has the units.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a job.
 
         Raises
         ------
@@ -427,7 +493,18 @@ class Workload:
         return self.cores * seconds(self.runtime)
 
     def offered_load(self, cores: int) -> float:
-        """Work over capacity between the first and the last submit; a fraction, NaN when that takes no time."""
+        """Work over capacity between the first and the last submit; a fraction, NaN when that takes no time.
+
+        Parameters
+        ----------
+        cores : int
+            Cores of the machine.
+
+        Returns
+        -------
+        float
+            1 where the work just fills it.
+        """
         span = seconds(int(self.submit.max() - self.submit.min())) if len(self) else 0.0
         return float(self.area.sum() / (cores * span)) if span else float("nan")
 

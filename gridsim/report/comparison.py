@@ -38,26 +38,60 @@ class Comparison(Evidence):
 
     @classmethod
     def view(cls, evidence: Evidence) -> Comparison:
-        """The same numbers, to be told."""
+        """The same numbers, to be told.
+
+        Parameters
+        ----------
+        evidence : Evidence
+            What the runs showed.
+
+        Returns
+        -------
+        Comparison
+            A view of it.
+        """
         return cls(*(getattr(evidence, it.name) for it in fields(evidence)))
 
     def table(self) -> list[tables.Row]:
-        """Rows of the table, best values marked."""
+        """Rows of the table, best values marked.
+
+        Returns
+        -------
+        list of Row
+            In the order in which they are shown.
+        """
         return tables.rows(self.metrics, moldable=self.of_moldable, asked=self.asked)
 
     def by_weight(self) -> list[robustness.Category]:
-        """Of moldable jobs, changes of the mean response by weight category; nothing of others."""
+        """Of moldable jobs, changes of the mean response by weight category; nothing of others.
+
+        Returns
+        -------
+        list of Category
+            A row a category of effective sequential runtime.
+        """
         return robustness.categories(self)
 
     def sentences(self) -> list[str]:
         """Who wins, who loses, by how much and how sure that is; then what to know about these numbers.
 
         Before all that, `warnings`.
+
+        Returns
+        -------
+        list of str
+            In plain words, the most important first.
         """
         return [*self.warnings(), *sentences.answer(self), *caveats.caveats(self)]
 
     def warnings(self) -> list[str]:
-        """What must be known before the answer is read: that the site's own policy is far from the log."""
+        """What must be known before the answer is read: that the site's own policy is far from the log.
+
+        Returns
+        -------
+        list of str
+            Nothing where there is nothing of the kind.
+        """
         return [] if self.replay is None else list(trust_in(self.replay).warnings)
 
     def __repr__(self) -> str:
@@ -86,6 +120,11 @@ class Comparison(Evidence):
             Columns ``policy``, ``metric``, ``value`` and ``unit``; attributes of `Difference`, a row a metric and pair;
             those of `GroupRow`, a row a group and pair.
 
+        Returns
+        -------
+        pandas.DataFrame
+            In seconds, cores and fractions.
+
         Raises
         ------
         InputError
@@ -113,7 +152,13 @@ class Comparison(Evidence):
         return of_comparison(self)
 
     def draw(self) -> Drawn:
-        """What takes time of the page: its pictures and schedules, for `page`."""
+        """What takes time of the page: its pictures and schedules, for `page`.
+
+        Returns
+        -------
+        Drawn
+            For `page`, from whichever process.
+        """
         from gridsim.report.page import draw  # matplotlib and Jinja2: only where a page is made
 
         return draw(self)
@@ -122,6 +167,18 @@ class Comparison(Evidence):
         """Write the self-contained HTML page, atomically; returns its path.
 
         Below a picture it names the file with its numbers, and links to it if `write` put it in the same folder before.
+
+        Parameters
+        ----------
+        path : path
+            The file.
+        drawn : Drawn, optional
+            What `draw` gave before; drawn now where left out.
+
+        Returns
+        -------
+        Path
+            The file.
         """
         from gridsim.report.page import render  # matplotlib and Jinja2: only where a page is made
 
@@ -133,6 +190,16 @@ class Comparison(Evidence):
 
         ``metrics.csv``, ``differences.csv``, ``groups.csv``, those of `gridsim.report.curves.FILES` that there are
         numbers for, and ``whatif.csv`` where changes were asked.
+
+        Parameters
+        ----------
+        folder : path
+            Where to; made where it is not there.
+
+        Returns
+        -------
+        set of str
+            Names of the files.
         """
         folder = Path(folder)
         written = {"metrics.json", "metrics.csv", "differences.csv", "groups.csv"}
@@ -152,7 +219,13 @@ class Comparison(Evidence):
         return written
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything in JSON's types, as ``--json`` prints it; numbers that there are not are None."""
+        """Everything in JSON's types, as ``--json`` prints it; numbers that there are not are None.
+
+        Returns
+        -------
+        dict of str to object
+            In seconds, cores and fractions.
+        """
         found: dict[str, Any] = plain(
             {
                 "sentences": self.sentences(),

@@ -35,7 +35,18 @@ class Quotation(Quoted):
 
     @classmethod
     def view(cls, quoted: Quoted) -> Quotation:
-        """The same answers, to be told."""
+        """The same answers, to be told.
+
+        Parameters
+        ----------
+        quoted : Quoted
+            What the policies answered.
+
+        Returns
+        -------
+        Quotation
+            A view of it.
+        """
         return cls(*(getattr(quoted, it.name) for it in fields(quoted)))
 
     def __str__(self) -> str:

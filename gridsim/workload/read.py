@@ -71,6 +71,11 @@ def read_workload(
         Which to read of a log of several clusters (`sacct`): a name, several names, or ``all``; jobs of several are
         pinned each to its own.
 
+    Returns
+    -------
+    Workload
+        The jobs; `Workload.provenance` says what was left out and repaired.
+
     Raises
     ------
     InputError

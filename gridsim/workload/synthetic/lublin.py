@@ -155,15 +155,38 @@ class Lublin:
                 raise InputError(f"is {getattr(self, name)}; expected {rule}", field=name)
 
     def classes(self) -> tuple[JobClass, ...]:
-        """Classes of jobs, fitted to the machine."""
+        """Classes of jobs, fitted to the machine.
+
+        Returns
+        -------
+        tuple of JobClass
+            One, or batch and interactive jobs.
+        """
         return tuple(job_class.on(self.cores, rescale=self.rescale) for job_class in KINDS[self.kind])
 
     def natural_load(self) -> float:
-        """Expected load of the model's own gaps, a fraction: the exact integral."""
+        """Expected load of the model's own gaps, a fraction: the exact integral.
+
+        Returns
+        -------
+        float
+            Offered work over capacity.
+        """
         return expected_load(self.classes(), self.cores)
 
     def generate(self, seed: int = 1) -> Workload:
-        """The workload of a *seed*, in job order; times count from the start of the bucket `start_bucket`."""
+        """The workload of a *seed*, in job order; times count from the start of the bucket `start_bucket`.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the random streams.
+
+        Returns
+        -------
+        Workload
+            The jobs; it says how it was drawn (`Workload.provenance`).
+        """
         if seed < 0:
             raise InputError(f"is {seed}; expected a whole number from 0", field="seed")
         classes = self.classes()
@@ -268,6 +291,11 @@ def default_workload(
         1 where left out.
     cores : int, optional
         128 where left out.
+
+    Returns
+    -------
+    Workload
+        The jobs.
 
     Notes
     -----
