@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Generator, Sequence
 from typing import Any, Protocol
 
-import numpy as np
 from simpy import Environment, Event
 
 from gridsim.entities.instant import At, Instant, Ring
 from gridsim.entities.limited import CHAINED
+from gridsim.entities.load import Load
+from gridsim.entities.machine import Machine
 from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.piece import Piece
 from gridsim.errors import PolicyError
@@ -55,7 +55,7 @@ class Cluster:
     Parameters
     ----------
     spec : ClusterSpec
-        Name, kind and cores; cores are interchangeable, only counts matter.
+        Name, kind and cores.
     scheduler : Scheduler
         Set up already.
     extend : bool
@@ -65,15 +65,12 @@ class Cluster:
 
     Attributes
     ----------
-    free : int
-        Cores that no request holds.
+    machine : Machine
+        Its resources: what runs where, and what is free.
     offered : int
         Cores of the requests that have come since the last decision, whether they will start at it or not.
     dirty : bool
         Something happened that no decision has seen.
-    unfinished, queued : int
-        Work placed here and not ended, or not started: cores times estimates, core-microseconds. Kept where pieces are
-        placed, on trees of several clusters and for DAG jobs.
     lives : Lives or None
         Of the run's DAG jobs.
     users : Users or None
@@ -100,14 +97,10 @@ class Cluster:
     ) -> None:
         self._env, self.index, self.name, self.kind = env, index, spec.name, spec.kind
         self.cores, self.rate = spec.cores, spec.rate
-        self.free = spec.cores
-        self.offered = 0
-        self.unfinished = self.queued = 0
         self.lives: Lives | None = None
         self.users: Users | None = None
         self.noted: list[Cluster] | None = None
         self.together: Sequence[Cluster] = ()
-        self._placed = bytearray(len(requests)) if placing else None
         self._requests, self._outcome = requests, outcome
         self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
         self._decide_priority, self._end_priority = instant.decide + index, instant.end
@@ -115,9 +108,7 @@ class Cluster:
         self._need, self._estimate = requests.cores.data, requests.estimate.data
         self._molds = requests.moldable is not None
         self._least, self._most, self._needed = requests.minimum.data, requests.maximum.data, requests.needed.data
-        # What counts as load is what was asked for, whatever size a moldable request gets.
-        self._asked, self._asked_estimate = requests.asked.data, requests.estimate_asked.data
-        self._ready = requests.ready.data
+        self._asked, self._ready = requests.asked.data, requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
         self._start, self._end = outcome.start.data, outcome.end.data
         self._status, self._cluster = outcome.status.data, outcome.cluster.data
@@ -126,9 +117,12 @@ class Cluster:
         self._overrun = False  # some request has outlived its estimate
         self._promises = False  # some request was promised a deadline
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
-        self._closing = False
         able, withdrawn = capabilities_of(scheduler), requests.labels.get("withdrawn")
-        self._placed_at = None if able.nodes is None else outcome.placed
+        closing = None if instant.batched else self._decide_priority
+        self.machine = Machine(env, spec.cores, able.nodes, owner=scheduler, closing=closing)
+        self._take, self._give_back = self.machine.take, self.machine.give_back
+        self._load = Load(requests, outcome.state) if placing else None
+        self.offered, self._nodes = 0, able.nodes is not None
         self._first_node = 0 if able.nodes is None else outcome.placed.add(spec.name, able.nodes)
         self._never_came = None if able.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
         chained = requests.labels.get(CHAINED)
@@ -158,12 +152,9 @@ class Cluster:
 
     def place(self, piece: Piece) -> None:
         """Take a piece: its tasks count as load from now on, and run here when they are ready."""
-        assert self._placed is not None
+        assert self._load is not None
         for request in piece.requests:
-            self._placed[request] = 1
-            work = self._asked[request] * self._asked_estimate[request]
-            self.unfinished += work
-            self.queued += work
+            self._load.add(request)
             if self.lives is not None:
                 self.lives.cluster_of[request] = self
             if self.noted is not None:
@@ -176,48 +167,35 @@ class Cluster:
             self.users.over(request)
 
     @property
+    def free(self) -> int:
+        """Cores that nobody holds."""
+        return self.machine.free
+
+    @property
     def busy(self) -> int:
         """Cores that are held, or will be by what has come in this instant: a balancer sees what it has just sent."""
-        return min(self.cores, self.cores - self.free + self.offered)
+        return min(self.cores, self.cores - self.machine.free + self.offered)
+
+    @property
+    def unfinished(self) -> int:
+        """Work placed here that has not ended: cores times estimates, core-microseconds."""
+        return 0 if self._load is None else self._load.unfinished
+
+    @property
+    def queued(self) -> int:
+        """Work placed here that has not started, core-microseconds."""
+        return 0 if self._load is None else self._load.queued
 
     def remaining(self) -> int:
         """Work queued and what running requests have left, core-microseconds."""
-        now: int = self._env.now  # type: ignore[assignment]
-        left = self.queued
-        for request in self._running():
-            left += self._need[request] * max(0, self._start[request] + self._estimate[request] - now)
-        return left
+        return self.queued + self.machine.left(self._env.now)  # type: ignore[arg-type]
 
     def earliest_start(self, cores: int) -> int:
         """When a request of so many cores could start behind all that waits here, in job order; whole microseconds."""
-        now: int = self._env.now  # type: ignore[assignment]
-        ends = [
-            (max(now, self._start[request] + self._estimate[request]), self._need[request])
-            for request in self._running()
-        ]
-        heapq.heapify(ends)
-        free, at = self.free, now
-        waiting = [request for request in self._here() if self._state[request] == WAITING]
+        assert self._load is not None
         # A moldable request whose size is still open may ask for more than there is here.
-        needs = [(min(self._need[request], self.cores), self._estimate[request]) for request in waiting]
-        for need, estimate in [*needs, (cores, 0)]:
-            while free < need:
-                end, given = heapq.heappop(ends)
-                at, free = max(at, end), free + given
-            free -= need
-            heapq.heappush(ends, (at + estimate, need))
-        return at
-
-    def _here(self) -> list[int]:
-        assert self._placed is not None
-        rows = np.flatnonzero(np.frombuffer(self._placed, dtype=np.uint8))
-        if self._requests.moves:
-            rows = rows[self._requests.in_order(rows)]
-        found: list[int] = rows.tolist()
-        return found
-
-    def _running(self) -> list[int]:
-        return [request for request in self._here() if self._state[request] == RUNNING]
+        needs = [(min(self._need[row], self.cores), self._estimate[row]) for row in self._load.waiting()]
+        return self.machine.earliest([*needs, (cores, 0)], self._env.now)  # type: ignore[arg-type]
 
     # -- arrivals ------------------------------------------------------------------------------------------------
 
@@ -288,8 +266,8 @@ class Cluster:
         """Leave a request out that no promise can be made to, or whose user declines; it is no load here any more."""
         self._status[request] = Status.unadmitted
         self._state[request] = DONE
-        if self._placed is not None and self._placed[request] and self.lives is None:
-            self.queued -= self._asked[request] * self._asked_estimate[request]
+        if self._load is not None and request in self._load and self.lives is None:
+            self._load.dequeue(request)
             self._let_go(request)
         if self.users is not None:
             self.users.over(request)
@@ -321,13 +299,12 @@ class Cluster:
         if self._state[request] != RUNNING or began >= now:
             raise PolicyError(f"{told(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running")
         self._outcome.cut.append((request, began, now, by))
-        if self._placed_at is not None:
-            self._placed_at.end(request, now)
         self._state[request] = WAITING
-        self.free += self._need[request]
+        self._give_back(request)
+        self._outcome.placed.end(request, now)
         self._start[request] = NEVER
-        if self._placed is not None:
-            self.queued += self._asked[request] * self._asked_estimate[request]
+        if self._load is not None:
+            self._load.enqueue(request)
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
@@ -413,8 +390,8 @@ class Cluster:
         self._state[request] = DONE
         self._start[request], self._end[request] = began, now
         self._status[request] = Status.cancelled
-        if self._placed is not None:
-            self.queued -= self._asked[request] * self._asked_estimate[request]
+        if self._load is not None:
+            self._load.dequeue(request)
             self._let_go(request)
         if self.users is not None:
             self.users.over(request)
@@ -442,26 +419,20 @@ class Cluster:
         if state != WAITING:
             what = ("has not arrived", "", "is running already", "has ended")[state]
             raise PolicyError(f"{told(self.scheduler)} starts request {request} at {now / 1e6} s, but it {what}")
-        self.free -= need
-        if self.free < 0:
-            if self._batched:
-                raise PolicyError(
-                    f"{told(self.scheduler)} starts request {request} ({need} cores) at {now / 1e6} s, "
-                    f"but only {self.free + need} of {self.cores} cores are free"
-                )
-            self._check_at_close()
+        estimate = self._estimate[request]
+        placement = self._take(request, need, now + estimate, placement)
+        if placement is not None:
+            self._outcome.placed.begin(request, placement, self._first_node, now)
         self._state[request] = RUNNING
-        if self._placed is not None:
-            self.queued -= self._asked[request] * self._asked_estimate[request]
+        if self._load is not None:
+            self._load.dequeue(request)
         if self._molds:
             self._mold(request, need, now)
-        if placement is not None and self._placed_at is not None:
-            self._placed_at.begin(request, placement, self._first_node, now)
         self._start[request] = now
         self._cluster[request] = self.index
         if self.users is not None:
             self.users.began(request)
-        runtime, estimate = self._runtime[request], self._estimate[request]
+        runtime = self._runtime[request]
         if runtime > estimate:
             if self._extend:
                 self._watch(request, estimate, 0)
@@ -485,18 +456,18 @@ class Cluster:
             return
         if self._unsettled and not self._batched:  # overruns of this instant
             self._settle(now)
-        self.free += self._need[request]
+        self._give_back(request)
         self._state[request] = DONE
         self._end[request] = now
-        if self._placed_at is not None:
-            self._placed_at.end(request, now)
+        if self._nodes:
+            self._outcome.placed.end(request, now)
         killed = not self._extend and self._runtime[request] > self._estimate[request]
         self._status[request] = _KILLED if killed else _COMPLETED
         if self._promises and now > self._outcome.granted[request]:
             self._missed(request, now)
         self.scheduler.ended(request, now)
         self._unsettled = self.dirty = True
-        if self._placed is not None:
+        if self._load is not None:
             self._let_go(request)
         if self.users is not None:
             self.users.over(request)
@@ -521,9 +492,8 @@ class Cluster:
 
     def _let_go(self, request: int) -> None:
         """A request that was placed here is no load any more; the life of its job goes on."""
-        assert self._placed is not None
-        self._placed[request] = 0
-        self.unfinished -= self._asked[request] * self._asked_estimate[request]
+        assert self._load is not None
+        self._load.remove(request)
         life = self.lives.of[request] if self.lives is not None else None
         if life is not None:
             life.ended(request)
@@ -547,17 +517,3 @@ class Cluster:
         self._watch(request, expected - now, more)
         self._unsettled = self.dirty = True
         self._decide_later()
-
-    def _check_at_close(self) -> None:
-        """Cores may be lent inside an instant when a pass runs between two events of it, but not beyond it."""
-        if not self._closing:
-            self._closing = True
-            At(self._env, 0, self._decide_priority, self._close)
-
-    def _close(self, event: Event) -> None:
-        self._closing = False
-        if self.free < 0:
-            raise PolicyError(
-                f"{told(self.scheduler)} has {-self.free} cores more in use at {self._env.now / 1e6} s "
-                f"than the {self.cores} that there are"
-            )

@@ -79,8 +79,9 @@ class Placed:
         return found.taken(np.flatnonzero(end > start))
 
     def _names(self) -> tuple[str, ...]:
-        several = len(self._clusters) > 1
-        return tuple(f"{name}/{node}" if several else node for name, each in self._clusters for node in each.nodes)
+        if len(self._clusters) == 1:
+            return self._clusters[0][1].nodes
+        return tuple(f"{name}/{node}" for name, each in self._clusters for node in each.nodes)
 
 
 def _column(values: array[int]) -> IntArray:

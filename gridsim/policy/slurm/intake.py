@@ -17,7 +17,7 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.slurm.closed import Closed
 from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
 from gridsim.policy.slurm.limits import Limits, Owner, Submissions
-from gridsim.policy.slurm.nodes import ANY, Asks, Machine, Trial, select
+from gridsim.policy.slurm.nodes import ANY, Asks, NodeColumns, Trial, select
 from gridsim.record import Refusal
 
 __all__ = ["Intake"]
@@ -32,7 +32,7 @@ class Intake:
         owners: Sequence[Owner],
         entries: Entries,
         asks: Asks,
-        machine: Machine,
+        machine: NodeColumns,
         limits: Limits,
         closed: Closed,
     ) -> None:

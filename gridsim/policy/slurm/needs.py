@@ -14,7 +14,7 @@ from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import Entries, entries_of, label_of, names_of
 from gridsim.policy.slurm.fair_tree import FairShares
 from gridsim.policy.slurm.limits import Owner
-from gridsim.policy.slurm.nodes import ALL, Asks, Bytes, Machine
+from gridsim.policy.slurm.nodes import ALL, Asks, Bytes, NodeColumns
 from gridsim.policy.slurm.priority import Factors, size_factor
 from gridsim.profile.compiled import records
 
@@ -165,7 +165,7 @@ def _kinds(columns: Sequence[IntArray]) -> IntArray:
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def machine_of(site: Site, requests: Requests, asks: Asks) -> Machine:
+def machine_of(site: Site, requests: Requests, asks: Asks) -> NodeColumns:
     """Empty nodes, and which of them each group of entries may use."""
     cores = np.array([node.cores for node in site.nodes], dtype=np.int64)
     memory = np.array([node.memory for node in site.nodes], dtype=np.int64)
@@ -175,7 +175,7 @@ def machine_of(site: Site, requests: Requests, asks: Asks) -> Machine:
     now = now[: 4 if asks["gpus"].any() else 3 if site.memory else 2].copy()
     numbered = (asks["lane"], asks["part"], asks["user"], asks["association"], asks["array"])
     counts = np.array([column.max(initial=0) + 1 for column in numbered], dtype=np.int64)
-    return Machine(cores, memory, gpus, weight, now, _members(site, requests, asks), counts)
+    return NodeColumns(cores, memory, gpus, weight, now, _members(site, requests, asks), counts)
 
 
 def _members(site: Site, requests: Requests, asks: Asks) -> Bytes:

@@ -33,7 +33,7 @@ __all__ = [
     "JOBS",
     "MEMORY",
     "Asks",
-    "Machine",
+    "NodeColumns",
     "Trial",
     "memory_on",
     "move",
@@ -57,7 +57,7 @@ FREE, JOBS, MEMORY, GPUS = range(4)
 looks at them."""
 
 
-class Machine(NamedTuple):
+class NodeColumns(NamedTuple):
     """The nodes, in the order of the configuration.
 
     Attributes
@@ -95,7 +95,7 @@ unit, most
 exclusive
     Whether it takes whole nodes.
 group, part, lane, limit
-    Row of `Machine.member`; partition; partition and reservation together, numbered: entries of a lane wait for one
+    Row of `NodeColumns.member`; partition; partition and reservation together, numbered: entries of a lane wait for one
     another; time limit in whole microseconds.
 reservation, request
     Reservation that it asks for, -1 for none; the request.

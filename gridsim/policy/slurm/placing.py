@@ -13,7 +13,7 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.site import Site
 from gridsim.policy.protocols import Placement
 from gridsim.policy.slurm.holding import Held
-from gridsim.policy.slurm.nodes import GPUS, Asks, Machine
+from gridsim.policy.slurm.nodes import GPUS, Asks, NodeColumns
 
 __all__ = ["Placing"]
 
@@ -29,20 +29,22 @@ class Placing:
         What entries ask for, the nodes, and what each entry holds of them.
     """
 
-    def __init__(self, site: Site, asks: Asks, machine: Machine, held: Held) -> None:
-        self._held, self._memory = held, site.memory
+    def __init__(self, site: Site, asks: Asks, machine: NodeColumns, held: Held) -> None:
+        self._memory = site.memory
+        self._node, self._cores = held.node, held.cores
+        self._first, self._pieces = held.first.data, held.pieces.data
         names = ("cores", "memory", "core_memory", "gpus", "unit", "most", "exclusive")
         self._asks = {name: memoryview(asks[name]) for name in names}
         self._all_memory = machine.memory.tolist()
         self._gpus = machine.gpus.tolist() if len(machine.now) > GPUS else []
-        self._idle = [list(range(count)) for count in self._gpus]  # heaps
+        self._idle: dict[int, list[int]] = {}  # heaps, of nodes of which any was taken
         self._mine: dict[int, list[tuple[int, list[int]]]] = {}
 
     def start(self, entry: int) -> Placement:
         """Where an entry runs that has just taken what was selected for it."""
-        held = self._held
-        first, count = held.first[entry], held.pieces[entry]
-        node, cores = held.node[first : first + count].tolist(), held.cores[first : first + count].tolist()
+        first = self._first[entry]
+        last = first + self._pieces[entry]
+        node, cores = self._node[first:last].tolist(), self._cores[first:last].tolist()
         amounts = {"cores": cores}
         if self._memory:
             amounts["memory"] = self._memory_of(entry, node, cores)
@@ -65,10 +67,10 @@ class Placing:
         whole, asked = self._asks["exclusive"][entry], self._asks["gpus"][entry]
         if not asked and not whole:
             return ()
-        taken = [
-            (each, [heapq.heappop(self._idle[each]) for _ in range(self._gpus[each] if whole else asked)])
-            for each in node
-        ]
+        taken = []
+        for each in node:
+            idle = self._idle.setdefault(each, list(range(self._gpus[each])))
+            taken.append((each, [heapq.heappop(idle) for _ in range(self._gpus[each] if whole else asked)]))
         self._mine[entry] = taken
         return [[(number, WHOLE_GPU) for number in numbers] for _, numbers in taken]
 

@@ -1,0 +1,224 @@
+"""A machine: the one owner of a cluster's resources, which grants only what is possible."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import Any
+
+from simpy import Environment
+from simpy.core import BoundClass
+from simpy.resources.base import BaseResource, Get, Put
+
+from gridsim.entities.instant import At
+from gridsim.entities.nodes_left import NodesLeft
+from gridsim.errors import PolicyError
+from gridsim.model.capacity import Capacity
+from gridsim.policy.protocols import Placement, told
+
+__all__ = ["Machine", "Release", "Request"]
+
+
+class Request(Get["Machine"]):
+    """Cores for a process of somebody's own: happens when they are idle, those who asked before come first.
+
+    Attributes
+    ----------
+    cores : int
+        How many.
+    holds : bool
+        Whether it has them.
+    placement : Placement or None
+        Where, on a machine of nodes, as long as it has them.
+
+    Raises
+    ------
+    PolicyError
+        When the machine never has so many.
+    """
+
+    def __init__(self, machine: Machine, cores: int) -> None:
+        if not 0 < cores <= machine.cores:
+            raise PolicyError(f"{cores} cores are asked of a machine that has {machine.cores}")
+        self.cores, self.holds = cores, False
+        self.placement: Placement | None = None
+        super().__init__(machine)
+
+
+class Release(Put["Machine"]):
+    """What a request got is given back, at once.
+
+    Raises
+    ------
+    PolicyError
+        When it has nothing to give back.
+    """
+
+    def __init__(self, machine: Machine, request: Request) -> None:
+        if not request.holds:
+            raise PolicyError(f"{request.cores} cores are released that the request does not hold")
+        self.request = request
+        super().__init__(machine)
+
+
+class Machine(BaseResource[Release, Request]):
+    """Cores: one pool of them, or those of nodes with what else these have; who holds what, where and until when.
+
+    A resource as SimPy has them: `request` and `release` are events for anybody's process. For jobs a scheduler decides
+    instead, and the cluster carries it out by `take` and `give_back`, at once and without events, for speed.
+
+    Parameters
+    ----------
+    cores : int
+        All cores.
+    nodes : Capacity, optional
+        What its nodes have; one pool of cores where left out.
+    owner : object
+        Whose decisions are carried out here, or refused: errors name it.
+    closing : int, optional
+        Priority of the end of an instant, where a scheduler may lend within one: it decides between two events, and a
+        job that ends in this instant holds nothing from now on. Where left out, what is not free is refused at once.
+
+    Attributes
+    ----------
+    free : int
+        Cores that nobody holds; below 0 while they are lent within an instant.
+    nodes : NodesLeft or None
+        What they have left.
+    jobs : dict of int to (int, int)
+        Who holds something, by request: cores, and when it should end by its estimate, whole microseconds.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        cores: int,
+        nodes: Capacity | None = None,
+        *,
+        owner: Any = None,
+        closing: int | None = None,
+    ) -> None:
+        super().__init__(env, cores)
+        self.cores = self.free = cores
+        self.nodes = None if nodes is None else NodesLeft(nodes)
+        self.jobs: dict[int, tuple[int, int]] = {}
+        self._places: dict[int, Placement] = {}  # of each request
+        self._owner, self._closing, self._lent = owner, closing, False
+
+    request = BoundClass(Request)
+    release = BoundClass(Release)
+
+    # -- jobs --------------------------------------------------------------------------------------------------------
+
+    def take(self, request: int, cores: int, until: int, placement: Placement | None = None) -> Placement | None:
+        """Let a request hold what it starts on; where, on a machine of nodes.
+
+        Parameters
+        ----------
+        cores : int
+            Cores that it counts for.
+        until : int
+            When it should end, whole microseconds.
+        placement : Placement, optional
+            On a machine of nodes; the first ones that have cores where left out.
+
+        Raises
+        ------
+        PolicyError
+            When that is not free, or not there at all.
+        """
+        self.free -= cores
+        if self.free < 0:
+            self._short(request, cores, f"only {self.free + cores} of {self.cores} cores are free")
+        self.jobs[request] = (cores, until)
+        return None if self.nodes is None and placement is None else self._occupy(request, cores, placement)
+
+    def give_back(self, request: int) -> None:
+        """A request holds nothing any more."""
+        self.free += self.jobs.pop(request)[0]
+        if self.nodes is not None:
+            self.nodes.give_back(self._places.pop(request))
+        if self.get_queue:
+            self._trigger_get(None)
+
+    def _occupy(self, request: int, cores: int, placement: Placement | None) -> Placement:
+        if self.nodes is None:
+            raise self._refusal(request, cores, "it is placed on nodes, and the machine has none")
+        placement = placement or self.nodes.first(cores)
+        if placement is None:
+            raise self._refusal(request, cores, "the nodes that are there have too few free")
+        if wrong := self.nodes.wrong(placement, cores):
+            raise self._refusal(request, cores, wrong)
+        if short := self.nodes.take(placement):
+            self._short(request, cores, short)
+        self._places[request] = placement
+        return placement
+
+    def _short(self, request: int, cores: int, why: str) -> None:
+        """Refuse what is not free, or look again when the instant closes."""
+        if self._closing is None:
+            raise self._refusal(request, cores, why)
+        if not self._lent:
+            self._lent = True
+            At(self._env, 0, self._closing, self._close)
+
+    def _refusal(self, request: int, cores: int, why: str) -> PolicyError:
+        at = f"{self._env.now / 1e6} s"
+        return PolicyError(f"{told(self._owner)} starts request {request} ({cores} cores) at {at}, but {why}")
+
+    def _close(self, _: Any) -> None:
+        """What was lent within the instant is to be back."""
+        self._lent = False
+        at = f"in use at {self._env.now / 1e6} s"
+        if self.free < 0:
+            more = f"{-self.free} cores more {at} than the {self.cores} that there are"
+            raise PolicyError(f"{told(self._owner)} has {more}")
+        if self.nodes is not None and (over := self.nodes.over()):
+            raise PolicyError(f"{told(self._owner)} has {over} {at} than there is")
+
+    # -- questions ---------------------------------------------------------------------------------------------------
+
+    def left(self, now: int) -> int:
+        """What the jobs that run have left of their estimates, core-microseconds."""
+        return sum(cores * max(0, until - now) for cores, until in self.jobs.values())
+
+    def earliest(self, needs: Iterable[tuple[int, int]], now: int) -> int:
+        """When the last of some requests could start, none before those that come before it; whole microseconds.
+
+        Parameters
+        ----------
+        needs : iterable of (int, int)
+            Cores of each, no more than there are, and how long it holds them, whole microseconds.
+        """
+        ends = [(max(now, until), cores) for cores, until in self.jobs.values()]
+        heapq.heapify(ends)
+        free, at = self.free, now
+        for need, lasts in needs:
+            while free < need:
+                end, given = heapq.heappop(ends)
+                at, free = max(at, end), free + given
+            free -= need
+            heapq.heappush(ends, (at + lasts, need))
+        return at
+
+    # -- processes of somebody's own -----------------------------------------------------------------------------------
+
+    def _do_get(self, event: Request) -> bool:
+        placement = None if self.nodes is None else self.nodes.first(event.cores)
+        if event.cores > self.free or (self.nodes is not None and placement is None):
+            return False
+        self.free -= event.cores
+        if self.nodes is not None and placement is not None:
+            self.nodes.take(placement)
+            event.placement = placement
+        event.holds = True
+        event.succeed(event)
+        return True
+
+    def _do_put(self, event: Release) -> bool:
+        event.request.holds = False
+        self.free += event.request.cores
+        if self.nodes is not None and event.request.placement is not None:
+            self.nodes.give_back(event.request.placement)
+        event.succeed()
+        return True
