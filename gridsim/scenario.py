@@ -508,4 +508,4 @@ def under_way(
 
 def _effort(labelled: tuple[str, Any]) -> float:
     """How long a policy takes: who takes longest begins first, or the last to begin would keep all waiting."""
-    return float(getattr(labelled[1], "effort", 1.0))
+    return capabilities_of(labelled[1]).effort

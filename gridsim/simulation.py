@@ -20,6 +20,7 @@ from gridsim.model.pools import PARTITION, Partitions, in_pools, seen_by
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.options import Overrun, Run
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.record import Record
 from gridsim.result import Result
@@ -64,10 +65,10 @@ def _within_limits(workload: Workload, policy: Any, options: Run) -> Limited | N
     """What users ask for instead of what is above a limit of time; None where all may ask for what they do."""
     if options.limits == "refuse" or workload.tasks is not None or workload.moldable is not None:
         return None
-    knows = getattr(make_policy(policy), "longest", None)
-    if knows is None:
+    knowing = make_policy(policy)
+    if not capabilities_of(knowing).longest:
         return None
-    return limited(workload, knows(workload), options.limits)
+    return limited(workload, knowing.longest(workload), options.limits)
 
 
 @dataclass(frozen=True, slots=True)

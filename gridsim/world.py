@@ -346,7 +346,7 @@ def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> 
     """A record with what it came from."""
     plugins = registry.plugins(policy, make_balancer(options.balancer))
     workload = record.workload_given
-    notices = getattr(told_when(policy, workload), "notices", ())
+    notices = told_when(policy, workload).notices if capabilities_of(policy).notices else ()
     return Result(record, platform, told(policy), options.written(workload), plugins, notices=notices)
 
 
@@ -357,7 +357,7 @@ def told_when(policy: Any, workload: Workload) -> Any:
     passes of a scheduler's clock fall between its events, not on them.
     """
     epoch = workload.epoch
-    if getattr(policy, "epoch", 0.0) is not None or epoch is None:
+    if epoch is None or not capabilities_of(policy).epoch or policy.epoch is not None:
         return policy
     told = copy.copy(policy)
     told.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch

@@ -77,6 +77,8 @@ class Cluster:
         Who wait for the ends of requests before they submit others.
     noted : list of Cluster or None
         Where the cluster puts itself when a piece of a rigid job is placed on it.
+    can : Capabilities
+        Of the scheduler.
     together : sequence of Cluster
         Clusters that decide whenever this one does (grid-wide fair share).
     """
@@ -117,14 +119,14 @@ class Cluster:
         self._overrun = False  # some request has outlived its estimate
         self._promises = False  # some request was promised a deadline
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
-        able, withdrawn = capabilities_of(scheduler), requests.labels.get("withdrawn")
+        self.can, withdrawn = capabilities_of(scheduler), requests.labels.get("withdrawn")
         closing = None if instant.batched else self._decide_priority
-        self.machine = Machine(env, spec.cores, able.nodes, owner=scheduler, closing=closing)
+        self.machine = Machine(env, spec.cores, self.can.nodes, owner=scheduler, closing=closing)
         self._take, self._give_back = self.machine.take, self.machine.give_back
         self._load = Load(requests, outcome.state) if placing else None
-        self.offered, self._nodes = 0, able.nodes is not None
-        self._first_node = 0 if able.nodes is None else outcome.placed.add(spec.name, able.nodes)
-        self._never_came = None if able.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
+        self.offered, self._nodes = 0, self.can.nodes is not None
+        self._first_node = 0 if self.can.nodes is None else outcome.placed.add(spec.name, self.can.nodes)
+        self._never_came = None if self.can.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
         self._cancelled = False  # a running request was cancelled, so its end is still to come
@@ -246,7 +248,7 @@ class Cluster:
         now: int = self._env.now  # type: ignore[assignment]
         if quote is not None and quote.offer is not None and not self._agreed(request, quote.offer):
             # Some policies keep a job whose user declines, without any promise.
-            quote = self.scheduler.declined(quote) if hasattr(self.scheduler, "declined") else None
+            quote = self.scheduler.declined(quote) if self.can.declined else None  # type: ignore[attr-defined]
         if quote is None:
             self._turn_away(request)
             if not self._batched:

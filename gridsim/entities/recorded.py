@@ -12,6 +12,7 @@ from gridsim.entities.outcome import DONE, NEW, RUNNING, Outcome
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.queue import Requests
 from gridsim.record import Promises, Reasons, Record, Status, TaskRecord
 
@@ -83,12 +84,13 @@ def _come(found: Record, outcome: Outcome, submit: IntArray, until: int) -> Reco
 
 def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
     """What was promised, and which runs were cut short; None where the policy promises nothing and cut none."""
-    guarantees = any(getattr(scheduler, "guarantees", False) for scheduler in schedulers)
-    preempts = any(getattr(scheduler, "preempts", False) for scheduler in schedulers)
+    can = [capabilities_of(scheduler) for scheduler in schedulers]
+    guarantees, preempts = any(each.guarantees for each in can), any(each.preempts for each in can)
     if not guarantees and not preempts and not outcome.cut and (outcome.cancelled_by >= NEVER).all():
         return None
-    for scheduler in schedulers:
-        outcome.broken |= getattr(scheduler, "broken", False)
+    for scheduler, each in zip(schedulers, can, strict=True):
+        if each.broken:
+            outcome.broken |= scheduler.broken
     cut: IntArray = np.array(outcome.cut, dtype=np.int64).reshape(-1, 4)
     request, began, ended, by = cut.T
     found = Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, request, began, ended)
@@ -97,4 +99,4 @@ def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
 
 def _reasons(schedulers: Sequence[Any]) -> Reasons | None:
     """Why jobs waited, where the one scheduler of the machine says so."""
-    return schedulers[0].reasons() if len(schedulers) == 1 and hasattr(schedulers[0], "reasons") else None
+    return schedulers[0].reasons() if len(schedulers) == 1 and capabilities_of(schedulers[0]).reasons else None

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from gridsim import registry
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.time import NEVER
+from gridsim.policy.capabilities import begin, compares_quotes, first_of
 from gridsim.policy.copies import own
 
 __all__ = [
@@ -124,11 +125,6 @@ def _first_least(values: Sequence[Any]) -> int:
     return min(range(len(values)), key=values.__getitem__)
 
 
-def _set_up(part: Any, rng: Generator) -> None:
-    if hasattr(part, "setup"):
-        part.setup(rng)
-
-
 def _eligible(child: ChildState, kind: str, cores: int) -> list[ClusterState]:
     return [cluster for cluster in child.leaves() if cluster.kind == kind and cluster.cores >= cores]
 
@@ -226,11 +222,11 @@ class PowerOfTwo:
     @property
     def quotes(self) -> bool:
         """Whether its part asks clusters for quotes."""
-        return bool(getattr(self.balancer, "quotes", False))
+        return compares_quotes(self.balancer)
 
     def setup(self, rng: Generator) -> None:
         self._rng = rng
-        _set_up(self.balancer, rng)
+        begin(self.balancer, rng)
 
     def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
         if len(children) == 1:
@@ -285,10 +281,10 @@ class DataLocal:
     @property
     def quotes(self) -> bool:
         """Whether its part asks clusters for quotes."""
-        return bool(getattr(self.balancer, "quotes", False))
+        return compares_quotes(self.balancer)
 
     def setup(self, rng: Generator) -> None:
-        _set_up(self.balancer, rng)
+        begin(self.balancer, rng)
 
     def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
         delays = [self._nearest(piece, child) for child in children]
@@ -370,7 +366,7 @@ class Scored:
     scoring: Any
 
     def setup(self, rng: Generator) -> None:
-        _set_up(self.scoring, rng)
+        begin(self.scoring, rng)
 
     def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
         scores = [self.scoring.score(piece, child, now) for child in children]
@@ -397,8 +393,7 @@ def balancer(what: Any) -> Any:
     made = registry.make("balancer", what)
     if isinstance(made, type):
         raise InputError(f"{made.__name__} is a class; give an object of it: {made.__name__}()", field="balancer")
-    if hasattr(made, "pick"):
-        return own(made)
-    if hasattr(made, "score"):
-        return Scored(own(made))
+    form = first_of(made, "pick", "score")
+    if form is not None:
+        return own(made) if form == "pick" else Scored(own(made))
     raise InputError(f"{made!r} is no balancer; it has neither pick nor score", field="balancer")

@@ -4,27 +4,146 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, NamedTuple, get_args
 
 from numpy.random import Generator
 
-from gridsim.policy.protocols import Capabilities, Decision, Quote, Stop, starts_of, told
+from gridsim.errors import PolicyError
+from gridsim.policy.protocols import Capabilities, Changes, Decision, Quote, Stop, starts_of, told
 from gridsim.policy.queue import ClusterView
 
-__all__ = ["Earlier", "adapted", "capabilities_of"]
+__all__ = [
+    "Earlier",
+    "OrderingCapabilities",
+    "adapted",
+    "begin",
+    "blocks",
+    "capabilities_of",
+    "compares_quotes",
+    "first_of",
+    "fixes_sizes",
+    "keeps_holders",
+    "of_ordering",
+    "scope_of",
+    "search_of",
+    "shifts_left",
+]
 
 
 def capabilities_of(scheduler: Any) -> Capabilities:
-    """What a scheduler can do: what it declares, or what those of the earlier form show by the methods that they have.
+    """What a scheduler can do: what it declares, or what a plain file shows by the attributes that it has.
 
     Examples
     --------
-    >>> from gridsim.policy.scheduler.backfilling import Backfilling
-    >>> capabilities_of(Backfilling()).withdraws
-    False
+    >>> from gridsim.policy.scheduler.planned import Planned
+    >>> can = capabilities_of(Planned())
+    >>> can.plan, can.guarantees, can.effort
+    (True, False, 2.0)
     """
     declared = getattr(scheduler, "capabilities", None)
-    return declared if isinstance(declared, Capabilities) else Capabilities(withdraws=hasattr(scheduler, "leaving"))
+    if isinstance(declared, Capabilities):
+        return declared
+    partition = getattr(scheduler, "partition", None)
+    has: dict[str, Any] = {name: hasattr(scheduler, name) for name in _MEMBERS}
+    return Capabilities(
+        withdraws=hasattr(scheduler, "leaving"),
+        sizes=partition is not None and not fixes_sizes(partition),
+        guarantees=bool(getattr(scheduler, "guarantees", False)),
+        preempts=bool(getattr(scheduler, "preempts", False)),
+        scope=scope_of(getattr(scheduler, "ordering", None)),
+        effort=float(getattr(scheduler, "effort", 1.0)),
+        **has,
+    )
+
+
+_MEMBERS = ("plan", "declined", "broken", "expected_starts", "reasons", "longest", "notices", "epoch", "site")
+
+
+def first_of(policy: Any, *methods: str) -> str | None:
+    """The first of these methods that a policy has, which says of what kind it is; None where it has none of them."""
+    return next((method for method in methods if hasattr(policy, method)), None)
+
+
+# -- parts: what they say by attributes, which all have defaults ------------------------------------------------------
+
+
+class OrderingCapabilities(NamedTuple):
+    """What an ordering says of itself: how often it is asked, and whether it has more than ranks.
+
+    Attributes
+    ----------
+    changes : str
+        When ranks are asked again.
+    pick, hold : bool
+        Whether it names the next request itself, and whether one that does not fit stays the next.
+    keep, group : bool
+        Whether it keeps usage by share, and whether it orders groups of requests.
+    """
+
+    changes: Changes
+    pick: bool
+    hold: bool
+    keep: bool
+    group: bool
+
+
+def of_ordering(ordering: Any) -> OrderingCapabilities:
+    """What an ordering says of itself; one that does not say how often it is asked is asked at every pass.
+
+    Raises
+    ------
+    PolicyError
+        When it says something else than how often there is.
+    """
+    changes: Changes = getattr(ordering, "changes", "pass")
+    if changes not in get_args(Changes):
+        raise PolicyError(f"{told(ordering)} changes {changes!r}; expected one of {', '.join(get_args(Changes))}")
+    pick, keep, group = (hasattr(ordering, name) for name in ("pick", "keep", "group"))
+    return OrderingCapabilities(changes, pick, bool(getattr(ordering, "hold", False)), keep, group)
+
+
+def scope_of(ordering: Any) -> Literal["cluster", "grid"]:
+    """Whether the order depends on other clusters too."""
+    return "grid" if getattr(ordering, "scope", "cluster") == "grid" else "cluster"
+
+
+def begin(part: Any, rng: Generator) -> None:
+    """Tell a part of a policy of a new run, where it wants to know."""
+    if hasattr(part, "setup"):
+        part.setup(rng)
+
+
+def blocks(rule: Any) -> bool:
+    """Whether a reservation rule lets nobody pass."""
+    return bool(getattr(rule, "blocking", False))
+
+
+def keeps_holders(rule: Any) -> bool:
+    """Whether who holds a promise by a reservation rule keeps it until it starts."""
+    return bool(getattr(rule, "holders", "fresh") != "fresh")
+
+
+def fixes_sizes(partition: Any) -> bool:
+    """Whether every job gets the cores that it asks for."""
+    return bool(getattr(partition, "fixed", False))
+
+
+def shifts_left(admission: Any) -> bool:
+    """Whether an admission leaves no single waiting request that could start earlier."""
+    return bool(getattr(admission, "left_shifted", False))
+
+
+def search_of(admission: Any) -> Any:
+    """The admission that is asked for deadlines which the system sets itself: the inner one, where there is one."""
+    return getattr(admission, "inner", admission)
+
+
+def compares_quotes(balancer: Any) -> bool:
+    """Whether a balancer asks clusters for quotes."""
+    return bool(getattr(balancer, "quotes", False))
+
+
+# -- the earlier form ------------------------------------------------------------------------------------------------
 
 
 def adapted(scheduler: Any) -> Any:
@@ -35,7 +154,7 @@ def adapted(scheduler: Any) -> Any:
     DeprecationWarning
         For the earlier form, which is to go with the next release but one.
     """
-    if not any(hasattr(scheduler, name) for name in ("wake", "leaving", "stopped")):
+    if first_of(scheduler, "wake", "leaving", "stopped") is None:
         return scheduler
     warnings.warn(
         f"{told(scheduler)} has wake, leaving or stopped; dispatch is to return a Decision(starts, stops, withdrawals, "

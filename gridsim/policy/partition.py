@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from gridsim.model.time import FloatArray, IntArray
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.queue import Queue
 
 __all__ = ["Asked", "Greedy", "ShareOfWork", "largest", "sizes_jobs"]
@@ -30,16 +31,8 @@ def largest(limit: IntArray, minimum: IntArray, maximum: IntArray) -> IntArray:
 
 
 def sizes_jobs(scheduler: Any) -> bool:
-    """Whether a scheduler starts moldable jobs on other numbers of cores than they ask for: it has a partition.
-
-    Examples
-    --------
-    >>> from gridsim.policy.presets import policy
-    >>> sizes_jobs(policy("moldable-base")), sizes_jobs(policy("molding?partition=asked")), sizes_jobs(policy("easy"))
-    (True, False, False)
-    """
-    partition = getattr(scheduler, "partition", None)
-    return partition is not None and not getattr(partition, "fixed", False)
+    """Whether a scheduler starts moldable jobs on other numbers of cores than they ask for."""
+    return capabilities_of(scheduler).sizes
 
 
 @dataclass

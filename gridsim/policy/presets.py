@@ -7,6 +7,7 @@ from typing import Any
 
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.policy.capabilities import first_of
 from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.registry import Spec
@@ -207,8 +208,9 @@ def _with(spec: Spec, kind: str, name: str, value: Any, known: list[str]) -> Spe
 def _as_scheduler(what: Any) -> Any:
     if isinstance(what, type):
         raise InputError(f"{what.__name__} is a class; give an object of it: {what.__name__}()", field="policy")
-    if hasattr(what, "dispatch"):
+    form = first_of(what, "dispatch", "rank", "pick")
+    if form == "dispatch":
         return what
-    if hasattr(what, "rank") or hasattr(what, "pick"):
+    if form is not None:
         return Backfilling(ordering=what, reserve=Strict())
     raise InputError(f"{what!r} is neither a scheduler (dispatch) nor an ordering (rank or pick)")

@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.random import Generator
@@ -38,7 +38,6 @@ __all__ = [
     "Start",
     "Stop",
     "Then",
-    "changes_of",
     "failed",
     "ranks_of",
     "starts_of",
@@ -264,12 +263,43 @@ def starts_of(requests: Iterable[int]) -> list[Start]:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What a scheduler can do, as it declares it in an attribute (or property) ``capabilities``.
+    """What a scheduler does, and what it may be asked, beyond the methods of `Scheduler`.
+
+    It says so in an attribute or property ``capabilities``, which is read when a run is made and when it is over.
 
     Attributes
     ----------
     withdraws : bool
         It knows of users who cancel what still waits; otherwise their jobs never come.
+    sizes : bool
+        It starts moldable jobs on other numbers of cores than they ask for.
+    guarantees : bool
+        It promises deadlines, and keeps them.
+    preempts : bool
+        A running request may have to make room for another one.
+    scope : {"cluster", "grid"}
+        Whether its order depends on other clusters too, so that all decide whenever one does.
+    effort : float
+        About how long a run takes against one of EASY: of several policies the slowest begins first.
+    plan : bool
+        It has ``plan``, a `gridsim.policy.admission.plan.Plan`: whoever is taken in has a planned start, and its quotes
+        say where.
+    declined : bool
+        It has ``declined(quote) -> Quote | None``: what remains for a request whose user does not take an offer.
+    broken : bool
+        It has ``broken``: (n,) bool, requests whose promises fell to one that outlived its estimate.
+    expected_starts : bool
+        It has ``expected_starts(now)``: when it expects each waiting request to start, whole microseconds by request.
+    reasons : bool
+        It has ``reasons() -> gridsim.record.Reasons``, asked when the run is over: why requests waited.
+    longest : bool
+        It has ``longest(workload)``: (n,) int64, the most time that each job may ask for, whole microseconds.
+    notices : bool
+        It has ``notices``: what the files of its site say and it does not follow.
+    epoch : bool
+        It has ``epoch``: Unix time of second 0, s; None to be told it.
+    site : bool
+        It has ``site``, a `gridsim.model.site.Site`, whose names may be asked for.
     nodes : Capacity or None
         Nodes of the machine that it decides for, which placements number; None where cores are one pool.
     takes_more : bool
@@ -277,6 +307,20 @@ class Capabilities:
     """
 
     withdraws: bool = False
+    sizes: bool = False
+    guarantees: bool = False
+    preempts: bool = False
+    scope: Literal["cluster", "grid"] = "cluster"
+    effort: float = 1.0
+    plan: bool = False
+    declined: bool = False
+    broken: bool = False
+    expected_starts: bool = False
+    reasons: bool = False
+    longest: bool = False
+    notices: bool = False
+    epoch: bool = False
+    site: bool = False
     takes_more: bool = True
     nodes: Capacity | None = None
 
@@ -285,11 +329,7 @@ class Scheduler(Protocol):
     """Who starts now? Works in whole microseconds; a request is a row of `Requests`.
 
     What it decides it has done to itself already: who is stopped has given its cores back, who starts holds them. One
-    that can do more than to start requests says so in ``capabilities``. One that can tell why
-    requests waited defines ``reasons() -> gridsim.record.Reasons``, asked once when the run is over, with a row for
-    each of its requests: words of its own, from when to when each held.
-    ``effort`` says about how long a run takes against one of EASY (1 where left out): of several policies the slowest
-    begins first.
+    that does more than to start requests says so in ``capabilities`` (`Capabilities`).
 
     The cluster calls `ended` and `overran` for what happened, `settled` once when the ends of an instant are
     complete, `quote` and `commit` for arrivals, `dispatch` for the decision, which says when the next one is due
@@ -352,13 +392,14 @@ def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
     PolicyError
         When it answers anything else, or fails.
     """
-    if not hasattr(ordering, "rank"):
-        raise PolicyError(f"{told(ordering)} has no rank; with pick alone it needs a rule that lets nobody pass")
     try:
         answer = ordering.rank(queue, now)
     except PolicyError:
         raise
     except Exception as error:
+        if isinstance(error, AttributeError) and error.name == "rank" and error.obj is ordering:
+            what = "has no rank; with pick alone it needs a rule that lets nobody pass"
+            raise PolicyError(f"{told(ordering)} {what}") from error
         raise failed(ordering, "rank", error) from error
     try:
         ranks = np.asarray(answer, dtype=np.float64)
@@ -368,17 +409,3 @@ def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
         what = f"shape {ranks.shape}" if ranks.shape != queue.rows.shape else "NaN"
         raise PolicyError(f"{told(ordering)} ranked {len(queue)} requests with {what}; one number each is needed")
     return ranks
-
-
-def changes_of(ordering: Any) -> Changes:
-    """How often an ordering is asked; every pass where it does not say.
-
-    Raises
-    ------
-    PolicyError
-        When it says something else.
-    """
-    answer: Changes = getattr(ordering, "changes", "pass")
-    if answer not in get_args(Changes):
-        raise PolicyError(f"{told(ordering)} changes {answer!r}; expected one of {', '.join(get_args(Changes))}")
-    return answer

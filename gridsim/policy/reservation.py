@@ -10,6 +10,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.moldable import weight_bounds, weight_category
 from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.policy.capabilities import blocks
 from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import Queue
 
@@ -123,7 +124,7 @@ class Selective:
     def __post_init__(self) -> None:
         if not 1 < self.k < float("inf"):
             raise ValueError(f"k is {self.k}; a threshold above 1 is needed")
-        if getattr(self.besides, "blocking", False):
+        if blocks(self.besides):
             raise InputError("a rule that lets nobody pass has no use for promises", field="besides")
 
     def lanes(self, queue: Queue) -> Lanes:

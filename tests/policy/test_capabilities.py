@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import gridsim as gs
+from gridsim import registry
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER
-from gridsim.policy.capabilities import Earlier, adapted, capabilities_of
-from gridsim.policy.protocols import Offer, Quote, Start, Stop
+from gridsim.policy.capabilities import Earlier, adapted, capabilities_of, of_ordering
+from gridsim.policy.fair_share import FairShare
+from gridsim.policy.partition import Greedy
+from gridsim.policy.presets import policy as make_policy
+from gridsim.policy.protocols import Capabilities, Offer, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.record import Record, Status
@@ -151,6 +157,98 @@ def test_the_earlier_form_keeps_its_name_and_its_other_methods() -> None:
 @pytest.mark.filterwarnings("ignore:.*dispatch is to return:DeprecationWarning")
 def test_the_earlier_form_passes_the_check_of_schedulers() -> None:
     check_scheduler(Plain, workloads=2)
+
+
+@dataclass
+class Ordering:
+    changes: Any = "pass"
+
+    def pick(self, queue: Any, now: float) -> int:
+        return 0
+
+
+def test_an_ordering_that_does_not_say_is_asked_at_each_pass() -> None:
+    assert of_ordering(object()) == ("pass", False, False, False, False)
+    assert of_ordering(Ordering("start")) == ("start", True, False, False, False)
+
+
+def test_an_ordering_that_changes_in_an_unknown_way_is_refused() -> None:
+    with pytest.raises(gs.PolicyError, match="changes 'sometimes'; expected one of static, linear, pass, start"):
+        of_ordering(Ordering("sometimes"))
+
+
+@dataclass
+class Told(Plain):
+    """One of a plain file, which declares nothing."""
+
+    effort = 3
+    guarantees = True
+    ordering = FairShare(scope="grid")
+    partition = Greedy()
+
+    def reasons(self) -> None: ...
+
+
+def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
+    assert capabilities_of(Told()) == Capabilities(effort=3, guarantees=True, scope="grid", sizes=True, reasons=True)
+    assert capabilities_of(Plain()) == Capabilities()
+
+
+@pytest.mark.parametrize(
+    ("policy", "can"),
+    [
+        ("easy", Capabilities()),
+        ("fair-share?scope=grid", Capabilities(scope="grid")),
+        ("moldable-base", Capabilities(sizes=True, takes_more=False)),
+        ("molding?partition=asked", Capabilities(takes_more=False)),
+        ("conservative", Capabilities(plan=True, effort=2)),
+        ("qops", Capabilities(plan=True, guarantees=True, declined=True, broken=True, effort=10)),
+    ],
+)
+def test_schedulers_declare_what_they_can_do(policy: str, can: Capabilities) -> None:
+    assert capabilities_of(make_policy(policy)) == can
+
+
+def test_every_scheduler_of_the_registry_declares_and_has_what_it_declares() -> None:
+    for name in registry.names("scheduler"):
+        kind = registry.find("scheduler", name)
+        assert isinstance(kind.capabilities, property), name
+    for policy in ("easy", "moldable-base", "conservative", "qops"):
+        scheduler = make_policy(policy)
+        scheduler.setup(
+            ClusterView(4, Requests(gs.Workload.from_columns(submit=[0], runtime=[1], cores=[1]))), stream(0)
+        )
+        can = capabilities_of(scheduler)
+        for name in ("plan", "declined", "broken", "expected_starts", "reasons", "longest", "notices", "site"):
+            assert hasattr(scheduler, name) == getattr(can, name), (policy, name)
+
+
+ROOT = Path(gs.__file__).parent
+ROOMS = ("entities/*", "policy/**/*", "questions/*", "simulation", "scenario", "world", "options")
+ALLOWED = {
+    "policy/capabilities.py",  # the place
+    "policy/copies.py",  # copies anything, member by member
+    "scenario.py",  # looks at transforms
+    *(f"questions/{name}.py" for name in ("forecast", "notices", "owner", "quote")),  # still to be asked once
+    "entities/tree.py",  # as these
+}
+
+
+def probes(path: Path) -> list[int]:
+    """Lines of a file in which an attribute is looked for that may not be there."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            by_name = node.func.id == "getattr" and isinstance(node.args[1], ast.Constant)
+            found += [node.lineno] if node.func.id == "hasattr" or by_name else []
+    return found
+
+
+def test_nobody_else_looks_for_what_a_policy_has() -> None:
+    files = [path for room in ROOMS for path in ROOT.glob(f"{room}.py")]
+    assert len(files) > 60
+    found = {path.relative_to(ROOT).as_posix(): probes(path) for path in files}
+    assert {name for name, lines in found.items() if lines} <= ALLOWED
 
 
 def test_a_scheduler_that_answers_decisions_stays_itself() -> None:

@@ -11,7 +11,7 @@ import pytest
 from gridsim.errors import PolicyError
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import changes_of, ranks_of
+from gridsim.policy.protocols import ranks_of
 from gridsim.policy.queue import Queue, Requests
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.planned import Planned
@@ -80,14 +80,3 @@ def test_a_pick_outside_the_queue_is_refused(index: int) -> None:
 
     with pytest.raises(PolicyError, match=f"picked number {index} of 3 requests"):
         run(JOBS, Platform.single(4), Picks())
-
-
-def test_an_ordering_that_does_not_say_is_asked_at_each_pass() -> None:
-    assert changes_of(Answers(0)) == "pass"
-
-
-def test_an_ordering_that_changes_in_an_unknown_way_is_refused() -> None:
-    ordering = Answers(0)
-    ordering.changes = "sometimes"  # type: ignore[attr-defined]
-    with pytest.raises(PolicyError, match="changes 'sometimes'; expected one of static, linear, pass, start"):
-        changes_of(ordering)

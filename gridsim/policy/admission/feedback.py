@@ -12,6 +12,7 @@ from gridsim.model.time import NEVER
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.admission.restart import Restart
+from gridsim.policy.capabilities import shifts_left
 from gridsim.policy.protocols import Offer
 
 __all__ = ["Feedback"]
@@ -57,7 +58,7 @@ class Feedback:
     @property
     def left_shifted(self) -> bool:
         """As its inner admission."""
-        return bool(getattr(self.inner, "left_shifted", False))
+        return shifts_left(self.inner)
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         offer: Offer | None = self.inner.plan(request, deadline, plan, now)

@@ -14,6 +14,7 @@ import numpy as np
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.restart import Restart
+from gridsim.policy.capabilities import capabilities_of, search_of
 from gridsim.policy.protocols import Offer
 
 __all__ = [
@@ -77,12 +78,12 @@ class Disturbance(NamedTuple):
 
 def keeps_starts(scheduler: Any) -> bool:
     """Whether a scheduler has a plan: whoever is taken in has a promised start."""
-    return isinstance(getattr(scheduler, "plan", None), Plan)
+    return capabilities_of(scheduler).plan and isinstance(scheduler.plan, Plan)
 
 
 def keeps_deadlines(scheduler: Any) -> bool:
     """Whether a scheduler answers to deadlines with guarantees."""
-    return keeps_starts(scheduler) and bool(getattr(scheduler, "guarantees", False))
+    return keeps_starts(scheduler) and capabilities_of(scheduler).guarantees
 
 
 def asking(scheduler: Any, request: int, now: int) -> Ask:
@@ -120,7 +121,7 @@ def killing(scheduler: Any, max_kills: int | None = None) -> Any:
         As `Restart` takes it.
     """
     twin = copy.copy(scheduler)
-    twin.admission = Restart(getattr(scheduler.admission, "inner", scheduler.admission), max_kills)
+    twin.admission = Restart(search_of(scheduler.admission), max_kills)
     return twin
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
+from gridsim.policy.capabilities import shifts_left
 from gridsim.policy.protocols import Offer
 
 __all__ = ["Restart"]
@@ -38,7 +39,7 @@ class Restart:
     @property
     def left_shifted(self) -> bool:
         """As its inner admission: a kill is followed by a compression of its own."""
-        return bool(getattr(self.inner, "left_shifted", False))
+        return shifts_left(self.inner)
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         offer: Offer | None = self.inner.plan(request, deadline, plan, now)

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from numpy.random import Generator
 
+from gridsim.policy.capabilities import begin, keeps_holders, of_ordering, scope_of
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import NOTHING, Decision, Quote, Stop, starts_of
+from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Quote, Stop, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.molded import Molded
@@ -41,14 +42,18 @@ class Backfilling:
     source: ClassVar[str] = "Lifka 1995; Mu'alem, Feitelson 2001"
 
     def __post_init__(self) -> None:
-        if getattr(self.reserve, "holders", "fresh") != "fresh":
+        if keeps_holders(self.reserve):
             raise ValueError(f"{self.reserve!r} keeps promises from pass to pass: molding?partition=asked&reserve=…")
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What its order depends on."""
+        return Capabilities(scope=scope_of(self.ordering))
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
-        if hasattr(self.ordering, "setup"):
-            self.ordering.setup(rng)
-        ledger = self.ordering.keep(cluster) if hasattr(self.ordering, "keep") else None
+        begin(self.ordering, rng)
+        ledger = self.ordering.keep(cluster) if of_ordering(self.ordering).keep else None
         state = State(cluster, self.reserve, ledger)
         self._state: State | Molded = state
         self._turn = turn_of(self.ordering, state, cluster)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -16,7 +16,8 @@ from gridsim.model.exact import exact
 from gridsim.model.time import NEVER, whole
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
-from gridsim.policy.protocols import Arrangement, Decision, Offer, Quote, Stop
+from gridsim.policy.capabilities import search_of
+from gridsim.policy.protocols import Arrangement, Capabilities, Decision, Offer, Quote, Stop
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.planned import Planned
 
@@ -51,8 +52,6 @@ class Guaranteed(Planned):
     """
 
     name: ClassVar[str] = "guaranteed"
-    guarantees: ClassVar[bool] = True
-    effort: ClassVar[float] = 10.0
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003 and 2004"
     admission: Any = field(default_factory=QoPS)
     relaxation: float = 5.0
@@ -66,6 +65,11 @@ class Guaranteed(Planned):
             raise ValueError(f"relaxation is {self.relaxation}; a number above 0 is needed")
         if not 0 <= self.artificial_floor < float("inf"):
             raise ValueError(f"artificial_floor is {self.artificial_floor}; seconds from 0 up are needed")
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """It promises deadlines, by a plan."""
+        return replace(super().capabilities, guarantees=True, declined=True, broken=True, effort=10.0)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run.
@@ -171,7 +175,7 @@ class Guaranteed(Planned):
         """An offer for a job whose user asked for nothing; such a job is not turned away unless that is wanted."""
         submit, estimate = int(self._requests.submit[request]), int(self._requests.estimate[request])
         response = self.artificial_response(estimate)
-        search = getattr(self.admission, "inner", self.admission)
+        search = search_of(self.admission)
         offer: Offer | None = search.plan(request, submit + response, plan, now)
         if offer is not None:
             return offer._replace(granted=submit + response)

@@ -9,6 +9,7 @@ import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
+from gridsim.policy.capabilities import fixes_sizes
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import largest
 from gridsim.policy.protocols import Lanes, failed, ranks_of, told
@@ -33,7 +34,7 @@ class Shapes:
     """
 
     def __init__(self, requests: Requests, partition: Any, cores: int) -> None:
-        moldable = None if getattr(partition, "fixed", False) else requests.moldable
+        moldable = None if fixes_sizes(partition) else requests.moldable
         n = len(requests)
         self.requests, self.partition, self.cores = requests, partition, cores
         self.table: IntArray = np.zeros((8, n), dtype=np.int64)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from numpy.random import Generator
 
+from gridsim.policy.capabilities import begin, blocks, fixes_sizes, of_ordering, scope_of
 from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.protocols import Capabilities
 from gridsim.policy.queue import ClusterView
@@ -43,7 +44,6 @@ class Molding(Backfilling):
 
     name: ClassVar[str] = "molding"
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003"
-    capabilities: ClassVar[Capabilities] = Capabilities(takes_more=False)
     partition: Any = field(default_factory=ShareOfWork)
     backfill: Literal["best", "now"] = "best"
     promise_order: Literal["acquired", "queue"] = "acquired"
@@ -55,15 +55,20 @@ class Molding(Backfilling):
         ):
             if value not in known:
                 raise ValueError(f"{name} is {value!r}; {' or '.join(known)} is needed")
-        if getattr(self.reserve, "blocking", False):
+        if blocks(self.reserve):
             raise ValueError("sizes are chosen where others may pass a blocked job: easy, category, xfactor, first-fit")
-        if hasattr(self.ordering, "keep"):
+        if of_ordering(self.ordering).keep:
             raise ValueError(f"{self.ordering!r} ranks anew after every start, and sizes are chosen for a whole pass")
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Whether it chooses sizes, and what its order depends on."""
+        sizes = not fixes_sizes(self.partition)
+        return Capabilities(takes_more=False, sizes=sizes, scope=scope_of(self.ordering))
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
-        if hasattr(self.ordering, "setup"):
-            self.ordering.setup(rng)
+        begin(self.ordering, rng)
         best, by_queue = self.backfill == "best", self.promise_order == "queue"
         state = Molded(cluster, self.ordering, self.reserve, self.partition, best=best, by_queue=by_queue)
         self._known = len(cluster.requests)

@@ -13,7 +13,8 @@ from numpy.random import Generator
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.protocols import Decision, Quote, Stop, ranks_of, starts_of
+from gridsim.policy.capabilities import begin, fixes_sizes, scope_of, shifts_left
+from gridsim.policy.protocols import Capabilities, Decision, Quote, Stop, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.molded import Shapes
 
@@ -52,7 +53,6 @@ class Planned:
     ordering: Any | None = None
     partition: Any | None = None
     compress_at: Literal["early", "every"] = field(default="early", kw_only=True)
-    effort: ClassVar[float] = 2.0
     source: ClassVar[str] = "Mu'alem, Feitelson 2001; Islam, Balaji, Sadayappan, Panda 2003"
 
     def __post_init__(self) -> None:
@@ -65,6 +65,12 @@ class Planned:
         if self.compress == "none" and self.compress_at != "early":
             raise ValueError("compress_at means nothing with compress=none; leave one of them out")
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """It has a plan; whether it chooses sizes, and what its order depends on."""
+        sizes = self.partition is not None and not fixes_sizes(self.partition)
+        return Capabilities(plan=True, sizes=sizes, scope=scope_of(self.ordering), effort=2.0)
+
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
         self._requests = cluster.requests
@@ -73,9 +79,8 @@ class Planned:
         self._overrun = False
         # Only compression in planned order leaves the plan left-shifted, which is what the frontier relies on.
         in_order = self.compress == "planned" and self.ordering is None
-        self._left_shifted = in_order and getattr(self.admission, "left_shifted", False)
-        if self.ordering is not None and hasattr(self.ordering, "setup"):
-            self.ordering.setup(rng)
+        self._left_shifted = in_order and shifts_left(self.admission)
+        begin(self.ordering, rng)
         self._shapes = None if self.partition is None else Shapes(cluster.requests, self.partition, cluster.cores)
 
     @property

@@ -99,7 +99,7 @@ class Slurm:
     epoch: float | None = None
     timezone: str | None = None
     site: Site | None = None
-    effort: ClassVar[float] = 20.0
+    _gives_way = False
     source: ClassVar[str] = "slurm.schedmd.com: sched_config, priority_multifactor, fair_tree, cons_tres, preempt"
 
     def __post_init__(self) -> None:
@@ -120,8 +120,8 @@ class Slurm:
 
     @property
     def capabilities(self) -> Capabilities:
-        """It knows who cancels what waits, and the nodes of its machine."""
-        return Capabilities(withdraws=True, nodes=self.capacity(), takes_more=False)
+        """What Slurm can do; whether jobs may have to give way is known when a run has been set up."""
+        return replace(_CAN, preempts=self._gives_way, nodes=self.capacity())
 
     # -- beginning ---------------------------------------------------------------------------------------------------
 
@@ -333,11 +333,6 @@ class Slurm:
             self._repeats.clear()
         return found
 
-    @property
-    def preempts(self) -> bool:
-        """Whether a job may have to give way to another one, on this site."""
-        return self._gives_way
-
     def _end_grace(self, now: int) -> None:
         """Stop what had to give way by now."""
         if now < self._ends_grace:
@@ -483,6 +478,19 @@ class Slurm:
     def partition_of(self, request: int) -> str:
         """Name of the partition that a request runs in, or ran in last: of several that it asked for, this one."""
         return self._site.partitions[int(self._asks["part"][self._entry[request]])].name
+
+
+_CAN = Capabilities(
+    withdraws=True,
+    takes_more=False,
+    effort=20.0,
+    expected_starts=True,
+    reasons=True,
+    longest=True,
+    notices=True,
+    epoch=True,
+    site=True,
+)
 
 
 def _copied(columns: Any) -> Any:

@@ -9,9 +9,10 @@ import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.capabilities import of_ordering
 from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import changes_of, failed, ranks_of
+from gridsim.policy.protocols import failed, ranks_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler import kernels, lines
 from gridsim.policy.scheduler.kernels import HEAD, TAIL
@@ -25,16 +26,17 @@ Turn = Callable[[int], Sequence[int]]
 
 def turn_of(ordering: Any, state: State, cluster: ClusterView) -> Turn:
     """The pass for an ordering: kept sorted, along lines in time, sorted at each pass, after each start, or picked."""
-    changes = changes_of(ordering)
+    can = of_ordering(ordering)
+    changes = can.changes
     if changes == "static":
         return _static(ordering, state)
     if changes == "linear":
         return _linear(ordering, state, cluster)
-    if hasattr(ordering, "pick") and state.blocking:
-        return _picked(ordering, state)
-    if hasattr(ordering, "group") and state.blocking:
+    if can.pick and state.blocking:
+        return _picked(ordering, state, holds=can.hold)
+    if can.group and state.blocking:
         return _grouped(ordering, state)
-    return _each_start(ordering, state) if changes == "start" else _each_pass(ordering, state)
+    return _each_start(ordering, state) if changes == "start" else _each_pass(ordering, state, draws=can.pick)
 
 
 def _static(ordering: Any, state: State) -> Turn:
@@ -114,9 +116,7 @@ def _sort(ordering: Any, state: State, now: int) -> None:
     rows[:] = rows[np.argsort(ranks_of(ordering, state.queue(rows), now / 1e6), kind="stable")]
 
 
-def _each_pass(ordering: Any, state: State) -> Turn:
-    draws = hasattr(ordering, "pick")
-
+def _each_pass(ordering: Any, state: State, *, draws: bool) -> Turn:
     def turn(now: int) -> Sequence[int]:
         state.take_in()
         if state.empty or (not draws and state.full(now)):
@@ -144,12 +144,11 @@ def _each_start(ordering: Any, state: State) -> Turn:
     return turn
 
 
-def _picked(ordering: Any, state: State) -> Turn:
+def _picked(ordering: Any, state: State, *, holds: bool) -> Turn:
     """The ordering names the next request until one does not fit or no core is free; nobody passes.
 
-    Where it has ``hold``, the one that does not fit is the next of the coming pass too. The queue stays in job order.
+    Where it *holds*, the one that does not fit is the next of the coming pass too. The queue stays in job order.
     """
-    holds = bool(getattr(ordering, "hold", False))
     held = -1
 
     def turn(now: int) -> Sequence[int]:
