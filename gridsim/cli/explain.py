@@ -37,8 +37,10 @@ def run(args: argparse.Namespace) -> int:
         told["policies"] = {name: {"start": start, "wait": wait} for name, (start, wait) in under.items()}
         print(json.dumps(plain(told), indent=1))
         return 0
-    chains = any(each.pieces is not None and (each.pieces > 1).any() for each in schedules.values())
-    _tell("waits" if chains else "starts after", sentences(found, label), under, found.submit)
+    ran_before = any(
+        each.cut is not None or (each.pieces is not None and (each.pieces > 1).any()) for each in schedules.values()
+    )
+    _tell("waits" if ran_before else "starts after", sentences(found, label), under, found.submit)
     return 0
 
 

@@ -88,6 +88,9 @@ class Waiting:
         In how many it ran, one behind the other; all that is told of other jobs is up to the start of the last.
     earlier : float
         Seconds that the pieces before the last one ran: no part of its wait.
+    cut, lost : int, float
+        Runs that were cut short to make room for others before the last one, and the seconds that they took: no part of
+        its wait either.
     """
 
     job: int
@@ -122,6 +125,8 @@ class Waiting:
     passers: tuple[tuple[str, int], ...]
     pieces: int = 1
     earlier: float = 0.0
+    cut: int = 0
+    lost: float = 0.0
 
     def __repr__(self) -> str:
         waited = "did not run" if math.isnan(self.start) else f"waited {self.wait:,.15g} s"
@@ -130,7 +135,7 @@ class Waiting:
     @property
     def wait(self) -> float:
         """Seconds."""
-        return self.start - self.submit - self.earlier
+        return self.start - self.submit - self.earlier - self.lost
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -167,9 +172,64 @@ def explain(schedule: Schedule, job: int | str) -> Waiting:
     (8.0, 2, 8.0, 1, [1, 4])
     """
     row = schedule.row(job)
-    whole, schedule = schedule, _within(schedule, row)
+    machine, schedule = schedule.machine, _within(schedule, row)
     submit, start = float(schedule.submit[row]), float(schedule.start[row])
     until = start if not math.isnan(start) else submit
+    runs = schedule.cut_runs(row)
+    room, found = _room(schedule, row, submit, until, runs)
+    return Waiting(
+        **_job(schedule, row),
+        submit=submit,
+        start=start,
+        end=float(schedule.end[row]),
+        estimate=float(schedule.estimate[row]),
+        submitted=_date(submit, schedule.calendar),
+        started=_date(start, schedule.calendar),
+        machine=machine,
+        **found,
+        **_others_meanwhile(schedule, row, submit, until, room),
+        pieces=1 if schedule.pieces is None else int(schedule.pieces[row]),
+        earlier=0.0 if schedule.earlier is None else float(schedule.earlier[row]),
+        cut=len(runs),
+        lost=float(np.diff(runs).sum()),
+    )
+
+
+def _room(
+    schedule: Schedule, row: int, submit: float, until: float, runs: FloatArray
+) -> tuple[FloatArray, dict[str, Any]]:
+    """Stretches (k, 2) of the wait with enough room for the job; which room that is, and what is known of it.
+
+    Parameters
+    ----------
+    runs : (k, 2) float64
+        When the job held cores itself, before its last run.
+    """
+    room, free = _room_for(schedule, row, submit, until)
+    for begin, end in runs.tolist():
+        before, after = np.minimum(room, begin), np.maximum(room, end)
+        room = np.concatenate([before[before[:, 1] > before[:, 0]], after[after[:, 1] > after[:, 0]]])
+    parts, reach = schedule.parts, schedule.machine
+    enough = float(np.diff(room, axis=1).sum())
+    short = until - submit - enough - float(np.diff(runs).sum())
+    reasons: tuple[tuple[str, float], ...] = ()
+    if parts is not None and parts.reach is not None and parts.free is not None:
+        reasons, reach, free = parts.reasons(row), int(parts.reach[row]), int(parts.free[row])
+        short = sum(held for word, held in reasons if word in LACKING)
+        enough, room = sum(held for word, held in reasons if word not in LACKING), room[:0]
+    return room, {
+        "reach": reach,
+        "free": free,
+        "room": _room_of(schedule, row),
+        "reasons": reasons,
+        "refused": None if parts is None else parts.refused.get(row),
+        "short": short,
+        "enough": enough,
+    }
+
+
+def _others_meanwhile(schedule: Schedule, row: int, submit: float, until: float, room: FloatArray) -> dict[str, Any]:
+    """Jobs that stood before it, passed it, held cores while it waited, and stood first while there was *room*."""
     order = np.arange(len(schedule.job))
     before = (schedule.submit < submit) | ((schedule.submit == submit) & (order < row))
     began, ended = schedule.start, schedule.end
@@ -179,48 +239,21 @@ def explain(schedule: Schedule, job: int | str) -> Waiting:
     inside = np.minimum(ended, until) - np.maximum(began, submit)
     held = schedule.cores * np.where(inside > 0, inside, 0.0)
     total = float(np.nansum(held))
-    holders = _others(schedule, np.where(order == row, 0.0, held), held, total)
-    passing = _others(schedule, np.where(passed, held, 0.0), held, total)
-    freeing = _others(schedule, np.where(before | passed, schedule.cores, 0) * (ended == until), held, total)
-    room, free = _room_for(schedule, row, submit, until)
-    enough = float(np.diff(room, axis=1).sum())
-    parts, reach, short = schedule.parts, schedule.machine, until - submit - enough
-    reasons: tuple[tuple[str, float], ...] = ()
-    if parts is not None and parts.reach is not None and parts.free is not None:
-        reasons, reach, free = parts.reasons(row), int(parts.reach[row]), int(parts.free[row])
-        short = sum(held for word, held in reasons if word in LACKING)
-        enough, room = sum(held for word, held in reasons if word not in LACKING), room[:0]
+    freeing = np.where(before | passed, schedule.cores, 0) * (ended == until) if until > submit else np.zeros(len(held))
     came = np.flatnonzero(ahead)
     came = came[np.argsort(schedule.submit[came], kind="stable")]  # rows are in this order but where users reacted
-    standing = _standing(schedule, came, room)
-    return Waiting(
-        **_job(schedule, row),
-        submit=submit,
-        start=start,
-        end=float(schedule.end[row]),
-        estimate=float(schedule.estimate[row]),
-        submitted=_date(submit, schedule.calendar),
-        started=_date(start, schedule.calendar),
-        machine=whole.machine,
-        reach=reach,
-        free=free,
-        room=_room_of(schedule, row),
-        reasons=reasons,
-        refused=None if parts is None else parts.refused.get(row),
-        short=short,
-        enough=enough,
-        ahead=int(ahead.sum()),
-        ahead_work=float(np.nansum(work[ahead])),
-        passed=int(passed.sum()),
-        passed_work=float(np.nansum(work[passed])),
-        holders=holders,
-        passing=passing,
-        freeing=freeing if until > submit else (),
-        first=_others(schedule, standing, standing, enough),
-        passers=_passers(schedule, passed),
-        pieces=1 if schedule.pieces is None else int(schedule.pieces[row]),
-        earlier=0.0 if schedule.earlier is None else float(schedule.earlier[row]),
-    )
+    first = _first(schedule, came, room)
+    return {
+        "ahead": int(ahead.sum()),
+        "ahead_work": float(np.nansum(work[ahead])),
+        "passed": int(passed.sum()),
+        "passed_work": float(np.nansum(work[passed])),
+        "holders": _others(schedule, np.where(order == row, 0.0, held), held, total),
+        "passing": _others(schedule, np.where(passed, held, 0.0), held, total),
+        "freeing": _others(schedule, freeing, held, total),
+        "first": _others(schedule, first, first, float(np.diff(room, axis=1).sum())),
+        "passers": _passers(schedule, passed),
+    }
 
 
 def _job(schedule: Schedule, row: int) -> dict[str, Any]:
@@ -303,7 +336,7 @@ def _room_for(schedule: Schedule, row: int, submit: float, until: float) -> tupl
     return stretches[stretches[:, 1] > stretches[:, 0]], schedule.machine - int(cores[start <= submit].sum())
 
 
-def _standing(schedule: Schedule, ahead: IntArray, room: FloatArray) -> FloatArray:
+def _first(schedule: Schedule, ahead: IntArray, room: FloatArray) -> FloatArray:
     """How long each job stood first, in order of arrival, while there was room for the one behind; a number a job."""
     seconds = np.zeros(len(schedule.job))
     at = -math.inf

@@ -16,7 +16,7 @@ from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.record import Record, Refusal
 from gridsim.result import read_table
 
-__all__ = ["Parts", "parts_of", "parts_read"]
+__all__ = ["Parts", "parts_of", "parts_read", "rows_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +105,14 @@ def _clusters(tree: Any) -> list[tuple[str, int]]:
     return [(str(tree.get("name")), int(tree.get("cores", 0)))]
 
 
-def _rows(job: IntArray, numbers: npt.NDArray[Any], path: Path) -> IntArray:
-    """Rows of jobs by their numbers."""
+def rows_of(job: IntArray, numbers: npt.NDArray[Any], path: Path) -> IntArray:
+    """Rows of jobs by their numbers, which *path* tells.
+
+    Raises
+    ------
+    InputError
+        For a number that is none of them.
+    """
     order = np.argsort(job, kind="stable")
     place = np.searchsorted(job[order], numbers).clip(max=max(len(job) - 1, 0))
     rows: IntArray = order[place]
@@ -119,7 +125,7 @@ def _reasons(folder: Path, job: IntArray) -> tuple[IntArray, npt.NDArray[Any], F
     told, path = read_table(folder, "reasons"), folder / "reasons.csv"
     if not {"job", "reason", "from", "until"} <= set(told):
         raise InputError("has no columns job, reason, from and until", path=path)
-    rows = _rows(job, told["job"], path)
+    rows = rows_of(job, told["job"], path)
     order = np.argsort(rows, kind="stable")
     held = np.nan_to_num(told["until"].astype(np.float64) - told["from"].astype(np.float64))
     return rows[order], told["reason"].astype(str)[order], held[order]
@@ -129,7 +135,7 @@ def _refused(folder: Path, job: IntArray) -> dict[int, Refusal]:
     if not (folder / "refused.csv").is_file():
         return {}
     told = read_table(folder, "refused")
-    rows = _rows(job, told["job"], folder / "refused.csv").tolist()
+    rows = rows_of(job, told["job"], folder / "refused.csv").tolist()
     found = {}
     for place, row in enumerate(rows):
         reason, asked, most, unit, rule = (told[name][place] for name in Refusal._fields)

@@ -17,11 +17,11 @@ from gridsim.model.job_id import JobIds
 from gridsim.model.platform import Platform
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
-from gridsim.questions.parts import Parts, parts_of, parts_read
+from gridsim.questions.parts import Parts, parts_of, parts_read, rows_of
 from gridsim.record import Record
 from gridsim.result import read_names, read_table
 
-__all__ = ["PLACES", "Schedule", "read_schedules"]
+__all__ = ["PLACES", "CutRuns", "Schedule", "cut_runs_of", "read_schedules"]
 
 PLACES = ("account", "partition")
 """Labels that say where a job was sent."""
@@ -29,11 +29,19 @@ PLACES = ("account", "partition")
 _USERS = ("user", "account", "group")
 
 
+class CutRuns(NamedTuple):
+    """Runs that were cut short to make room for others, by row: when each held its cores, s."""
+
+    row: IntArray
+    start: FloatArray
+    end: FloatArray
+
+
 class Schedule(NamedTuple):
     """Columns of one schedule, a row a job in order of arrival; times in seconds, NaN where a job did not run.
 
     Of a job that went on in a chain of *pieces*, start and end are those of the last one; *earlier* is how long the
-    others had run.
+    others had run. *cut* are runs that were lost before the last one.
     """
 
     job: IntArray
@@ -53,6 +61,7 @@ class Schedule(NamedTuple):
     pieces: IntArray | None = None
     earlier: FloatArray | None = None
     calendar: Calendar | None = None
+    cut: CutRuns | None = None
 
     @classmethod
     def of(cls, record: Record, platform: Platform | None = None) -> Schedule:
@@ -87,8 +96,16 @@ class Schedule(NamedTuple):
             calendar=calendar_of(workload.provenance),
             pieces=None if record.beyond is None else record.beyond.pieces + 1,
             earlier=None if record.beyond is None else seconds(record.beyond.held_us),
+            cut=None if (runs := cut_runs_of(record)) is None else CutRuns(runs[0], *map(seconds, runs[1:])),
             **{label: named(label) for label in PLACES},
         )
+
+    def cut_runs(self, row: int) -> FloatArray:
+        """When a job held its cores before its last run, and was cut short, (k, 2) in seconds, in order of time."""
+        if self.cut is None:
+            return np.zeros((0, 2))
+        own = self.cut.row == row
+        return np.stack([self.cut.start[own], self.cut.end[own]], axis=1)
 
     @property
     def ids(self) -> JobIds:
@@ -107,8 +124,11 @@ class Schedule(NamedTuple):
 
     @property
     def wait(self) -> FloatArray:
-        """Start minus submit, of a chain without the time in which a piece ran."""
-        return self.start - self.submit - (0 if self.earlier is None else self.earlier)
+        """Start minus submit, without the time in which a piece of a chain ran, or a run that was cut short."""
+        wait = self.start - self.submit - (0 if self.earlier is None else self.earlier)
+        if self.cut is not None:
+            np.subtract.at(wait, self.cut.row, self.cut.end - self.cut.start)
+        return wait
 
     def longest(self) -> int:
         """The job that waited longest.
@@ -132,6 +152,17 @@ def _texts(values: npt.NDArray[Any], called: Callable[[int], str]) -> npt.NDArra
     known, place = np.unique(values, return_inverse=True)
     texts = ["" if value == UNKNOWN else called(value) for value in known.tolist()]
     return np.array(texts, dtype=object)[place]
+
+
+def cut_runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray] | None:
+    """Row, start and end of each run that was cut short before the last one of its job, whole microseconds."""
+    promises = record.promises
+    if promises is None or not len(promises.killed):
+        return None
+    earlier = promises.killed_end_us <= np.where(record.ran, record.start_us, -1)[promises.killed]
+    order = np.lexsort((promises.killed_start_us, promises.killed))
+    order = order[earlier[order]]
+    return promises.killed[order], promises.killed_start_us[order], promises.killed_end_us[order]
 
 
 def read_schedules(folder: str | Path) -> dict[str, Schedule]:
@@ -194,13 +225,13 @@ def _read(folder: Path) -> Schedule:
         except ValueError as error:
             raise InputError(f"has what is no number ({error})", path=folder, field=name) from error
 
-    job = numbers("job", np.int64)
+    job, start = numbers("job", np.int64), numbers("start")
     whose = next((named(name) for name in _USERS if name in columns), np.full(len(columns["job"]), ""))
     return Schedule(
         job=job,
         cores=numbers("cores_used" if "cores_used" in columns else "cores", np.int64),
         submit=numbers("submit"),
-        start=numbers("start"),
+        start=start,
         end=numbers("end"),
         estimate=numbers("estimate"),
         status=columns["status"],
@@ -210,10 +241,25 @@ def _read(folder: Path) -> Schedule:
         pooled=parts is None and _partitions(columns.get("partition")) > 1,
         calendar=_calendar(folder),
         pieces=(pieces := numbers("pieces", np.int64) if {"pieces", "wait"} <= set(columns) else None),
-        earlier=None if pieces is None else _earlier(pieces, numbers("start") - numbers("submit") - numbers("wait")),
+        earlier=None if pieces is None else _earlier(pieces, start - numbers("submit") - numbers("wait")),
+        cut=_cut(folder, job, start),
         named=JobIds.read(job, columns["job_id"].astype(str).tolist()) if "job_id" in columns else None,
         **{label: named(label) for label in PLACES if label in columns and label in names},
     )
+
+
+def _cut(folder: Path, job: IntArray, start: FloatArray) -> CutRuns | None:
+    """Runs that were cut short before the last one of their job; None where no file tells of any."""
+    path = folder / "killed_runs.csv"
+    if not path.is_file():
+        return None
+    told = read_table(folder, "killed_runs")
+    if not {"job", "start", "end"} <= set(told):
+        raise InputError("has no columns job, start and end", path=path)
+    rows, begin, end = rows_of(job, told["job"], path), *(told[name].astype(np.float64) for name in ("start", "end"))
+    order = np.lexsort((begin, rows))
+    order = order[(end <= start[rows])[order]]
+    return CutRuns(rows[order], begin[order], end[order])
 
 
 def _earlier(pieces: IntArray, rest: FloatArray) -> FloatArray:

@@ -22,14 +22,15 @@ def sentences(found: Waiting, label: str) -> list[str]:
     asked += duration(found.estimate)
     if math.isnan(found.start):
         return [f"{asked}, and did not run under {label} ({_why_not(found)}).", *_dates(found)]
-    if found.wait <= 0 and found.pieces == 1:
+    runs = found.pieces + found.cut
+    if found.wait <= 0 and runs == 1:
         return [f"{asked}, and started at once under {label}: {_free(found)}.", *_dates(found)]
-    told = [f"{asked}, and waited {duration(found.wait)} under {label}{_chain(found)}.", *_dates(found)]
+    told = [f"{asked}, and waited {duration(found.wait)} under {label}{_chain(found)}{_lost(found)}.", *_dates(found)]
     told += _said(found) if found.room == "nodes" else _room(found)
-    if found.pieces > 1:
+    if runs > 1:
         told.append(
-            f"Its last piece started {duration(found.start - found.submit)} after it came; what follows is of the time "
-            "until then."
+            f"Its last {_run(found)} started {duration(found.start - found.submit)} after it came; what follows is of "
+            "the time until then."
         )
     told.append(_queue(found))
     if found.holders:
@@ -46,6 +47,20 @@ def _chain(found: Waiting) -> str:
     return "" if found.pieces == 1 else f", before the {number(found.pieces)} pieces of its chain together"
 
 
+def _lost(found: Waiting) -> str:
+    """Time that is no wait: runs that were cut short to make room for others."""
+    return (
+        ""
+        if not found.cut
+        else f", besides {duration(found.lost)} in {counted(found.cut, 'run')} that others cut short"
+    )
+
+
+def _run(found: Waiting) -> str:
+    """What the run is called that the start is of, where it is not the only one."""
+    return "run" if found.cut else "piece"
+
+
 def _dates(found: Waiting) -> list[str]:
     """When it came and started, where the log has dates."""
     if not found.submitted:
@@ -55,7 +70,7 @@ def _dates(found: Waiting) -> list[str]:
     if found.started == found.submitted:
         at_once = "came and started at" if found.wait <= 0 else "came and started within the second at"
         return [f"It {at_once} {found.submitted}."]
-    what = "started" if found.pieces == 1 else "its last piece started"
+    what = "started" if found.pieces + found.cut == 1 else f"its last {_run(found)} started"
     return [f"It came at {found.submitted} and {what} at {found.started}."]
 
 

@@ -28,7 +28,7 @@ from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.ranks import unavoidable_delays
 from gridsim.profile.placement import Placement, place
 from gridsim.questions.parts import parts_of
-from gridsim.questions.schedules import Schedule
+from gridsim.questions.schedules import Schedule, cut_runs_of
 from gridsim.record import Record, Status
 from gridsim.report.bands import Bands, by_partition, placed
 from gridsim.report.calendar import embedded
@@ -307,6 +307,13 @@ def _policy(
         packed["cores"] = narrowed(part.given)
     if part.beyond is not None and part.beyond.pieces.any():
         packed |= {"chain": narrowed(part.beyond.pieces + 1), "earlier": narrowed(part.beyond.held_us // clock.tick)}
+    if (runs := cut_runs_of(part)) is not None:
+        row, began, ended = runs[0], *map(clock.ticks, runs[1:])
+        packed |= {
+            "cut": narrowed(np.diff(row, prepend=0)),
+            "began": narrowed(began),
+            "lasted": narrowed(ended - began),
+        }
     held = clock.held(part)
     if (held != runtime).any():
         packed["runtime"] = narrowed(held)

@@ -14,7 +14,7 @@ from gridsim.errors import InputError
 from gridsim.model.dates import Calendar
 from gridsim.model.platform import Platform
 from gridsim.questions.explain import Waiting, explain, waits
-from gridsim.questions.schedules import Schedule, read_schedules
+from gridsim.questions.schedules import CutRuns, Schedule, read_schedules
 from gridsim.record import Record
 from gridsim.report.explain_text import sentences
 from gridsim.scenario import Scenario
@@ -86,6 +86,45 @@ def test_who_stood_first_changes_when_they_start() -> None:
     found = explain(schedule((2, 0, 0, 10), (3, 1, 10, 20), (3, 2, 20, 30), (1, 3, 30, 31)), 4)
     assert [(one.job, round(one.share * found.enough)) for one in found.first] == [(3, 10), (2, 7)]
     assert found.enough == 27.0
+
+
+def requeued() -> gs.Result:
+    """Job 2 runs from 0 to 4, gives way to a job with a deadline, and begins anew."""
+    log = gs.Workload.from_columns(
+        submit=[0, 0, 4], runtime=[10, 10, 6], cores=[2, 2, 2], deadline=[40, 40, 10], restartable=[False, True, False]
+    )
+    return gs.simulate(log, platform=Platform.single(4), policy="fqops?kill_restart=true")
+
+
+def test_runs_that_were_cut_short_are_no_wait() -> None:
+    # Job 2 has all cores from 2 to 5 and gives way to job 3; until 2, and from 5 to 9, there is no room for it.
+    lost = CutRuns(np.array([1]), np.array([2.0]), np.array([5.0]))
+    found = explain(schedule((2, 0, 0, 2), (4, 0, 9, 19), (4, 5, 5, 9))._replace(cut=lost), 2)
+    assert (found.wait, found.cut, found.lost, found.short, found.enough) == (6.0, 1, 3.0, 6.0, 0.0)
+    lines = sentences(found, "today")
+    assert lines[0].endswith("and waited 6 s under today, besides 3 s in 1 run that others cut short.")
+    assert "Its last run started 9 s after it came; what follows is of the time until then." in lines
+    # Held back from 2 to 3 only: the run is no room that was kept for others.
+    held = explain(
+        schedule((2, 0, 0, 2), (4, 0, 9, 19), (4, 5, 5, 9))._replace(cut=lost._replace(start=np.array([3.0]))), 2
+    )
+    assert (held.wait, held.short, held.enough) == (7.0, 6.0, 1.0)
+
+
+def test_runs_that_were_cut_short_are_read_from_a_folder(tmp_path: Path) -> None:
+    result = requeued()
+    assert result.record.kills.tolist() == [0, 1, 0]
+    result.write(tmp_path)
+    (read,) = read_schedules(tmp_path).values()
+    mine, theirs = explain(Schedule.of(result.record), 2), explain(read, 2)
+    assert (mine.cut, mine.lost) == (1, 4.0)
+    assert mine.to_dict() == {**theirs.to_dict(), "status": mine.status}
+    assert mine.wait == result.record.wait[1] - 4.0
+    assert mine.short + mine.enough == mine.wait
+    assert waits({"a": read}, 2)["a"][1] == mine.wait
+    (tmp_path / "killed_runs.csv").write_text("job,start\n2,0\n")
+    with pytest.raises(InputError, match="has no columns job, start and end"):
+        read_schedules(tmp_path)
 
 
 def test_an_unknown_job_is_refused_with_the_numbers_there_are() -> None:

@@ -23,7 +23,7 @@ from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import Schedule
-from gridsim.record import Beyond, Record, Status
+from gridsim.record import Beyond, Promises, Record, Status
 from gridsim.report import gantt, markup, page
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
@@ -38,7 +38,8 @@ def named(record: Record, workload: Any) -> Record:
     """The record with estimates that are no runtimes, names of users, and a few jobs that were turned away."""
     start, end, status = record.start_us.copy(), record.end_us.copy(), record.status.copy()
     start[50::400], end[50::400], status[50::400] = NEVER, NEVER, Status.unadmitted
-    return replace(record, workload=workload, start_us=start, end_us=end, status=status, beyond=chains(record, start))
+    changed = replace(record, workload=workload, start_us=start, end_us=end, status=status)
+    return replace(changed, beyond=chains(record, start), promises=cut_short(record, start))
 
 
 def chains(record: Record, start: IntArray) -> Beyond:
@@ -50,6 +51,17 @@ def chains(record: Record, start: IntArray) -> Beyond:
     first = np.stack((begin, begin + 2 * quarter), axis=1).ravel()
     last = np.stack((begin + quarter, begin + 3 * quarter), axis=1).ravel()
     return Beyond("split", np.full(len(record), NEVER), np.repeat(rows, 2), first, last)
+
+
+def cut_short(record: Record, start: IntArray) -> Promises:
+    """Two runs that others cut short, of every ninth job that waited and of the one that waited longest."""
+    n, waited = len(record), np.where(start < NEVER, start - record.workload.submit, 0) // MICROSECOND
+    rows = np.flatnonzero(waited > 10)
+    rows = np.unique(np.append(rows[::9], np.argmax(waited)))
+    begin, quarter = record.workload.submit[rows], waited[rows] // 4 * MICROSECOND
+    first, last = np.concatenate((begin, begin + 2 * quarter)), np.concatenate((begin + quarter, begin + 3 * quarter))
+    never, nobody = np.full(n, NEVER), np.zeros(n, dtype=np.int64)
+    return Promises(never, never, nobody, nobody > 0, np.tile(rows, 2), first, last, guarantees=False)
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +107,7 @@ def jobs_of(shown: dict[str, Record]) -> list[int]:
     waits = np.nan_to_num(record.wait, nan=-1.0)
     rows = [0, *np.argsort(-waits)[:4], *np.flatnonzero(waits == 0)[:3], 50, 450, *range(20, 1500, 131)]
     rows += np.unique(record.beyond.job)[:3].tolist() if record.beyond is not None else []
+    rows += record.promises.killed[:5].tolist() if record.promises is not None else []
     return [int(record.workload.job[row]) for row in rows]
 
 
@@ -144,6 +157,7 @@ def test_the_browser_says_what_python_says(opened: Any, shown: dict[str, Record]
         list(shown).index(label),
     )
     assert any("before the 3 pieces of its chain together." in lines[0] for lines in told)
+    assert any("in 2 runs that others cut short." in lines[0] for lines in told)
     for job, lines in zip(jobs, told, strict=True):
         assert lines == sentences(explain(schedule, job), label)
         assert re.match(r"It came (at|and started at|and started within the second at) 2026-11-2\d \d\d:\d\d", lines[1])

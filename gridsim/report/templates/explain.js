@@ -180,7 +180,7 @@ const gridsimWhy = (() => {
     return rows;
   }
 
-  // Which part of the machine each job could have, and what its scheduler says of its wait: as gridsim/report/parts.py.
+  // Which part of the machine each job could have, and what its scheduler says of its wait: as gridsim/questions/parts.py.
   function partsOf(packed, { pool, reach, free, told, word, spans }) {
     let row = 0;
     const said = new Map();
@@ -191,6 +191,22 @@ const gridsimWhy = (() => {
     });
     return { pool, reach, free, said, pooled: packed.pooled, clusters: packed.parts || [], refused: new Map(packed.refused || []) };
   }
+
+  // Runs of each job that were cut short before its last one, in order of time.
+  function runsOf({ cut, began, lasted }) {
+    let row = 0;
+    const runs = new Map();
+    (cut || []).forEach((step, k) => {
+      row += step;
+      if (!runs.has(row)) runs.set(row, []);
+      runs.get(row).push([began[k], began[k] + lasted[k]]);
+    });
+    return { runs };
+  }
+
+  const lostOf = (one, row) => (one.runs.get(row) || []).reduce((sum, [from, to]) => sum + to - from, 0);
+  // Ticks from submit to start in which no piece of a chain and no run that was cut short held cores.
+  const waited = (one, row) => one.wait[row] - (one.earlier ? one.earlier[row] : 0) - lostOf(one, row);
 
   const among = (one, row) => (one.pool && one.pool[row] >= 0 ? (i) => one.pool[i] === one.pool[row] : () => true);
   const sizeOf = (data, one, row) => (one.clusters.length && one.pool[row] >= 0 ? one.clusters[one.pool[row]][1] : data.cores);
@@ -233,6 +249,8 @@ const gridsimWhy = (() => {
       free += place & 1 ? width : -width;
     }
     until_(until);
+    for (const [from, to] of one.runs.get(row) || []) // in which it held cores itself
+      room.splice(0, room.length, ...room.flatMap(([a, b]) => [[a, Math.min(b, from)], [Math.max(a, to), b]]).filter(([a, b]) => b > a));
     return room;
   }
 
@@ -252,7 +270,7 @@ const gridsimWhy = (() => {
 
   function explain(data, one, row) {
     const { tick } = data;
-    const submit = one.submit[row], ran = one.start[row] >= 0, until = ran ? one.start[row] : submit, earlier = one.earlier ? one.earlier[row] : 0;
+    const submit = one.submit[row], ran = one.start[row] >= 0, until = ran ? one.start[row] : submit, earlier = one.earlier ? one.earlier[row] : 0, lost = ran ? lostOf(one, row) : 0;
     const held = new Float64Array(data.jobs), passing = new Float64Array(data.jobs), freeing = new Float64Array(data.jobs);
     let total = 0, ahead = 0, aheadWork = 0, passed = 0, passedWork = 0, free = sizeOf(data, one, row);
     const users = new Map(), there = among(one, row);
@@ -276,7 +294,7 @@ const gridsimWhy = (() => {
       if ((sooner || later) && end === until && until > submit) freeing[i] = one.width[i];
     }
     let room = roomFor(data, one, row, submit, until), reach = sizeOf(data, one, row), reasons = [];
-    let enough = tick * room.reduce((sum, [from, to]) => sum + to - from, 0), lacking = tick * (until - submit) - enough;
+    let enough = tick * room.reduce((sum, [from, to]) => sum + to - from, 0), lacking = tick * (until - submit - lost) - enough;
     if (one.reach) {
       [reach, free, reasons, room] = [one.reach[row], one.free[row], reasonsOf(one, row), []];
       const sum = (lack) => reasons.reduce((total, [word, held]) => total + (LACKING.includes(word) === lack ? held : 0), 0);
@@ -294,8 +312,8 @@ const gridsimWhy = (() => {
       room: roomOf(one, row), reasons, refused: one.refused.get(row) || null,
       submitted: dateOf(data, seconds(submit)), started: ran ? dateOf(data, seconds(until)) : "",
       submit: seconds(submit), start: ran ? seconds(until) : NaN, end: ran ? seconds(until + one.held[row]) : NaN,
-      estimate: (data.estimate || data.runtime)[row] * tick, wait: ran ? (until - submit - earlier) * tick : NaN,
-      pieces: one.chain ? one.chain[row] : 1, earlier: earlier * tick,
+      estimate: (data.estimate || data.runtime)[row] * tick, wait: ran ? waited(one, row) * tick : NaN,
+      pieces: one.chain ? one.chain[row] : 1, earlier: earlier * tick, cut: ran ? (one.runs.get(row) || []).length : 0, lost: lost * tick,
       short: lacking, enough,
       ahead, ahead_work: aheadWork * tick, passed, passed_work: passedWork * tick,
       holders: others(held, held, total), passing: others(passing, held, total),
@@ -320,10 +338,11 @@ const gridsimWhy = (() => {
     const places = ["account", "partition"].filter((label) => found[label]).map((label) => `${label} ${found[label]}`);
     const asked = `Job ${called(found)}${of}${places.length ? ` (${places.join(", ")})` : ""} asked for ${cores(found.cores)}${ofTold(found)} for ${duration(found.estimate)}`;
     if (Number.isNaN(found.start)) return [`${asked}, and did not run under ${label} (${whyNot(found)}).`, ...datesTold(found)];
-    if (found.wait <= 0 && found.pieces === 1) return [`${asked}, and started at once under ${label}: ${freeTold(found)}.`, ...datesTold(found)];
+    if (found.wait <= 0 && found.pieces + found.cut === 1) return [`${asked}, and started at once under ${label}: ${freeTold(found)}.`, ...datesTold(found)];
     const chain = found.pieces > 1 ? `, before the ${number(found.pieces)} pieces of its chain together` : "";
-    const last = found.pieces > 1 ? [`Its last piece started ${duration(found.start - found.submit)} after it came; what follows is of the time until then.`] : [];
-    const told = [`${asked}, and waited ${duration(found.wait)} under ${label}${chain}.`, ...datesTold(found), ...(found.room === "nodes" ? saidTold(found) : roomTold(found)), ...last, queueTold(found)];
+    const lost = found.cut ? `, besides ${duration(found.lost)} in ${found.cut === 1 ? "1 run" : `${number(found.cut)} runs`} that others cut short` : "";
+    const last = found.pieces + found.cut > 1 ? [`Its last ${found.cut ? "run" : "piece"} started ${duration(found.start - found.submit)} after it came; what follows is of the time until then.`] : [];
+    const told = [`${asked}, and waited ${duration(found.wait)} under ${label}${chain}${lost}.`, ...datesTold(found), ...(found.room === "nodes" ? saidTold(found) : roomTold(found)), ...last, queueTold(found)];
     if (found.holders.length) {
       const most = found.holders.map((one) => `${short(one)} (${cores(one.cores)}, ${percent(one.share)})`);
       const there = WHOLE.includes(found.room) || found.reach >= found.machine ? "" : "there ";
@@ -333,11 +352,11 @@ const gridsimWhy = (() => {
     return told;
   }
 
-  function datesTold({ submitted, started, wait, pieces }) {
+  function datesTold({ submitted, started, wait, pieces, cut }) {
     if (!submitted) return [];
     if (!started) return [`It came at ${submitted}.`];
     if (started === submitted) return [`It came and started ${wait <= 0 ? "at" : "within the second at"} ${submitted}.`];
-    return [`It came at ${submitted} and ${pieces > 1 ? "its last piece started" : "started"} at ${started}.`];
+    return [`It came at ${submitted} and ${pieces + cut > 1 ? `its last ${cut ? "run" : "piece"} started` : "started"} at ${started}.`];
   }
 
   function ofTold(found) {
@@ -403,5 +422,5 @@ const gridsimWhy = (() => {
     return `They are ${listed(rest ? [...shown, `${number(rest)} of others`] : shown)}.`;
   }
 
-  return { explain, complete, sentences, partsOf, aheadAt, userOf, placeOf, idOf, rowOf, words: { duration, number, percent, three } };
+  return { explain, complete, sentences, partsOf, runsOf, waited, aheadAt, userOf, placeOf, idOf, rowOf, words: { duration, number, percent, three } };
 })();

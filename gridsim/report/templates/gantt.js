@@ -84,7 +84,7 @@
     layOut(data, bands);
     for (const packed of pack.policies) {
       const columns = await each(packed, get);
-      data.policies.push(Object.assign(policy(data, packed, columns), gridsimWhy.partsOf(packed, columns)));
+      data.policies.push(Object.assign(policy(data, packed, columns), gridsimWhy.partsOf(packed, columns), gridsimWhy.runsOf(columns)));
     }
     data.last = Math.max(1, ...data.policies.map((one) => one.last));
     return data;
@@ -132,7 +132,7 @@
 
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "pool", "reach", "free", "told", "word", "spans"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "pool", "reach", "free", "told", "word", "spans"]) columns[name] = await get(packed[name]);
     return columns;
   }
 
@@ -811,7 +811,7 @@
         if (name) rows.push([title, name]);
       }
       rows.push(coresOf(row, one), ["Submitted", when((one || data.policies[0]).submit[row])]);
-      if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(one.wait[row] - (one.earlier ? one.earlier[row] : 0))]);
+      if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(gridsimWhy.waited(one, row))]);
       if (one || !data.molded) rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
       return rows;
     }
@@ -875,7 +875,7 @@
         const line = body.insertRow();
         line.append(Object.assign(node("th", one.label), { scope: "row" }));
         const ran = one.start[row] >= 0;
-        line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(one.wait[row] - (one.earlier ? one.earlier[row] : 0)) : ""));
+        line.append(node("td", ran ? when(one.start[row]) : "never ran"), node("td", ran ? duration(gridsimWhy.waited(one, row)) : ""));
         line.append(...reasons(one, row));
         if (data.molded) line.append(...sizedCells(one, row));
       }
