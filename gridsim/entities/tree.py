@@ -21,9 +21,8 @@ from gridsim.model.pools import Ways
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.policy.balancing import balancer as make_balancer
-from gridsim.policy.capabilities import adapted
+from gridsim.policy.capabilities import adapted, begin, capabilities_of, compares_quotes
 from gridsim.policy.copies import own as own_copy
-from gridsim.policy.partition import sizes_jobs
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import failed, told
 from gridsim.policy.queue import ClusterView, Ledger, Requests
@@ -67,7 +66,7 @@ def clusters_of(
 ) -> list[Cluster]:
     """Clusters of the platform, each with a scheduler of its own."""
     scheduler = make_policy(policy)
-    if not sizes_jobs(scheduler):
+    if not capabilities_of(scheduler).sizes:
         requests.needed = requests.asked
     specs = list(platform.clusters())
     ledger = Ledger(platform.cores)
@@ -90,7 +89,7 @@ def clusters_of(
                 placing=len(specs) > 1 or requests.tasks is not None,
             )
         )
-    if getattr(getattr(scheduler, "ordering", None), "scope", "cluster") == "grid":
+    if capabilities_of(scheduler).scope == "grid":
         for cluster in clusters:
             cluster.together = clusters
     return clusters
@@ -120,12 +119,11 @@ def admission(
     Where jobs have *ways*, each goes among the clusters of its own.
     """
     balancer = make_balancer(options.balancer)
-    if getattr(balancer, "quotes", False):
+    if compares_quotes(balancer):
         _check_quotes(balancer, clusters, requests)
     if requests.tasks is None and len(clusters) == 1:
         return clusters[0].submit
-    if hasattr(balancer, "setup"):
-        balancer.setup(stream(options.seed, "router"))
+    begin(balancer, stream(options.seed, "router"))
     by_name = {cluster.name: cluster for cluster in clusters}
 
     def node(spec: RouterSpec | ClusterSpec) -> Router | Cluster:
@@ -155,7 +153,7 @@ def _check_quotes(balancer: Any, clusters: list[Cluster], requests: Requests) ->
             f"{told(balancer)} compares quotes for jobs of one task; the workload has DAG jobs", field="balancer"
         )
     for cluster in clusters:
-        if not hasattr(cluster.scheduler, "plan"):
+        if not cluster.can.plan:
             raise InputError(
                 f"{told(balancer)} compares what clusters promise, and {told(cluster.scheduler)} makes no plans to "
                 "promise from; give a policy that does, such as qops or conservative",

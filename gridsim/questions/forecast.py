@@ -27,6 +27,7 @@ from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.admission.quoting import keeps_starts
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.questions.quotation import Forecast
 from gridsim.record import Record
 from gridsim.simulation import Moment, run
@@ -105,7 +106,7 @@ def expected_start(moment: Moment, setup: Setup) -> int:
 
 def _expectation(scheduler: Any) -> Callable[[Any, int, int], int] | None:
     """How a scheduler tells the expected start of a request that it has taken in; None where it cannot."""
-    if hasattr(scheduler, "expected_starts"):
+    if capabilities_of(scheduler).expected_starts:
         return lambda own, request, now: int(own.expected_starts(now).get(request, NEVER))
     if keeps_starts(scheduler):
         return lambda own, request, now: int(own.plan.starts().get(request, NEVER))

@@ -7,6 +7,7 @@ from typing import Any
 
 from gridsim.model.site import Notice
 from gridsim.model.workload import Workload
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.simulation import told_when
 
 __all__ = ["notices_of"]
@@ -15,4 +16,4 @@ __all__ = ["notices_of"]
 def notices_of(policies: Mapping[str, Any], workload: Workload) -> dict[str, tuple[Notice, ...]]:
     """Notices by label, of those policies that know a site."""
     made = {label: told_when(policy, workload) for label, policy in policies.items()}
-    return {label: tuple(it.notices) for label, it in made.items() if hasattr(it, "notices")}
+    return {label: tuple(it.notices) for label, it in made.items() if capabilities_of(it).notices}

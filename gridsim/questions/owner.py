@@ -11,6 +11,7 @@ import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.policy.capabilities import capabilities_of
 
 __all__ = ["LABELS", "owned"]
 
@@ -44,7 +45,7 @@ def owned(
     >>> owned(log, {"user": "7"})[1]
     {'user': 7}
     """
-    sites = [site for policy in policies if (site := getattr(policy, "site", None)) is not None]
+    sites = [policy.site for policy in policies if capabilities_of(policy).site and policy.site is not None]
     found: dict[str, int] = {}
     for label, name in names.items():
         if label not in LABELS:

@@ -29,6 +29,7 @@ from gridsim.policy.admission.quoting import (
     lost_work,
     search,
 )
+from gridsim.policy.capabilities import search_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
 from gridsim.questions.forecast import Setup, expected_start, forecast
@@ -207,7 +208,7 @@ def _priced_by(moments: Mapping[str, Moment]) -> str | None:
     able = [label for label, scheduler in schedulers.items() if keeps_deadlines(scheduler)]
     for label in able:
         admission = schedulers[label].admission
-        if isinstance(getattr(admission, "inner", admission), QoPS):
+        if isinstance(search_of(admission), QoPS):
             return label
     return able[0] if able else None
 
