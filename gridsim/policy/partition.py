@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.queue import Queue
 
-__all__ = ["Asked", "Greedy", "ShareOfWork", "largest", "sizes_jobs"]
+__all__ = ["Asked", "Greedy", "ShareOfWork", "largest"]
 
 Grid = Literal["geometric", "linear"]
 """How the sizes tried are spread over the range: by equal ratios, or evenly."""
@@ -28,11 +27,6 @@ def largest(limit: IntArray, minimum: IntArray, maximum: IntArray) -> IntArray:
     """Largest sizes that limits allow: a job's minimum always stands (spec of moldable jobs, 4.1)."""
     allowed: IntArray = np.minimum(maximum, np.maximum(limit, minimum))
     return allowed
-
-
-def sizes_jobs(scheduler: Any) -> bool:
-    """Whether a scheduler starts moldable jobs on other numbers of cores than they ask for."""
-    return capabilities_of(scheduler).sizes
 
 
 @dataclass

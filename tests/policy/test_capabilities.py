@@ -229,8 +229,6 @@ ALLOWED = {
     "policy/capabilities.py",  # the place
     "policy/copies.py",  # copies anything, member by member
     "scenario.py",  # looks at transforms
-    *(f"questions/{name}.py" for name in ("forecast", "notices", "owner", "quote")),  # still to be asked once
-    "entities/tree.py",  # as these
 }
 
 
