@@ -13,8 +13,10 @@ from simpy import Event
 from gridsim import registry
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
+from gridsim.entities.holds import Holds
 from gridsim.entities.instant import modes
 from gridsim.entities.link import links_of
+from gridsim.entities.machine import Machine
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.recorded import recorded
 from gridsim.entities.router import Root
@@ -146,6 +148,7 @@ class World:
             self._submissions = Submissions(self.env, instant, self._root, *given)
         for cluster in self.clusters:
             cluster.users = self._submissions or reacting
+            self._let_hold(cluster)
         self.env.ready = True
 
     def _clusters(self) -> list[Cluster]:
@@ -163,6 +166,21 @@ class World:
         except InputError as error:  # jobs without what the policy asks for, such as a share
             source = error.path or self.workload.provenance.get("source")
             raise InputError(error.message, path=source, line=error.line, field=error.field) from error
+
+    def _let_hold(self, cluster: Cluster) -> None:
+        """Let processes of a user's own hold cores of a cluster, where its scheduler can be told of them."""
+        if self._submissions is None:
+            cluster.machine.why_not = self._why_closed
+        elif not cluster.can.held:
+            cluster.machine.why_not = f"{told(self._policy)} is told of jobs alone"
+        else:
+            cluster.machine.why_not = None
+            cluster.machine.holds = Holds(cluster, modes[self.options.instant], self._submissions)
+
+    @property
+    def machines(self) -> dict[str, Machine]:
+        """The machine of each cluster by name: who holds what, and cores for processes of a user's own."""
+        return {cluster.name: cluster.machine for cluster in self.clusters}
 
     def _source(self) -> Reacting | None:
         """Let jobs come: at their submit times, or when their users submit them, who then wait for their ends."""
@@ -287,6 +305,7 @@ class World:
         left, tasks = self.outcome.unfinished(), self.workload.tasks
         if self._submissions is not None:
             left = left[left < self._submissions.next]
+            left = left[~np.isin(left, self._submissions.held)]
         if len(left):
             row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
             what = "jobs" if tasks is None else "tasks"
@@ -313,7 +332,8 @@ class World:
         """The rows that were used, by when they came."""
         assert self._submissions is not None
         if until is None:
-            found = found.select(slice(0, self._submissions.next))
+            jobs = np.delete(np.arange(self._submissions.next), self._submissions.held)
+            found = found.select(jobs)
         return found.select(np.argsort(found.workload.submit, kind="stable")) if self._submissions.any else found
 
     def result(self) -> Result:

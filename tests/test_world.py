@@ -354,3 +354,86 @@ def test_a_job_that_cannot_be_submitted_says_why() -> None:
     ):
         with pytest.raises(PolicyError, match=told):
             closed.submit(job)
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "first-fit", "sjf"])
+def test_cores_that_a_process_holds_are_a_running_job_to_the_scheduler(policy: str, instant: str) -> None:
+    """The same as a log with a job in its place that starts at once."""
+    columns: dict[str, Any] = {"submit": [0, 2, 3, 4], "runtime": [5, 20, 4, 3], "cores": [1, 3, 4, 1]}
+    platform, options = gs.Platform.single(4), Run(instant=instant)  # type: ignore[arg-type]
+    others = {name: [column[0], *column[2:]] for name, column in columns.items()}
+    one = World(gs.Workload.from_columns(**others), platform, policy, options)
+
+    def crew() -> Process:
+        yield one.timeout(2)
+        held = yield one.machines["cluster"].request(3, until=22)
+        assert held.holds
+
+    one.env.process(crew())
+    one.run()
+    every = gs.Workload.from_columns(**columns)
+    expected = gs.simulate(every, platform=platform, policy=policy, options=options).record
+    assert len(one.record()) == 3
+    assert one.record().start.tolist() == [expected.start[row] for row in (0, 2, 3)]
+    assert one.clusters[0].free == 4
+
+
+def test_cores_may_be_given_back_early_and_jobs_start_then() -> None:
+    one = world(jobs(submit=[1], runtime=[5], cores=[4]))
+
+    def crew() -> Process:
+        with one.machines["cluster"].request(2, until=100) as held:
+            yield held
+            yield one.timeout(7)
+            yield one.machines["cluster"].release(held)
+
+    one.env.process(crew())
+    one.run(until=50)
+    assert names(one.record()) == ["completed"]
+    one.run()
+    assert one.record().start.tolist() == [7]
+
+
+def test_who_asks_for_cores_waits_until_they_are_idle_and_comes_before_the_pass() -> None:
+    one, log = world(), list[float]()
+
+    def crew() -> Process:
+        yield one.timeout(1)
+        yield one.machines["cluster"].request(3, until=30)
+        log.append(one.now)
+
+    one.env.process(crew())
+    one.run()
+    assert log == [10]  # the job of four cores had waited since 1, and waits on
+    assert one.record().start.tolist() == [0, 30, 2]
+
+
+def test_who_waits_longer_than_they_wanted_to_hold_cores_is_told() -> None:
+    one = world()
+
+    def crew() -> Process:
+        yield one.timeout(1)
+        with pytest.raises(PolicyError, match=r"no 3 cores were idle before 5\.0 s"):
+            yield one.machines["cluster"].request(3, until=5)
+        assert one.now == 7  # something is given back
+
+    process = one.env.process(crew())
+    one.run()
+    assert process.processed
+
+
+@pytest.mark.parametrize(
+    ("policy", "cores", "until", "told"),
+    [
+        ("conservative", 1, 5, "is told of jobs alone"),
+        ("mrt", 1, 5, "is told of jobs alone"),
+        ("moldable-base", 1, 5, "looks at all jobs before the first one comes"),
+        ("easy", 5, 5, "5 cores are asked of a machine that has 4"),
+        ("easy", 1, 0, "expected an instant after 0.0 s"),
+        ("easy", 1, float("inf"), "expected an instant after 0.0 s"),
+    ],
+)
+def test_cores_that_cannot_be_held_say_why(policy: str, cores: int, until: float, told: str) -> None:
+    with pytest.raises(PolicyError, match=told):
+        world(policy=policy).machines["cluster"].request(cores, until=until)

@@ -122,6 +122,7 @@ class Cluster:
         self.can, withdrawn = capabilities_of(scheduler), requests.labels.get("withdrawn")
         closing = None if instant.batched else self._decide_priority
         self.machine = Machine(env, spec.cores, self.can.nodes, owner=scheduler, closing=closing)
+        self.machine.why_not = "nobody tells its scheduler"
         self._take, self._give_back = self.machine.take, self.machine.give_back
         self._load = Load(requests, outcome.state) if placing else None
         self.offered, self._nodes = 0, self.can.nodes is not None
@@ -307,6 +308,16 @@ class Cluster:
         self._start[request] = NEVER
         if self._load is not None:
             self._load.enqueue(request)
+
+    def hold(self, request: int, until: int) -> None:
+        """Somebody who is no job holds cores; to the scheduler a request that runs, whole microseconds."""
+        self.scheduler.held(request, until, self._env.now)  # type: ignore[attr-defined]
+
+    def let_hold_go(self, request: int) -> None:
+        """Such a request gave its cores back."""
+        self.scheduler.ended(request, self._env.now)  # type: ignore[arg-type]
+        self._unsettled = self.dirty = True
+        self._decide_later()
 
     # -- decisions -----------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from gridsim.entities.instant import At
 from gridsim.entities.nodes_left import NodesLeft
 from gridsim.errors import PolicyError
 from gridsim.model.capacity import Capacity
+from gridsim.model.time import NEVER, whole
 from gridsim.policy.protocols import Placement, told
 
 __all__ = ["Machine", "Release", "Request"]
@@ -22,10 +23,19 @@ __all__ = ["Machine", "Release", "Request"]
 class Request(Get["Machine"]):
     """Cores for a process of somebody's own: happens when they are idle, those who asked before come first.
 
-    Attributes
+    Parameters
     ----------
+    machine : Machine
+        Of which.
     cores : int
         How many.
+    until : float
+        When they are given back at the latest, s: what the scheduler counts on, where there is one.
+
+    Attributes
+    ----------
+    until : int
+        The same in whole microseconds.
     holds : bool
         Whether it has them.
     placement : Placement or None
@@ -34,13 +44,17 @@ class Request(Get["Machine"]):
     Raises
     ------
     PolicyError
-        When the machine never has so many.
+        When the machine never has so many, *until* is over, or its scheduler cannot be told of them.
     """
 
-    def __init__(self, machine: Machine, cores: int) -> None:
+    def __init__(self, machine: Machine, cores: int, until: float = float("inf")) -> None:
         if not 0 < cores <= machine.cores:
             raise PolicyError(f"{cores} cores are asked of a machine that has {machine.cores}")
-        self.cores, self.holds = cores, False
+        if machine.why_not is not None:
+            raise PolicyError(f"cores cannot be held by a process of one's own: {machine.why_not}")
+        self.cores, self.until, self.holds = cores, whole(until), False
+        if machine.holds is not None and not machine.now < self.until < NEVER:
+            raise PolicyError(f"cores are asked for until {until!r} s; expected an instant after {machine.now / 1e6} s")
         self.placement: Placement | None = None
         super().__init__(machine)
 
@@ -85,6 +99,10 @@ class Machine(BaseResource[Release, Request]):
         Cores that nobody holds; below 0 while they are lent within an instant.
     nodes : NodesLeft or None
         What they have left.
+    holds : object or None
+        Who is told when a process of somebody's own begins and ends to hold cores.
+    why_not : str or None
+        Why no process of somebody's own may hold cores.
     jobs : dict of int to (int, int)
         Who holds something, by request: cores, and when it should end by its estimate, whole microseconds.
     """
@@ -104,6 +122,13 @@ class Machine(BaseResource[Release, Request]):
         self.jobs: dict[int, tuple[int, int]] = {}
         self._places: dict[int, Placement] = {}  # of each request
         self._owner, self._closing, self._lent = owner, closing, False
+        self.holds: Any = None
+        self.why_not: str | None = None
+
+    @property
+    def now(self) -> int:
+        """The time, whole microseconds."""
+        return int(self._env.now)
 
     request = BoundClass(Request)
     release = BoundClass(Release)
@@ -204,6 +229,9 @@ class Machine(BaseResource[Release, Request]):
     # -- processes of somebody's own -----------------------------------------------------------------------------------
 
     def _do_get(self, event: Request) -> bool:
+        if event.until <= self.now:  # it waited for longer than it would have held them
+            event.fail(PolicyError(f"no {event.cores} cores were idle before {event.until / 1e6} s"))
+            return True
         placement = None if self.nodes is None else self.nodes.first(event.cores)
         if event.cores > self.free or (self.nodes is not None and placement is None):
             return False
@@ -212,6 +240,8 @@ class Machine(BaseResource[Release, Request]):
             self.nodes.take(placement)
             event.placement = placement
         event.holds = True
+        if self.holds is not None:
+            self.holds.began(event, self.now)
         event.succeed(event)
         return True
 
@@ -220,5 +250,7 @@ class Machine(BaseResource[Release, Request]):
         self.free += event.request.cores
         if self.nodes is not None and event.request.placement is not None:
             self.nodes.give_back(event.request.placement)
+        if self.holds is not None:
+            self.holds.ended(event.request)
         event.succeed()
         return True

@@ -91,7 +91,15 @@ class Submissions:
         self._first, self.next = first, first
         self._made: dict[int, Submission] = {}
         self._inbox: list[int] = []
+        self.held: list[int] = []
         self._arrival = self._bell()
+
+    def hold(self, cores: int, now: int, duration: int) -> int:
+        """A row that is no job: cores that somebody holds from now on, for so long (whole microseconds)."""
+        task = {"cores": cores, "runtime": duration / MICROSECOND}
+        row = self._row(_of_one(task, now / MICROSECOND, self._workload))
+        self.held.append(row)
+        return row
 
     @property
     def any(self) -> bool:
@@ -114,10 +122,19 @@ class Submissions:
         PolicyError
             When there is no room left.
         """
+        row = self._row(_of_one(job, now, self._workload))
+        priority = self._instant.users + 1
+        made = Submission(int(self._workload.job[row]), Ring(self._env, priority), Ring(self._env, priority))
+        self._made[row] = made
+        self._inbox.append(row)
+        self._arrival.ring()
+        return made
+
+    def _row(self, one: Workload) -> int:
+        """Make a row of a workload of one job."""
         row = self.next
         if row == len(self._workload):
             raise PolicyError(f"{row - self._first} jobs have been submitted; a World(…, room=…) has room for more")
-        one = _of_one(job, now, self._workload)
         self.next += 1
         for name in ("runtime", "tolerance", "restartable"):
             column, value = getattr(self._workload, name), getattr(one, name)
@@ -126,12 +143,7 @@ class Submissions:
         for name, column in self._workload.labels.items():
             column[row] = one.labels[name][0] if name in one.labels else UNKNOWN
         self._requests.add(row, one)
-        priority = self._instant.users + 1
-        made = Submission(int(self._workload.job[row]), Ring(self._env, priority), Ring(self._env, priority))
-        self._made[row] = made
-        self._inbox.append(row)
-        self._arrival.ring()
-        return made
+        return row
 
     def _route(self, event: Event) -> None:
         rows, self._inbox, self._arrival = self._inbox, [], self._bell()

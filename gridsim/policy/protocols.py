@@ -304,6 +304,9 @@ class Capabilities:
         Nodes of the machine that it decides for, which placements number; None where cores are one pool.
     takes_more : bool
         Requests may be submitted that were not known when it was set up.
+    held : bool
+        It has ``held(request, until, now)``: a request that is no job holds its cores until an instant, whole
+        microseconds, and `ended` tells of its end.
     """
 
     withdraws: bool = False
@@ -322,6 +325,7 @@ class Capabilities:
     epoch: bool = False
     site: bool = False
     takes_more: bool = True
+    held: bool = False
     nodes: Capacity | None = None
 
 

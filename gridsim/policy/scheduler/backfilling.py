@@ -48,7 +48,7 @@ class Backfilling:
     @property
     def capabilities(self) -> Capabilities:
         """What its order depends on."""
-        return Capabilities(scope=scope_of(self.ordering))
+        return Capabilities(scope=scope_of(self.ordering), held=not of_ordering(self.ordering).keep)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
@@ -69,6 +69,11 @@ class Backfilling:
             self._state.learn(quote.request)
         self._state.joined(quote.request, now)
         return ()
+
+    def held(self, request: int, until: int, now: int) -> None:
+        """Somebody who is no job holds cores."""
+        assert isinstance(self._state, State)
+        self._state.hold(request, until)
 
     def ended(self, request: int, now: int) -> None:
         """The request left the machine."""

@@ -84,6 +84,12 @@ class State:
         self.table[:2, request] = self.requests.cores[request], self.requests.estimate[request]
         self.table[3, request] = lanes.lane[0]
 
+    def hold(self, request: int, until: int) -> None:
+        """A request that never waited holds its cores until an instant."""
+        self.learn(request)
+        self._let_go()
+        kernels.begin_running(self.running, self.meta, request, until, self.requests.cores[request])
+
     def ended(self, request: int, now: int) -> None:
         """A running request gave its cores back."""
         self._gone[self.ended_count] = request
