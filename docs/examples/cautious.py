@@ -15,5 +15,5 @@ class Cautious:
 
     def plan(self, request, deadline, plan, now):
         start = plan.earliest(request, now)
-        end = start + plan.requests.estimate[request]
+        end = start + plan.estimate[request]
         return Offer(start) if end + self.spare * 1_000_000 <= deadline else None

@@ -107,8 +107,10 @@ class Cluster:
         self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
         self._decide_priority, self._end_priority = instant.decide + index, instant.end
         # Memory views give and take plain numbers, in half the time that arrays need for one.
-        self._need, self._estimate = requests.cores.data, requests.estimate.data
         self._molds = requests.moldable is not None
+        # Of moldable requests the size that has been chosen, once it is.
+        need, estimate = requests.sizes() if self._molds else (requests.cores, requests.estimate)
+        self._need, self._estimate = need.data, estimate.data
         self._least, self._most, self._needed = requests.minimum.data, requests.maximum.data, requests.needed.data
         self._asked, self._ready = requests.asked.data, requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
@@ -257,6 +259,8 @@ class Cluster:
             return
         stops = self.scheduler.commit(quote, now)
         self._state[request] = WAITING
+        if quote.cores:
+            self._size(request, quote.cores, now)
         self.offered += self._need[request]
         if stops:
             for stop in stops:
@@ -426,12 +430,12 @@ class Cluster:
         except (IndexError, TypeError, ValueError) as error:
             what = f"{start.request!r}" if isinstance(start, Start) else f"{start!r}, no Start,"
             raise PolicyError(f"{told(self.scheduler)} starts {what} at {now / 1e6} s, which is no request") from error
-        if cores and cores != need:
-            what = f"{told(self.scheduler)} starts request {request} on {cores} cores at {now / 1e6} s"
-            raise PolicyError(f"{what}; it can run on {need}")
         if state != WAITING:
             what = ("has not arrived", "", "is running already", "has ended")[state]
             raise PolicyError(f"{told(self.scheduler)} starts request {request} at {now / 1e6} s, but it {what}")
+        if cores and cores != need:
+            self._size(request, cores, now)
+            need = cores
         estimate = self._estimate[request]
         placement = self._take(request, need, now + estimate, placement)
         if placement is not None:
@@ -440,7 +444,7 @@ class Cluster:
         if self._load is not None:
             self._load.dequeue(request)
         if self._molds:
-            self._mold(request, need, now)
+            self._outcome.resize(request, need)
         self._start[request] = now
         self._cluster[request] = self.index
         if self.users is not None:
@@ -453,14 +457,15 @@ class Cluster:
                 runtime = estimate
         At(self._env, runtime, self._end_priority, self._ended, request)
 
-    def _mold(self, request: int, cores: int, now: int) -> None:
-        """A moldable request starts on a number of cores of its range, or on those asked for; note how long it runs."""
+    def _size(self, request: int, cores: int, now: int) -> None:
+        """A moldable request gets a number of cores of its range, or those asked for."""
         if cores != self._asked[request] and not self._least[request] <= cores <= self._most[request]:
             raise PolicyError(
                 f"{told(self.scheduler)} starts request {request} on {cores} cores at {now / 1e6} s; "
                 f"it can run on {self._least[request]} to {self._most[request]}"
             )
-        self._outcome.resize(request, cores)
+        if cores != self._need[request]:
+            self._need[request], self._estimate[request] = cores, self._requests.estimate_on(request, cores)
 
     def _ended(self, event: Event) -> None:
         request: int = event._value

@@ -203,7 +203,7 @@ class Placement(NamedTuple):
 
 
 class Start(NamedTuple):
-    """A waiting request that starts: on so many *cores*, 0 for those that it asked for; at a *placement*.
+    """A waiting request that starts: on so many *cores*, 0 for those of its quote, or asked for; at a *placement*.
 
     A request that comes without a placement is laid out by the machine, where that has nodes.
     """

@@ -23,6 +23,13 @@ def _writable(column: IntArray) -> IntArray:
     return np.require(column, dtype=np.int64, requirements=["C", "W"])
 
 
+def _readable(column: IntArray) -> IntArray:
+    """The same column, for those who may only read it."""
+    view = column.view()
+    view.flags.writeable = False
+    return view
+
+
 class Requests:
     """Every request of a run as columns, numbered by (job order, task index); true runtimes are not among them.
 
@@ -48,8 +55,7 @@ class Requests:
     restartable : (n,) bool or None
         Which may be killed and started over; None: all.
     asked, estimate_asked : (n,) int64
-        Cores, and estimates on them in whole microseconds, as they were asked for; of moldable jobs, `cores` and
-        `estimate` are those of the size that has been chosen.
+        The same as `cores` and `estimate`, of moldable jobs the size that their users name.
     minimum, maximum : (n,) int64
         Least and most cores; both are those asked for where jobs are rigid.
     needed : (n,) int64
@@ -73,8 +79,9 @@ class Requests:
         tasks = workload.tasks
         rows: Any = slice(None) if tasks is None else tasks.job_rows()
         source = workload if tasks is None else tasks
-        self.cores = _writable(source.cores)
-        self.estimate = _writable(source.estimate)
+        columns = _writable(source.cores), _writable(source.estimate)
+        self._sizes = [columns]  # every column that a row which is added later is taken down in
+        self.cores, self.estimate = _readable(columns[0]), _readable(columns[1])
         self.submit = _writable(workload.submit[rows])
         self.deadline = _writable(workload.deadline[rows])
         self.room = room
@@ -85,8 +92,6 @@ class Requests:
         self.asked, self.estimate_asked = self.cores, self.estimate
         self.minimum, self.maximum = self.cores, self.cores
         if self.moldable is not None:
-            # The workload's own columns stay as they are.
-            self.cores, self.estimate = self.cores.copy(), self.estimate.copy()
             self.minimum, self.maximum = _writable(self.moldable.minimum), _writable(self.moldable.maximum)
         self.needed = self.minimum
         self.job: IntArray = np.arange(len(self.cores)) if tasks is None else rows
@@ -111,6 +116,11 @@ class Requests:
         """Requests that are known from the beginning: the first ones."""
         return len(self) - self.room
 
+    def sizes(self) -> tuple[IntArray, IntArray]:
+        """Cores and estimates as asked for, to be written over by who chooses sizes: nobody else sees these columns."""
+        self._sizes.append((self.cores.copy(), self.estimate.copy()))
+        return self._sizes[-1]
+
     def come(self, request: int, now: int) -> None:
         """Its user submits a request at *now*; a deadline keeps the response that it asks for."""
         submit, ready, deadline = self._views
@@ -125,9 +135,10 @@ class Requests:
 
     def add(self, request: int, job: Workload) -> None:
         """A row that was kept free is a job, the only one of its workload, that comes now."""
-        for name in ("cores", "estimate", "submit", "deadline"):
-            getattr(self, name)[request] = getattr(job, name)[0]
-        self.ready[request] = job.submit[0]
+        for cores, estimate in self._sizes:
+            cores[request], estimate[request] = job.cores[0], job.estimate[0]
+        self.submit[request] = self.ready[request] = job.submit[0]
+        self.deadline[request] = job.deadline[0]
         for name in _MADE_OF_COLUMNS:
             self.__dict__.pop(name, None)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pytest
 from numpy.random import Generator
 
+from gridsim import registry
 from gridsim.errors import PolicyError
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
@@ -290,6 +292,28 @@ def test_a_decision_that_cannot_be_carried_out_is_refused(decision: Any, message
 
     with pytest.raises(PolicyError, match=message):
         simulate([(0, 10, 1), (5, 10, 1)], Wrong())
+
+
+def test_a_size_is_that_of_the_start_and_nobody_writes_into_the_requests() -> None:
+    class Wider(Told):
+        """Starts the moldable job on 3 cores."""
+
+        def dispatch(self, now: int) -> Decision:
+            if not self.waiting:
+                return NOTHING
+            return Decision([Start(self.waiting.pop(0), 3)])
+
+    jobs = Workload.from_columns(submit=[0], runtime=[10], cores=[2], estimate=[20], cores_stated=4)
+    law = registry.make("transform", "moldable?range_factor=2&sigma=1")
+    moldable = law.apply(jobs, np.random.default_rng(1))
+    scheduler = Wider()
+    record = run(moldable, Platform.single(4), scheduler)
+    assert record.given.tolist() == [3]
+    assert record.end[0] < 10
+    assert scheduler.cluster.requests.cores.tolist() == [2]
+    for column in (scheduler.cluster.requests.cores, scheduler.cluster.requests.estimate):
+        with pytest.raises(ValueError, match="read-only"):
+            column[0] = 1
 
 
 @pytest.mark.parametrize(

@@ -20,4 +20,4 @@ class Conservative:
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         start = plan.earliest(request, now)
-        return Offer(start) if start + plan.requests.estimate[request] <= deadline else None
+        return Offer(start) if start + plan.estimate[request] <= deadline else None

@@ -69,7 +69,7 @@ class Feedback:
     def earliest(self, request: int, deadline: int, plan: Plan, now: int) -> Offer:
         """The earliest deadline after *deadline* that the search finds, with slack."""
         start = plan.earliest(request, now)
-        found, best = start + int(plan.requests.estimate[request]), Offer(start)
+        found, best = start + int(plan.estimate[request]), Offer(start)
         if found <= deadline:
             return best
         refused = deadline

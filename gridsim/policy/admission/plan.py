@@ -76,6 +76,9 @@ class Plan:
         How often each request has been killed to make room.
     began, expected : (n,) int64
         Start and expected end of running requests.
+    need, estimate : (n,) int64
+        Cores of each request and its estimate on them, whole microseconds: as asked for, or of the size that has been
+        chosen; shared by copies of a plan.
 
     Notes
     -----
@@ -86,11 +89,13 @@ class Plan:
         "began",
         "broken",
         "cores",
+        "estimate",
         "expected",
         "free",
         "granted",
         "kills",
         "meta",
+        "need",
         "planned",
         "requests",
         "running_rows",
@@ -102,6 +107,7 @@ class Plan:
     def __init__(self, requests: Requests, cores: int, tick: int = MICROSECOND) -> None:
         n = len(requests)
         self.requests, self.cores, self.tick = requests, cores, tick
+        self.need, self.estimate = requests.sizes()
         self.times: IntArray = np.zeros(64, dtype=np.int64)
         self.free: IntArray = np.zeros(64, dtype=np.int64)
         self.free[0] = cores
@@ -124,7 +130,7 @@ class Plan:
     @property
     def _columns(self) -> tuple[IntArray, IntArray, IntArray]:
         """What it reads of requests."""
-        return self.requests.coming, self.requests.cores, self.requests.estimate
+        return self.requests.coming, self.need, self.estimate
 
     @property
     def _held(self) -> tuple[IntArray, IntArray, int]:
@@ -176,7 +182,7 @@ class Plan:
 
     def earliest(self, request: int, now: int) -> int:
         """Earliest place of a request from *now* on, holes used, everyone else staying where they are."""
-        cores, estimate = self.requests.cores, self.requests.estimate
+        cores, estimate = self.need, self.estimate
         found = kernels.earliest_start(self.times, self.free, self.meta, now, cores[request], estimate[request])
         return int(found)
 
@@ -193,11 +199,11 @@ class Plan:
         due[-1] = deadline
         room = 2 * (waiting + int(self.meta[RUNNING]) + 1) + 8
         times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        size = only_running(times, free, now, self.running(), self.expected, requests.cores, self.cores)
+        size = only_running(times, free, now, self.running(), self.expected, self.need, self.cores)
         return Search(
             rows,
-            requests.cores[rows],
-            requests.estimate[rows],
+            self.need[rows],
+            self.estimate[rows],
             due,
             requests.submit[rows],
             np.append(self.planned_starts(), NEVER),
@@ -222,8 +228,8 @@ class Plan:
     def reserve(self, request: int, start: int) -> None:
         """Promise *start* to a request that joins the waiting ones."""
         self._ensure(1)
-        cores, estimate = self.requests.cores, self.requests.estimate
-        kernels.enter(self._arrays, self.requests.coming, request, start, cores[request], estimate[request])
+        cores, estimate = self.need[request], self.estimate[request]
+        kernels.enter(self._arrays, self.requests.coming, request, start, cores, estimate)
 
     def take(self, request: int, offer: Offer, now: int) -> None:
         """Carry out an offer: kills, a place for the request, and where the others go for it."""
@@ -255,9 +261,7 @@ class Plan:
     def ended(self, request: int, now: int) -> int:
         """Give back what a running request would have held; returns its expected end."""
         until = int(self.expected[request])
-        kernels.stop(
-            self.times, self.free, self.meta, self.running_rows, now, request, until, self.requests.cores[request]
-        )
+        kernels.stop(self.times, self.free, self.meta, self.running_rows, now, request, until, self.need[request])
         return until
 
     def compress(self, places: IntArray, now: int, frontier: int = NEVER) -> None:
@@ -274,7 +278,7 @@ class Plan:
         """
         kernels.replan(self._arrays, self._columns, self._held, now)
         rows = self.order()
-        self.broken[rows] |= self.planned_starts() + self.requests.estimate[rows] > self.granted[rows]
+        self.broken[rows] |= self.planned_starts() + self.estimate[rows] > self.granted[rows]
 
     def due(self, now: int) -> Sequence[int]:
         """Requests planned for *now*: they run from here on."""
@@ -282,7 +286,7 @@ class Plan:
             self.meta,
             self.waiting,
             self.planned,
-            self.requests.estimate,
+            self.estimate,
             self.running_rows,
             self.began,
             self.expected,

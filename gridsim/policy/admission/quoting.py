@@ -103,7 +103,7 @@ def asking(scheduler: Any, request: int, now: int) -> Ask:
         quote = scheduler.quote(request, now)
         if quote is None:
             return None
-        end = quote.offer.start + int(requests.estimate[request])
+        end = quote.offer.start + int(scheduler.plan.estimate[request])
         offer: Offer = quote.offer._replace(granted=max(end, deadline))
         return offer if end <= deadline else offer._replace(granted=end)
 
@@ -133,7 +133,7 @@ def earliest_guarantee(scheduler: Any, request: int, now: int) -> Guarantee | No
     See `search`; it begins with the end that appending the request to the plan would give.
     """
     plan: Plan = scheduler.plan
-    estimate = int(plan.requests.estimate[request])
+    estimate = int(plan.estimate[request])
     appended = plan.earliest(request, now) + estimate
     return search(asking(scheduler, request, now), now, now + estimate, appended, plan.tick)
 
@@ -199,4 +199,4 @@ def disturbance(plan: Plan, offer: Offer) -> Disturbance:
 def lost_work(plan: Plan, offer: Offer, now: int) -> int:
     """Work that the kills of an offer would undo, core-microseconds."""
     rows = np.array(offer.kills, dtype=np.int64)
-    return int((plan.requests.cores[rows] * (now - plan.began[rows])).sum())
+    return int((plan.need[rows] * (now - plan.began[rows])).sum())

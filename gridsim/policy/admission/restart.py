@@ -69,5 +69,5 @@ class Restart:
         if self.max_kills is not None:
             able &= plan.kills[rows] < self.max_kills
         rows = rows[able]
-        lost = (plan.requests.cores[rows] * (now - plan.began[rows])).tolist()
+        lost = (plan.need[rows] * (now - plan.began[rows])).tolist()
         return [row for _, row in sorted(zip(lost, rows.tolist(), strict=True))]

@@ -173,7 +173,7 @@ class Guaranteed(Planned):
 
     def _artificial(self, request: int, plan: Plan, now: int) -> Offer | None:
         """An offer for a job whose user asked for nothing; such a job is not turned away unless that is wanted."""
-        submit, estimate = int(self._requests.submit[request]), int(self._requests.estimate[request])
+        submit, estimate = int(self._requests.submit[request]), int(plan.estimate[request])
         response = self.artificial_response(estimate)
         search = search_of(self.admission)
         offer: Offer | None = search.plan(request, submit + response, plan, now)

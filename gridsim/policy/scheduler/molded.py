@@ -12,7 +12,7 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.capabilities import fixes_sizes
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import largest
-from gridsim.policy.protocols import Lanes, failed, ranks_of, told
+from gridsim.policy.protocols import Lanes, Start, failed, ranks_of, told
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import promises, sizes
 from gridsim.policy.scheduler.promises import ANEW, CORES, STARTED, STARTING, mold
@@ -128,6 +128,7 @@ class Molded:
         self.waiting: list[int] = []
         self._ready: IntArray = np.zeros(n, dtype=np.int64)
         self.running: list[int] = []
+        self._need, _ = requests.sizes()  # of running requests, the size that was chosen
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.expected: IntArray = np.full(n, NEVER, dtype=np.int64)
 
@@ -149,14 +150,14 @@ class Molded:
         self.expected[request] = expected_end
         self._counts[ANEW] = 1
 
-    def run_pass(self, now: int) -> Sequence[int]:
-        """Requests that start now; their sizes are written into the columns of the requests."""
+    def run_pass(self, now: int) -> Sequence[Start]:
+        """Requests that start now, with their sizes."""
         if not self.waiting:
             return ()
         rows, running = self._in_order(now), np.array(self.running, dtype=np.int64)
         high = self.shapes.largest(rows, running, self.began, self.expected, now)
         blocks = np.empty((2, 2 * (len(running) + 2 * len(rows)) + 8), dtype=np.int64)
-        held = (running, self.expected, self.requests.cores, self.cores)
+        held = (running, self.expected, self._need, self.cores)
         mold(now, rows, high, self._best, self._by_queue, self.shapes.arrays, self._promises, held, blocks)
         count = int(self._counts[STARTED])
         return self._begin(self._places[STARTING : CORES + 1, :count], now) if count else ()
@@ -170,19 +171,18 @@ class Molded:
             rows = rows[self.requests.in_order(rows)]
         else:
             rows = rows[np.lexsort((rows, self._ready[rows], self.requests.job[rows]))]
-        held = int(self.requests.cores[self.running].sum()) if self.running else 0
+        held = int(self._need[self.running].sum()) if self.running else 0
         state = {"free": self.cores - held, "total": self.cores, "tick": self._tick}
         ranks = ranks_of(self.ordering, Queue(self.requests, rows, state), now / MICROSECOND)
         return rows[np.argsort(ranks, kind="stable")]
 
-    def _begin(self, started: IntArray, now: int) -> Sequence[int]:
-        requests = self.requests
+    def _begin(self, started: IntArray, now: int) -> Sequence[Start]:
         rows: list[int] = started[0].tolist()
-        for row, cores in zip(rows, started[1].tolist(), strict=True):
-            estimate = self.shapes.on(row, cores)
-            requests.cores[row], requests.estimate[row] = cores, estimate
-            self.began[row], self.expected[row] = now, now + estimate
+        starts = [Start(row, cores) for row, cores in zip(rows, started[1].tolist(), strict=True)]
+        for row, cores, _ in starts:
+            self._need[row] = cores
+            self.began[row], self.expected[row] = now, now + self.shapes.on(row, cores)
         gone = set(rows)
         self.waiting = [row for row in self.waiting if row not in gone]
         self.running += rows
-        return rows
+        return starts

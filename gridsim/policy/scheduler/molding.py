@@ -9,7 +9,7 @@ from numpy.random import Generator
 
 from gridsim.policy.capabilities import begin, blocks, fixes_sizes, of_ordering, scope_of
 from gridsim.policy.partition import ShareOfWork
-from gridsim.policy.protocols import Capabilities
+from gridsim.policy.protocols import NOTHING, Capabilities, Decision
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.molded import Molded
@@ -72,4 +72,9 @@ class Molding(Backfilling):
         best, by_queue = self.backfill == "best", self.promise_order == "queue"
         state = Molded(cluster, self.ordering, self.reserve, self.partition, best=best, by_queue=by_queue)
         self._known = len(cluster.requests)
-        self._state, self._turn = state, state.run_pass
+        self._state = self._molded = state
+
+    def dispatch(self, now: int) -> Decision:
+        """One pass over the queue, and over the sizes of its requests."""
+        started = self._molded.run_pass(now)
+        return Decision(started) if started else NOTHING

@@ -14,7 +14,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.capabilities import begin, fixes_sizes, scope_of, shifts_left
-from gridsim.policy.protocols import Capabilities, Decision, Quote, Stop, ranks_of, starts_of
+from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.molded import Shapes
 
@@ -114,20 +114,20 @@ class Planned:
         if not cores or self._shapes is None:
             yield
             return
-        requests = self._requests
-        before = requests.cores[request], requests.estimate[request]
-        requests.cores[request], requests.estimate[request] = cores, self._shapes.on(request, cores)
+        plan = self._plan
+        before = plan.need[request], plan.estimate[request]
+        plan.need[request], plan.estimate[request] = cores, self._shapes.on(request, cores)
         try:
             yield
         finally:
-            requests.cores[request], requests.estimate[request] = before
+            plan.need[request], plan.estimate[request] = before
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """The offered start becomes a promise; after a kill everybody moves up."""
         assert quote.offer is not None
         if quote.cores and self._shapes is not None:
-            estimate = self._shapes.on(quote.request, quote.cores)
-            self._requests.cores[quote.request], self._requests.estimate[quote.request] = quote.cores, estimate
+            self._plan.need[quote.request] = quote.cores
+            self._plan.estimate[quote.request] = self._shapes.on(quote.request, quote.cores)
         self._plan.take(quote.request, quote.offer, now)
         if quote.offer.kills and self.compress != "none":
             self._compress(now, NEVER)
@@ -166,8 +166,10 @@ class Planned:
 
     def _queue(self, rows: IntArray) -> Queue:
         total, running = self._plan.cores, self._plan.running()
-        return Queue(self._requests, rows, {"free": total - int(self._requests.cores[running].sum()), "total": total})
+        return Queue(self._requests, rows, {"free": total - int(self._plan.need[running].sum()), "total": total})
 
     def dispatch(self, now: int) -> Decision:
         """Requests whose promised start has come; the next decision is due at the next one."""
-        return Decision(starts_of(self._plan.due(now)), (), (), self._plan.next_start())
+        rows, plan = self._plan.due(now), self._plan
+        starts = starts_of(rows) if self._shapes is None else [Start(row, int(plan.need[row])) for row in rows]
+        return Decision(starts, (), (), plan.next_start())
