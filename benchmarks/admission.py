@@ -181,10 +181,15 @@ def placements(state: State, module: ModuleType, kernel: str, admission: Any) ->
         return place
 
     places = [name for name in ("earliest", "earliest_from") if hasattr(module, name)]
-    helpers = [name for name in ("_open", "_sort") if hasattr(module, name)]
-    kept = {name: getattr(module, name) for name in (*places, *helpers, kernel)}
+    own = [
+        name
+        for name, thing in vars(module).items()
+        if name not in places and getattr(getattr(thing, "py_func", None), "__module__", "") == module.__name__
+    ]
+    assert kernel in own
+    kept = {name: getattr(module, name) for name in (*places, *own)}
     try:
-        for name in (*helpers, kernel):
+        for name in own:
             setattr(module, name, kept[name].py_func)
         for name in places:
             setattr(module, name, counted(name))

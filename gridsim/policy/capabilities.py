@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
 
 from numpy.random import Generator
@@ -42,7 +43,7 @@ def capabilities_of(scheduler: Any) -> Capabilities:
     """
     declared = getattr(scheduler, "capabilities", None)
     if isinstance(declared, Capabilities):
-        return declared
+        return _with_more(declared, scheduler)
     partition = getattr(scheduler, "partition", None)
     has: dict[str, Any] = {name: hasattr(scheduler, name) for name in _MEMBERS}
     return Capabilities(
@@ -54,6 +55,14 @@ def capabilities_of(scheduler: Any) -> Capabilities:
         effort=float(getattr(scheduler, "effort", 1.0)),
         **has,
     )
+
+
+def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:
+    """What a class declares, and what one that is derived from it in a plain file has besides."""
+    if type(scheduler).__module__.startswith("gridsim."):
+        return declared
+    more: dict[str, Any] = {name: True for name in _MEMBERS if not getattr(declared, name) and hasattr(scheduler, name)}
+    return replace(declared, **more) if more else declared
 
 
 _MEMBERS = ("plan", "declined", "broken", "expected_starts", "reasons", "longest", "notices", "epoch", "site")

@@ -370,8 +370,9 @@ class Scheduler(Protocol):
 
 
 def told(policy: Any) -> str:
-    """A policy as errors and results name it: its ``repr``, without the address that one of its own parts may show."""
-    return re.sub(r" at 0x[0-9a-f]+", "", repr(policy))
+    """A policy as errors and results name it: its ``repr``, without addresses and with plain files by their names."""
+    text = re.sub(r" at 0x[0-9a-f]+", "", repr(policy))
+    return re.sub(r"\bgridsim_plugin_(\w+?)_*(?=\.\w)", r"\1", text)  # the module of a plain file
 
 
 def failed(policy: Any, method: str, error: Exception) -> PolicyError:

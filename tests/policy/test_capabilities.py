@@ -197,7 +197,7 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
 @pytest.mark.parametrize(
     ("policy", "can"),
     [
-        ("easy", Capabilities()),
+        ("easy", Capabilities(held=True)),
         ("fair-share?scope=grid", Capabilities(scope="grid")),
         ("moldable-base", Capabilities(sizes=True, takes_more=False)),
         ("molding?partition=asked", Capabilities(takes_more=False)),
