@@ -300,8 +300,8 @@ class Plan:
 
     def next_start(self) -> int:
         """Planned start of the first waiting request; `NEVER` when none waits."""
-        head = int(self.meta[HEAD])
-        return int(self.planned[head]) if head < self.meta[TAIL] else NEVER
+        head: int = self.meta.item(HEAD)
+        return self.planned.item(head) if head < self.meta.item(TAIL) else NEVER
 
 
 def _longer(column: IntArray, room: int) -> IntArray:

@@ -14,7 +14,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.capabilities import begin, fixes_sizes, scope_of, shifts_left
-from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop, ranks_of, starts_of
+from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Quote, Start, Stop, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.molded import Shapes
 
@@ -77,6 +77,7 @@ class Planned:
         self._plan = Plan(cluster.requests, cluster.cores, cluster.tick)
         self._frontier = 0
         self._overrun = False
+        self._nothing = NOTHING  # with the wake of the last time; most decisions start nothing
         # Only compression in planned order leaves the plan left-shifted, which is what the frontier relies on.
         in_order = self.compress == "planned" and self.ordering is None
         self._left_shifted = in_order and shifts_left(self.admission)
@@ -170,6 +171,11 @@ class Planned:
 
     def dispatch(self, now: int) -> Decision:
         """Requests whose promised start has come; the next decision is due at the next one."""
-        rows, plan = self._plan.due(now), self._plan
+        plan = self._plan
+        rows, wake = plan.due(now), plan.next_start()
+        if not rows:
+            if wake != self._nothing.wake:
+                self._nothing = NOTHING._replace(wake=wake)
+            return self._nothing
         starts = starts_of(rows) if self._shapes is None else [Start(row, int(plan.need[row])) for row in rows]
-        return Decision(starts, (), (), plan.next_start())
+        return Decision(starts, (), (), wake)
