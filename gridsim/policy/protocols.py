@@ -40,6 +40,7 @@ __all__ = [
     "Then",
     "failed",
     "ranks_of",
+    "starting",
     "starts_of",
     "told",
 ]
@@ -259,6 +260,11 @@ _tuple = tuple.__new__  # takes a third of the time of Start(request), of which 
 def starts_of(requests: Iterable[int]) -> list[Start]:
     """Starts of requests on the cores that they asked for."""
     return [_tuple(Start, (request, 0, None)) for request in requests]
+
+
+def starting(starts: Sequence[Start], wake: int = NEVER) -> Decision:
+    """The decision that these start and nothing else happens; made in a third of the time of ``Decision(starts)``."""
+    return _tuple(Decision, (starts, (), (), wake))
 
 
 @dataclass(frozen=True)

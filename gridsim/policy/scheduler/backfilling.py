@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from gridsim.policy.capabilities import begin, keeps_holders, of_ordering, scope_of
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Quote, Stop, starts_of
+from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Quote, Stop, starting, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.molded import Molded
@@ -89,4 +89,4 @@ class Backfilling:
     def dispatch(self, now: int) -> Decision:
         """One pass over the queue; nothing starts without an event."""
         started = self._turn(now)
-        return Decision(starts_of(started)) if started else NOTHING
+        return starting(starts_of(started)) if started else NOTHING

@@ -14,7 +14,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.capabilities import begin, fixes_sizes, scope_of, shifts_left
-from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Quote, Start, Stop, ranks_of, starts_of
+from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Quote, Start, Stop, ranks_of, starting, starts_of
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.molded import Shapes
 
@@ -178,4 +178,4 @@ class Planned:
                 self._nothing = NOTHING._replace(wake=wake)
             return self._nothing
         starts = starts_of(rows) if self._shapes is None else [Start(row, int(plan.need[row])) for row in rows]
-        return Decision(starts, (), (), wake)
+        return starting(starts, wake)
