@@ -29,6 +29,10 @@ class Status(IntEnum):
     running = 6
 
 
+def _names(status: npt.NDArray[np.int8]) -> npt.NDArray[np.str_]:
+    return np.array([each.name for each in Status])[status]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskRecord:
     """One row a task, aligned with the tasks of the workload.
@@ -51,6 +55,11 @@ class TaskRecord:
     status: npt.NDArray[np.int8]
     cluster: npt.NDArray[np.int16]
     cores_used: IntArray | None = None
+
+    @property
+    def status_names(self) -> npt.NDArray[np.str_]:
+        """What became of each task, in a word."""
+        return _names(self.status)
 
     def __repr__(self) -> str:
         return f"<TaskRecord: {len(self.start_us):,} tasks, {np.count_nonzero(self.start_us < NEVER):,} of them ran>"
@@ -350,7 +359,7 @@ class Record:
     @property
     def status_names(self) -> npt.NDArray[np.str_]:
         """What became of each job, in a word."""
-        return np.array([status.name for status in Status])[self.status]
+        return _names(self.status)
 
     @property
     def workload_given(self) -> Workload:

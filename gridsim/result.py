@@ -30,7 +30,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import Workload
-from gridsim.record import Record, Status
+from gridsim.record import Record
 
 __all__ = ["NAMES", "Result", "read_names", "read_table", "require_table", "versions"]
 
@@ -191,7 +191,7 @@ class Result:
             "runtime": seconds(tasks.runtime),
             "estimate": seconds(tasks.estimate),
             "rank": np.full(len(tasks), np.nan) if record.rank is None else seconds(record.rank),
-            "status": np.array([status.name for status in Status])[times.status],
+            "status": times.status_names,
         }
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -302,8 +303,6 @@ def test_a_job_may_end_at_its_estimate_and_have_a_deadline() -> None:
 
 
 def test_submitted_jobs_have_labels_by_number_or_name() -> None:
-    from dataclasses import replace
-
     one = world(replace(jobs(labels={"user": [0, 1, 0]}), names={"user": ("ann", "bob")}))
     one.submit({"cores": 1, "runtime": 1, "user": "bob"})
     one.submit(Job(7, 0.0, (Task(1, 1, 1),), user=0))
@@ -437,3 +436,14 @@ def test_who_waits_longer_than_they_wanted_to_hold_cores_is_told() -> None:
 def test_cores_that_cannot_be_held_say_why(policy: str, cores: int, until: float, told: str) -> None:
     with pytest.raises(PolicyError, match=told):
         world(policy=policy).machines["cluster"].request(cores, until=until)
+
+
+def test_shares_are_asked_of_jobs_and_not_of_cores_that_somebody_holds() -> None:
+    one = world(replace(jobs(labels={"share": [0, 0, 0]}), names={"share": ("/ann",)}))
+    with pytest.raises(InputError, match="has no share"):
+        one.submit({"cores": 1, "runtime": 1})
+    made = one.submit({"cores": 1, "runtime": 1, "share": "/ann"})
+    one.machines["cluster"].request(1, until=30)
+    one.run()
+    assert made.ended.value == Status.completed
+    assert len(one.record()) == 4

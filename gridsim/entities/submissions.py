@@ -122,7 +122,10 @@ class Submissions:
         PolicyError
             When there is no room left.
         """
-        row = self._row(_of_one(job, now, self._workload))
+        one = _of_one(job, now, self._workload)
+        if "share" in self._workload.labels and "share" not in one.labels:
+            raise InputError("has no share, which the jobs of the workload have", field="job")
+        row = self._row(one)
         priority = self._instant.users + 1
         made = Submission(int(self._workload.job[row]), Ring(self._env, priority), Ring(self._env, priority))
         self._made[row] = made
@@ -180,8 +183,6 @@ def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload) ->
     if missing or (strange := sorted(set(given) - set(among.labels))):
         what = f"has no {missing[0]}" if missing else f"has '{strange[0]}', which no job of the workload has"
         raise InputError(f"{what}; expected cores, runtime, estimate, deadline and labels of the workload", field="job")
-    if "share" in among.labels and "share" not in given:
-        raise InputError("has no share, which the jobs of the workload have", field="job")
     one: dict[str, Any] = {name: None if value is None else [value] for name, value in columns.items()}
     labels = {name: [_number(name, value, among)] for name, value in given.items()}
     return Workload.from_columns(submit=[now], labels=labels, **one)
