@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gridsim.ask import compare, quote
     from gridsim.errors import CheckFailed, GridsimError, InputError, PolicyError
+    from gridsim.model.capacity import NodeGroup
+    from gridsim.model.demand import Demand, Demands
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
@@ -30,9 +32,12 @@ if TYPE_CHECKING:
 __all__ = [
     "CheckFailed",
     "Comparison",
+    "Demand",
+    "Demands",
     "GridsimError",
     "InputError",
     "Lublin",
+    "NodeGroup",
     "Platform",
     "PolicyError",
     "Quotation",
@@ -52,9 +57,12 @@ __all__ = [
 _HOME = {
     "CheckFailed": "errors",
     "Comparison": "report.comparison",
+    "Demand": "model.demand",
+    "Demands": "model.demand",
     "GridsimError": "errors",
     "InputError": "errors",
     "Lublin": "workload.synthetic.lublin",
+    "NodeGroup": "model.capacity",
     "Platform": "model.platform",
     "PolicyError": "errors",
     "Quotation": "report.quotation",

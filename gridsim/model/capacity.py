@@ -1,40 +1,212 @@
-"""What the nodes of a machine have: columns, one entry a node."""
+"""What a machine has: nodes as columns, one entry a node, and pools that belong to no node."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+import numpy as np
+
+from gridsim.errors import InputError
 from gridsim.model.time import IntArray
 
-__all__ = ["WHOLE_GPU", "Capacity"]
+__all__ = ["GPU", "WHOLE_GPU", "Capacity", "NodeGroup"]
 
 WHOLE_GPU = 1000
 """Thousandths of a GPU."""
 
+GPU = "gpu"
+"""The name of GPUs, which no other resource and no pool can have; and their kind where nobody says one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeGroup:
+    """Equal nodes (specification of machines, 2.3).
+
+    Parameters
+    ----------
+    group : str
+        Name.
+    count : int
+        How many nodes.
+    capacity : mapping of str to int
+        What one node has of each resource: ``cores``; ``memory`` in MiB; others in units of their own.
+    gpus : int
+        GPUs of one node.
+    gpu_kind : str
+        What GPUs they are.
+    features : tuple of str
+        Words that jobs may ask for.
+    partitions : tuple of str
+        Partitions that these nodes belong to.
+    weight : int
+        For the placement rule ``weight``: lighter nodes first.
+    names : tuple of str
+        Names of the nodes; the group's with a number from 0 where left out, the group's own for a single node.
+
+    Raises
+    ------
+    InputError
+        For what is no group of nodes.
+
+    Examples
+    --------
+    >>> NodeGroup(group="gpu", count=2, capacity={"cores": 64, "memory": 262144}, gpus=4).names
+    ('gpu-0', 'gpu-1')
+    """
+
+    group: str
+    count: int = 1
+    capacity: Mapping[str, int] = field(hash=False)
+    gpus: int = 0
+    gpu_kind: str = GPU
+    features: tuple[str, ...] = ()
+    partitions: tuple[str, ...] = ()
+    weight: int = 1
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.count < 1:
+            raise InputError(f"group '{self.group}' has {self.count} nodes; at least 1 is needed", field="count")
+        for name, amount in self.capacity.items():
+            if name == GPU:
+                raise InputError(f"group '{self.group}' has '{GPU}' among its resources; say gpus", field="capacity")
+            if amount < 0:
+                message = f"group '{self.group}' has {amount} of {name}; an amount from 0 is needed"
+                raise InputError(message, field=f"capacity.{name}")
+        if self.gpus < 0:
+            raise InputError(
+                f"group '{self.group}' has {self.gpus} GPUs a node; a number from 0 is needed", field="gpus"
+            )
+        if not self.names:
+            numbered = tuple(f"{self.group}-{number}" for number in range(self.count))
+            object.__setattr__(self, "names", numbered if self.count > 1 else (self.group,))
+        if len(self.names) != self.count:
+            message = f"group '{self.group}' has {self.count} nodes and {len(self.names)} names"
+            raise InputError(message, field="names")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Capacity:
-    """Nodes in the order of their machine, by which placements number them.
+    """Nodes in the order of their machine, by which placements number them, and its pools.
 
     Attributes
     ----------
     nodes : tuple of str
-        Their names.
+        Their names; none where the machine has pools only.
     amounts : mapping of str to (n,) int64
         What each has of every resource: ``cores``; ``memory`` in MiB; others in units of their own.
     gpus : (n,) int64
         GPUs of each, numbered from 0.
+    gpu_kind : tuple of str
+        What GPUs each has; empty where nobody says.
+    features, partitions : tuple of tuple of str
+        Words of each node, and the partitions that it belongs to; empty where nobody says.
+    weight : tuple of int
+        Of each node; empty where nobody says.
+    pools : mapping of str to int
+        What there is of each pool.
     """
 
     nodes: tuple[str, ...]
     amounts: Mapping[str, IntArray]
     gpus: IntArray
+    gpu_kind: tuple[str, ...] = ()
+    features: tuple[tuple[str, ...], ...] = ()
+    partitions: tuple[tuple[str, ...], ...] = ()
+    weight: tuple[int, ...] = ()
+    pools: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, groups: Sequence[NodeGroup], pools: Mapping[str, int] | None = None) -> Capacity:
+        """Capacity of groups of nodes, in their order, and of pools.
+
+        Parameters
+        ----------
+        groups : sequence of NodeGroup
+            The nodes; none for a machine of pools.
+        pools : mapping of str to int, optional
+            What there is of each pool.
+
+        Returns
+        -------
+        Capacity
+            Columns.
+
+        Raises
+        ------
+        InputError
+            When one name is a node's resource and a pool's, a pool is below 0 or called ``gpu``, or two nodes have one
+            name.
+
+        Examples
+        --------
+        >>> Capacity.of([NodeGroup(group="thin", count=3, capacity={"cores": 8})], {"licence": 2})
+        <Capacity: 3 nodes, 24 cores, 2 licence>
+        """
+        pools = dict(pools or {})
+        resources = list(dict.fromkeys(name for group in groups for name in group.capacity))
+        for name, amount in pools.items():
+            if name in resources or name == GPU:
+                raise InputError(
+                    f"'{name}' is a resource of nodes and a pool; names must differ", field=f"pools.{name}"
+                )
+            if amount < 0:
+                raise InputError(f"has {amount}; an amount from 0 is needed", field=f"pools.{name}")
+        names = tuple(name for group in groups for name in group.names)
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise InputError(f"'{twice}' names two nodes; names must differ", field="nodes")
+        counts = [group.count for group in groups]
+
+        def column(values: Sequence[int]) -> IntArray:
+            return np.repeat(np.array(values, dtype=np.int64), counts)
+
+        def each(name: str) -> tuple[object, ...]:
+            return tuple(getattr(group, name) for group in groups for _ in range(group.count))
+
+        return cls(
+            nodes=names,
+            amounts={name: column([group.capacity.get(name, 0) for group in groups]) for name in resources},
+            gpus=column([group.gpus for group in groups]),
+            gpu_kind=each("gpu_kind"),  # type: ignore[arg-type]
+            features=each("features"),  # type: ignore[arg-type]
+            partitions=each("partitions"),  # type: ignore[arg-type]
+            weight=each("weight"),  # type: ignore[arg-type]
+            pools=pools,
+        )
 
     @property
     def cores(self) -> int:
-        """Cores of all nodes together."""
-        return int(self.amounts["cores"].sum())
+        """Cores of all nodes together, and of the pool ``cores``."""
+        of_nodes = int(self.amounts["cores"].sum()) if "cores" in self.amounts else 0
+        return of_nodes + self.pools.get("cores", 0)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """Names of all that there is to ask for: of nodes, GPUs where there are any, and pools."""
+        return (*self.amounts, *((GPU,) if self.gpus.any() else ()), *self.pools)
+
+    def total(self, resource: str) -> int:
+        """All that the machine has of a resource; of ``gpu`` thousandths.
+
+        Parameters
+        ----------
+        resource : str
+            Name of a resource or pool, or ``gpu``.
+
+        Returns
+        -------
+        int
+            0 where it has none.
+        """
+        if resource == GPU:
+            return int(self.gpus.sum()) * WHOLE_GPU
+        if resource in self.amounts:
+            return int(self.amounts[resource].sum())
+        return self.pools.get(resource, 0)
 
     def __repr__(self) -> str:
-        return f"<Capacity: {len(self.nodes):,} nodes, {self.cores:,} cores>"
+        nodes = f"{len(self.nodes):,} nodes, " if self.nodes else ""
+        more = "".join(f", {amount:,} {name}" for name, amount in self.pools.items() if name != "cores")
+        return f"<Capacity: {nodes}{self.cores:,} cores{more}>"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
 from gridsim.errors import InputError
+from gridsim.model.capacity import Capacity, NodeGroup
 from gridsim.model.exact import MOST_CORES, shown
 from gridsim.model.network import Network
 from gridsim.model.shares import ShareTree
@@ -21,14 +22,48 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """A leaf of the tree: *cores* interchangeable cores of one *kind*; *rate* is the price of a core-second."""
+    """A leaf of the tree: a machine of *cores* cores of one *kind*.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    cores : int
+        Cores: interchangeable ones, or those of all nodes together.
+    kind : str
+        Architecture that tasks may ask for.
+    rate : float
+        Price of a core-second.
+    nodes : tuple of NodeGroup
+        What it is made of; none: one pool of cores.
+    pools : mapping of str to int
+        What else there is of which jobs take some as a whole: licences, memory of a machine without nodes …
+    """
 
     name: str
     cores: int
     kind: str = "any"
     rate: float = 1.0
+    nodes: tuple[NodeGroup, ...] = ()
+    pools: Mapping[str, int] = field(default_factory=dict, hash=False)
+
+    @property
+    def capacity(self) -> Capacity | None:
+        """What it has, as columns; None where that is one pool of cores and nothing else.
+
+        Returns
+        -------
+        Capacity or None
+            Of a machine without nodes its cores are the pool ``cores``.
+        """
+        if not self.nodes:
+            return Capacity.of((), {"cores": self.cores, **self.pools}) if self.pools else None
+        return Capacity.of(self.nodes, self.pools)
 
     def __post_init__(self) -> None:
+        if (capacity := self.capacity) is not None and capacity.cores != self.cores:
+            message = f"cluster '{self.name}' has {self.cores} cores, its nodes have {capacity.cores}"
+            raise InputError(message, field="cores")
         if self.cores < 1:
             raise InputError(f"cluster '{self.name}' has {self.cores} cores; at least 1 is needed", field="cores")
         if self.cores > MOST_CORES:
@@ -121,6 +156,43 @@ class Platform:
             The machine.
         """
         return cls(RouterSpec("root", (ClusterSpec(name, int(cores)),)), origin)
+
+    @classmethod
+    def of_nodes(
+        cls, nodes: Sequence[NodeGroup], pools: Mapping[str, int] | None = None, *, name: str = "cluster"
+    ) -> Platform:
+        """One machine of nodes below one router.
+
+        Parameters
+        ----------
+        nodes : sequence of NodeGroup
+            Its nodes; none for a machine of pools, of which one is ``cores``.
+        pools : mapping of str to int, optional
+            What else there is of which jobs take some as a whole.
+        name : str
+            Its name.
+
+        Returns
+        -------
+        Platform
+            The machine.
+
+        Raises
+        ------
+        InputError
+            When it has no cores, or a name stands for two things.
+
+        Examples
+        --------
+        >>> thin = NodeGroup(group="thin", count=3, capacity={"cores": 8, "memory": 16384})
+        >>> Platform.of_nodes([thin], {"licence": 2})
+        <Platform: 24 cores (given)>
+        """
+        more = dict(pools or {})
+        cores = Capacity.of(nodes, more).cores
+        if not nodes:
+            more.pop("cores", None)
+        return cls(RouterSpec("root", (ClusterSpec(name, cores, nodes=tuple(nodes), pools=more),)))
 
     @classmethod
     def apart(cls, sizes: Mapping[str, int], by: str, *, default: str | None = None, origin: str = "given") -> Platform:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.model.demand import Demands
 from gridsim.model.exact import MOST_CORES, integers
 from gridsim.model.job import Job, Task
 from gridsim.model.moldable import Moldable
@@ -75,6 +76,9 @@ class Workload:
         runs on the cores that it asks for. ``cores``, ``runtime`` and ``estimate`` stay what the source says.
     reactions : Reactions or None
         What users wait for before they submit again; None: every job comes at its submit time.
+    demands : Demands or None
+        What jobs ask for beside cores: tasks on nodes, memory, GPUs, pools; of DAG jobs one row a task. ``cores`` is
+        then the total over tasks and pools, which may be 0. None: plain cores.
     """
 
     job: IntArray
@@ -93,6 +97,7 @@ class Workload:
     restartable: npt.NDArray[np.bool_] | None = None
     moldable: Moldable | None = None
     reactions: Reactions | None = None
+    demands: Demands | None = None
 
     @classmethod
     def from_columns(
@@ -100,13 +105,14 @@ class Workload:
         *,
         submit: Any,
         runtime: Any,
-        cores: Any,
+        cores: Any = None,
         estimate: Any = None,
         job: Any = None,
         deadline: Any = None,
         tolerance: Any = None,
         restartable: Any = None,
         moldable: Moldable | None = None,
+        demands: Demands | None = None,
         labels: Mapping[str, Any] | None = None,
         logged: Mapping[str, Any] | None = None,
         cores_stated: int | None = None,
@@ -116,8 +122,10 @@ class Workload:
 
         Parameters
         ----------
-        submit, runtime, cores : array_like
+        submit, runtime : array_like
             One entry a job.
+        cores : array_like, optional
+            Cores of each job; those of *demands* where left out.
         estimate : array_like, optional
             Walltime estimates, s; the runtimes where left out (perfect estimates).
         job : array_like, optional
@@ -130,6 +138,8 @@ class Workload:
             Which jobs may be killed and started over; all where left out.
         moldable : Moldable, optional
             Ranges of cores, in the order of *submit*; every job runs on what it asks for where left out.
+        demands : Demands, optional
+            What jobs ask for beside cores, in the order of *submit*.
         labels : mapping of str to array_like, optional
             Numbers of users, groups, partitions …; -1 where unknown.
         logged : mapping of str to array_like, optional
@@ -156,6 +166,10 @@ class Workload:
         """
         times = [whole(np.atleast_1d(np.asarray(column))) for column in (submit, runtime)]
         n = len(times[0])
+        if cores is None:
+            if demands is None:
+                raise InputError("is not given; expected cores, or demands", field="cores")
+            cores = demands.cores
         workload = cls(
             job=np.arange(1, n + 1, dtype=np.int64) if job is None else _ints(job, n, "job"),
             submit=times[0],
@@ -170,6 +184,7 @@ class Workload:
             tolerance=None if tolerance is None else np.broadcast_to(np.asarray(tolerance, dtype=float), (n,)).copy(),
             restartable=None if restartable is None else np.broadcast_to(np.asarray(restartable, dtype=bool), (n,)),
             moldable=moldable,
+            demands=demands,
         )
         workload.check()
         order = np.argsort(workload.submit, kind="stable")
@@ -262,11 +277,13 @@ class Workload:
                 raise InputError(f"number {number} is given to several jobs; expected unique numbers", field="job")
         if self.moldable is not None:
             self.moldable.check(*self.asked)
+        if self.demands is not None:
+            self._check_demands(self.demands)
         no_tolerance = np.zeros(n, dtype=np.bool_) if self.tolerance is None else ~(self.tolerance >= 1)
         for name, bad, rule in (
             ("runtime", _no_duration(self.runtime), "a runtime above 0 s that ends (see --on-zero-runtime)"),
             ("estimate", _no_duration(self.estimate), "an estimate above 0 s that ends"),
-            ("cores", self.cores < 1, "at least 1 core"),
+            ("cores", self.cores < (1 if self.demands is None else 0), "at least 1 core"),
             ("cores", self.cores > MOST_CORES, f"at most {MOST_CORES:,} cores"),
             ("submit", (self.submit < 0) | (self.submit >= NEVER), "a submit time from 0 s"),
             ("deadline", self.deadline < self.submit + self._quickest(), "a deadline at submit + estimate or later"),
@@ -277,6 +294,16 @@ class Workload:
                 value = dict(self.columns())[name][row]
                 shown = value if name in ("cores", "tolerance") else seconds(int(value))
                 raise InputError(f"job {self.job[row]} has {shown}; expected {rule}", field=name)
+
+    def _check_demands(self, demands: Demands) -> None:
+        cores, job = self.asked
+        if len(demands) != len(cores):
+            raise InputError(f"column has {len(demands)} rows, the jobs have {len(cores)}", field="demands")
+        demands.check(job)
+        if (other := demands.cores != cores).any():
+            row = int(np.argmax(other))
+            message = f"job {job[row]} has {cores[row]}, and demands {demands.cores[row]}; expected the same"
+            raise InputError(message, field="cores")
 
     def _quickest(self) -> IntArray:
         """Estimates, of moldable jobs those on the most cores."""
@@ -333,6 +360,7 @@ class Workload:
             restartable=None if self.restartable is None else self.restartable[rows],
             moldable=None if self.moldable is None else self.moldable.select(self._rows_asked(rows)),
             reactions=None if self.reactions is None else self.reactions.select(rows),
+            demands=None if self.demands is None else self.demands.select(self._rows_asked(rows)),
         )
 
     def _rows_asked(self, rows: Any) -> Any:

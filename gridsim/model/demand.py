@@ -1,0 +1,368 @@
+"""What jobs ask of a machine beyond a number of cores: tasks that each want several resources, GPUs, nodes, pools.
+
+The rules are those of the specification of machines, sections 2.2 to 2.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.model.capacity import GPU, WHOLE_GPU
+from gridsim.model.time import IntArray
+
+__all__ = ["ANY", "NO_LIMIT", "Demand", "Demands", "WordSets"]
+
+NO_LIMIT = 0
+"""Of most nodes and most tasks on a node: as many as the job has tasks."""
+
+ANY: tuple[str, ...] = ()
+"""No words asked for: any GPU kind, any partition, nodes of any features."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Demand:
+    """What one job asks for.
+
+    Parameters
+    ----------
+    cores : int
+        Plain cores: so much of a machine without nodes; on nodes as many tasks of one core. Excludes *tasks*.
+    tasks : int
+        Tasks, which start and end together; each lies on one node.
+    each : mapping of str to int
+        Amounts of node resources for each task: ``cores``; ``memory`` in MiB; others in units of their own.
+    gpu : int
+        Thousandths of GPU for each task: 1 to 999 of one GPU, or whole ones: 1000, 2000 …
+    gpu_kinds : tuple of str
+        Kinds of which the node's GPUs must be one; empty for any.
+    min_nodes, max_nodes : int
+        Least and most different nodes; `NO_LIMIT` for as many as there are tasks.
+    tasks_per_node : int
+        Most tasks on one node; `NO_LIMIT` for all.
+    exclusive : bool
+        Whether its nodes hold no other job.
+    features : tuple of str
+        Words that a node must have, all of them.
+    partitions : tuple of str
+        Partitions in one of which a node must lie; empty for any.
+    pools : mapping of str to int
+        Amounts of pools, for the job as a whole.
+
+    Raises
+    ------
+    InputError
+        For amounts below 0, parts of GPUs beyond the first, limits that contradict, and what asks for nothing.
+
+    Examples
+    --------
+    >>> Demand(tasks=2, each={"cores": 4, "memory": 8192}, gpu=1000).total("cores")
+    8
+    >>> Demand(tasks=1, each={"cores": 1}, gpu=1500)
+    Traceback (most recent call last):
+        ...
+    gridsim.errors.InputError: field 'gpu': has 1500 thousandths of GPU; expected less than 1000, or 1000, 2000 …
+    """
+
+    cores: int = 0
+    tasks: int = 0
+    each: Mapping[str, int] = field(default_factory=dict)
+    gpu: int = 0
+    gpu_kinds: tuple[str, ...] = ANY
+    min_nodes: int = 1
+    max_nodes: int = NO_LIMIT
+    tasks_per_node: int = NO_LIMIT
+    exclusive: bool = False
+    features: tuple[str, ...] = ANY
+    partitions: tuple[str, ...] = ANY
+    pools: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("gpu_kinds", "features", "partitions"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        Demands.of([self]).check()
+
+    def total(self, resource: str) -> int:
+        """All that it asks for of a resource, over its tasks and pools; of ``gpu`` thousandths.
+
+        Parameters
+        ----------
+        resource : str
+            Name of a resource or pool, or ``gpu``.
+
+        Returns
+        -------
+        int
+            Its units.
+        """
+        return int(Demands.of([self]).total(resource)[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WordSets:
+    """A set of words for each job: *of* has its place in *sets*, of which the first is the empty one.
+
+    Attributes
+    ----------
+    of : (n,) int64
+        Places.
+    sets : tuple of tuple of str
+        Different sets; number 0 is empty.
+    """
+
+    of: IntArray
+    sets: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def made(cls, given: Iterable[Sequence[str]]) -> Self:
+        """Sets of words, one a job; the order of the words means nothing."""
+        places: dict[tuple[str, ...], int] = {ANY: 0}
+        of = [places.setdefault(tuple(sorted(set(words))), len(places)) for words in given]
+        return cls(np.array(of, dtype=np.int64), tuple(places))
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def __getitem__(self, row: int) -> tuple[str, ...]:
+        """The words of a row."""
+        return self.sets[int(self.of[row])]
+
+    def select(self, rows: Any) -> WordSets:
+        """Those of some jobs (mask, slice or indices)."""
+        return WordSets(self.of[rows], self.sets)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Demands:
+    """What jobs ask for: columns, one entry a job; of DAG jobs one a task.
+
+    Attributes
+    ----------
+    plain : (n,) int64
+        Plain cores, of jobs without tasks.
+    tasks : (n,) int64
+        Tasks; 0 for jobs of plain cores, or of pools only.
+    each : mapping of str to (n,) int64
+        Amounts of node resources for each task.
+    gpu : (n,) int64
+        Thousandths of GPU for each task.
+    gpu_kinds, features, partitions : WordSets
+        Words that nodes must have.
+    min_nodes, max_nodes, tasks_per_node : (n,) int64
+        Limits; `NO_LIMIT` for none.
+    exclusive : (n,) bool
+        Whether nodes are held whole.
+    pools : mapping of str to (n,) int64
+        Amounts of pools.
+    """
+
+    plain: IntArray
+    tasks: IntArray
+    each: Mapping[str, IntArray]
+    gpu: IntArray
+    gpu_kinds: WordSets
+    features: WordSets
+    partitions: WordSets
+    min_nodes: IntArray
+    max_nodes: IntArray
+    tasks_per_node: IntArray
+    exclusive: npt.NDArray[np.bool_]
+    pools: Mapping[str, IntArray]
+
+    @classmethod
+    def of(cls, demands: Sequence[Demand]) -> Demands:
+        """Columns of single demands.
+
+        Parameters
+        ----------
+        demands : sequence of Demand
+            One a job.
+
+        Returns
+        -------
+        Demands
+            In that order.
+        """
+
+        def column(name: str) -> IntArray:
+            return np.array([getattr(it, name) for it in demands], dtype=np.int64)
+
+        def amounts(name: str) -> dict[str, IntArray]:
+            names = sorted({each for it in demands for each in getattr(it, name)})
+            return {
+                each: np.array([getattr(it, name).get(each, 0) for it in demands], dtype=np.int64) for each in names
+            }
+
+        words = {
+            name: WordSets.made(getattr(it, name) for it in demands) for name in ("gpu_kinds", "features", "partitions")
+        }
+        return cls(
+            plain=column("cores"),
+            tasks=column("tasks"),
+            each=amounts("each"),
+            gpu=column("gpu"),
+            **words,
+            min_nodes=column("min_nodes"),
+            max_nodes=column("max_nodes"),
+            tasks_per_node=column("tasks_per_node"),
+            exclusive=np.array([it.exclusive for it in demands], dtype=np.bool_),
+            pools=amounts("pools"),
+        )
+
+    @classmethod
+    def plain_cores(cls, cores: IntArray) -> Demands:
+        """Jobs that ask for plain cores and nothing else.
+
+        Parameters
+        ----------
+        cores : (n,) int64
+            How many.
+
+        Returns
+        -------
+        Demands
+            One a job.
+        """
+        n = len(cores)
+        none, one = np.zeros(n, dtype=np.int64), np.ones(n, dtype=np.int64)
+        words = WordSets(none, (ANY,))
+        return cls(cores, none, {}, none, words, words, words, one, none, none, np.zeros(n, dtype=np.bool_), {})
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    def __repr__(self) -> str:
+        names = [*sorted({*self.each, *self.pools}), *([GPU] if self.gpu.any() else [])]
+        return f"<Demands: {len(self):,} jobs, {', '.join(names) or 'plain cores'}>"
+
+    def __getitem__(self, row: int) -> Demand:
+        """What one job asks for."""
+        return Demand(
+            cores=int(self.plain[row]),
+            tasks=int(self.tasks[row]),
+            each={name: int(column[row]) for name, column in self.each.items() if column[row]},
+            gpu=int(self.gpu[row]),
+            gpu_kinds=self.gpu_kinds[row],
+            min_nodes=int(self.min_nodes[row]),
+            max_nodes=int(self.max_nodes[row]),
+            tasks_per_node=int(self.tasks_per_node[row]),
+            exclusive=bool(self.exclusive[row]),
+            features=self.features[row],
+            partitions=self.partitions[row],
+            pools={name: int(column[row]) for name, column in self.pools.items() if column[row]},
+        )
+
+    def select(self, rows: Any) -> Demands:
+        """Those of some jobs.
+
+        Parameters
+        ----------
+        rows : mask, slice or (k,) indices
+            Which.
+
+        Returns
+        -------
+        Demands
+            In that order.
+        """
+        values: dict[str, Any] = {}
+        for name in (it.name for it in fields(self)):
+            column: Any = getattr(self, name)
+            if isinstance(column, Mapping):
+                values[name] = {each: amounts[rows] for each, amounts in column.items()}
+            else:
+                values[name] = column.select(rows) if isinstance(column, WordSets) else column[rows]
+        return Demands(**values)
+
+    @property
+    def cores(self) -> IntArray:
+        """All cores of each job: plain ones, those of its tasks and of the pool ``cores``; (n,)."""
+        return self.total("cores")
+
+    def total(self, resource: str) -> IntArray:
+        """All that each job asks for of a resource; of ``gpu`` thousandths.
+
+        Parameters
+        ----------
+        resource : str
+            Name of a resource or pool, or ``gpu``.
+
+        Returns
+        -------
+        (n,) int64
+            In the units of the resource.
+        """
+        if resource == GPU:
+            return self.tasks * self.gpu
+        none = np.zeros(len(self), dtype=np.int64)
+        found: IntArray = self.tasks * self.each.get(resource, none) + self.pools.get(resource, none)
+        return found + self.plain if resource == "cores" else found
+
+    def check(self, job: IntArray | None = None) -> None:
+        """Raise `InputError` for the first demand that cannot be one (2.4 of the specification: R4, R19).
+
+        Parameters
+        ----------
+        job : (n,) int64, optional
+            Numbers of the jobs, for the error.
+
+        Raises
+        ------
+        InputError
+            Naming the job, the field, the value and what is allowed.
+        """
+        for name, amounts in (("each", self.each), ("pools", self.pools)):
+            for resource, column in amounts.items():
+                if resource == GPU:
+                    raise InputError("names GPUs, which have a field of their own: gpu", field=f"{name}.{resource}")
+                self._refuse(f"{name}.{resource}", column < 0, column, "an amount from 0", job)
+        counts = {it: getattr(self, it) for it in ("tasks", "gpu", "max_nodes", "tasks_per_node")} | {
+            "cores": self.plain
+        }
+        for name, column in counts.items():
+            self._refuse(name, column < 0, column, "a number from 0", job)
+        self._refuse("min_nodes", self.min_nodes < 1, self.min_nodes, "a number from 1", job)
+        parts = (self.gpu > WHOLE_GPU) & (self.gpu % WHOLE_GPU != 0)
+        whole = "less than 1000, or 1000, 2000 …"
+        self._refuse("gpu", parts, self.gpu, whole, job, unit="thousandths of GPU")
+        both = (self.plain > 0) & (self.tasks > 0)
+        self._refuse("tasks", both, self.tasks, "none beside plain cores", job, unit="tasks")
+        for name, asked in (("gpu", self.gpu > 0), *((f"each.{it}", each > 0) for it, each in self.each.items())):
+            alone = (self.tasks == 0) & asked
+            self._refuse("tasks", alone, self.tasks, f"at least 1, since {name} is of each task", job, unit="tasks")
+        empty = (self.tasks > 0) & (self.gpu == 0) & ~_any(self.each, len(self))
+        self._refuse("each", empty, self.tasks, "tasks that ask for something", job, unit="tasks of nothing")
+        nothing = (self.plain == 0) & (self.tasks == 0) & ~_any(self.pools, len(self))
+        self._refuse("cores", nothing, self.plain, "a job that asks for something", job, unit="cores and nothing else")
+        tasks = np.where(self.tasks > 0, self.tasks, self.plain)
+        least = np.where(self.max_nodes == NO_LIMIT, tasks, np.minimum(self.max_nodes, tasks))
+        contradict = (self.min_nodes > least) & (tasks > 0)
+        most = "no more than the most nodes and the number of tasks"
+        self._refuse("min_nodes", contradict, self.min_nodes, most, job, unit="least nodes")
+
+    def _refuse(
+        self,
+        field_name: str,
+        bad: npt.NDArray[np.bool_],
+        values: IntArray,
+        rule: str,
+        job: IntArray | None,
+        unit: str = "",
+    ) -> None:
+        if bad.any():
+            row = int(np.argmax(bad))
+            who = "" if job is None else f"job {job[row]} "
+            raise InputError(f"{who}has {values[row]}{' ' * bool(unit)}{unit}; expected {rule}", field=field_name)
+
+
+def _any(amounts: Mapping[str, IntArray], n: int) -> npt.NDArray[np.bool_]:
+    """Whether jobs ask for any of these."""
+    asked = np.zeros(n, dtype=np.bool_)
+    for column in amounts.values():
+        asked |= column > 0
+    return asked
