@@ -27,6 +27,7 @@ from gridsim.model.frames import frame_of_jobs
 from gridsim.model.job_id import JobIds
 from gridsim.model.network import Network
 from gridsim.model.platform import Platform
+from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import Workload
@@ -345,7 +346,7 @@ class Result:
             "platform": {
                 "cores": self.platform.cores,
                 "origin": self.platform.origin,
-                "tree": asdict(self.platform.root),
+                "tree": tree_of(self.platform.root),
                 **({} if self.platform.by is None else {"by": self.platform.by}),
                 **({"pooled": self.platform.pooled} if self.platform.pooled else {}),
                 **self._between(),

@@ -10,12 +10,14 @@ from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import read_toml
+from gridsim.model.capacity import Capacity, NodeGroup
 from gridsim.model.network import Network
+from gridsim.model.node_file import groups_of, pools_of
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import ANY_KIND
 
-__all__ = ["TABLES", "platform_of", "read_platform"]
+__all__ = ["TABLES", "platform_of", "platform_of_tree", "read_platform", "tree_of"]
 
 TABLES = ("platform", "network", "shares")
 """Tables of a platform, in a file of its own or in a recipe."""
@@ -65,8 +67,8 @@ def platform_of(tables: Mapping[str, Any], *, path: Path | None = None, origin: 
         message = "is not there; expected a table [platform] with a router and its children"
         raise InputError(message, path=path, field="platform")
     root = _node(_typed(tables["platform"], dict, "platform", path), "platform", path)
-    if not isinstance(root, RouterSpec):
-        raise InputError("is a cluster; expected a router, with the cluster as its child", path=path, field="platform")
+    if not isinstance(root, RouterSpec):  # a machine of one cluster needs none
+        root = RouterSpec("root" if root.name != "root" else "(all)", (root,))
     network, shares = _network(tables.get("network", {}), path), _shares(tables.get("shares"), path)
     with _errors_at(path):
         return Platform(root, origin, network, shares)
@@ -79,13 +81,7 @@ def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec
             f"names {what} a router {'and' if what == 'both' else 'nor'} a cluster", path=path, field=where
         )
     if "cluster" in table:
-        _known(table, ("cluster", "kind", "cores", "rate"), where, path)
-        name = _text(table, "cluster", where, path)
-        kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
-        cores = _value(table, "cores", int, where, path)
-        rate = _value(table, "rate", int | float, where, path) if "rate" in table else 1.0
-        with _errors_at(path, where):
-            return ClusterSpec(name, cores, kind, float(rate))
+        return _cluster(table, where, path)
     _known(table, ("router", "children"), where, path)
     name = _text(table, "router", where, path)
     children = _value(table, "children", list, where, path)
@@ -95,6 +91,70 @@ def _node(table: Mapping[str, Any], where: str, path: Path | None) -> RouterSpec
     ]
     with _errors_at(path, where):
         return RouterSpec(name, tuple(nodes))
+
+
+def _cluster(table: Mapping[str, Any], where: str, path: Path | None) -> ClusterSpec:
+    """A cluster; its cores are those of its nodes, or of its pool ``cores``, where it has either."""
+    _known(table, ("cluster", "kind", "cores", "rate", "nodes", "pools"), where, path)
+    name = _text(table, "cluster", where, path)
+    kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
+    rate = _value(table, "rate", int | float, where, path) if "rate" in table else 1.0
+    nodes = groups_of(table["nodes"], f"{where}.nodes", path) if "nodes" in table else ()
+    pools = pools_of(table["pools"], f"{where}.pools", path) if "pools" in table else {}
+    with _errors_at(path, where):
+        known = Capacity.of(nodes, pools).cores
+    cores = _value(table, "cores", int, where, path) if "cores" in table or not known else known
+    if not nodes and "cores" in pools:
+        if "cores" in table:
+            raise InputError("is a pool too; give it once", path=path, field=f"{where}.cores")
+        pools = {each: amount for each, amount in pools.items() if each != "cores"}
+    with _errors_at(path, where):
+        return ClusterSpec(name, cores, kind, float(rate), nodes, pools)
+
+
+def tree_of(node: RouterSpec | ClusterSpec) -> dict[str, Any]:
+    """A router or cluster with all below it in JSON types, as ``run.json`` holds it; `platform_of_tree` reads it.
+
+    Examples
+    --------
+    >>> tree_of(Platform.single(4).root)["children"]
+    [{'name': 'cluster', 'cores': 4, 'kind': 'any', 'rate': 1.0}]
+    """
+    if isinstance(node, RouterSpec):
+        return {"name": node.name, "children": [tree_of(child) for child in node.children]}
+    told: dict[str, Any] = {"name": node.name, "cores": node.cores, "kind": node.kind, "rate": node.rate}
+    if node.nodes:
+        told["nodes"] = [_written(group) for group in node.nodes]
+    return {**told, "pools": dict(node.pools)} if node.pools else told
+
+
+def _written(group: NodeGroup) -> dict[str, Any]:
+    """A group of nodes as a platform file has it, without what it would have anyhow."""
+    usual = NodeGroup(group=group.group, count=group.count, capacity={})
+    told = {it.name: getattr(group, it.name) for it in fields(NodeGroup)}
+    kept = {name: value for name, value in told.items() if value != getattr(usual, name) or name in ("group", "count")}
+    return {
+        name: list(value) if isinstance(value, tuple) else dict(value) if name == "capacity" else value
+        for name, value in kept.items()
+    }
+
+
+def platform_of_tree(tree: Mapping[str, Any], *, path: Path | None = None, origin: str = "given") -> Platform:
+    """Platform of the tree that `tree_of` told.
+
+    Raises
+    ------
+    InputError
+        Naming the key.
+    """
+    return platform_of({"platform": _tables(tree)}, path=path, origin=origin)
+
+
+def _tables(node: Mapping[str, Any]) -> dict[str, Any]:
+    """The table of a platform file that a node of a tree stands for."""
+    if "children" in node:
+        return {"router": node.get("name"), "children": [_tables(child) for child in node["children"]]}
+    return {"cluster" if key == "name" else key: value for key, value in node.items()}
 
 
 def _network(table: Any, path: Path | None) -> Network:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
 from gridsim.errors import InputError
+from gridsim.model.capacity import NodeGroup
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, RouterSpec
-from gridsim.model.platform_file import platform_of, read_platform
+from gridsim.model.platform_file import platform_of, platform_of_tree, read_platform, tree_of
 
 GRID = """
 [network]
@@ -116,7 +118,6 @@ def tree(children: str, more: str = "") -> str:
         ),
         (tree(f"{CLUSTER}, {CLUSTER}"), "field 'platform': 'c' names two nodes; names must differ"),
         (tree('{cluster = "R", cores = 2}'), "field 'platform': 'R' names two nodes"),
-        ('[platform]\ncluster = "c"\ncores = 3', "field 'platform': is a cluster; expected a router"),
         (tree(CLUSTER, "[network]\nccr = true"), "field 'network.ccr': is True; a text or a number was expected"),
         (tree(CLUSTER, '[network]\nccr = "much"'), "field 'network.ccr': 'much' is no rational number"),
         (
@@ -152,3 +153,132 @@ def test_a_file_that_is_not_there_is_named(file: Path) -> None:
 def test_tables_need_no_file() -> None:
     with pytest.raises(InputError, match=r"^field 'platform': is not there"):
         platform_of({})
+
+
+NODES = """
+[platform]
+cluster = "site"
+
+[[platform.nodes]]
+group = "thin"
+count = 2
+capacity = {cores = 64, memory = 262144}
+
+[[platform.nodes]]
+group = "fat"
+capacity = {cores = 32, memory = 524288, scratch = 3}
+gpus = 4
+gpu_kind = "a100"
+features = ["nvlink"]
+partitions = ["gpu", "long"]
+weight = 10
+
+[platform.pools]
+matlab = 20
+"""
+
+
+def test_a_machine_is_made_of_groups_of_nodes_and_pools(file: Path) -> None:
+    file.write_text(NODES)
+    platform = read_platform(file)
+    (site,) = platform.clusters()
+    thin, fat = site.nodes
+    assert thin == NodeGroup(group="thin", count=2, capacity={"cores": 64, "memory": 262144})
+    assert fat == NodeGroup(
+        group="fat",
+        capacity={"cores": 32, "memory": 524288, "scratch": 3},
+        gpus=4,
+        gpu_kind="a100",
+        features=("nvlink",),
+        partitions=("gpu", "long"),
+        weight=10,
+    )
+    assert (site.cores, site.pools) == (160, {"matlab": 20})
+    assert platform_of_tree(tree_of(platform.root)).root == platform.root
+
+
+def test_cores_may_be_a_pool_among_others(file: Path) -> None:
+    file.write_text('[platform]\ncluster = "c"\n[platform.pools]\ncores = 8\nmemory = 4096\n')
+    (cluster,) = read_platform(file).clusters()
+    assert (cluster.cores, cluster.pools) == (8, {"memory": 4096})
+
+
+def nodes(text: str, more: str = "") -> str:
+    return f'[platform]\ncluster = "c"\nnodes = {text}\n{more}'
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (nodes("3"), "'platform.nodes': is 3; a list of groups of nodes was expected"),
+        (nodes("[]"), r"'platform.nodes': is \[\]; a list of groups"),
+        (nodes("[3]"), r"'platform.nodes\[0\]': is 3; a table was expected"),
+        (nodes("[{count = 3}]"), r"'platform.nodes\[0\].group': is not there; the name of the group"),
+        (nodes('[{group = "a", memory = 3}]'), r"unknown key of platform.nodes\[0\] in .*grid.toml 'memory'"),
+        (nodes('[{group = "a", count = 0, capacity = {cores = 1}}]'), r"nodes\[0\].count': group 'a' has 0 nodes"),
+        (nodes('[{group = "a", capacity = {cores = -1}}]'), r"nodes\[0\].capacity.cores': group 'a' has -1 of cores"),
+        (nodes('[{group = "a", capacity = {cores = 1.5}}]'), r"nodes\[0\].capacity.cores': is 1.5; a whole number"),
+        (nodes('[{group = "a", capacity = {cores = 1, gpu = 2}}]'), r"nodes\[0\].capacity': .*say gpus"),
+        (nodes('[{group = "a", capacity = {cores = 1}, gpus = 1.5}]'), r"nodes\[0\].gpus': is 1.5; a whole number"),
+        (nodes('[{group = "a", capacity = {cores = 1}, gpus = -1}]'), r"nodes\[0\].gpus': group 'a' has -1 GPUs"),
+        (nodes('[{group = "a", capacity = {cores = 1}, features = "x"}]'), r"nodes\[0\].features': is 'x'; a list"),
+        (
+            nodes('[{group = "a", capacity = {memory = 1}}]', "[platform.pools]\nmemory = 2"),
+            "'platform.pools.memory': 'memory' is a resource of nodes and a pool; names must differ",
+        ),
+        (nodes('[{group = "a", capacity = {cores = 1}}]', "[platform.pools]\nx = -2"), "'platform.pools.x': has -2"),
+        (
+            nodes('[{group = "a", capacity = {cores = 1}}, {group = "a", capacity = {cores = 1}}]'),
+            "'platform.nodes': 'a' names two nodes; names must differ",
+        ),
+        (
+            nodes('[{group = "a", capacity = {cores = 1}}]', "cores = 3"),
+            "'platform.cores': cluster 'c' has 3 cores, its nodes have 1",
+        ),
+        (nodes('[{group = "a", capacity = {memory = 1}}]'), "'platform.cores': is not there; a whole number"),
+        ('[platform]\ncluster = "c"\ncores = 3\npools = {cores = 3}', "'platform.cores': is a pool too; give it once"),
+    ],
+)
+def test_nodes_and_pools_that_cannot_be_are_refused(file: Path, text: str, told: str) -> None:
+    file.write_text(text)
+    with pytest.raises(InputError, match=told) as error:
+        read_platform(file)
+    assert "grid.toml" in str(error.value)
+
+
+LIST = "sn,cpu_milli,ram,gpu,model\na1,64000,8,2,P100\na2,64000,8,2,P100\nb1,8000,4,0,\na3,64000,8,2,P100\n"
+OF_LIST = (
+    '{file = "nodes.csv", name = "sn", gpus = "gpu", gpu_kind = "model", '
+    'capacity = {cores = {column = "cpu_milli", scale = 0.001}, memory = "ram"}}'
+)
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_nodes_are_read_from_a_table_in_its_order(file: Path, suffix: str) -> None:
+    listed = file.with_name(f"nodes.csv{suffix}")
+    listed.write_bytes(gzip.compress(LIST.encode()) if suffix else LIST.encode())
+    file.write_text(nodes(OF_LIST.replace(".csv", f".csv{suffix}")))
+    (site,) = read_platform(file).clusters()
+    assert site.capacity is not None
+    assert site.capacity.nodes == ("a1", "a2", "b1", "a3")
+    assert site.capacity.amounts["cores"].tolist() == [64, 64, 8, 64]
+    assert site.capacity.gpus.tolist() == [2, 2, 0, 2]
+    assert [group.count for group in site.nodes] == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("listed", "of_list", "told"),
+    [
+        (LIST, OF_LIST.replace("cpu_milli", "cpu"), "unknown column of .*nodes.csv 'cpu'; did you mean 'gpu'"),
+        (LIST.replace("8000", "8500"), OF_LIST, r"line 4, field 'cpu_milli': is '8500 times 1/1000'; a whole number"),
+        (LIST.replace(",4,0", ",-4,0"), OF_LIST, r"line 4, field 'ram': is '-4'; a whole number from 0"),
+        (LIST.replace(",4,0", ",4,1.5"), OF_LIST, r"line 4, field 'gpu': is '1.5'; a whole number from 0"),
+        (LIST.splitlines()[0], OF_LIST, "nodes.csv: lists no node"),
+        (LIST, OF_LIST.replace("nodes.csv", "none.csv"), r"none.csv: cannot be read: No such file"),
+    ],
+)
+def test_a_table_of_nodes_that_is_none_is_refused(file: Path, listed: str, of_list: str, told: str) -> None:
+    file.with_name("nodes.csv").write_text(listed)
+    file.write_text(nodes(of_list))
+    with pytest.raises(InputError, match=told):
+        read_platform(file)

@@ -214,7 +214,7 @@ SelectTypeParameters=CR_Core_Memory
 DefMemPerCPU=1000
 MaxMemPerNode=60000
 NodeName=thin[1-2] CPUs=16 RealMemory=64000 CoreSpecCount=2 MemSpecLimit=4000 Features=intel,ib
-NodeName=fat CPUs=32 RealMemory=512000 Weight=10 Gres=gpu:a100:2(S:0-1),gpu:t4:1,bandwidth:5 CpuSpecList=0-1,7
+NodeName=fat CPUs=32 RealMemory=512000 Weight=10 Gres=gpu:a100:2(S:0-1),gpu:a100:1(S:2),bandwidth:5 CpuSpecList=0-1,7
 PartitionName=low Nodes=ALL Default=YES GraceTime=30 PreemptMode=CANCEL AllowAccounts=bio,phys DenyQos=long State=DRAIN
 PartitionName=high Nodes=fat PriorityTier=5 PreemptMode=SUSPEND,GANG DenyAccounts=guest MinNodes=2 ReqResv=YES
 PartitionName=own Nodes=fat DefMemPerNode=9000 MaxMemPerNode=UNLIMITED
@@ -226,6 +226,7 @@ def test_unequal_nodes_memory_and_preemption_are_read(tmp_path: Path) -> None:
     thin, _, fat = site.nodes
     assert (thin.cores, thin.memory, thin.features, thin.gpus) == (14, 60000, ("intel", "ib"), 0)
     assert (fat.cores, fat.memory, fat.weight, fat.gpus) == (29, 512000, 10, 3)
+    assert (fat.gpu_kind, fat.other) == ("a100", (("bandwidth", 5),))
     assert (site.default_core_memory, site.default_memory, site.most_memory) == (1000, 0, 60000)
     rules = site.preemption
     assert (rules.kind, rules.mode, rules.exempt, rules.requeue) == ("partition", "REQUEUE", 60 * SECOND, False)
@@ -244,6 +245,35 @@ def test_unequal_nodes_memory_and_preemption_are_read(tmp_path: Path) -> None:
         "NodeName Gres bandwidth": 1,
         "PartitionName PreemptMode=SUSPEND (its jobs are not preempted)": 1,
     }
+
+
+def test_a_site_is_a_machine_of_nodes_with_licences_as_pools(tmp_path: Path) -> None:
+    text = UNEQUAL + "Licenses=matlab:20,ansys@server:4,idl\nNodeName=old Gres=gpu\n"
+    site = read_slurm_conf(written(tmp_path, text))
+    thin, fat, old = site.groups()
+    assert (thin.names, thin.capacity) == (("thin1", "thin2"), {"cores": 14, "memory": 60000})
+    assert (thin.features, thin.partitions, thin.weight) == (("intel", "ib"), ("low",), 1)
+    assert fat.capacity == {"cores": 29, "memory": 512000, "bandwidth": 5}
+    assert (fat.gpus, fat.gpu_kind, fat.partitions, fat.weight) == (3, "a100", ("low", "high", "own"), 10)
+    assert (old.gpus, old.gpu_kind) == (1, "gpu")
+    capacity = site.capacity()
+    assert capacity.pools == {"matlab": 20, "ansys@server": 4, "idl": 1}
+    assert (capacity.cores, capacity.total("memory"), capacity.total("gpu")) == (58, 632001, 4000)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "field", "told"),
+    [
+        ("NodeName=n Gres=gpu:a100:2,gpu:t4:1", 1, "Gres", "GPUs of one type on a node, which has them of a100 and t4"),
+        ("NodeName=n\nLicenses=matlab:many", 2, "Licenses", "is 'matlab:many'; expected a name and a number"),
+    ],
+)
+def test_resources_of_a_site_that_cannot_be_are_refused(
+    tmp_path: Path, text: str, line: int, field: str, told: str
+) -> None:
+    with pytest.raises(InputError, match=told) as error:
+        read_slurm_conf(written(tmp_path, f"{text}\nPartitionName=all Nodes=ALL\n"))
+    assert (error.value.line, error.value.field) == (line, field)
 
 
 def test_suspending_is_told_as_not_modelled(tmp_path: Path) -> None:

@@ -9,13 +9,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-
 from gridsim.errors import InputError
-from gridsim.model.capacity import Capacity
+from gridsim.model.capacity import Capacity, NodeGroup
 from gridsim.model.platform import Platform
 from gridsim.model.site.labels import LABELS
 from gridsim.model.site.nodes import Allowed, Node, Reservation, SitePartition
@@ -69,6 +67,8 @@ class Site:
         Who may preempt whom.
     enforce : bool
         Whether limits hold (``AccountingStorageEnforce`` with ``limits``).
+    licences : mapping of str to int
+        How many there are of each (``Licenses``).
     ignored : mapping of str to int
         Words of its files that the simulation does not follow, and how often they occur; `notices` says what each is.
 
@@ -94,6 +94,7 @@ class Site:
     most_memory: int = 0
     preemption: Preemption = field(default_factory=Preemption)
     enforce: bool = True
+    licences: Mapping[str, int] = field(default_factory=dict)
     ignored: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -263,19 +264,51 @@ class Site:
         """The machine as one cluster; which node a core belongs to is known to the Slurm policy alone."""
         return Platform.single(self.cores, origin="slurm.conf")
 
+    def groups(self, names: Collection[str] | None = None) -> tuple[NodeGroup, ...]:
+        """Its nodes, or some by name, in their order; alike ones that follow one another are a group.
+
+        They have cores, memory where that is a resource of its own, GPUs and other generic resources, features, a
+        weight, and the partitions that they are in.
+
+        Examples
+        --------
+        >>> [(it.group, it.count, it.partitions) for it in Site.of(nodes=2, cores=8).groups()]
+        [('n1', 2, ('batch',))]
+        """
+        inside = {node.name: list[str]() for node in self.nodes}
+        for partition in self.partitions:
+            for name in partition.nodes:
+                inside[name].append(partition.name)
+        kept = (node for node in self.nodes if names is None or node.name in names)
+        found = []
+        for _, alike in itertools.groupby(kept, key=lambda node: (_type(node), inside[node.name])):
+            members = list(alike)
+            first = members[0]
+            memory = {"memory": first.memory} if self.memory else {}
+            found.append(
+                NodeGroup(
+                    group=first.name,
+                    count=len(members),
+                    capacity={"cores": first.cores, **memory, **dict(first.other)},
+                    gpus=first.gpus,
+                    gpu_kind=first.gpu_kind,
+                    features=first.features,
+                    partitions=tuple(inside[first.name]),
+                    weight=first.weight,
+                    names=tuple(node.name for node in members),
+                )
+            )
+        return tuple(found)
+
     def capacity(self) -> Capacity:
-        """What its nodes have: cores, memory where that is a resource of its own, GPUs.
+        """What its nodes have, and its licences as pools.
 
         Examples
         --------
         >>> Site.of(nodes=2, cores=8).capacity()
         <Capacity: 2 nodes, 16 cores>
         """
-        amounts = {"cores": np.array([node.cores for node in self.nodes], dtype=np.int64)}
-        if self.memory:
-            amounts["memory"] = np.array([node.memory for node in self.nodes], dtype=np.int64)
-        gpus = np.array([node.gpus for node in self.nodes], dtype=np.int64)
-        return Capacity(tuple(node.name for node in self.nodes), amounts, gpus)
+        return Capacity.of(self.groups(), self.licences)
 
     def pools(self, named: Iterable[str]) -> Platform:
         """The machine in partitions, each a pool of its own nodes: those *named*, others that share no node with any.

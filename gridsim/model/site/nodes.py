@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gridsim.model.capacity import GPU
 from gridsim.model.time import NEVER
 
 __all__ = ["Allowed", "Node", "Reservation", "SitePartition"]
@@ -14,7 +15,7 @@ __all__ = ["Allowed", "Node", "Reservation", "SitePartition"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A machine: cores, memory in MiB, weight (lighter ones are used first), features, GPUs.
+    """A machine: cores, memory in MiB, weight (lighter ones are used first), features, GPUs of a kind, other resources.
 
     Cores and memory are those that jobs may use, without what is set apart for the system.
     """
@@ -25,6 +26,8 @@ class Node:
     weight: int = 1
     features: tuple[str, ...] = ()
     gpus: int = 0
+    gpu_kind: str = GPU
+    other: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

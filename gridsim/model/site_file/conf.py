@@ -9,6 +9,7 @@ from pathlib import Path
 
 from gridsim.errors import InputError
 from gridsim.files import read_text
+from gridsim.model.capacity import GPU
 from gridsim.model.site import Allowed, Node, Site, SitePartition
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.parameters import general
@@ -118,14 +119,14 @@ def _nodes(line: ConfLine, names: str, ignored: Counter[str]) -> list[Node]:
     if cpus < 1 or memory < 1:
         raise line.wrong("CoreSpecCount" if cpus < 1 else "MemSpecLimit", str(spared), "less than the node has")
     features = tuple(filter(None, (line.text("Features") or line.text("Feature")).split(",")))
-    gpus = _gpus(line, ignored)
+    gpus, kind, other = _gres(line, ignored)
     down = line.rest.get("state", "UNKNOWN").upper() in ("DOWN", "DRAIN", "FAIL", "FUTURE")
     _count(line, "NodeName", ignored)
     if down:
         ignored["NodeName State (nodes left out)"] += 1
         return []
     try:
-        return [Node(name, cpus, memory, weight, features, gpus) for name in expanded(names)]
+        return [Node(name, cpus, memory, weight, features, gpus, kind, other) for name in expanded(names)]
     except InputError as error:
         raise InputError(error.message, path=line.path, line=line.number, field="NodeName") from error
 
@@ -139,17 +140,30 @@ def _numbers(text: str) -> list[int]:
     return found
 
 
-def _gpus(line: ConfLine, ignored: Counter[str]) -> int:
-    """GPUs of a node, of whatever type; other generic resources are counted as not modelled."""
-    total = 0
-    for word in filter(None, re.sub(r"\([^)]*\)", "", line.text("Gres")).split(",")):
+def _gres(line: ConfLine, ignored: Counter[str]) -> tuple[int, str, tuple[tuple[str, int], ...]]:
+    """GPUs of a node and their type, and its other generic resources, which are counted as not followed by Slurm here.
+
+    Raises
+    ------
+    InputError
+        Where it has GPUs of two types: a node of a machine has one kind.
+    """
+    gpus: dict[str, int] = {}
+    other: Counter[str] = Counter()
+    written = line.text("Gres")
+    for word in filter(None, re.sub(r"\([^)]*\)", "", written).split(",")):
         name, *rest = word.split(":")
-        if name != "gpu":
+        number = re.fullmatch(r"(\d+)([KMGTP]?)", rest[-1]) if rest and rest[-1] != "no_consume" else None
+        count = int(number[1]) * 1024 ** " KMGTP".index(number[2] or " ") if number else 1
+        if name != GPU:
             ignored[f"NodeName Gres {name}"] += 1
+            other[name] += count
             continue
-        count = rest[-1] if rest and rest[-1].isdigit() else "1"
-        total += int(count)
-    return total
+        kind = next((part for part in rest[:-1] if part), GPU) if number else rest[0] if rest else GPU
+        gpus[kind] = gpus.get(kind, 0) + count
+    if len(gpus) > 1:
+        raise line.wrong("Gres", written, "GPUs of one type on a node, which has them of " + " and ".join(gpus))
+    return sum(gpus.values()), next(iter(gpus), GPU), tuple(other.items())
 
 
 def _memory(line: ConfLine, key: str) -> int | None:

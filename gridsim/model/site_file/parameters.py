@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
@@ -154,7 +155,20 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         "whole_nodes": select == "select/linear",
         "preemption": _preemption(text, time),
         "enforce": bool({"limits", "safe", "all", "1"} & set(enforce)) or "qos" in enforce,
+        "licences": _licences(*keys.get("licenses", ("", None))),
     }
+
+
+def _licences(text: str, line: ConfLine | None) -> dict[str, int]:
+    """How many there are of each licence of a list such as ``matlab:20,ansys@server:4``; without a number one."""
+    found: dict[str, int] = {}
+    for word in filter(None, (part.strip() for part in re.split("[,;]", text))):
+        name, _, count = word.rpartition(":") if ":" in word else (word, "", "1")
+        if not count.isdigit():
+            assert line is not None
+            raise line.wrong("Licenses", word, "a name and a number, such as matlab:20")
+        found[name] = found.get(name, 0) + int(count)
+    return found
 
 
 def _preemption(text: Callable[..., str], time: Callable[[str, int], int]) -> Preemption:
