@@ -27,6 +27,9 @@ __all__ = ["Cluster"]
 _BROKEN = (Status.rejected, Status.unadmitted, Status.cancelled)
 """Statuses of a piece after which its chain does not go on."""
 
+_NOTHING_MORE = float("inf")
+"""When the next event happens if there is none, as SimPy says it."""
+
 _COMPLETED, _KILLED = int(Status.completed), int(Status.killed_walltime)  # read once a job
 
 
@@ -417,6 +420,8 @@ class Cluster:
         now: int = self._env.now  # type: ignore[assignment]
         if self._wake_at <= now:
             self._wake_at = NEVER
+        if self.can.alone and self._env.peek() == _NOTHING_MORE:
+            self.scheduler.alone(now)  # type: ignore[attr-defined]
         self.dirty = True
         self.close()
 

@@ -300,6 +300,8 @@ class Capabilities:
         It has ``reasons() -> gridsim.record.Reasons``, asked when the run is over: why requests waited.
     longest : bool
         It has ``longest(workload)``: (n,) int64, the most time that each job may ask for, whole microseconds.
+    alone : bool
+        It has ``alone(now)``, told before `dispatch` where nothing is to happen any more but what it is woken for.
     notices : bool
         It has ``notices``: what the files of its site say and it does not follow.
     epoch : bool
@@ -327,6 +329,7 @@ class Capabilities:
     expected_starts: bool = False
     reasons: bool = False
     longest: bool = False
+    alone: bool = False
     notices: bool = False
     epoch: bool = False
     site: bool = False

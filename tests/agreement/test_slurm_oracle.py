@@ -268,18 +268,18 @@ def reservations(draw: st.DrawFn, nodes: tuple[Node, ...]) -> tuple[Reservation,
         start = draw(st.integers(0, 80))
         length = draw(st.integers(5, 100))
         partly = draw(st.sampled_from([False, False, True]))
+        period = draw(st.sampled_from([0, 0, 100, 150, 200]))
         found.append(
             Reservation(
                 name,
                 tuple(node.name for node in nodes if node in inside),
                 start * SECOND,
-                # A part of a node that is reserved without end, or what is reserved again and again, could keep a job
-                # waiting for ever, and the run going.
-                (start + length) * SECOND if partly or draw(st.integers(0, 9)) else NEVER,
+                (start + length) * SECOND if period or draw(st.integers(0, 9)) else NEVER,
                 users=draw(st.sampled_from([None, Allowed(), Allowed(("ann", "cy"))])),
                 accounts=draw(st.sampled_from([None, None, Allowed(never=("chem",))])),
                 cores=tuple((node.name, draw(st.integers(1, node.cores))) for node in inside if partly),
                 flags=frozenset(draw(st.sets(st.sampled_from(FLAGS), max_size=2))),
+                period=period * SECOND,
                 idle=draw(maybe(10 * SECOND)),
                 known=draw(st.sampled_from([-NEVER, -NEVER, 30 * SECOND])),
             )

@@ -38,7 +38,7 @@ from gridsim.policy.slurm.placing import Placing
 from gridsim.policy.slurm.preemption import REQUEUE, rules_of
 from gridsim.policy.slurm.reach import pools_of, reach_of
 from gridsim.policy.slurm.reasons import WORDS, Diary
-from gridsim.policy.slurm.repeats import Repeats
+from gridsim.policy.slurm.repeats import Repeats, Stillness
 from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.waiting import Waiting
@@ -252,9 +252,10 @@ class Slurm:
         self._diary, self._last = Diary(len(requests), len(owners)), dict.fromkeys(("quick", "backfill"), -NEVER)
         self._reach: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
         self._refused: dict[int, tuple[Refusal, int]] = {}
-        told = (self._standing, self._intake, self._bookings, self._timing, self._diary)
+        told = (self._standing, self._intake, self._bookings, self._timing, self._diary, Stillness(site, self._closed))
         self._waiting = Waiting(requests, self._entries, self._asks, self._held.busy, *told)
         self._stops: list[Stop] = []
+        self._alone = -NEVER  # when it was last told that nothing else will happen
         self._exempt: list[int] = []
         self._ends_grace = NEVER
         self._gives_way = bool(self._rules.may.any())
@@ -306,6 +307,10 @@ class Slurm:
     def settled(self, now: int) -> None:
         """Nothing to do: nothing is promised."""
 
+    def alone(self, now: int) -> None:
+        """Nobody comes any more, and nobody runs."""
+        self._alone = now
+
     # -- decisions ------------------------------------------------------------------------------------------------
 
     def dispatch(self, now: int) -> Decision:
@@ -328,7 +333,14 @@ class Slurm:
 
     def _leave(self, now: int) -> Sequence[int]:
         """Waiting requests that are cancelled by *now*: by their users, or since they can never run."""
-        found = self._waiting.leave(now)
+        lost = self._waiting.lose(now)
+        for request in lost:
+            self._refused[request] = (self._intake.refusal(request, now, self._bookings.over), now)
+        found = lost + self._waiting.cancel(now)
+        if not found and self._alone == now:
+            for request in self._waiting.lose_first(now):
+                self._refused[request] = (self._intake.never_started(request), now)
+                found.append(request)
         if found:
             self._repeats.clear()
         return found
@@ -443,6 +455,8 @@ class Slurm:
 
     def _next(self, now: int) -> int:
         """The next pass by the clock that could start anything, new priorities, or an instant somebody waits for."""
+        if self._alone == now and not len(self._waiting.order) and self._waiting.still(now):
+            return NEVER  # who waits then waits for another one who does
         times = [self._waiting.next(), self._ends_grace]
         if len(self._waiting.order):
             times.append(self._timing.next(now))
@@ -487,6 +501,7 @@ _CAN = Capabilities(
     expected_starts=True,
     reasons=True,
     longest=True,
+    alone=True,
     notices=True,
     epoch=True,
     site=True,

@@ -8,6 +8,7 @@ initiated"; overlapping and FLEX reservations); scontrol(1), flags of reservatio
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from gridsim.policy.slurm.entries import reservation_names
 from gridsim.policy.slurm.nodes import ANY, Bytes
 from gridsim.profile.compiled import compiled, records
 
-__all__ = ["Closed", "closed_of", "count_inside", "in_time", "next_change", "open_nodes"]
+__all__ = ["Closed", "closed_of", "count_inside", "in_time", "next_change", "open_nodes", "seen_all"]
 
 
 class Closed(NamedTuple):
@@ -79,6 +80,17 @@ def closed_of(site: Site) -> Closed:
             wins = mine.overlaps and (not theirs.overlaps or own < other)
             bound[own + 1, other] = own != other and not wins
     return Closed(found, bound, flexible)
+
+
+def seen_all(now: int, closed: Closed) -> int:
+    """When all that is reserved has been seen from *now* on: what comes later is the same again, or nothing.
+
+    That is the least common multiple of the periods after all have begun; a hundred of the longest where it is more.
+    """
+    rows = closed.rows
+    once, longest = np.concatenate([rows["start"], rows["end"]]), int(rows["period"].max(initial=0))
+    again = math.lcm(*(each for each in set(rows["period"].tolist()) if each > 0)) if longest else 0
+    return max(now, int(once[once < NEVER].max(initial=now))) + min(again, 100 * longest)
 
 
 @compiled

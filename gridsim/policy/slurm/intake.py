@@ -8,13 +8,14 @@ resource_limits.html.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
 from gridsim.model.site import Site, SitePartition
-from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.policy.slurm.closed import Closed
+from gridsim.model.time import MICROSECOND, IntArray
+from gridsim.policy.slurm.closed import Closed, next_change, seen_all
 from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
 from gridsim.policy.slurm.limits import Limits, Owner, Submissions
 from gridsim.policy.slurm.nodes import ANY, Asks, NodeColumns, Trial, select
@@ -74,7 +75,12 @@ class Intake:
             entry = entries[found.index(None)]
             if (why := self._submissions.refusal(self._owners[entry], *self._wants(entry))) is not None:
                 return why
-        return next(why for why in found if why is not None)
+        return next((why for why in found if why is not None), self.never_started(request))
+
+    def never_started(self, request: int) -> Refusal:
+        """What is said of a request that no pass would ever start, though its nodes could hold it."""
+        where = f"nodes of partition {self._site.partitions[self._part[request]].name}"
+        return Refusal("ReqNodeNotAvail", "it at any instant at which a pass looks at it", None, "", where)
 
     def _why(self, entry: int, now: int, over: set[int]) -> Refusal | None:
         """Why an entry could never start; None where it could."""
@@ -156,9 +162,9 @@ class Intake:
         return not self._site.memory or not most or int(self._asks["memory"][entry]) <= most
 
     def could(self, entry: int, now: int) -> bool:
-        """Whether an entry could start from now on, on empty nodes, for all that is reserved for ever."""
+        """Whether an entry could start at any instant from now on, on empty nodes, for all that is reserved."""
         if len(self._closed.rows["node"]):
-            return self._fits(entry, self._open_some_time(entry, now))
+            return any(self._fits(entry, *self._open_at(entry, at)) for at in self._openings(now))
         size = int(self._asks["kind"][entry])
         if size not in self._fitting:
             self._fitting[size] = self._fits(entry, self._member(entry))
@@ -168,34 +174,35 @@ class Intake:
         mask: IntArray = self._machine.member[self._asks["group"][entry]].astype(np.int64) * ANY
         return mask
 
-    def _fits(self, entry: int, mask: IntArray) -> bool:
+    def _fits(self, entry: int, mask: IntArray, kept: IntArray | None = None) -> bool:
         machine, asks = self._machine, self._asks
         allowed = self._site.partitions[asks["part"][entry]].most_nodes
         if allowed and asks["nodes"][entry] > allowed:
             return False
         state = np.stack([machine.cores, np.zeros_like(mask), machine.memory, machine.gpus])
-        trial = Trial(mask, *(np.zeros_like(mask) for _ in range(4)))
+        zeros = (np.zeros_like(mask) for _ in range(4))
+        trial = Trial(mask, next(zeros) if kept is None else kept, *islice(zeros, 3))
         return bool(select(entry, trial, asks, machine, state))
 
-    def _open_some_time(self, entry: int, now: int) -> IntArray:
-        """Most cores of each node that are not reserved for ever, or too often for the time limit of an entry."""
-        closed, limit = self._closed, int(self._asks["limit"][entry])
-        mask, own = self._member(entry), int(self._asks["reservation"][entry])
-        narrow = own >= 0 and not closed.flexible[own + 1]
-        inside = np.zeros_like(mask)
-        for row, node in enumerate(closed.rows["node"].tolist()):
-            start, end, period = (
-                int(closed.rows["start"][row]),
-                int(closed.rows["end"][row]),
-                int(closed.rows["period"][row]),
-            )
-            whole = closed.rows["cores"][row] < 0
-            if closed.rows["reservation"][row] == own:
-                later = bool(period) or max(now, start) + limit <= end
-                if later and limit <= end - start:
-                    inside[node] = max(inside[node], ANY if whole else closed.rows["cores"][row])
-            elif whole and closed.bound[own + 1, closed.rows["reservation"][row]]:
-                endless = end >= NEVER and now + limit > start
-                if endless or (period and limit > period - (end - start)):
-                    mask[node] = 0
-        return np.minimum(mask, inside) if narrow else mask
+    def _openings(self, now: int) -> Iterator[int]:
+        """Instants at which something could fit that did not before: now, and where reservations begin and end."""
+        at, until = now, seen_all(now, self._closed)
+        while at <= until:
+            yield at
+            at = int(next_change(at, self._closed))
+
+    def _open_at(self, entry: int, at: int) -> tuple[IntArray, IntArray]:
+        """As `open_nodes` of an instant, where nobody runs."""
+        rows, bound, flexible = self._closed
+        until, own = at + int(self._asks["limit"][entry]), int(self._asks["reservation"][entry])
+        member, node, cores, period = self._member(entry), rows["node"], rows["cores"], rows["period"]
+        again = np.where(at >= rows["end"], (at - rows["end"]) // np.maximum(period, 1) + 1, 0) * period
+        start, end, whole = rows["start"] + again, rows["end"] + again, cores < 0
+        mask, kept = member, np.zeros_like(member)
+        if own >= 0 and not flexible[own + 1]:
+            mask, inside = np.zeros_like(member), (rows["reservation"] == own) & (start <= at) & (until <= end)
+            mask[node[inside]] = np.minimum(np.where(whole, ANY, cores)[inside], member[node[inside]])
+        others = (at >= rows["known"]) & (bound[own + 1, rows["reservation"]] > 0) & (start < until) & (end > at)
+        mask[node[others & whole]] = 0
+        np.add.at(kept, node[others & ~whole], cores[others & ~whole])
+        return mask, kept

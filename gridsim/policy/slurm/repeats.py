@@ -1,14 +1,16 @@
-"""Preemption that would go on for ever, by the rules of a site."""
+"""What would go on for ever, by the rules of a site: preemption, and passes that start nobody."""
 
 from __future__ import annotations
 
 from collections import Counter
 
 from gridsim.errors import InputError
+from gridsim.model.site import Site
 from gridsim.model.time import IntArray
+from gridsim.policy.slurm.closed import Closed, seen_all
 from gridsim.policy.slurm.needs import SECOND
 
-__all__ = ["ENDLESS", "Repeats"]
+__all__ = ["ENDLESS", "Repeats", "Stillness"]
 
 ENDLESS = 1000
 """How often one job is preempted, with no job that comes or ends meanwhile, until it is taken to go on so for ever."""
@@ -42,3 +44,19 @@ class Repeats:
         why = "what is freed goes to others than those who wait for it, by the rules of the site"
         where = "PreemptExemptTime, GraceTime, requeue_delay, bf_min_prio_reserve"
         raise InputError(f"{what}; {why}: look at {where}", field="policy")
+
+
+class Stillness:
+    """For how long nobody has come into the queue or left it; *closed* is what is reserved of a *site*."""
+
+    def __init__(self, site: Site, closed: Closed) -> None:
+        # As long as some grow older and others do not, the order changes.
+        self._ages, self._closed, self._since = max(site.priority.oldest, site.scheduling.least_age), closed, 0
+
+    def broken(self, now: int) -> None:
+        """Somebody came, or left, or a reservation is over before its time."""
+        self._since = now
+
+    def lasts(self, now: int) -> bool:
+        """Whether passes have found all that they can find where nobody runs, and nobody comes any more."""
+        return now >= seen_all(self._since, self._closed) + self._ages

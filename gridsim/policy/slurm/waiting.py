@@ -21,6 +21,7 @@ from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.needs import SECOND, rows_of_numbers
 from gridsim.policy.slurm.nodes import Asks, Bytes
 from gridsim.policy.slurm.reasons import BEGIN_TIME, DEPENDENCY, NONE, OVER, Diary
+from gridsim.policy.slurm.repeats import Stillness
 from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
 
@@ -38,8 +39,9 @@ class Waiting:
         Which requests run.
     standing : Standing
         Told when entries can run; puts them in order.
-    intake, bookings, timing, diary
-        Told who is over, who asks for which reservation, that there is something to look at, and why requests wait.
+    intake, bookings, timing, diary, stillness
+        Told who is over, who asks for which reservation, that there is something to look at, why requests wait, and
+        when somebody came or left.
 
     Attributes
     ----------
@@ -58,10 +60,11 @@ class Waiting:
         bookings: Bookings,
         timing: Timing,
         diary: Diary,
+        stillness: Stillness,
     ) -> None:
         self._requests, self._entries, self._asks, self._busy = requests, entries, asks, busy
         self._standing, self._intake, self._bookings, self._timing = standing, intake, bookings, timing
-        self._diary = diary
+        self._diary, self._stillness = diary, stillness
         self.order: IntArray = np.zeros(0, dtype=np.int64)
         self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
         self._withdrawn = label_of(requests, "withdrawn")
@@ -131,6 +134,7 @@ class Waiting:
         self._standing.eligible(entry, since)
         self._standing.rank(np.array([entry]), now)
         self.order = np.insert(self.order, self._standing.place(self.order, entry), entry)
+        self._stillness.broken(now)
         self._timing.changed()
 
     def calculate(self, now: int) -> None:
@@ -156,6 +160,7 @@ class Waiting:
     def done(self, request: int, now: int) -> None:
         """A request is over; whoever waited for that may run."""
         self._over[request] = True
+        self._stillness.broken(now)
         self._intake.give(request)
         for reservation in self._asked_for(request):
             self._bookings.leave(reservation, now)
@@ -163,9 +168,27 @@ class Waiting:
             if not self._over[follower]:
                 self._release(follower, now)
 
-    def leave(self, now: int) -> list[int]:
-        """Requests that are cancelled by *now*: by their users, or since they can never run."""
-        found = [request for request in self._lost(now) if self._drop(request, now)]
+    def lose(self, now: int) -> list[int]:
+        """Requests that leave since they can never run from *now* on."""
+        return [request for request in self._lost(now) if self._drop(request, now)]
+
+    def lose_first(self, now: int) -> list[int]:
+        """The first request of a queue that nothing changes any more leaves: no pass will ever start it.
+
+        Slurm would leave it there until somebody does something about it. Those behind it may start then.
+        """
+        if not self.still(now) or not len(self.order):
+            return []
+        request = int(self._asks["request"][self.ordered()[0]])
+        return [request] if self._drop(request, now) else []
+
+    def still(self, now: int) -> bool:
+        """Whether no pass can find anything new, if nobody runs or comes."""
+        return not self._later and not self._leaves and self._stillness.lasts(now)
+
+    def cancel(self, now: int) -> list[int]:
+        """Waiting requests that are cancelled by *now* by their users."""
+        found = []
         while self._leaves and self._leaves[0][0] <= now:
             request = heapq.heappop(self._leaves)[1]
             if self._drop(request, now):
@@ -195,6 +218,7 @@ class Waiting:
             return []
         lost = []
         for reservation in self._bookings.turn(now):
+            self._stillness.broken(now)
             for request in self._reserved.pop(reservation, ()):
                 if self._waits(request) and not self._without(request, reservation, now):
                     lost.append(request)

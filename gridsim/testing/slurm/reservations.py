@@ -6,6 +6,7 @@ time approaches, only jobs that can complete by the reservation time will be ini
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -125,22 +126,19 @@ class Books:
         instants = [instant for window in self.windows for instant in (*window.at(at), window.rule.known)]
         return min((instant for instant in instants if instant > at), default=NEVER)
 
-    def could(self, entry: Entry, now: int) -> list[int]:
-        """Most cores of each node that are not reserved for ever, or too often for the time limit of an entry."""
-        own, limit = entry.reservation, entry.limit
-        most = [ANY if member else 0 for member in entry.members]
-        inside = [0] * len(most)
-        for window, node, reserved in self._nodes():
-            length = window.end - window.start
-            if window.rule.name == own:
-                if limit <= length and (window.period or max(now, window.start) + limit <= window.end):
-                    inside[node] = max(inside[node], ANY if reserved is None else reserved)
-            elif reserved is None and self.binds(own, window.rule.name):
-                endless = window.end >= NEVER and now + limit > window.start
-                if endless or (window.period and limit > window.period - length):
-                    most[node] = 0
-        narrow = bool(own) and not self.flexible(own)
-        return [min(pair) for pair in zip(most, inside, strict=True)] if narrow else most
+    def seen_all(self, now: int) -> int:
+        """From when on everything is as it was before: all have begun, and come again after the same time."""
+        instants = [at for window in self.windows for at in (window.start, window.end) if at < NEVER]
+        periods = [window.period for window in self.windows if window.period > 0]
+        again = min(math.lcm(*periods), 100 * max(periods)) if periods else 0
+        return max([now, *instants]) + again
+
+    def openings(self, now: int) -> Iterator[int]:
+        """Now, and when they begin and end, until nothing new comes."""
+        until = self.seen_all(now)
+        while now <= until:
+            yield now
+            now = self.next_change(now)
 
     # -- who asks for them ---------------------------------------------------------------------------------------------
 

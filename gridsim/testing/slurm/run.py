@@ -110,7 +110,8 @@ class World:
         self.runs.append(Run(held.entry.job.row, held.began, now, held.entry.partition.name, cores))
 
     def decide(self, now: int) -> None:
-        withdrawn, stops, starts = self.scheduler.decide(now)
+        alone = not self.coming and not self.running and not self.alarms
+        withdrawn, stops, starts = self.scheduler.decide(now, alone=alone)
         self.status.update(dict.fromkeys(withdrawn, Status.cancelled))
         for held, again, taker in stops:
             self.leave(held, now)

@@ -69,6 +69,7 @@ class Scheduler:
         self.quick, self.last_quick = NEVER, -NEVER  # when the quick pass is due, and when it was last
         self.news_for_all = self.news_for_backfill = False
         self.stops: list[Stop] = []
+        self.moved = 0  # when a job last came into the queue, or left it, or a reservation was over
 
     # -- what happens ------------------------------------------------------------------------------------------------
 
@@ -92,6 +93,7 @@ class Scheduler:
     def over(self, job: Job, now: int) -> None:
         """A job is over, or was refused; whoever waited for that may run."""
         job.over = True
+        self.moved = now
         for follower in self.followers.pop(job, []):
             if not follower.over:
                 self._release(follower, now)
@@ -103,11 +105,13 @@ class Scheduler:
         self._out(held.entry.job, now)
         self._freed(now)
 
-    def decide(self, now: int) -> Decision:
-        """The passes that are due."""
+    def decide(self, now: int, *, alone: bool = False) -> Decision:
+        """The passes that are due; *alone* where nobody comes any more, and nobody runs."""
         self._calculate(now)
         self.stops = []
         withdrawn = self._leave(now)
+        if alone and not withdrawn:
+            withdrawn = self._lose_first(now)
         self._end_grace(now)
         for at, row, job in sorted(each for each in self.later if each[0] <= now):
             self.later.remove((at, row, job))
@@ -205,12 +209,15 @@ class Scheduler:
         )
 
     def _could(self, entry: Entry, now: int) -> bool:
-        """Whether an entry could start from now on, on empty nodes."""
+        """Whether an entry could start at any instant from now on, on empty nodes."""
         allowed = entry.partition.most_nodes
         if allowed and entry.nodes > allowed:
             return False
-        most = self.books.could(entry, now)
-        return select(entry, self.site, left_by(self.site, ()), most, [0] * len(most)) is not None
+        empty = left_by(self.site, ())
+        return any(
+            select(entry, self.site, empty, *self.books.open(entry, at, at, at + entry.limit, ())) is not None
+            for at in self.books.openings(now)
+        )
 
     # -- the queue ---------------------------------------------------------------------------------------------------
 
@@ -240,6 +247,7 @@ class Scheduler:
         entry.since = entry.job.submit if accrues else max(now, self.books.begins(entry.reservation))
         entry.priority = self._priority(entry, now)
         self.queue.append(entry)
+        self.moved = now
         self._news()
 
     def _ordered(self) -> list[Entry]:
@@ -264,6 +272,18 @@ class Scheduler:
                 found.append(each[2])
         return found
 
+    def _lose_first(self, now: int) -> list[Job]:
+        """The first job of the queue leaves where no pass would ever start it.
+
+        That is when reservations have been seen in all the ways in which they come, and nobody grows older any more.
+        """
+        if self.later or self.withdrawals or not self.queue:
+            return []
+        if now < self.books.seen_all(self.moved) + max(self.site.priority.oldest, self.look.least_age):
+            return []
+        first = self._ordered()[0].job
+        return [first] if self._drop(first, now) else []
+
     def _drop(self, job: Job, now: int) -> bool:
         """Take a job away for good, if it waits."""
         if job.over or self._runs(job):
@@ -280,6 +300,7 @@ class Scheduler:
         asking = {name: [job for job in self.inside if name in _reservations(job)] for name in self.books.names}
         lost = []
         for name in self.books.turn(now):
+            self.moved = now
             for job in asking[name]:
                 if not self._runs(job) and not self._without(job, name, now):
                     lost.append(job)

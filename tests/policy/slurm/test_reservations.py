@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError
-from gridsim.model.site import Allowed, Preemption, Priority, Reservation, Site, SitePartition
+from gridsim.model.site import Allowed, Preemption, Priority, Reservation, Scheduling, Site, SitePartition
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
@@ -293,3 +293,31 @@ def test_nobody_else_holds_what_is_reserved(columns: dict[str, Any], preemption:
     for at, _, _ in on_some:
         if 20 <= at < 120:
             assert sum(cores for began, end, cores in on_some if began <= at < end) <= 2
+
+
+def test_a_job_that_no_gap_between_reservations_is_long_enough_for_is_refused() -> None:
+    names = tuple(node.name for node in nodes(2))
+    halves = [Reservation("r", ("n1",), 0, 100 * SECOND, users=ANN, period=200 * SECOND)]
+    halves += [Reservation("s", ("n2",), 100 * SECOND, 200 * SECOND, users=ANN, period=200 * SECOND)]
+    part = Reservation("t", names[:1], 0, NEVER, users=ANN, cores=(("n1", 1),))
+    record, _ = run(reserved(2, *halves), submit=[0, 1, 1], runtime=[10, 10, 150], cores=[8, 4, 4])
+    assert record.start[1] == 1
+    assert record.status.tolist() == [Status.unadmitted, Status.completed, Status.unadmitted]
+    record, _ = run(reserved(1, part), submit=[0, 1], runtime=[10, 10], cores=[4, 3])
+    assert record.status.tolist() == [Status.unadmitted, Status.completed]
+    assert record.reasons is not None
+    assert record.reasons.refused[0].reason == "ReqNodeNotAvail"
+
+
+def test_a_job_that_no_pass_finds_room_for_leaves_in_the_end_and_the_next_one_runs() -> None:
+    # The pass at 9.5 s of each 11 puts that off which would start the first job at 10 s, until it is too late.
+    often = 11 * SECOND
+    gap = Reservation("r", ("n1",), 0, 10 * SECOND, users=ANN, period=often)
+    other = Reservation("s", ("n2",), 0, round(9.5 * SECOND), users=ANN, period=often)
+    timing = Scheduling(backfill=False, full_interval=86_400 * SECOND, least_interval=SECOND, batch_delay=0)
+    site = replace(reserved(2, gap, other), scheduling=timing, priority=Priority(oldest=60 * SECOND))
+    record, _ = run(site, submit=[1, 2], runtime=[1, 1], cores=[8, 4])
+    assert record.status.tolist() == [Status.cancelled, Status.completed]
+    assert 60 < record.start[1] < 120
+    assert record.reasons is not None
+    assert record.reasons.refused[0].reason == "ReqNodeNotAvail"
