@@ -1,0 +1,166 @@
+"""Cases of machines of nodes and pools: every start, every node and GPU, every reason, and what was held in all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from gridsim.model.capacity import NodeGroup
+from gridsim.model.demand import Demand, Demands
+from gridsim.model.platform import Platform
+from gridsim.model.workload import Workload
+from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
+from gridsim.testing.conformance.running import entry, known_only
+from gridsim.testing.machine.rules import RULES
+
+__all__ = ["Found", "Fragments", "Scheduler", "check_fragmentation", "check_schedule"]
+
+PROSE = ("schema", "kind", "name", "title", "why", "spec_sections")
+
+_GROUP = ("group", "count", "capacity", "gpus", "gpu_kind", "features", "partitions", "weight")
+_WORDS = ("gpu_kinds", "features", "partitions")
+_COUNTS = ("cores", "tasks", "gpu", "min_nodes", "max_nodes", "tasks_per_node")
+_TIMES = ("submit", "estimate", "runtime")
+_PARAMETERS = ("placement", "align", "typical", "resources", "depth", "compress")
+_ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
+_ROW = ("status", "start", "end", "nodes", "gpus", "reason")
+
+Found = tuple[Mapping[int, Mapping[str, Any]], Mapping[str, Fraction]]
+"""Rows of jobs by number, worded as a case does, and utilisation by resource."""
+
+Scheduler = Callable[[Workload, Platform, str, Mapping[str, Any]], Found]
+"""Makes the schedule of an algorithm with the parameters of a run, ``typical`` as demands with their counts."""
+
+
+Fragments = Callable[[Platform, Sequence[tuple[Demand, int]], Mapping[str, int], Sequence[int]], int]
+"""Useless thousandths of the one node of a platform: typical demands with their counts, what is free of each resource,
+thousandths free of each GPU."""
+
+
+def check_schedule(case: Mapping[str, Any], scheduler: Scheduler | None = None) -> Outcome:
+    """Every run of a case of kind ``schedule``.
+
+    Parameters
+    ----------
+    case : mapping
+        The parsed JSON.
+    scheduler : callable, optional
+        What makes the schedules; gridsim where left out.
+    """
+    known_only(case, (*PROSE, "platform", "jobs", "runs"), "the case holds")
+    platform = _platform(entry(case, "platform", dict, ""))
+    workload = _workload(entry(case, "jobs", list, ""))
+    runs = enumerate(entry(case, "runs", list, ""))
+    return Outcome.of([_run(spec, f"runs[{at}]", workload, platform, scheduler or _simulated) for at, spec in runs])
+
+
+def _platform(words: Mapping[str, Any]) -> Platform:
+    known_only(words, ("pools", "nodes"), "the platform has")
+    groups: list[NodeGroup] = []
+    for index, group in enumerate(entry(words, "nodes", list, "platform", [])):
+        known_only(group, _GROUP, "a group has")
+        given = {name: group[name] for name in ("gpus", "gpu_kind", "weight") if name in group}
+        given |= {name: tuple(group[name]) for name in ("features", "partitions") if name in group}
+        count = entry(group, "count", int, f"platform.nodes[{index}]")
+        first = sum(each.count for each in groups)
+        names = tuple(str(first + number) for number in range(count))  # groups of one name are several here
+        groups.append(NodeGroup(group=names[0], count=count, capacity=group["capacity"], names=names, **given))
+    return Platform.of_nodes(groups, entry(words, "pools", dict, "platform", {}))
+
+
+def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
+    known = ("id", *_TIMES, *_COUNTS, *_WORDS, "each", "exclusive", "pools")
+    for index, job in enumerate(jobs):
+        known_only(job, known, "a job has")
+        for name in ("id", *_TIMES):
+            entry(job, name, int, f"jobs[{index}]")
+    ordered = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
+    return Workload.from_columns(
+        job=[job["id"] for job in ordered],
+        submit=[job["submit"] for job in ordered],
+        estimate=[max(1, job["estimate"]) for job in ordered],
+        runtime=[max(1, job["runtime"]) for job in ordered],
+        demands=Demands.of([_demand(job) for job in ordered]),
+    )
+
+
+def _demand(job: Mapping[str, Any]) -> Demand:
+    given: dict[str, Any] = {name: job[name] for name in (*_COUNTS, "each", "exclusive", "pools") if name in job}
+    return Demand(**given | {name: tuple(job[name]) for name in _WORDS if name in job})
+
+
+def _typical(tasks: Sequence[Mapping[str, Any]]) -> list[tuple[Demand, int]]:
+    for task in tasks:
+        known_only(task, ("each", "gpu", "gpu_kinds", "count"), "a typical task has")
+    return [(_demand({"tasks": 1, **task}), entry(task, "count", int, "typical")) for task in tasks]
+
+
+def _run(spec: Mapping[str, Any], where: str, workload: Workload, platform: Platform, scheduler: Scheduler) -> Run:
+    name = entry(spec, "algorithm", str, where)
+    parameters = dict(entry(spec, "parameters", dict, where))
+    expected = entry(spec, "expected", dict, where)
+    label = "-".join(
+        [name, *(str(parameters[word]) for word in ("placement", "align", "depth", "compress") if word in parameters)]
+    )
+    try:
+        if name not in _ALGORITHMS or entry(parameters, "placement", str, f"{where}.parameters") not in RULES:
+            raise Unsupported("this version has no such algorithm")
+        known_only(spec, ("algorithm", "parameters", "expected"), "the run holds")
+        known_only(parameters, _PARAMETERS, "parameter")
+        known_only(expected, ("jobs", "utilisation"), "nothing compares expected")
+        if "typical" in parameters:
+            parameters["typical"] = _typical(parameters["typical"])
+        rows, shares = scheduler(workload, platform, name, parameters)
+    except Unsupported as reason:
+        return Run(label, "unsupported", (str(reason),))
+    comparison = Comparison()
+    _compare_jobs(comparison, rows, entry(expected, "jobs", list, f"{where}.expected"))
+    told = entry(expected, "utilisation", dict, f"{where}.expected", {})
+    for resource, share in told.items():
+        comparison.equal(f"utilisation of {resource}", shares.get(resource), Fraction(share))
+    return comparison.verdict(label)
+
+
+def _compare_jobs(
+    comparison: Comparison, rows: Mapping[int, Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]]
+) -> None:
+    """A row has what the case says and nothing else: no node of a rejected job, no GPU of one that asks for none."""
+    for job in jobs:
+        number = entry(job, "id", int, "expected.jobs")
+        if number not in rows:
+            comparison.equal(f"job {number}", "not among the jobs", "there")
+            continue
+        for word in _ROW:
+            comparison.equal(f"job {number}: {word}", rows[number].get(word), job.get(word))
+        for word in job:
+            if word not in ("id", *_ROW):
+                comparison.cannot(word)
+
+
+def check_fragmentation(case: Mapping[str, Any], fragments: Fragments | None = None) -> Outcome:
+    """Useless thousandths of nodes in given states; *fragments* as for schedules."""
+    known_only(case, (*PROSE, "typical", "points"), "the case holds")
+    typical = _typical(entry(case, "typical", list, ""))
+    runs = []
+    for index, point in enumerate(entry(case, "points", list, "")):
+        known_only(point, ("node", "free", "gpus_free", "fragments"), "the point holds")
+        node = entry(point, "node", dict, f"points[{index}]")
+        platform = _platform({"nodes": [{**node, "count": 1}]})
+        found = (fragments or _fragments)(platform, typical, point["free"], point["gpus_free"])
+        comparison = Comparison()
+        comparison.equal("fragments", found, entry(point, "fragments", int, f"points[{index}]"))
+        runs.append(comparison.verdict(f"points[{index}]"))
+    return Outcome.of(runs)
+
+
+def _simulated(workload: Workload, platform: Platform, algorithm: str, parameters: Mapping[str, Any]) -> Found:
+    """What gridsim does."""
+    raise Unsupported("no scheduler knows nodes yet")
+
+
+def _fragments(
+    platform: Platform, typical: Sequence[tuple[Demand, int]], free: Mapping[str, int], gpus: Sequence[int]
+) -> int:
+    """What gridsim says of a node in a state."""
+    raise Unsupported("no rule knows fragments yet")

@@ -1,0 +1,56 @@
+"""Where a job goes: task by task with a look ahead (section 3.3), and the earliest place (section 4.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gridsim.testing.machine.parts import Demand, Hold, Machine, Place
+from gridsim.testing.machine.room import Room, can_be_placed, fit, free_over
+from gridsim.testing.machine.rules import Rule, gpus_for, score
+
+__all__ = ["earliest", "place"]
+
+
+def place(machine: Machine, rule: Rule, demand: Demand, room: Room) -> list[Place]:
+    """Places of the tasks of a demand that can be placed, in the order in which they are laid down."""
+    numbers = range(len(machine.nodes))
+    fits = {number: fit(machine, demand, room, number) for number in numbers}
+    counts = dict.fromkeys(numbers, 0)
+    left, places = room.copy(), list[Place]()
+    for task in range(demand.tasks):
+        after = demand.tasks - task - 1
+        able = [number for number in numbers if _may_take(demand, fits, counts, number, after)]
+        best = min(able, key=lambda number: (score(machine, rule, demand, left, number), number))
+        places.append((best, gpus_for(machine, rule, demand, left, best)))
+        left.take(demand, places[-1])
+        counts[best] += 1
+    return places
+
+
+def _may_take(demand: Demand, fits: dict[int, int], counts: dict[int, int], number: int, after: int) -> bool:
+    """Whether a node may take the next task: the ones *after* it can still follow."""
+    if counts[number] >= fits[number]:
+        return False
+    counts = {**counts, number: counts[number] + 1}
+    used = [node for node, count in counts.items() if count]
+    unused = sorted((fits[node] for node in counts if not counts[node] and fits[node] > 0), reverse=True)
+    more = demand.most_nodes - len(used)
+    must = max(0, demand.min_nodes - len(used))
+    if more < 0:
+        return False
+    reach = sum(fits[node] - counts[node] for node in used) + sum(unused[:more])
+    return reach >= after and must <= after and must <= len(unused)
+
+
+def earliest(
+    machine: Machine, rule: Rule, demand: Demand, length: int, holds: Sequence[Hold], begin: int
+) -> tuple[int, list[Place]]:
+    """The first instant from *begin* on at which a demand can be placed for *length*, and the places.
+
+    Only *begin* and the ends of holds can be answers. The empty machine must be able to hold the demand.
+    """
+    for start in sorted({begin, *(hold.end for hold in holds if hold.end > begin)}):
+        room = free_over(machine, holds, start, start + length)
+        if can_be_placed(machine, demand, room):
+            return start, place(machine, rule, demand, room)
+    raise AssertionError("after all holds the machine is empty")

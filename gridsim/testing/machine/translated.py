@@ -1,0 +1,118 @@
+"""Machines and jobs as gridsim's model has them, and as the second implementation does: both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridsim.model.capacity import Capacity, NodeGroup
+from gridsim.model.demand import NO_LIMIT, Demands
+from gridsim.model.demand import Demand as Asked
+from gridsim.model.platform import Platform
+from gridsim.model.time import MICROSECOND, seconds
+from gridsim.model.workload import Workload
+from gridsim.testing.machine.parts import Demand, Machine, Node
+from gridsim.testing.machine.schedule import Job
+
+__all__ = ["asked_of", "demand_of", "jobs_of", "machine_of", "platform_of", "workload_of"]
+
+
+def machine_of(platform: Platform) -> Machine:
+    """The nodes and pools of a platform of one cluster."""
+    (cluster,) = platform.clusters()
+    capacity = cluster.capacity
+    if capacity is None:
+        return Machine((), {"cores": cluster.cores})
+    return Machine([_node(capacity, number) for number in range(len(capacity.nodes))], dict(capacity.pools))
+
+
+def _node(capacity: Capacity, number: int) -> Node:
+    return Node(
+        {name: int(column[number]) for name, column in capacity.amounts.items()},
+        int(capacity.gpus[number]),
+        capacity.gpu_kind[number],
+        frozenset(capacity.features[number]),
+        frozenset(capacity.partitions[number]),
+        capacity.weight[number],
+    )
+
+
+def demand_of(asked: Asked) -> Demand:
+    """One demand of the model."""
+    return Demand(
+        cores=asked.cores,
+        tasks=asked.tasks,
+        each=dict(asked.each),
+        gpu=asked.gpu,
+        gpu_kinds=frozenset(asked.gpu_kinds) or None,
+        min_nodes=asked.min_nodes,
+        max_nodes=None if asked.max_nodes == NO_LIMIT else asked.max_nodes,
+        tasks_per_node=None if asked.tasks_per_node == NO_LIMIT else asked.tasks_per_node,
+        exclusive=asked.exclusive,
+        features=frozenset(asked.features),
+        partitions=frozenset(asked.partitions),
+        pools=dict(asked.pools),
+    )
+
+
+def jobs_of(workload: Workload) -> list[Job]:
+    """Jobs of a workload, in whole microseconds; equal submits keep the order of its rows."""
+    demands = workload.demands or Demands.plain_cores(workload.cores)
+    columns = (workload.submit, workload.estimate, workload.runtime)
+    times = zip(*(column.tolist() for column in columns), strict=True)
+    return [
+        Job(row, submit, estimate, runtime, demand_of(demands[row]))
+        for row, (submit, estimate, runtime) in enumerate(times)
+    ]
+
+
+def platform_of(machine: Machine) -> Platform:
+    """The platform of a machine, a group a node; nodes are called by their numbers."""
+    groups = [
+        NodeGroup(
+            group=str(number),
+            capacity=dict(node.capacity),
+            gpus=node.gpus,
+            gpu_kind=node.gpu_kind,
+            features=tuple(sorted(node.features)),
+            partitions=tuple(sorted(node.partitions)),
+            weight=node.weight,
+        )
+        for number, node in enumerate(machine.nodes)
+    ]
+    return Platform.of_nodes(groups, dict(machine.pools))
+
+
+def asked_of(demand: Demand) -> Asked:
+    """The demand as the model has it."""
+    return Asked(
+        cores=demand.cores,
+        tasks=demand.tasks,
+        each=dict(demand.each),
+        gpu=demand.gpu,
+        gpu_kinds=tuple(sorted(demand.gpu_kinds or ())),
+        min_nodes=demand.min_nodes,
+        max_nodes=NO_LIMIT if demand.max_nodes is None else demand.max_nodes,
+        tasks_per_node=NO_LIMIT if demand.tasks_per_node is None else demand.tasks_per_node,
+        exclusive=demand.exclusive,
+        features=tuple(sorted(demand.features)),
+        partitions=tuple(sorted(demand.partitions)),
+        pools=dict(demand.pools),
+    )
+
+
+def workload_of(jobs: Sequence[Job], unit: int = MICROSECOND) -> Workload:
+    """Workload of jobs by submit and number, of whose times *unit* microseconds are one."""
+    ordered = sorted(jobs, key=lambda job: (job.submit, job.number))
+
+    def column(name: str) -> object:
+        return seconds(np.array([getattr(job, name) for job in ordered], dtype=np.int64) * unit)
+
+    return Workload.from_columns(
+        job=[job.number for job in ordered],
+        submit=column("submit"),
+        runtime=column("runtime"),
+        estimate=column("estimate"),
+        demands=Demands.of([asked_of(job.demand) for job in ordered]),
+    )
