@@ -17,7 +17,7 @@ from gridsim.record import Record
 from gridsim.report import gantt, page
 from gridsim.report.comparison import Comparison
 
-JOBS = 100_000
+JOBS = 50_000
 
 
 @pytest.fixture(scope="module")
@@ -105,8 +105,16 @@ def large(making: Callable[..., dict[str, Record]]) -> dict[str, Record]:
 def address(
     large: dict[str, Record], comparing: Callable[..., Comparison], tmp_path_factory: pytest.TempPathFactory
 ) -> str:
-    """The page of 100,000 jobs under two policies, as a file."""
+    """The page of 50,000 jobs under two policies, as a file."""
     return comparing(large).page(tmp_path_factory.mktemp("page") / "page.html").as_uri()
+
+
+@pytest.fixture(scope="module")
+def small(text: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The page of 4,000 jobs under three policies, as a file."""
+    path = tmp_path_factory.mktemp("small") / "page.html"
+    path.write_text(text, encoding="utf-8")
+    return path.as_uri()
 
 
 def opened(browser: Any, address: str, width: int = 1280, height: int = 900, *, theme: str = "light") -> Any:
@@ -127,17 +135,21 @@ def opened(browser: Any, address: str, width: int = 1280, height: int = 900, *, 
     return browser
 
 
-def test_nothing_is_complained_about_and_nothing_is_fetched(browser: Any, address: str) -> None:
-    opened(browser, address)
-    assert browser.get_log("browser") == []
-    assert browser.execute_script("return performance.getEntriesByType('resource').map((it) => it.name)") == []
-    assert browser.find_element("css selector", ".answer .first").is_displayed()
+@pytest.fixture(scope="module")
+def chart(browser: Any, address: str) -> Any:
+    """The large page, opened once: each test looks where it wants to."""
+    return opened(browser, address)
 
 
-def test_the_chart_holds_every_job_and_start(browser: Any, address: str, large: dict[str, Record]) -> None:
-    opened(browser, address)
+def test_nothing_is_complained_about_and_nothing_is_fetched(chart: Any) -> None:
+    assert chart.get_log("browser") == []
+    assert chart.execute_script("return performance.getEntriesByType('resource').map((it) => it.name)") == []
+    assert chart.find_element("css selector", ".answer .first").is_displayed()
+
+
+def test_the_chart_holds_every_job_and_start(chart: Any, large: dict[str, Record]) -> None:
     rows = [0, 1, JOBS // 2, JOBS - 1]
-    got = browser.execute_script(
+    got = chart.execute_script(
         "const d = gridsimGantt.data; return arguments[0].map((i) => [d.job[i], ...d.policies.map((p) => p.start[i])])",
         rows,
     )
@@ -147,9 +159,20 @@ def test_the_chart_holds_every_job_and_start(browser: Any, address: str, large: 
         assert starts == [record.start[row] - origin for record in large.values()]
 
 
-def test_a_zoom_draws_a_bounded_number_of_pieces(browser: Any, address: str) -> None:
-    opened(browser, address)
-    steps = browser.execute_script("""
+def test_keys_move_and_zoom(chart: Any) -> None:
+    canvas = chart.find_element("css selector", "#gantt canvas")
+    whole = chart.execute_script("return gridsimGantt.view()")
+    canvas.send_keys("+")
+    near = chart.execute_script("return gridsimGantt.view()")
+    assert near["to"] - near["from"] == pytest.approx(0.7 * (whole["to"] - whole["from"]))
+    canvas.send_keys("\ue014")  # arrow right
+    assert chart.execute_script("return gridsimGantt.view()")["from"] > near["from"]
+    canvas.send_keys("0")
+    assert chart.execute_script("return gridsimGantt.view()") == whole
+
+
+def test_a_zoom_draws_a_bounded_number_of_pieces(chart: Any) -> None:
+    steps = chart.execute_script("""
         const chart = gridsimGantt, seen = [];
         chart.look(0, chart.data.last);
         for (let k = 0; k < 45; k++) {
@@ -165,11 +188,10 @@ def test_a_zoom_draws_a_bounded_number_of_pieces(browser: Any, address: str) -> 
     assert any(drawn > 100 for _, _, drawn in steps)
 
 
-def test_the_chart_shows_the_jobs_of_its_view(browser: Any, address: str, large: dict[str, Record]) -> None:
-    opened(browser, address)
+def test_the_chart_shows_the_jobs_of_its_view(chart: Any, large: dict[str, Record]) -> None:
     record = large["fcfs"]
     middle = float(record.start[JOBS // 2] - record.submit[0])
-    seen = browser.execute_script(
+    seen = chart.execute_script(
         """
         const chart = gridsimGantt, select = document.querySelector("[name=policy]"), [from, to] = arguments;
         select.value = "0";
@@ -186,22 +208,20 @@ def test_the_chart_shows_the_jobs_of_its_view(browser: Any, address: str, large:
 
 
 def test_a_job_that_is_looked_up_is_pinned_with_its_start_under_every_policy(
-    browser: Any, address: str, large: dict[str, Record]
+    chart: Any, large: dict[str, Record]
 ) -> None:
-    opened(browser, address)
     row = int((large["fcfs"].wait > 3600).argmax())
     job = int(large["fcfs"].workload.job[row])
-    browser.execute_script("gridsimGantt.find(arguments[0]); gridsimGantt.draw()", job)
-    shown = browser.find_element("css selector", ".pinned").text
-    assert browser.execute_script("return gridsimGantt.pinned()") == row
+    chart.execute_script("gridsimGantt.find(arguments[0]); gridsimGantt.draw()", job)
+    shown = chart.find_element("css selector", ".pinned").text
+    assert chart.execute_script("return gridsimGantt.pinned()") == row
     assert f"Job {job}, user " in shown
     assert "fcfs" in shown
     assert "greedy" in shown
 
 
-def test_the_job_below_the_pointer_is_the_one_drawn_there(browser: Any, address: str) -> None:
-    opened(browser, address)
-    found = browser.execute_script("""
+def test_the_job_below_the_pointer_is_the_one_drawn_there(chart: Any) -> None:
+    found = chart.execute_script("""
         const chart = gridsimGantt, one = chart.data.policies[0], row = chart.data.jobs >> 1;
         document.querySelector("[name=policy]").value = "0";
         const span = Math.max(60, one.held[row]);
@@ -218,22 +238,9 @@ def test_the_job_below_the_pointer_is_the_one_drawn_there(browser: Any, address:
     assert found[0] == found[1]
 
 
-def test_keys_move_and_zoom(browser: Any, address: str) -> None:
-    opened(browser, address)
-    canvas = browser.find_element("css selector", "#gantt canvas")
-    whole = browser.execute_script("return gridsimGantt.view()")
-    canvas.send_keys("+")
-    near = browser.execute_script("return gridsimGantt.view()")
-    assert near["to"] - near["from"] == pytest.approx(0.7 * (whole["to"] - whole["from"]))
-    canvas.send_keys("\ue014")  # arrow right
-    assert browser.execute_script("return gridsimGantt.view()")["from"] > near["from"]
-    canvas.send_keys("0")
-    assert browser.execute_script("return gridsimGantt.view()") == whole
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_phone_needs_no_sideways_scrolling(browser: Any, address: str, theme: str) -> None:
-    opened(browser, address, 390, 844, theme=theme)
+def test_a_phone_needs_no_sideways_scrolling(browser: Any, small: str, theme: str) -> None:
+    opened(browser, small, 390, 844, theme=theme)
     assert browser.execute_script("return document.documentElement.scrollWidth") == 390
     assert browser.get_log("browser") == []
     pixel = (
@@ -242,14 +249,14 @@ def test_a_phone_needs_no_sideways_scrolling(browser: Any, address: str, theme: 
     assert browser.execute_script(pixel)[3] > 0
 
 
-def test_the_theme_follows_the_system(browser: Any, address: str) -> None:
+def test_the_theme_follows_the_system(browser: Any, small: str) -> None:
     ground = "return getComputedStyle(document.body).backgroundColor"
-    light = opened(browser, address).execute_script(ground)
-    assert opened(browser, address, theme="dark").execute_script(ground) != light
+    light = opened(browser, small).execute_script(ground)
+    assert opened(browser, small, theme="dark").execute_script(ground) != light
 
 
-def test_texts_of_figures_have_contrast_in_the_dark(browser: Any, address: str) -> None:
-    opened(browser, address, theme="dark")
+def test_texts_of_figures_have_contrast_in_the_dark(browser: Any, small: str) -> None:
+    opened(browser, small, theme="dark")
     fill = browser.execute_script("return getComputedStyle(document.querySelector('.picture svg text')).fill")
     red, green, blue = map(int, re.findall(r"\d+", fill)[:3])
     assert min(red, green, blue) > 180
