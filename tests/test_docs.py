@@ -279,6 +279,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "html"
 
 
+@pytest.mark.long
 def test_every_link_leads_somewhere(site: Path) -> None:
     pages = {path: _Page(path) for path in site.rglob("*.html")}
     missing = []
@@ -303,6 +304,7 @@ def options(parser: argparse.ArgumentParser) -> Iterator[str]:
                 yield from options(below)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("verb", cli.VERBS)
 def test_every_option_of_a_verb_is_in_the_reference(site: Path, verb: str) -> None:
     parser = argparse.ArgumentParser()
@@ -312,6 +314,7 @@ def test_every_option_of_a_verb_is_in_the_reference(site: Path, verb: str) -> No
     assert not set(options(parser)) - described
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", LISTED)
 def test_every_name_of_the_registry_is_in_the_reference(site: Path, kind: str) -> None:
     text = (site / "reference" / "policies.html").read_text(encoding="utf-8")
@@ -325,6 +328,7 @@ def test_every_name_of_the_registry_is_in_the_reference(site: Path, kind: str) -
             ), name
 
 
+@pytest.mark.long
 def test_nothing_of_the_pages_comes_from_the_network(site: Path) -> None:
     for path in site.rglob("*.html"):
         loaded = re.findall(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import gridsim
@@ -41,6 +42,7 @@ def is_compiled(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return any(ast.unparse(each).rpartition(".")[2] in COMPILED for each in called)
 
 
+@cache
 def everything() -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):

@@ -104,6 +104,7 @@ def test_it_is_listed_with_what_it_tells(path: Path) -> None:
     assert f"[{path.stem}]({path.name})" in (FOLDER / "README.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_says_the_same_when_executed_anew(path: Path, execute: ModuleType) -> None:
     again = [cell for cell in execute.executed(path).cells if cell["cell_type"] == "code"]
