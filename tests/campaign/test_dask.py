@@ -85,6 +85,7 @@ def test_a_cluster_makes_the_same_as_this_process(place: Any, cluster: Cluster, 
     assert contents(place.folder / "campaign-results") == contents(place.folder / "here")
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_is_not_missed(place: Any, cluster: Cluster, wait_until: Any, contents: Any) -> None:
     cluster.work()
     place.gated(6)
@@ -100,6 +101,7 @@ def test_a_worker_that_is_killed_is_not_missed(place: Any, cluster: Cluster, wai
     assert contents(place.folder / "campaign-results") == contents(place.folder / "here")
 
 
+@pytest.mark.long
 def test_a_scheduler_that_is_killed_is_told_and_local_workers_finish_what_is_left(
     place: Any, cluster: Cluster, wait_until: Any, contents: Any
 ) -> None:

@@ -439,6 +439,7 @@ def test_an_interrupted_driver_says_so_and_leaves_no_orphans(
     completes(place, contents, left=4)
 
 
+@pytest.mark.long
 def test_a_driver_without_workers_that_is_interrupted_keeps_what_is_done(
     place: Any, wait_until: Any, contents: Any
 ) -> None:
@@ -471,6 +472,7 @@ def test_a_unit_that_kills_its_worker_fails_alone(place: Any, contents: Any) -> 
     assert place.run_twice() == []
 
 
+@pytest.mark.long
 def test_a_limit_on_the_size_of_files_ends_the_driver_and_not_the_store(place: Any, contents: Any) -> None:
     place.write(RECIPE.replace("records = true", ""))
     driver = place.start("sweep", "campaign.toml", "--workers", "1", prefix=("prlimit", "--fsize=1000"))
@@ -519,6 +521,7 @@ def test_a_second_driver_is_refused_and_the_first_is_not_disturbed(place: Any, w
     completes(place, contents, left=0)
 
 
+@pytest.mark.long
 def test_drivers_of_different_parts_work_side_by_side_and_of_the_same_part_not(
     place: Any, wait_until: Any, contents: Any
 ) -> None:
