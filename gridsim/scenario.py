@@ -27,6 +27,7 @@ from gridsim.registry import Spec
 from gridsim.result import Result
 from gridsim.simulation import Run, run, simulate
 from gridsim.workers import Answer, Workers, crew
+from gridsim.workload.formats.table import mapping_of
 from gridsim.workload.provenance import with_plugins
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import default_workload
@@ -75,6 +76,8 @@ class Scenario:
         What the policy is called in results; in a recipe it stands before the policy (``today=slurm?conf=slurm.conf``).
     format : str, Spec or None
         Reader of the log: its name, or ``file.py:Class``; found out from the file where left out.
+    mapping : str or None
+        Of a table: a TOML file or a preset that says which column is what of a job.
     metrics, charges : sequence of str, Spec or object
         Beside the usual numbers: by name, or of one's own (`gridsim.metrics.measures`).
 
@@ -99,6 +102,7 @@ class Scenario:
     format: str | Spec | None = None
     metrics: Sequence[Any] = ()
     charges: Sequence[Any] = ()
+    mapping: str | None = None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -172,6 +176,11 @@ class Scenario:
             with _named(path, "workload.format"):
                 format = registry.located(format, folder)  # noqa: A001
                 registry.make("reader", format)
+        mapping = workload.get("mapping")
+        if mapping is not None:
+            mapping = str(folder / mapping) if mapping.endswith(".toml") else mapping
+            with _named(path, "workload.mapping"):
+                mapping_of(mapping)
         users = workload.get("users")
         if users is not None:
             with _named(path, "workload.users"):
@@ -204,6 +213,7 @@ class Scenario:
             format=format,
             metrics=metrics,
             charges=charges,
+            mapping=mapping,
         )
 
     def load(self) -> Workload:
@@ -221,6 +231,7 @@ class Scenario:
             widest = self.cores if platform is None else platform.widest
             rules = {**rules_for(policies), **self.rules}
             how: dict[str, Any] = {"format": self.format, "timezone": self.timezone, "cluster": self.cluster}
+            how["mapping"] = self.mapping
             workload = read_workload(self.file, cores=widest, rules=rules, **how)
         elif self.model is None:
             workload = default_workload(seed=seed, cores=self._cores)
@@ -299,6 +310,7 @@ _TYPES: dict[str, type] = {
     "users": str,
     "cluster": str,
     "format": str,
+    "mapping": str,
 }
 _WORDS = {str: "text", int: "whole number", Mapping: "table", list: "list of texts"}
 

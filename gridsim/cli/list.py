@@ -34,6 +34,7 @@ KINDS = (
     "metrics",
     "charges",
     "transforms",
+    "mappings",
 )
 
 
@@ -78,6 +79,8 @@ def _rows(kind: str) -> list[dict[str, Any]]:
 
     if kind == "policies":
         return [{"name": name, **_preset(PRESETS[name])} for name in PRESETS]
+    if kind == "mappings":
+        return list(_mappings())
     return [*_numbers()] * (kind == "metrics") + registry.describe(kind[:-1], own=True)
 
 
@@ -88,6 +91,17 @@ def _numbers() -> Iterator[dict[str, Any]]:
     for name, it in ALL_METRICS.items():
         summary = f"{it.description} ({it.unit})" if it.unit else it.description
         yield {**_NOTHING, "kind": "metric", "name": name, "summary": summary}
+
+
+def _mappings() -> Iterator[dict[str, Any]]:
+    """Mappings of tables that gridsim brings."""
+    from gridsim.files import read_toml
+    from gridsim.workload.formats.table import presets  # numpy: not needed for --help
+
+    for name, file in presets().items():
+        tables = read_toml(file)
+        told = {"kind": "mapping", "name": name, "summary": tables["title"], "source": tables["source"]}
+        yield {**_NOTHING, **told}
 
 
 def _table(kind: str, rows: Iterable[Mapping[str, Any]]) -> Table:

@@ -164,6 +164,11 @@ def add_log_options(parser: ArgumentParser, words: str, machine: str = "--cores"
         metavar="NAME",
         help="of a log of several clusters (sacct): which to read; several times for several, or all, kept apart",
     )
+    parser.add_argument(
+        "--mapping",
+        metavar="FILE|NAME",
+        help="of a table (CSV): which column is what of a job, a TOML file or a preset (see gridsim list mappings)",
+    )
     group = parser.add_argument_group(
         "damaged or impossible lines", "Each kind is counted, shown with its first line numbers, and met by a rule."
     )
@@ -201,9 +206,8 @@ def read(path: str | list[str], args: Namespace, usual: Mapping[str, str] | None
 
     asked = {**(usual or {}), **rules(args)}
     path = path[0] if isinstance(path, list) and len(path) == 1 else path
-    return read_workload(
-        path, cores=args.cores, rules=asked, format=args.format, timezone=args.timezone, cluster=args.cluster
-    )
+    how = {"format": args.format, "timezone": args.timezone, "cluster": args.cluster, "mapping": args.mapping}
+    return read_workload(path, cores=args.cores, rules=asked, **how)
 
 
 def generate(args: Namespace) -> Workload:
@@ -351,6 +355,9 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
         yield f"workload: {provenance.get('source', 'built-in')} model{seed}, {jobs:,} jobs"
         return
     yield f"workload: {provenance['source']}, {jobs:,} of {provenance['jobs_read']:,} jobs{_of_clusters(provenance)}"
+    left = [f"{count:,} rows ({name})" for name, count in provenance.get("left_out", {}).items() if count]
+    if left:
+        yield f"left out by the filters of the mapping: {listed(left)}"
     if renumbered := [it for it in provenance.get("clusters", ()) if it["numbers_from"]]:
         added = listed([f"{it['numbers_from']:,} to those of {it['name']}" for it in renumbered])
         yield f"job numbers that clusters have in common are made different by adding {added}"

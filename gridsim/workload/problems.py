@@ -139,6 +139,23 @@ _KINDS = (
         "skip",
     ),
     Kind(
+        "damaged-row",
+        "A cell of a table is not what its mapping says (no number, no time …), or the row has more or fewer cells "
+        "than the header. Where that is more than one row in twenty, the mapping is wrong and the table refused.",
+        "cells as the mapping says",
+        ("skip", "error"),
+        "skip",
+    ),
+    Kind(
+        "runtime-not-span",
+        "The row of a table has a start, an end and a runtime, and the runtime is another one than the time between "
+        "them by more than a second. From start to end the job held the machine.",
+        "a runtime as long as the time from start to end",
+        ("repair", "keep", "skip", "error"),
+        "repair",
+        "the runtime becomes the time from start to end",
+    ),
+    Kind(
         "array-parent",
         "The records are of a job array as a whole. Its elements have records of their own, and they held the cores; "
         "counting both would count the work twice.",

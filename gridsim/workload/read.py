@@ -23,7 +23,7 @@ __all__ = ["format_of", "machine_cores", "read_workload"]
 _UNSTARTED = {"never-ran": "keep", "still-waiting": "repair"}
 """Rules that keep jobs which never started."""
 
-_OPTIONS = ("submit", "tick", "timezone", "cluster")
+_OPTIONS = ("submit", "tick", "timezone", "cluster", "mapping")
 """What some formats can be asked for and others not."""
 
 _FALLBACK = "swf"
@@ -43,6 +43,7 @@ def read_workload(
     tick: float | None = None,
     timezone: str | None = None,
     cluster: str | Sequence[str] | None = None,
+    mapping: str | None = None,
 ) -> Workload:
     """Workload of a log file, or of workflows.
 
@@ -50,7 +51,8 @@ def read_workload(
     ----------
     path : path or sequence of paths
         The log or workflow, plain or compressed with gzip or xz: SWF, what `sacct` printed, accounting logs of PBS,
-        GWF or WfFormat. Several workflows, several logs of Slurm or of PBS, and folders of them, are one workload.
+        GWF, WfFormat, or a table with a mapping. Several workflows, several logs of Slurm or of PBS, and folders of
+        them, are one workload.
     cores : int, optional
         Cores of the machine, for the jobs that are wider than it; what the log says where left out.
     rules : mapping of str to str, optional
@@ -70,6 +72,9 @@ def read_workload(
     cluster : str or sequence of str, optional
         Which to read of a log of several clusters (`sacct`): a name, several names, or ``all``; jobs of several are
         pinned each to its own.
+    mapping : str, optional
+        Which column of a table is what of a job: a TOML file, or the name of a preset (``gridsim list mappings``). A
+        file that has one is a table.
 
     Returns
     -------
@@ -82,7 +87,7 @@ def read_workload(
         When the file cannot be read, holds no usable job, or is of a format that does not take an option.
     """
     check_cores(cores)
-    given = zip(_OPTIONS, (submit, tick, timezone, cluster), strict=True)
+    given = zip(_OPTIONS, (submit, tick, timezone, cluster, mapping), strict=True)
     options: dict[str, Any] = {name: value for name, value in given if value is not None}
     reader = registry.make("reader", format_of(path, options) if format is None else format)
     name = registry.name_of(type(reader))
@@ -140,6 +145,8 @@ def _with_source(workload: Any, reader: Any, path: Paths) -> Workload:
 
 def format_of(path: Paths, options: Collection[str]) -> str:
     """Name of the format of a file, of the first of several, and of what a folder holds."""
+    if "mapping" in options:
+        return "table"
     first = Path(path if isinstance(path, str | os.PathLike) else next(iter(path), ""))
     if first.is_dir():
         if any(entry.name.endswith(FILE_SUFFIXES) for entry in first.iterdir()):

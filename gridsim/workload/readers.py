@@ -13,9 +13,10 @@ from gridsim.workload.formats.gwf import looks_like_gwf, read_gwf
 from gridsim.workload.formats.pbs import looks_like_pbs, read_pbs
 from gridsim.workload.formats.sacct import looks_like_sacct, read_sacct
 from gridsim.workload.formats.swf import looks_like_swf, read_swf
+from gridsim.workload.formats.table import read_mapped
 from gridsim.workload.formats.wfformat import looks_like_wfformat, read_workflows
 
-__all__ = ["Gwf", "Pbs", "Reader", "Sacct", "Swf", "Wfformat"]
+__all__ = ["Gwf", "Pbs", "Reader", "Sacct", "Swf", "Table", "Wfformat"]
 
 
 class Reader(Protocol):
@@ -25,8 +26,8 @@ class Reader(Protocol):
     ----------
     read : callable
         ``read(path, …) -> Workload``. Of the keyword parameters of `gridsim.workload.read.read_workload` (``cores``,
-        ``rules``, ``submit``, ``tick``, ``timezone``, ``cluster``) it is given those that it names; the others cannot
-        be asked of the format.
+        ``rules``, ``submit``, ``tick``, ``timezone``, ``cluster``, ``mapping``) it is given those that it names; the
+        others cannot be asked of the format.
     recognises : callable
         Whether a file that begins with these bytes (decompressed) is probably of this format; a reader without is
         taken where its format is asked for.
@@ -78,3 +79,9 @@ class Gwf:
 
     read, recognises = staticmethod(read_gwf), staticmethod(looks_like_gwf)
     source = "Grid Workloads Archive"
+
+
+class Table:
+    """Any table (CSV) with a mapping that says what its columns are: --mapping FILE.toml, or a preset."""
+
+    read = staticmethod(read_mapped)

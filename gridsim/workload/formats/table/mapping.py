@@ -1,0 +1,320 @@
+"""Which column of a table is what of a job: mappings, from TOML files and from those that gridsim brings."""
+
+from __future__ import annotations
+
+import importlib.resources
+import math
+import zoneinfo
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gridsim.errors import InputError, UnknownNameError
+from gridsim.files import read_toml
+
+__all__ = ["FIELDS", "STATUSES", "ColumnRule", "TableMapping", "mapping_of", "presets"]
+
+FIELDS: Mapping[str, str] = {
+    "job": "text",
+    "name": "text",
+    "user": "text",
+    "group": "text",
+    "account": "text",
+    "queue": "text",
+    "partition": "text",
+    "status": "text",
+    "gpu_kind": "words",
+    "features": "words",
+    "submit": "instant",
+    "start": "instant",
+    "end": "instant",
+    "runtime": "duration",
+    "estimate": "duration",
+    "cores": "amount",
+    "memory": "memory",
+    "gpus": "amount",
+    "nodes": "count",
+    "tasks": "count",
+    "exclusive": "flag",
+}
+"""What a mapping may name, and what stands in such a column."""
+
+STATUSES = ("completed", "failed", "cancelled", "killed_walltime", "pending")
+"""What a word of the table may mean."""
+
+TIMES: Mapping[str, float] = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+"""Units of instants that are numbers, s."""
+
+DURATIONS: Mapping[str, float] = {**TIMES, "min": 60.0, "h": 3600.0, "d": 86400.0}
+"""Units of durations, s."""
+
+MEMORIES: Mapping[str, float] = {
+    "B": 2.0**-20,
+    "KB": 1000 / 2**20,
+    "KiB": 2.0**-10,
+    "MB": 1000**2 / 2**20,
+    "MiB": 1.0,
+    "GB": 1000**3 / 2**20,
+    "GiB": 2.0**10,
+}
+"""Units of memory, MiB."""
+
+_UNITS: Mapping[str, Mapping[str, float]] = {"duration": DURATIONS, "memory": MEMORIES}
+_FORMATS = {"csv": ",", "tsv": "\t"}
+_KEYS = ("format", "delimiter", "header", "timezone", "sort", "columns", "resources", "status", "filter")
+_RULE = ("column", "value", "time", "unit", "scale", "times", "missing", "key", "separator")
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRule:
+    """Where one thing of a job stands.
+
+    Attributes
+    ----------
+    kind : str
+        What it is, of the values of `FIELDS`.
+    column : str
+        Name of the column; empty where *value* stands for all rows.
+    value, missing : str or None
+        What all rows have; what those have in whose cell nothing stands.
+    time : str
+        How instants are written: ``iso``, or numbers of ``s``, ``ms``, ``us``, ``ns`` from any origin.
+    factor : float
+        By which numbers are multiplied: unit times scale.
+    times : str
+        Column that the number is multiplied by; empty for none.
+    key : str
+        Item of a text such as ``1=4,2=8000`` that counts; empty for the whole text.
+    separator : str
+        Between the words of a cell.
+    """
+
+    kind: str
+    column: str = ""
+    value: str | None = None
+    missing: str | None = None
+    time: str = "iso"
+    factor: float = 1.0
+    times: str = ""
+    key: str = ""
+    separator: str = "|"
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Columns of the table that it needs."""
+        return tuple(filter(None, (self.column, self.times)))
+
+
+@dataclass(frozen=True, slots=True)
+class TableMapping:
+    """How a table is read.
+
+    Attributes
+    ----------
+    name : str
+        That of a preset, or the file.
+    delimiter : str
+        Between the cells of a row.
+    header : tuple of str
+        Names of the columns where the file has no line of them; empty where it has.
+    timezone : str
+        Of times that say none.
+    sort : bool
+        Whether jobs come in the order of their submit times, equal ones in that of the rows; the file must be in order
+        otherwise.
+    columns : mapping of str to ColumnRule
+        By what they are of a job (`FIELDS`).
+    resources : mapping of str to ColumnRule
+        Other things that jobs ask for of nodes, by name.
+    status : mapping of str to str
+        What the table's words mean, of `STATUSES`.
+    filters : mapping of str to (str, frozenset of str)
+        Rows that are left out, by what they are called: the column, and its values.
+    """
+
+    name: str
+    delimiter: str = ","
+    header: tuple[str, ...] = ()
+    timezone: str = "UTC"
+    sort: bool = True
+    columns: Mapping[str, ColumnRule] = field(default_factory=dict)
+    resources: Mapping[str, ColumnRule] = field(default_factory=dict)
+    status: Mapping[str, str] = field(default_factory=dict)
+    filters: Mapping[str, tuple[str, frozenset[str]]] = field(default_factory=dict)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Columns of the table that are read, each once."""
+        rules = (*self.columns.values(), *self.resources.values())
+        found = [*(name for rule in rules for name in rule.named), *(column for column, _ in self.filters.values())]
+        return tuple(dict.fromkeys(found))
+
+
+def presets() -> dict[str, Path]:
+    """Mappings that gridsim brings, by name.
+
+    Examples
+    --------
+    >>> "alibaba-2023" in presets()
+    True
+    """
+    folder = importlib.resources.files("gridsim.workload.formats.table") / "mappings"
+    with importlib.resources.as_file(folder) as path:
+        return {file.stem: file for file in sorted(path.glob("*.toml"))}
+
+
+def mapping_of(given: str) -> TableMapping:
+    """Mapping of a TOML file, or of a preset by its name.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key and what was expected.
+    """
+    if given.endswith(".toml"):
+        return _mapping(read_toml(given), given, given)
+    known = presets()
+    if given not in known:
+        raise UnknownNameError("mapping", given, [*known, "FILE.toml"])
+    return _mapping(read_toml(known[given]), given, given)
+
+
+def _mapping(tables: Mapping[str, Any], name: str, path: str) -> TableMapping:
+    _known(tables, (*_KEYS, "title", "source"), "mapping", path)
+    form = _typed(tables.get("format", "csv"), str, "format", path)
+    if form not in _FORMATS:
+        raise UnknownNameError(f"format of a table in {path}", form, _FORMATS)
+    delimiter = _typed(tables.get("delimiter", _FORMATS[form]), str, "delimiter", path)
+    if len(delimiter) != 1:
+        raise InputError(f"is {delimiter!r}; expected one character", path=path, field="delimiter")
+    header = _typed(tables.get("header", []), list, "header", path)
+    for place, column in enumerate(header):
+        _typed(column, str, f"header[{place}]", path)
+    if len(set(header)) < len(header):
+        raise InputError("names a column twice", path=path, field="header")
+    columns = _rules(tables, "columns", path, FIELDS)
+    for needed in ("submit",):
+        if needed not in columns:
+            raise InputError("is not there; expected where the submit time stands", path=path, field="columns.submit")
+    if "runtime" not in columns and not {"start", "end"} <= {*columns}:
+        raise InputError("is not there; expected a runtime, or start and end", path=path, field="columns.runtime")
+    resources = _rules(tables, "resources", path, None)
+    if not resources and not columns.keys() & {"cores", "gpus", "memory"}:
+        raise InputError("is not there; expected what jobs ask for", path=path, field="columns.cores")
+    zone = _typed(tables.get("timezone", "UTC"), str, "timezone", path)
+    _check_zone(zone, path)
+    return TableMapping(
+        name=name,
+        delimiter=delimiter,
+        header=tuple(header),
+        timezone=zone,
+        sort=_flag(tables.get("sort", True), "sort", path),
+        columns=columns,
+        resources=resources,
+        status=_statuses(tables, path),
+        filters=_filters(tables, path),
+    )
+
+
+def _check_zone(zone: str, path: str) -> None:
+    try:
+        zoneinfo.ZoneInfo(zone)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
+        message = f"'{zone}' is no time zone of the tz database; expected one like Europe/Berlin or UTC"
+        raise InputError(message, path=path, field="timezone") from error
+
+
+def _rules(tables: Mapping[str, Any], name: str, path: str, fields: Mapping[str, str] | None) -> dict[str, ColumnRule]:
+    table = _typed(tables.get(name, {}), dict, name, path)
+    if fields is not None:
+        _known(table, tuple(fields), f"[{name}]", path)
+    return {
+        key: _rule(value, f"{name}.{key}", "amount" if fields is None else fields[key], path)
+        for key, value in table.items()
+    }
+
+
+def _rule(value: Any, where: str, kind: str, path: str) -> ColumnRule:
+    if isinstance(value, str):
+        return ColumnRule(kind, value)
+    table = _typed(value, dict, where, path)
+    _known(table, _RULE, f"[{where}]", path)
+    if ("column" in table) == ("value" in table):
+        raise InputError("names a column and a value, or neither; expected one", path=path, field=where)
+    texts = {
+        key: _typed(table[key], str, f"{where}.{key}", path)
+        for key in ("column", "times", "key", "separator")
+        if key in table
+    }
+    for key in ("value", "missing"):
+        if key in table:
+            given = table[key]
+            texts[key] = given if isinstance(given, str) else str(_typed(given, int | float, f"{where}.{key}", path))
+    time = _typed(table.get("time", "iso"), str, f"{where}.time", path)
+    if "time" in table and kind != "instant":
+        raise InputError("is of instants; expected submit, start or end", path=path, field=f"{where}.time")
+    if time != "iso" and time not in TIMES:
+        raise UnknownNameError(f"way to write a time ({where}.time in {path})", time, ("iso", *TIMES))
+    factor = 1.0
+    if "unit" in table:
+        if kind not in _UNITS:
+            raise InputError("is of durations and memory; numbers have a scale", path=path, field=f"{where}.unit")
+        unit = _typed(table["unit"], str, f"{where}.unit", path)
+        if unit not in _UNITS[kind]:
+            raise UnknownNameError(f"unit ({where}.unit in {path})", unit, _UNITS[kind])
+        factor = _UNITS[kind][unit]
+    if "scale" in table:
+        scale = float(_typed(table["scale"], int | float, f"{where}.scale", path))
+        if not 0 < scale < math.inf:
+            raise InputError(f"is {scale:g}; expected a number above 0", path=path, field=f"{where}.scale")
+        factor *= scale
+    return ColumnRule(kind, time=time, factor=factor, **texts)
+
+
+def _statuses(tables: Mapping[str, Any], path: str) -> dict[str, str]:
+    table: dict[str, str] = _typed(tables.get("status", {}), dict, "status", path)
+    for word, meaning in table.items():
+        if _typed(meaning, str, f"status.{word}", path) not in STATUSES:
+            raise UnknownNameError(f"status (status.{word} in {path})", meaning, STATUSES)
+    return table
+
+
+def _filters(tables: Mapping[str, Any], path: str) -> dict[str, tuple[str, frozenset[str]]]:
+    found = {}
+    for name, table in _typed(tables.get("filter", {}), dict, "filter", path).items():
+        where = f"filter.{name}"
+        _known(_typed(table, dict, where, path), ("column", "values"), f"[{where}]", path)
+        for key in ("column", "values"):
+            if key not in table:
+                raise InputError("is not there", path=path, field=f"{where}.{key}")
+        values = _typed(table["values"], list, f"{where}.values", path)
+        texts = [_typed(value, str, f"{where}.values[{place}]", path) for place, value in enumerate(values)]
+        found[name] = (_typed(table["column"], str, f"{where}.column", path), frozenset(texts))
+    return found
+
+
+_WORDS: dict[Any, str] = {
+    str: "text",
+    int | float: "number",
+    list: "list of texts",
+    dict: "table, or the name of a column",
+}
+
+
+def _typed(value: Any, wanted: Any, where: str, path: str) -> Any:
+    if not isinstance(value, wanted) or isinstance(value, bool):
+        raise InputError(f"is {value!r}; a {_WORDS[wanted]} was expected", path=path, field=where)
+    return value
+
+
+def _flag(value: Any, where: str, path: str) -> bool:
+    if not isinstance(value, bool):
+        raise InputError(f"is {value!r}; true or false was expected", path=path, field=where)
+    return value
+
+
+def _known(table: Mapping[str, Any], keys: Sequence[str], where: str, path: str) -> None:
+    for key in table:
+        if key not in keys:
+            raise UnknownNameError(f"key of {where} in {path}", key, keys)
