@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from gridsim.calendar.engine import Engine
 from gridsim.entities.instant import Mode, modes
 from gridsim.entities.limited import Limits
 from gridsim.entities.router import Split
@@ -46,6 +47,10 @@ class Run:
     limits : {"refuse", "clip", "split"}
         What users do whose jobs ask for more time than a limit of the policy's site allows: they are turned away; they
         ask for the limit, and their jobs are killed there; their jobs go on in a chain of pieces no longer than it.
+    engine : {"auto", "simpy", "compiled"}
+        What a run goes on by, which changes no result: events of SimPy, or one compiled loop where nothing in the run
+        needs Python (`gridsim.calendar`); ``auto`` takes the loop where it can, but no small run waits for it to be
+        compiled.
     """
 
     overrun: Overrun = "kill"
@@ -56,6 +61,7 @@ class Run:
     split: Split = "task"
     partitions: Partitions | None = None
     limits: Limits = "refuse"
+    engine: Engine = "auto"
 
     def __post_init__(self) -> None:
         if self.overrun not in ("kill", "extend"):
@@ -73,6 +79,8 @@ class Run:
             raise InputError(f"'{self.partitions}' is neither apart nor pooled", field="partitions")
         if self.limits not in get_args(Limits):
             raise InputError(f"'{self.limits}' is none of {', '.join(get_args(Limits))}", field="limits")
+        if self.engine not in get_args(Engine):
+            raise InputError(f"'{self.engine}' is none of {', '.join(get_args(Engine))}", field="engine")
 
     def tick_of(self, workload: Workload) -> float:
         """Unit of rounding up for a workload, s.

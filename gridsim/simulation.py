@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gridsim.calendar.engine import Engine
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.instant import Mode
 from gridsim.entities.limited import Limited, Limits, limited
@@ -57,7 +58,7 @@ def run(
         made = run(changed.asked, platform, policy, replace(options, limits="refuse"), progress=progress)
         return changed.record(made)
     world = World(workload, platform, policy, replace(options, limits="refuse"), progress=progress, room=0)
-    world.run()
+    world.complete()
     return world.record()
 
 
@@ -200,6 +201,7 @@ def simulate(
     split: Split | None = None,
     partitions: Partitions | None = None,
     limits: Limits | None = None,
+    engine: Engine | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Run one policy on one workload.
@@ -215,8 +217,8 @@ def simulate(
         A preset such as ``easy``, a composition such as ``backfilling?ordering=sjf&reserve=easy``, a bare ordering,
         ``file.py:Class``, or a policy object.
     options : Run, optional
-        Overrun, instant, seed, tick, balancer, split, partitions and limits together.
-    overrun, instant, seed, tick, balancer, split, partitions, limits : optional
+        Overrun, instant, seed, tick, balancer, split, partitions, limits and engine together.
+    overrun, instant, seed, tick, balancer, split, partitions, limits, engine : optional
         Each on its own, in place of that of the *options*.
     progress : callable, optional
         Told the number of jobs released so far, now and then.
@@ -241,7 +243,7 @@ def simulate(
     """
     scheduler = make_policy(policy)
     given: dict[str, Any] = {"overrun": overrun, "instant": instant, "seed": seed, "tick": tick}
-    given |= {"balancer": balancer, "split": split, "partitions": partitions, "limits": limits}
+    given |= {"balancer": balancer, "split": split, "partitions": partitions, "limits": limits, "engine": engine}
     options = replace(options or Run(), **{name: value for name, value in given.items() if value is not None})
     platform = in_pools(workload, platform or machine(workload, policies=[scheduler]), [scheduler], options.partitions)
     platform = seen_by(scheduler, platform)

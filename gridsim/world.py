@@ -11,6 +11,7 @@ import numpy as np
 from simpy import Event
 
 from gridsim import registry
+from gridsim.calendar.engine import calendar_of
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.holds import Holds
@@ -150,6 +151,7 @@ class World:
             cluster.users = self._submissions or reacting
             self._let_hold(cluster)
         self.env.ready = True
+        self._over = False  # by the compiled calendar
 
     def _clusters(self) -> list[Cluster]:
         try:
@@ -267,6 +269,36 @@ class World:
             self._progress(len(self.workload))
         self._check_complete()
 
+    def complete(self) -> None:
+        """Run to the last event by the engine that the options name; nothing has been added to the world so far.
+
+        Raises
+        ------
+        InputError
+            When they name the compiled calendar, and something in the run needs Python.
+        PolicyError
+            As `run` does.
+        """
+        options = self.options
+        calendar = calendar_of(
+            options.engine,
+            self.workload,
+            self._requests,
+            self.outcome,
+            self.clusters,
+            batched=modes[options.instant].batched,
+            extend=options.overrun == "extend",
+            tick=self._tick,
+        )
+        if calendar is None:
+            self.run()
+            return
+        calendar.run(self._progress)
+        self._over = True
+        if self._progress is not None:
+            self._progress(len(self.workload))
+        self._check_complete()
+
     def step(self) -> float | None:
         """Go on to the close of the next instant; which that was, s, or None where nothing is left to happen.
 
@@ -298,7 +330,7 @@ class World:
         self.env.run(until=reached)
 
     def _ended(self) -> bool:
-        return self.env.peek() == float("inf")
+        return self._over or self.env.peek() == float("inf")
 
     def _check_complete(self) -> None:
         """Every request has ended or was refused: nothing may be left waiting on a machine without events."""

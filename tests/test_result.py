@@ -99,6 +99,7 @@ def test_a_result_is_written_as_jobs_metrics_and_run(tmp_path: Path) -> None:
         "balancer": "expected-queue",
         "split": "task",
         "limits": "refuse",
+        "engine": "auto",
     }
     assert run["platform"]["cores"] == 4
     assert {"python", "gridsim", "simpy", "numpy", "scipy", "numba"} == set(run["versions"])

@@ -135,7 +135,7 @@ def test_progress_is_told_and_an_interrupt_comes_through() -> None:
     n = 5000
     jobs = Workload.from_columns(submit=np.arange(n), runtime=np.ones(n), cores=1)
     told: list[int] = []
-    simulate(jobs, platform=Platform.single(4), progress=told.append)
+    simulate(jobs, platform=Platform.single(4), engine="simpy", progress=told.append)
     assert told == [2048, 4096, 5000]
 
     def interrupt(_: int) -> None:
@@ -182,6 +182,7 @@ def test_options_are_those_that_the_result_tells() -> None:
         "balancer": "expected-queue",
         "split": "task",
         "limits": "refuse",
+        "engine": "auto",
     }
     assert Run(**result.options) == Run("extend", "per-event", 3, 2.0)
 

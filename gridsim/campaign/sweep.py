@@ -228,10 +228,10 @@ class Sweep:
             return
         try:
             before = Sweep.from_mapping(there, path=store.note)
-            recipes = {json.dumps(one.recipe, sort_keys=True) for one in before.scenarios()}
+            recipes = {_numbers_come_of(one.recipe) for one in before.scenarios()}
         except InputError:
             recipes = set()
-        if not any(json.dumps(one.recipe, sort_keys=True) in recipes for one in self.scenarios()):
+        if not any(_numbers_come_of(one.recipe) in recipes for one in self.scenarios()):
             raise InputError(
                 f"holds results of another sweep, none of whose scenarios is in {self.path.name}; give another folder",
                 path=store.folder,
@@ -274,7 +274,8 @@ class Sweep:
 
     def _scenario(self, chosen: Mapping[str, Any], recipe: Mapping[str, Any]) -> Combination:
         inputs = {name: self.inputs[name] for name in files_in(recipe) if name in self.inputs}
-        told: dict[str, Any] = {"recipe": recipe, "inputs": inputs, "metrics": {**_CUTS, **self.metrics}}
+        told: dict[str, Any] = {"recipe": _without_engine(recipe), "inputs": inputs}
+        told["metrics"] = {**_CUTS, **self.metrics}
         if self.records:
             told["records"] = True
         text = json.dumps(told, sort_keys=True, ensure_ascii=False)
@@ -367,6 +368,18 @@ class Sweep:
             if store.has(one.file):
                 found.update(dict.fromkeys(_numbers(store, one)))
         return list(found)
+
+
+def _without_engine(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """A recipe without what a run goes on by, which no number depends on."""
+    options = {name: value for name, value in recipe.get("options", {}).items() if name != "engine"}
+    rest = {name: value for name, value in recipe.items() if name != "options"}
+    return {**rest, "options": options} if options or recipe.get("options") == {} else rest
+
+
+def _numbers_come_of(recipe: Mapping[str, Any]) -> str:
+    """All of a recipe that a number depends on, to be compared with others."""
+    return json.dumps(_without_engine(recipe), sort_keys=True)
 
 
 def _recipe_of(told: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="batched",
         help="decisions of an instant (default: batched)",
     )
+    source.add_engine(parser)
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="of policies that draw (default: 1)")
     workers.add_workers(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
@@ -63,7 +64,9 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.questions.labels import labelled
     from gridsim.report.calibration import as_dict
 
-    options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions)
+    options = Run(
+        overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions, engine=args.engine
+    )
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout

@@ -61,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--split", choices=("task", "kind-group"), default="task", help="of jobs that no child can hold whole"
     )
+    source.add_engine(run)
     workers.add_workers(run)
     told = parser.add_argument_group("what is told")
     told.add_argument(
@@ -132,6 +133,7 @@ def run(args: argparse.Namespace) -> int:
         split=args.split,
         partitions=args.partitions,
         limits=args.limits,
+        engine=args.engine,
     )
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     own = own_policy(policies, args.own)
@@ -144,6 +146,7 @@ def run(args: argparse.Namespace) -> int:
     told = sys.stderr if args.json else sys.stdout
     used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"
     used += f", --limits {options.limits}" if options.limits != "refuse" else ""
+    used += f", --engine {options.engine}" if options.engine != "auto" else ""
     tell([*source.summary_lines(workload, platform), used], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
     progress = Progress(len(workload), len(policies) + replays_once_more(workload, options) + guessed)

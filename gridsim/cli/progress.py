@@ -139,6 +139,7 @@ class Progress(_Told):
 
 
 _LOOPS = {
+    "gridsim.calendar": ("of the calendar", 7),
     "gridsim.policy.scheduler.molded": ("for moldable jobs", 7),
     "gridsim.policy.scheduler": ("of backfilling", 3),
     "gridsim.policy.admission": ("of plans", 3),

@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--table", choices=("csv", "parquet"), default="csv", help="format of the jobs (default: %(default)s)"
     )
     source.add_nodes(parser)
+    source.add_engine(parser, default=None)
     source.add_measures(parser)
     parser.add_argument("--json", action="store_true", help="print the metrics as JSON")
 
@@ -39,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
     require_table(args.table)
     scenario = Scenario.from_toml(args.recipe)
     scenario = replace(scenario, metrics=(*scenario.metrics, *args.metric), charges=(*scenario.charges, *args.charge))
+    if args.engine is not None:
+        scenario = replace(scenario, options=replace(scenario.options, engine=args.engine))
     if nodes := source.nodes_asked(args):
         scenario = replace(scenario, policy=with_nodes(policy(scenario.policy), ";".join(nodes)))
     with Progress() as progress:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "add_arguments",
+    "add_engine",
     "add_generator_options",
     "add_log_options",
     "add_nodes",
@@ -71,6 +72,19 @@ def add_platform(parser: ArgumentParser, machine: str = "--cores") -> None:
         choices=("apart", "pooled"),
         help="that jobs name: each a queue and a pool of its own, or all cores one pool (default: apart where their "
         "sizes are known and no two share a node)",
+    )
+
+
+def add_engine(parser: _ActionsContainer, default: str | None = "auto") -> None:
+    """Add the option that says by what runs go on; *default* is None where a recipe says so."""
+    usual = "that of the recipe, or auto" if default is None else default
+    parser.add_argument(
+        "--engine",
+        choices=("auto", "simpy", "compiled"),
+        default=default,
+        help="what a run goes on by, which changes no result: events of SimPy, or one compiled loop, for rigid jobs on "
+        "one cluster under policies whose passes are compiled; auto takes the loop where it can, but no small run "
+        f"waits for it to be compiled (default: {usual})",
     )
 
 

@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--policy", default="easy", metavar="POLICY", help="under which all run (default: easy)")
     parser.add_argument("--overrun", choices=("kill", "extend"), default="kill", help="at the walltime (default: kill)")
+    source.add_engine(parser)
     parser.add_argument(
         "--limits",
         choices=("refuse", "clip", "split"),
@@ -90,7 +91,9 @@ def run(args: argparse.Namespace) -> int:
         raise UnknownNameError(
             "metric to halve", args.halve, [name for name in METRICS if METRICS[name].better == "lower"]
         )
-    options = Run(overrun=args.overrun, seed=args.seed, partitions=args.partitions, limits=args.limits)
+    options = Run(
+        overrun=args.overrun, seed=args.seed, partitions=args.partitions, limits=args.limits, engine=args.engine
+    )
     loads, estimates = _numbers(args.loads, "load-times"), _numbers(args.estimates, "estimates")
     workload, platform = source.load(args, options, [scheduler])
     told = sys.stderr if args.json else sys.stdout

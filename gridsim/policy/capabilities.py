@@ -43,7 +43,7 @@ def capabilities_of(scheduler: Any) -> Capabilities:
     """
     declared = getattr(scheduler, "capabilities", None)
     if isinstance(declared, Capabilities):
-        return _with_more(declared, scheduler)
+        return _with_more(_of_its_own(declared, scheduler), scheduler)
     partition = getattr(scheduler, "partition", None)
     has: dict[str, Any] = {name: hasattr(scheduler, name) for name in _MEMBERS}
     return Capabilities(
@@ -55,6 +55,15 @@ def capabilities_of(scheduler: Any) -> Capabilities:
         effort=float(getattr(scheduler, "effort", 1.0)),
         **has,
     )
+
+
+def _of_its_own(declared: Capabilities, scheduler: Any) -> Capabilities:
+    """Without passes as a whole where a class is derived in a plain file, or stands before a scheduler.
+
+    What it does at single events would not be asked of it.
+    """
+    own = type(scheduler).__module__.startswith("gridsim.") and hasattr(type(scheduler), "passes")
+    return replace(declared, passes=False) if declared.passes and not own else declared
 
 
 def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:

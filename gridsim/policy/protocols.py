@@ -31,6 +31,7 @@ __all__ = [
     "Offer",
     "Ordering",
     "Partition",
+    "Passes",
     "Placement",
     "Quote",
     "ReservationRule",
@@ -254,6 +255,22 @@ class Decision(NamedTuple):
 NOTHING = Decision()
 """The decision that nothing happens, and that none is due before something does."""
 
+
+class Passes(NamedTuple):
+    """What a scheduler's passes work on, for a calendar that plays a whole run in one compiled loop.
+
+    Attributes
+    ----------
+    loop : str
+        Name of the loop in `gridsim.calendar.loops`, which says what the columns are.
+    columns : tuple
+        Arrays, and tuples of arrays.
+    """
+
+    loop: str
+    columns: tuple[Any, ...]
+
+
 _tuple = tuple.__new__  # takes a third of the time of Start(request), of which there are as many as jobs
 
 
@@ -315,6 +332,9 @@ class Capabilities:
     held : bool
         It has ``held(request, until, now)``: a request that is no job holds its cores until an instant, whole
         microseconds, and `ended` tells of its end.
+    passes : bool
+        It has ``passes(rows) -> Passes``: its passes can be played in a compiled loop, over columns in which the
+        requests *rows* wait to come, in this order. Whoever asks for them calls no other method in that run.
     """
 
     withdraws: bool = False
@@ -335,6 +355,7 @@ class Capabilities:
     site: bool = False
     takes_more: bool = True
     held: bool = False
+    passes: bool = False
     nodes: Capacity | None = None
 
 

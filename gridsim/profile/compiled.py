@@ -6,6 +6,7 @@ taken in another one from another file would then go on with what that one was b
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import sys
@@ -21,7 +22,7 @@ from numba.core import event
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["compiled", "folder", "phase", "records", "tell_compiling", "when_compiling"]
+__all__ = ["compiled", "folder", "is_kept", "phase", "records", "tell_compiling", "when_compiling"]
 
 _OPTIONS: Any = numba.config
 
@@ -31,7 +32,7 @@ def folder(package: Path) -> str:
 
     A folder that the user names (``NUMBA_CACHE_DIR``) holds one folder for each state.
     """
-    files = [path for room in ("profile", "policy") for path in sorted((package / room).rglob("*.py"))]
+    files = [path for room in ("profile", "policy", "calendar") for path in sorted((package / room).rglob("*.py"))]
     stamps = [(str(path.relative_to(package)), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
     state = hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
     base = Path(_OPTIONS.CACHE_DIR) if _OPTIONS.CACHE_DIR else package / "__pycache__"
@@ -92,6 +93,23 @@ def _held(lock: Path) -> Iterator[None]:
             if sys.platform != "win32":
                 fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def is_kept(loop: Any) -> bool:
+    """Whether a loop can be called without being compiled: in this process, or by what another one kept."""
+    if getattr(loop, "signatures", None):
+        return True
+    plain = getattr(loop, "py_func", None)
+    if plain is None or not _FOLDER:
+        return plain is None  # never compiled at all
+    return _on_disk(f"{plain.__module__.rpartition('.')[2]}.{plain.__qualname__}-")
+
+
+@functools.cache
+def _on_disk(stem: str) -> bool:
+    """Whether what an earlier process compiled is there; looked for once in a process."""
+    version = f"{sys.version_info.major}{sys.version_info.minor}"
+    return any(Path(_FOLDER).rglob(f"{stem}*.py{version}.nbi"))
 
 
 class _Modules(event.Listener):

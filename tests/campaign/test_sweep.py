@@ -97,6 +97,9 @@ def test_the_same_scenario_has_the_same_key_in_any_sweep(place: Any) -> None:
     grown = keys(sweep(place, RECIPE.replace("[1, 2]", "[0, 1, 2, 3]").replace('"easy"]', '"easy", "conservative"]')))
     assert len(grown) == 12
     assert set(small) < set(grown)
+    for engine in ("simpy", "compiled"):  # which changes no number
+        assert keys(sweep(place, f'options.engine = "{engine}"\n' + RECIPE)) == small
+    assert set(small).isdisjoint(keys(sweep(place, "options.tick = 2\n" + RECIPE)))
     assert set(small).isdisjoint(keys(sweep(place, RECIPE.replace("jobs=20", "jobs=21"))))
     assert set(small).isdisjoint(keys(sweep(place, "metrics.bound = 60\n" + RECIPE)))
 

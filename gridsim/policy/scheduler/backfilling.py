@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from numpy.random import Generator
 
+from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import begin, keeps_holders, of_ordering, scope_of
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Quote, Stop, starting, starts_of
+from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Passes, Quote, Stop, starting, starts_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.molded import Molded
@@ -48,7 +49,9 @@ class Backfilling:
     @property
     def capabilities(self) -> Capabilities:
         """What its order depends on."""
-        return Capabilities(scope=scope_of(self.ordering), held=not of_ordering(self.ordering).keep)
+        can, scope = of_ordering(self.ordering), scope_of(self.ordering)
+        whole = can.changes in ("static", "linear") and not can.keep and scope == "cluster"
+        return Capabilities(scope=scope, held=not can.keep, passes=whole)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
@@ -58,6 +61,11 @@ class Backfilling:
         self._state: State | Molded = state
         self._turn = turn_of(self.ordering, state, cluster)
         self._known = cluster.requests.known
+
+    def passes(self, rows: IntArray) -> Passes:
+        """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
+        assert isinstance(self._state, State)
+        return self._state.passes(rows)
 
     def quote(self, request: int, now: int) -> Quote:
         """Every request is taken."""

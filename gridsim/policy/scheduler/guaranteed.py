@@ -69,7 +69,7 @@ class Guaranteed(Planned):
     @property
     def capabilities(self) -> Capabilities:
         """It promises deadlines, by a plan."""
-        return replace(super().capabilities, guarantees=True, declined=True, broken=True, effort=10.0)
+        return replace(super().capabilities, passes=False, guarantees=True, declined=True, broken=True, effort=10.0)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run.

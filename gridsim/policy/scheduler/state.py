@@ -9,7 +9,7 @@ import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.policy.protocols import Lanes
+from gridsim.policy.protocols import Lanes, Passes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
 from gridsim.policy.scheduler.kernels import CORES, HEAD, HELD, PLACE, QUEUE, READY, RUNNING, TAIL, TOTAL
@@ -52,7 +52,7 @@ class State:
         self.table[5:] = requests.place, requests.ready
         blocks = np.zeros((2, 2 * (busy + promises) + 8), dtype=np.int64)
         capacities = np.stack([lanes.capacity, lanes.capacity])
-        self._arrays = (self.table, self.running, self.moves, blocks, capacities, self.meta)
+        self.arrays = (self.table, self.running, self.moves, blocks, capacities, self.meta)
         self._waiting, self._ready, self._gone = self.table[QUEUE].data, self.table[READY].data, self.moves[1].data
         self._begun = self.moves[0].data
         self._share = requests.labels["share"].data if ledger is not None else None
@@ -61,6 +61,7 @@ class State:
         self.blocked = False
         self.by_ready = False  # the queue is in the order in which requests became ready
         self._place = self.table[PLACE].data
+        self._passes: Passes | None = None
 
     def joined(self, request: int, now: int) -> None:
         """A request waits from *now* on; the next pass finds its place in the queue."""
@@ -69,6 +70,18 @@ class State:
         self.tail += 1
         if self.by_ready:
             self._place[request] = now
+
+    def hand_over(self, loop: str, *columns: Any) -> None:
+        """Say what a whole run of these passes is played by: see `passes`."""
+        self._passes = Passes(loop, columns)
+
+    def passes(self, rows: IntArray) -> Passes:
+        """The passes of a run to which these requests come in this order, each when it is submitted."""
+        assert self._passes is not None
+        self.table[QUEUE, : len(rows)] = rows
+        if self.by_ready:
+            self.table[PLACE] = self.requests.submit
+        return self._passes
 
     def learn(self, request: int) -> None:
         """Take down what a request asks for that was not known when the run began.
@@ -127,7 +140,7 @@ class State:
 
     def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
         """Rows that a compiled pass starts, at most *limit* of them."""
-        count = kernels.backfill(now, limit, self.ended_count, self.tail, *self._arrays)
+        count = kernels.backfill(now, limit, self.ended_count, self.tail, *self.arrays)
         return self.passed(count, now)
 
     def strict_linear(self, now: int, arrays: Sequence[IntArray]) -> Sequence[int]:

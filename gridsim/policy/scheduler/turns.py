@@ -51,6 +51,7 @@ def _static(ordering: Any, state: State) -> Turn:
     # In first-come order nobody passes a head that is blocked until something ends. Tasks do not come in that order,
     # and where users react not always the jobs of one instant.
     waits = first_come and state.blocking and state.requests.tasks is None and not state.requests.moves
+    state.hand_over("backfilling", *state.arrays, np.array([waits, False], dtype=np.int64))
     if state.requests.moves and not first_come and not state.by_ready:
         return _ranked_on_coming(ordering, state)
 
@@ -93,11 +94,15 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
         firsts, expiry = np.full(blocks, -1, dtype=np.int64), np.full(blocks, NEVER, dtype=np.int64)
         arrays = tuple(lines.Slots(keys, slots, where, spare, firsts, expiry, np.zeros(2, dtype=np.int64)))
 
+        state.hand_over("strict_lines", state.table, state.running, state.moves, state.meta, arrays)
+
         def strict_turn(now: int) -> Sequence[int]:
             come()
             return state.strict_linear(now, arrays)
 
         return strict_turn
+
+    state.hand_over("linear", *state.arrays, keys)
 
     def turn(now: int) -> Sequence[int]:
         come()

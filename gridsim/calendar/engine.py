@@ -1,0 +1,187 @@
+"""Which engine a run takes, and the one that is compiled: it fills in what the clusters of SimPy would."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+
+from gridsim.calendar import events, loops
+from gridsim.calendar.events import Events
+from gridsim.entities.cluster import Cluster
+from gridsim.entities.limited import CHAINED
+from gridsim.entities.outcome import DONE, WAITING, Outcome
+from gridsim.errors import InputError, PolicyError
+from gridsim.model.time import NEVER, IntArray
+from gridsim.model.workload import Workload
+from gridsim.policy.protocols import Passes, told
+from gridsim.policy.queue import Requests
+from gridsim.profile.compiled import is_kept
+from gridsim.record import Status
+
+__all__ = ["Calendar", "Engine", "calendar_of"]
+
+Engine = Literal["auto", "simpy", "compiled"]
+
+_SMALL = 20_000
+"""Jobs below which a run of SimPy is over before the loops are compiled."""
+
+_SLICE = 0.1
+"""Seconds between two words about progress; a run can be stopped there."""
+
+
+def calendar_of(
+    engine: Engine,
+    workload: Workload,
+    requests: Requests,
+    outcome: Outcome,
+    clusters: list[Cluster],
+    *,
+    batched: bool,
+    extend: bool,
+    tick: int,
+) -> Calendar | None:
+    """The compiled calendar of a run that begins; None where it is to take SimPy.
+
+    Raises
+    ------
+    InputError
+        When *engine* is ``compiled`` and something in the run needs Python.
+    """
+    if engine == "simpy":
+        return None
+    why = _why_not(workload, requests, clusters)
+    if why:
+        if engine == "compiled":
+            raise InputError(f"compiled is asked for, and {why}; auto and simpy run it", field="engine")
+        return None
+    calendar = Calendar(requests, outcome, clusters[0], batched=batched, extend=extend, tick=tick)
+    small = engine == "auto" and len(workload) < _SMALL and not is_kept(calendar.loop)
+    return None if small else calendar
+
+
+def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) -> str:
+    """What of a run the compiled calendar does not know; empty where it knows everything."""
+    if workload.tasks is not None:
+        return "the workload has jobs of several tasks"
+    if workload.moldable is not None:
+        return "the workload has jobs of several sizes"
+    if workload.reactions is not None:
+        return "users react"
+    if len(clusters) > 1:
+        return f"the platform has {len(clusters)} clusters"
+    scheduler, can = clusters[0].scheduler, clusters[0].can
+    if not can.passes:
+        return f"the passes of {told(scheduler)} are not compiled as a whole"
+    if CHAINED in requests.labels:
+        return "jobs go on in chains of pieces"
+    if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
+        return "users withdraw jobs that wait"
+    # All that is ever added up; a calendar of whole numbers of 64 bits ends there.
+    spans = (requests.submit.max(initial=0), requests.estimate.sum(dtype=np.float64))
+    if sum(map(float, spans)) + float(workload.runtime.sum(dtype=np.float64)) >= NEVER:
+        return "the times of the jobs add up to more than the calendar has"
+    return ""
+
+
+class Calendar:
+    """A run of rigid jobs on one cluster, in compiled slices.
+
+    Parameters
+    ----------
+    requests : Requests
+        All jobs, by submit time.
+    outcome : Outcome
+        Filled in when the run is over.
+    cluster : Cluster
+        With a scheduler that hands over its passes (`gridsim.policy.protocols.Capabilities`).
+    batched : bool
+        Whether a pass comes after all events of an instant, or after each.
+    extend : bool
+        Whether jobs go on past their estimates.
+    tick : int
+        First overrun that is assumed, whole microseconds.
+    """
+
+    def __init__(
+        self, requests: Requests, outcome: Outcome, cluster: Cluster, *, batched: bool, extend: bool, tick: int
+    ) -> None:
+        self._outcome, self._cluster, self._extend = outcome, cluster, extend
+        n = len(requests)
+        self._rows: IntArray = np.flatnonzero(requests.needed <= cluster.cores)
+        passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
+        self.loop: Any = getattr(loops, passes.loop)
+        self._passes = passes.columns
+        busy = min(2 * cluster.cores, n) + 1
+        looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if extend else 0
+        numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
+        numbers[events.FREE] = numbers[events.TOTAL] = cluster.cores
+        numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = batched, extend, tick
+        numbers[events.FAILED], numbers[events.COME] = -1, len(self._rows)
+        self._events = Events(
+            jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
+            come=np.stack([requests.submit[self._rows], self._rows]),
+            ends=np.zeros((3, busy), dtype=np.int64),
+            looks=np.zeros((3, looks + 1), dtype=np.int64),
+            late=np.zeros((2, min(busy, looks + 1)), dtype=np.int64),
+            numbers=numbers,
+        )
+
+    def run(self, progress: Callable[[int], None] | None = None) -> None:
+        """Go on to the last event.
+
+        Parameters
+        ----------
+        progress : callable, optional
+            Told the number of jobs released so far, now and then.
+
+        Raises
+        ------
+        PolicyError
+            When a pass starts what there are no cores for.
+        """
+        numbers = self._events.numbers
+        steps, arrays = 1024, tuple(self._events)
+        while not numbers[events.OVER] and numbers[events.FAILED] < 0:
+            begun = time.monotonic()
+            self.loop(steps, arrays, self._passes)
+            took = time.monotonic() - begun
+            if steps > 1024 or took < _SLICE:  # the first call may have had to compile
+                steps = max(1, min(4 * steps, int(steps * _SLICE / max(took, 1e-6))))
+            if progress is not None:
+                progress(self._released())
+        self._refuse()
+        self._fill_in()
+
+    def _released(self) -> int:
+        """Jobs that have come, those among them that are too wide."""
+        came = int(self._events.numbers[events.NEXT])
+        return int(self._rows[came - 1]) + 1 if came else 0
+
+    def _refuse(self) -> None:
+        """Raise what a machine would that has too few cores for a start."""
+        numbers, cluster = self._events.numbers.tolist(), self._cluster
+        at, row, owner = numbers[events.NOW] / 1e6, numbers[events.FAILED], told(self._cluster.scheduler)
+        if row >= 0:
+            need = self._events.jobs[events.CORES, row]
+            free = f"only {numbers[events.SHORT]} of {cluster.cores} cores are free"
+            raise PolicyError(f"{owner} starts request {row} ({need} cores) at {at} s, but {free}")
+        if numbers[events.FREE] < 0:
+            more = f"{-numbers[events.FREE]} cores more in use at {at} s than the {cluster.cores} that there are"
+            raise PolicyError(f"{owner} has {more}")
+
+    def _fill_in(self) -> None:
+        """Say of each job when it ran and how it ended; who is left waiting, waits."""
+        runtime, estimate, _, start = self._events.jobs
+        outcome, ran = self._outcome, start < NEVER
+        held = runtime if self._extend else np.minimum(runtime, estimate)
+        outcome.start[:] = start
+        outcome.end[:] = np.where(ran, start + held, NEVER)
+        outcome.status[ran] = Status.completed
+        if not self._extend:
+            outcome.status[ran & (runtime > estimate)] = Status.killed_walltime
+        state = np.full(len(start), DONE, dtype=np.uint8)
+        state[self._rows[~ran[self._rows]]] = WAITING
+        outcome.state[:] = state.tobytes()

@@ -1,0 +1,235 @@
+"""What happens next in a run, compiled: heaps of ends and of looks at estimates, arrivals, the order of an instant.
+
+A *step* is what one pass comes after: in ``batched`` mode all ends, overruns and arrivals of an instant, in
+``per-event`` mode one of them. Ends and looks are heaps by instant, then by when they were expected, as SimPy has them.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from gridsim.model.time import NEVER, IntArray
+from gridsim.profile.compiled import compiled
+
+__all__ = [
+    "BATCHED",
+    "COME",
+    "CORES",
+    "ENDS",
+    "EXTEND",
+    "FAILED",
+    "FREE",
+    "LOOKS",
+    "NEXT",
+    "NOW",
+    "NUMBERS",
+    "ORDER",
+    "OVER",
+    "RUNG",
+    "SHORT",
+    "TICK",
+    "TOTAL",
+    "Events",
+    "Step",
+    "begin",
+    "next_step",
+]
+
+NUMBERS = range(15)
+NOW, NEXT, ENDS, LOOKS, ORDER, FREE, TOTAL, RUNG, BATCHED, EXTEND, TICK, OVER, FAILED, SHORT, COME = NUMBERS
+"""Numbers of a run: the instant; arrivals that have come; events in both heaps; how many were expected so far; free
+cores, and all; whether a pass was asked for at the end of the instant; the mode; whether jobs go on past their
+estimates, the first overrun assumed; whether nothing is left; the request that could not start, or -1, and the cores
+that were free for it; how many are to come."""
+
+
+class Events(NamedTuple):
+    """What a run waits for. Times in whole microseconds.
+
+    Attributes
+    ----------
+    jobs : (4, n) int64
+        By request: runtime, estimate, cores, start (`NEVER` where it has not).
+    come : (2, m) int64
+        Arrivals: instants, ascending, and requests.
+    ends, looks : (3, busy) int64
+        Heaps: instant, order in which they were expected, request. A look is at a job that may outlive its estimate.
+    late : (2, busy) int64
+        Requests that have been seen to go on in a step, and until when they are expected to.
+    numbers : (15,) int64
+        Those named above.
+    """
+
+    jobs: IntArray
+    come: IntArray
+    ends: IntArray
+    looks: IntArray
+    late: IntArray
+    numbers: IntArray
+
+
+class Step(NamedTuple):
+    """What happens before one pass.
+
+    Attributes
+    ----------
+    now : int
+        The instant.
+    ended, late : int
+        How many requests ended, and how many are seen to go on.
+    first, last : int
+        Arrivals ``[first, last)``.
+    decides : bool
+        Whether a pass comes after it.
+    """
+
+    now: int
+    ended: int
+    late: int
+    first: int
+    last: int
+    decides: bool
+
+
+RUNTIME, ESTIMATE, CORES, START = range(4)
+_AT, _ORDER, _REQUEST = range(3)
+
+
+@compiled
+def push(heap, size, at, order, request):  # type: ignore[no-untyped-def]
+    """Expect an event of a request; nothing was expected later than *order*."""
+    i = size
+    while i > 0:
+        parent = (i - 1) >> 1
+        if heap[_AT, parent] <= at:
+            break
+        heap[_AT, i], heap[_ORDER, i] = heap[_AT, parent], heap[_ORDER, parent]
+        heap[_REQUEST, i] = heap[_REQUEST, parent]
+        i = parent
+    heap[_AT, i], heap[_ORDER, i], heap[_REQUEST, i] = at, order, request
+
+
+@compiled
+def pop(heap, size):  # type: ignore[no-untyped-def]
+    """Take the first event out of a heap of *size*; its request."""
+    first = heap[_REQUEST, 0]
+    size -= 1
+    at, order, request = heap[_AT, size], heap[_ORDER, size], heap[_REQUEST, size]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        other = child + 1
+        if other < size and (
+            heap[_AT, other] < heap[_AT, child]
+            or (heap[_AT, other] == heap[_AT, child] and heap[_ORDER, other] < heap[_ORDER, child])
+        ):
+            child = other
+        if heap[_AT, child] > at or (heap[_AT, child] == at and heap[_ORDER, child] > order):
+            break
+        heap[_AT, i], heap[_ORDER, i] = heap[_AT, child], heap[_ORDER, child]
+        heap[_REQUEST, i] = heap[_REQUEST, child]
+        i = child
+    heap[_AT, i], heap[_ORDER, i], heap[_REQUEST, i] = at, order, request
+    return first
+
+
+@compiled
+def begin(now, starts, count, jobs, ends, looks, numbers):  # type: ignore[no-untyped-def]
+    """Let the first *count* of *starts* hold their cores and expect their ends; False where there are too few cores.
+
+    Between two events of an instant a request may start on cores that another gives back within it (``per-event``).
+    """
+    extend = numbers[EXTEND]
+    for k in range(count):
+        row = starts[k]
+        numbers[FREE] -= jobs[CORES, row]
+        if numbers[FREE] < 0 and numbers[BATCHED]:
+            numbers[FAILED], numbers[SHORT] = row, numbers[FREE] + jobs[CORES, row]
+            return False
+        jobs[START, row] = now
+        held, estimate = jobs[RUNTIME, row], jobs[ESTIMATE, row]
+        if held > estimate:
+            if extend:
+                push(looks, numbers[LOOKS], now + estimate, numbers[ORDER], row)
+                numbers[LOOKS] += 1
+                numbers[ORDER] += 1
+            else:
+                held = estimate
+        push(ends, numbers[ENDS], now + held, numbers[ORDER], row)
+        numbers[ENDS] += 1
+        numbers[ORDER] += 1
+    return True
+
+
+@compiled
+def _ends(now, most, jobs, ends, gone, numbers):  # type: ignore[no-untyped-def]
+    """Let at most so many requests end that do so now; how many did."""
+    count = 0
+    while count < most and numbers[ENDS] and ends[_AT, 0] == now:
+        row = pop(ends, numbers[ENDS])
+        numbers[ENDS] -= 1
+        numbers[FREE] += jobs[CORES, row]
+        gone[count] = row
+        count += 1
+    return count
+
+
+@compiled
+def _looks(now, jobs, looks, late, numbers):  # type: ignore[no-untyped-def]
+    """Look at all requests that should have ended by now: how many go on, for a tick, two, four … more."""
+    count = 0
+    while numbers[LOOKS] and looks[_AT, 0] == now:
+        row = pop(looks, numbers[LOOKS])
+        numbers[LOOKS] -= 1
+        if jobs[START, row] + jobs[RUNTIME, row] <= now:
+            continue
+        planned = jobs[START, row] + jobs[ESTIMATE, row]
+        until = planned + max(2 * (now - planned), numbers[TICK])
+        late[0, count], late[1, count] = row, until
+        push(looks, numbers[LOOKS], until, numbers[ORDER], row)
+        numbers[LOOKS] += 1
+        numbers[ORDER] += 1
+        count += 1
+    return count
+
+
+@compiled
+def next_step(wake, gone, jobs, come, ends, looks, late, numbers):  # type: ignore[no-untyped-def]
+    """The next `Step`; *wake* is when a pass is due although nothing happens. Sets ``numbers[OVER]``.
+
+    The rows that ended are written to *gone*.
+    """
+    first = last = numbers[NEXT]
+    arrival = come[0, first] if first < numbers[COME] else NEVER
+    now = min(arrival, wake)
+    if numbers[ENDS]:
+        now = min(now, ends[_AT, 0])
+    if numbers[LOOKS]:
+        now = min(now, looks[_AT, 0])
+    if numbers[RUNG]:
+        now = numbers[NOW]
+    if now >= NEVER or (now > numbers[NOW] and numbers[FREE] < 0):
+        numbers[OVER] = 1
+        return Step(now, 0, 0, first, first, False)
+    numbers[NOW] = now
+    if numbers[BATCHED]:
+        ended = _ends(now, numbers[ENDS], jobs, ends, gone, numbers) if numbers[ENDS] else 0
+        seen = _looks(now, jobs, looks, late, numbers) if numbers[LOOKS] else 0
+        while last < numbers[COME] and come[0, last] == now:
+            last += 1
+        numbers[NEXT] = last
+        return Step(now, ended, seen, first, last, ended > 0 or seen > 0 or last > first or wake == now)
+    if numbers[LOOKS] and looks[_AT, 0] == now:
+        seen = _looks(now, jobs, looks, late, numbers)
+        numbers[RUNG] |= seen > 0
+        return Step(now, 0, seen, first, first, False)
+    if arrival == now:
+        numbers[NEXT] += 1
+        return Step(now, 0, 0, first, first + 1, True)
+    if numbers[ENDS] and ends[_AT, 0] == now:
+        return Step(now, _ends(now, 1, jobs, ends, gone, numbers), 0, first, first, True)
+    numbers[RUNG] = 0
+    return Step(now, 0, 0, first, first, True)

@@ -1,0 +1,108 @@
+"""The compiled calendar and the events of SimPy make the same records, byte for byte."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gridsim as gs
+from gridsim.model.workload import Workload
+from gridsim.policy.ordering import SmallestArea
+from gridsim.policy.protocols import Lanes
+from gridsim.policy.queue import Queue
+from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.record import Record
+from gridsim.testing.strategies import workloads
+
+CORES = 8
+INSTANTS = ("batched", "per-event")
+OVERRUNS = ("kill", "extend")
+
+
+class ByWidth:
+    """A rule of two lanes: narrow requests, of which two hold a promise, and wide ones, of which one does."""
+
+    blocking = False
+
+    def lanes(self, queue: Queue) -> Lanes:
+        return Lanes((queue.cores > 2).astype(np.int64), np.array([2, 1]))
+
+
+POLICIES = (
+    *("fcfs", "easy", "first-fit", "depth?k=3", "depth?k=0"),
+    *("sjf", "easy?ordering=laf", "first-fit?ordering=narrowest", "depth?k=2&ordering=edf"),
+    *("fifo-task", "easy?ordering=fifo-task", "p-slr", "easy?ordering=p-slr", "first-fit?ordering=p-slr"),
+    Backfilling(ordering=SmallestArea(), reserve=ByWidth()),
+)
+
+
+def assert_same(workload: Workload, policy: Any, cores: int = CORES, **options: Any) -> None:
+    one, other = (
+        gs.simulate(workload, platform=gs.Platform.single(cores), policy=policy, engine=engine, **options).record
+        for engine in ("simpy", "compiled")
+    )
+    for field in fields(Record):
+        ours, theirs = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(ours, np.ndarray):
+            assert (ours.dtype, ours.tolist()) == (theirs.dtype, theirs.tolist()), field.name
+        elif field.name != "workload":
+            assert ours == theirs, field.name
+    for (name, ours), (_, theirs) in zip(one.workload.columns(), other.workload.columns(), strict=True):
+        assert ours.tobytes() == theirs.tobytes(), name
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+@given(
+    workload=workloads(cores=CORES, largest=20, deadlines=True),
+    instant=st.sampled_from(INSTANTS),
+    overrun=st.sampled_from(OVERRUNS),
+    tick=st.sampled_from((None, 0.25, 3.0)),
+    narrower=st.booleans(),  # than the widest jobs, which are rejected
+)
+@settings(max_examples=2 * settings.default.max_examples)  # type: ignore[union-attr]
+def test_small_workloads_full_of_ties(
+    policy: Any, workload: Workload, instant: str, overrun: str, tick: float | None, narrower: bool
+) -> None:
+    assert_same(workload, policy, CORES - narrower, instant=instant, overrun=overrun, tick=tick)
+
+
+@pytest.mark.parametrize("instant", INSTANTS)
+@pytest.mark.parametrize("overrun", OVERRUNS)
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "depth", "sjf", "easy?ordering=p-slr", "p-slr"])
+def test_a_loaded_machine_with_long_queues(policy: str, overrun: str, instant: str) -> None:
+    rng, jobs = np.random.default_rng(5), 300
+    runtime = rng.integers(1, 50, jobs)
+    workload = Workload.from_columns(
+        submit=np.sort(rng.integers(0, 900, jobs)),
+        runtime=runtime,
+        estimate=np.maximum(1, runtime + rng.integers(-20, 40, jobs)),
+        cores=rng.integers(1, 20, jobs),
+    )
+    assert_same(workload, policy, 16, instant=instant, overrun=overrun)
+
+
+def test_without_jobs_and_where_all_are_too_wide() -> None:
+    assert_same(Workload.from_columns(submit=[], runtime=[], cores=[]), "easy")
+    assert_same(Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[9, 9]), "easy")
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy"])
+def test_one_core(policy: str) -> None:
+    jobs = Workload.from_columns(submit=[0, 0, 0, 3], runtime=[2, 1, 4, 1], cores=1)
+    assert_same(jobs, policy, 1, instant="per-event", overrun="extend")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param("swf/SDSC-SP2-1998-4.2-cln.swf.gz", marks=[pytest.mark.others, pytest.mark.long])]
+)
+@pytest.mark.parametrize("policy", POLICIES, ids=str)
+def test_a_log(name: str, policy: Any, others: Any) -> None:
+    workload = gs.read_workload(others(name))
+    for instant in INSTANTS:
+        for overrun in OVERRUNS:
+            assert_same(workload, policy, 128, instant=instant, overrun=overrun)

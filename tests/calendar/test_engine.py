@@ -1,0 +1,160 @@
+"""Which engine a run takes, and what the compiled one refuses, tells and leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridsim.calendar import engine
+from gridsim.calendar.engine import Calendar
+from gridsim.cli import main
+from gridsim.errors import InputError, PolicyError
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.tasks import Tasks
+from gridsim.model.workload import Workload
+from gridsim.policy.scheduler import kernels
+from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.scenario import transformed
+from gridsim.simulation import Run, simulate
+from gridsim.world import World
+
+JOBS = Workload.from_columns(submit=[0, 1, 2, 2], runtime=[10, 10, 5, 1], cores=[3, 2, 1, 1], cores_stated=4)
+
+ONE_USER = replace(JOBS, labels={"user": np.zeros(4, dtype=np.int64)})
+CHAIN = Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)])
+
+
+class Sidestepping(Backfilling):
+    """Somebody's own: what it does at single events is to be asked."""
+
+
+@pytest.fixture
+def calendars(monkeypatch: pytest.MonkeyPatch) -> list[Calendar]:
+    """Those that have run."""
+    ran: list[Calendar] = []
+    usual = Calendar.run
+
+    def run(self: Calendar, progress: Callable[[int], None] | None = None) -> None:
+        ran.append(self)
+        usual(self, progress)
+
+    monkeypatch.setattr(Calendar, "run", run)
+    return ran
+
+
+@pytest.mark.parametrize(
+    ("jobs", "how", "why"),
+    [
+        (JOBS, {"policy": "wfp3"}, r"the passes of Backfilling\(ordering=Wfp3.* are not compiled as a whole"),
+        (JOBS, {"policy": Sidestepping()}, "the passes of .*Sidestepping.* are not compiled as a whole"),
+        (JOBS, {"policy": "conservative?partition=greedy"}, "not compiled as a whole"),
+        (
+            JOBS,
+            {"platform": Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))},
+            "the platform has 2 clusters",
+        ),
+        (
+            Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=1, labels={"withdrawn": [-1, 3]}),
+            {"platform": Platform.single(2)},
+            "users withdraw jobs that wait",
+        ),
+        (
+            Workload.from_columns(submit=[0, 2e12], runtime=[5e11, 1], cores=1),
+            {"platform": Platform.single(2)},
+            "add up to more than the calendar has",
+        ),
+        (transformed(JOBS, ["moldable?range_factor=1"]), {}, "jobs of several sizes"),
+        (
+            transformed(replace(JOBS, labels={"user": np.zeros(4, dtype=np.int64)}), ["react?reference=easy"]),
+            {},
+            "users react",
+        ),
+        (
+            Workload.from_tasks(
+                Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)]), submit=[0.0]
+            ),
+            {"platform": Platform.single(2)},
+            "jobs of several tasks",
+        ),
+    ],
+)
+def test_where_it_cannot_be_it_says_why(jobs: Workload, how: dict[str, Any], why: str) -> None:
+    with pytest.raises(InputError, match=why) as error:
+        simulate(jobs, engine="compiled", **how)
+    assert error.value.field == "engine"
+    simulate(jobs, engine="auto", **how)
+
+
+def test_a_user_is_told_and_the_command_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--jobs", "20", "--policy", "wfp3", "--engine", "compiled", "--no-page"]) == 2
+    told = capsys.readouterr().err
+    assert "'engine'" in told
+    assert "the passes of Backfilling(ordering=Wfp3(), reserve=Strict()) are not compiled as a whole" in told
+
+
+def test_no_small_run_waits_for_a_compiler(monkeypatch: pytest.MonkeyPatch, calendars: list[Calendar]) -> None:
+    monkeypatch.setattr(engine, "is_kept", lambda loop: False)
+    simulate(JOBS)
+    assert not calendars
+    monkeypatch.setattr(engine, "_SMALL", 4)
+    simulate(JOBS)
+    assert len(calendars) == 1
+
+
+def test_what_is_compiled_already_is_taken_for_small_runs_too(
+    monkeypatch: pytest.MonkeyPatch, calendars: list[Calendar]
+) -> None:
+    monkeypatch.setattr(engine, "is_kept", lambda loop: True)
+    simulate(JOBS)
+    assert len(calendars) == 1
+    simulate(JOBS, engine="simpy")
+    simulate(JOBS, policy="wfp3")
+    assert len(calendars) == 1
+
+
+def test_slices_change_nothing_progress_goes_on_and_an_interrupt_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    n = 5000
+    jobs = Workload.from_columns(submit=np.arange(n), runtime=np.full(n, 9), cores=1)
+    platform = Platform.single(4)
+    whole = simulate(jobs, platform=platform, engine="compiled").record
+    monkeypatch.setattr(engine, "_SLICE", 0.0)  # as few steps a slice as there can be
+    told: list[int] = []
+    sliced = simulate(jobs, platform=platform, engine="compiled", progress=told.append).record
+    assert sliced.start_us.tolist() == whole.start_us.tolist()
+    assert told == sorted(told)
+    assert len(told) > 2
+    assert told[-1] == n
+
+    def interrupt(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(jobs, platform=platform, engine="compiled", progress=interrupt)
+
+
+@pytest.mark.parametrize(
+    ("instant", "cores", "why"),
+    [
+        ("batched", 8, "starts request 1 (2 cores) at 1.0 s, but only 1 of 4 cores are free"),
+        ("per-event", 8, "has 1 cores more in use at 1.0 s than the 4 that there are"),
+        ("batched", 2, "left 4 jobs waiting for ever, job 1 first"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_the_machine_refuses_what_it_has_not(engine: Any, instant: Any, cores: int, why: str) -> None:
+    world = World(JOBS, Platform.single(4), Backfilling(), Run(instant=instant, engine=engine), room=0)
+    world.clusters[0].scheduler._state.meta[kernels.TOTAL] = cores  # type: ignore[attr-defined]  # it is mistaken
+    with pytest.raises(PolicyError) as error:
+        world.complete()
+    assert why in str(error.value)
+
+
+def test_an_engine_is_told_and_no_other_is_known() -> None:
+    assert simulate(JOBS, engine="simpy").options["engine"] == "simpy"
+    assert simulate(JOBS).options["engine"] == "auto"
+    with pytest.raises(InputError, match="'fast' is none of auto, simpy, compiled"):
+        Run(engine="fast")  # type: ignore[arg-type]
