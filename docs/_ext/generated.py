@@ -27,8 +27,8 @@ from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, PREEMPTION_METRIC
 from gridsim.model.network import Network
 from gridsim.policy.presets import PRESETS
 from gridsim.testing.schedules import ALIASES
+from gridsim.testing.violation import DEMAND_KINDS, PIECE_KINDS
 from gridsim.testing.violation import KINDS as VIOLATIONS
-from gridsim.testing.violation import PIECE_KINDS
 from gridsim.workload.problems import KINDS as PROBLEMS
 from gridsim.workload.problems import RULES, option
 
@@ -138,7 +138,7 @@ def network() -> Iterator[nodes.Node]:
 
 def violations() -> Iterator[nodes.Node]:
     """Every kind of violation that ``validate`` finds."""
-    kinds = {**VIOLATIONS, **PIECE_KINDS}
+    kinds = {**VIOLATIONS, **PIECE_KINDS, **DEMAND_KINDS}
     yield table(("kind", "what it means"), ((f"`{name}`", text) for name, text in kinds.items()), (25, 75))
 
 

@@ -313,7 +313,8 @@ def nodes_given(args: Namespace) -> Capacity | None:
         raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
     platform, sites = _given_machine(args.platform)
     args.cores = platform.cores
-    found: Capacity | None = sites[0].capacity() if sites else None
+    clusters = list(platform.clusters())
+    found: Capacity | None = sites[0].capacity() if sites else clusters[0].capacity if len(clusters) == 1 else None
     return found
 
 

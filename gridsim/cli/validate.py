@@ -35,8 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--platform",
         metavar="FILE",
-        help="the machine as a slurm.conf, which tells the cores, memory and GPUs of its nodes, or as a tree of "
-        "clusters (TOML), instead of --cores",
+        help="the machine as a slurm.conf or a platform file (TOML), which tell what its nodes have, or as a tree of "
+        "clusters, instead of --cores",
     )
     parser.add_argument(
         "--columns", metavar="OURS=THEIRS,…", help="names of the CSV's columns, such as job=id,start=begin,end=finish"
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.scenario import transformed
     from gridsim.testing.invariants import violations_of
     from gridsim.testing.schedules import overrun_of, parse_columns, read_allocations, read_jobs, read_schedule
-    from gridsim.testing.violation import KINDS, PIECE_KINDS
+    from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS
 
     columns = parse_columns(args.columns) if args.columns else None
     schedule = read_schedule(args.schedule, columns=columns)
@@ -99,5 +99,6 @@ def run(args: argparse.Namespace) -> int:
         print(f"violated  {violation}")
     kinds = "violation" if len(found) == 1 else "kinds of violations"
     looked_for = len(KINDS) + (0 if schedule.allocations is None else len(PIECE_KINDS))
+    looked_for += 0 if workload.demands is None or capacity is None else len(DEMAND_KINDS)
     print(f"{len(found)} {kinds} found" if found else f"valid: none of {looked_for} kinds of violations found")
     return 1 if found else 0

@@ -20,8 +20,9 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
+from gridsim.testing.demands import misplaced_tasks, over_pools, reasons
 from gridsim.testing.pieces import Runs, misplaced
-from gridsim.testing.violation import KINDS, PIECE_KINDS, Violation
+from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS, Violation
 
 __all__ = ["Schedule", "Violation", "assert_valid", "violations", "violations_of"]
 
@@ -141,7 +142,7 @@ def violations(
     platform : Platform, optional
         Its clusters, where there are several, and its network; one cluster of the record's cores where left out.
     capacity : Capacity, optional
-        Its nodes, on which no more may be held than they have.
+        Its nodes, on which no more may be held than they have; those of the platform where left out.
     granted : (n,) array_like, optional
         Deadlines that were promised, s; NaN for none. Those of the record where left out.
     tolerance : float
@@ -157,8 +158,9 @@ def violations(
     >>> print(*violations(record))
     oversubscribed: 1 (jobs 2): 3 of 2 cores in use; first at 1 s
     """
+    capacity = _only(platform) if capacity is None else capacity
     if record.tasks is not None:
-        found = [*_of_tasks(record, platform, overrun, whole(tolerance), limit, whole(tick))]
+        found = [*_of_tasks(record, platform, overrun, whole(tolerance), limit, whole(tick), capacity)]
         if record.allocations is not None and record.workload.tasks is not None:
             held = _numbered(record.allocations, record.workload.job[record.workload.tasks.job_rows()])
             found += misplaced(held, None, capacity, whole(tolerance), limit)
@@ -199,6 +201,12 @@ def assert_valid(record: Record, **options: Any) -> None:
     found = violations(record, **options)
     if found:
         raise CheckFailed("; ".join(map(str, found)))
+
+
+def _only(platform: Platform | None) -> Capacity | None:
+    """Nodes and pools of a platform of one cluster."""
+    clusters = [] if platform is None else list(platform.clusters())
+    return clusters[0].capacity if len(clusters) == 1 else None
 
 
 def _rows(job: IntArray, workload: Workload) -> IntArray:
@@ -323,6 +331,8 @@ class _Checks:
         molds = bool((self.started & (self.cores != self.request)).any())
         needed = np.minimum(self.request, self.least) if molds else self.request
         fits = self.known & (status == Status.rejected) & (needed <= widest)
+        if self.workload.demands is not None and len(self.workload):  # more than cores decides: see `demands`
+            fits &= self.workload.demands.plain[np.where(self.known, self.rows, 0)] > 0
         yield from self.found(
             "rejected-fits", fits, self.submit, lambda row: f"{self.request[row]} of {widest} cores asked for"
         )
@@ -483,17 +493,40 @@ class _Checks:
         place = {number: row for row, number in enumerate(self.schedule.job.tolist()) if which[row]}
         return np.array([place.get(number, -1) for number in job.tolist()], dtype=np.int64)
 
-    def runs(self) -> Runs:
-        """All runs of jobs that the schedule has, those before their last ones too."""
+    def runs(self) -> tuple[Runs, IntArray]:
+        """All runs of jobs that the schedule has, those before their last ones too, and the row of each one's job."""
         last = np.flatnonzero(self.started & (self.schedule.end > self.schedule.start))
         found = Runs(self.schedule.job[last], self.schedule.start[last], self.schedule.end[last], self.cores[last])
         row = self._rows_cut(np.ones(len(self.rows), dtype=np.bool_))
         job, start, end = self.schedule.cut_job, self.schedule.cut_start, self.schedule.cut_end
         if job is None or start is None or end is None or not len(row):
-            return found
+            return found, self.rows[last]
         cut = np.flatnonzero((row >= 0) & (end > start))
         more = Runs(job[cut], start[cut], end[cut], self.cores[row[cut]])
-        return Runs(*(np.concatenate(columns) for columns in zip(found, more, strict=True)))
+        runs = Runs(*(np.concatenate(columns) for columns in zip(found, more, strict=True)))
+        return runs, np.concatenate([self.rows[last], self.rows[row[cut]]])
+
+    def demands(self, capacity: Capacity, held: Allocations | None, rows: IntArray) -> Iterator[Violation]:
+        """What jobs ask of nodes and pools; *rows* has the row of the workload of each piece that is held."""
+        demands = self.workload.demands
+        if demands is None:
+            return
+        runs, of_runs = self.runs()
+        known = of_runs >= 0
+        runs = Runs(*(column[known] for column in runs))
+        yield from over_pools(demands, runs, of_runs[known], capacity, self.tolerance, self.limit)
+        if held is not None and self.workload.moldable is None:
+            yield from misplaced_tasks(held, rows, demands, capacity, self.limit)
+            at_no_core = self.ran & (demands.tasks[self.rows] > 0) & (demands.cores[self.rows] == 0)
+            nowhere = at_no_core & self.known & ~np.isin(self.rows, rows) & bool(capacity.nodes)
+            yield from self.found("missing-pieces", nowhere, self.schedule.start)
+        why = np.full(len(self.rows), "", dtype=object)
+        asked = np.flatnonzero(self.known & (self.started | (self.status == Status.rejected)))
+        why[asked] = reasons(demands, self.rows[asked], capacity)
+        impossible: Mask = why != ""
+        fits = self.known & (self.status == Status.rejected) & ~impossible & (demands.plain[self.rows] == 0)
+        yield from self.found("rejected-fits", fits, self.submit)
+        yield from self.found("cannot-be-held", self.started & impossible, self.schedule.start, lambda row: why[row])
 
     def _oversubscribed(self, which: Mask, total: int, where: str) -> Iterator[Violation]:
         """Stretches of time in which more cores were in use than there are; intervals are half open."""
@@ -550,9 +583,13 @@ def _check(
 ) -> list[Violation]:
     checks = _Checks(schedule, workload, rows, capacities, overrun, tolerance, limit)
     found = [*checks.jobs(), *checks.outcomes(), *checks.times(), *checks.machine()]
-    if schedule.allocations is not None:
-        found += misplaced(schedule.allocations, checks.runs(), capacity, tolerance, limit)
-    place = {kind: index for index, kind in enumerate((*KINDS, *PIECE_KINDS))}
+    held = schedule.allocations
+    if held is not None:
+        found += misplaced(held, checks.runs()[0], capacity, tolerance, limit)
+    if workload.demands is not None and capacity is not None:
+        of_pieces = np.zeros(0, dtype=np.int64) if held is None else _rows(held.job, workload)
+        found += checks.demands(capacity, held, of_pieces)
+    place = {kind: index for index, kind in enumerate((*KINDS, *PIECE_KINDS, *DEMAND_KINDS))}
     return sorted(found, key=lambda violation: place[violation.kind])
 
 
@@ -576,7 +613,13 @@ def _reactions(record: Record, tolerance: int, limit: int) -> Iterator[Violation
 
 
 def _of_tasks(
-    record: Record, platform: Platform | None, overrun: Overrun, tolerance: int, limit: int, tick: int
+    record: Record,
+    platform: Platform | None,
+    overrun: Overrun,
+    tolerance: int,
+    limit: int,
+    tick: int,
+    capacity: Capacity | None,
 ) -> Iterator[Violation]:
     """What is wrong with the tasks of DAG jobs: each is checked as a job of its own, and then beside the others."""
     tasks, times = record.workload.tasks, record.tasks
@@ -591,6 +634,7 @@ def _of_tasks(
         cores=tasks.cores,
         deadline=record.workload.deadline[job],
         moldable=record.workload.moldable,
+        demands=record.workload.demands,
     )
     cluster = times.cluster.astype(np.int64)
     status = times.status.astype(np.int64)
@@ -601,6 +645,10 @@ def _of_tasks(
     capacities = [cluster.cores for cluster in clusters] or [record.cores]
     checks = _Checks(schedule, each, np.arange(len(tasks)), capacities, overrun, tolerance, limit)
     yield from (*checks.outcomes(), *checks.times(), *checks.machine())
+    if capacity is not None:
+        held = None if record.allocations is None else _numbered(record.allocations, each.job)
+        of_pieces = np.zeros(0, dtype=np.int64) if record.allocations is None else record.allocations.job
+        yield from checks.demands(capacity, held, of_pieces)
     if clusters:
         kinds = np.array([cluster.kind for cluster in clusters])
         yield from checks.found("wrong-kind", checks.started & (kinds[cluster] != np.array(tasks.kinds)[tasks.kind]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.time import IntArray, seconds
 from gridsim.testing.violation import Violation
 
-__all__ = ["Runs", "misplaced"]
+__all__ = ["Runs", "misplaced", "oversubscribed", "undisturbed"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -78,13 +78,14 @@ class _Checks:
         yield from self.found("unknown-run", ~known, held.job, held.start_us)
         at = run[known]
         pieces = np.bincount(at, minlength=len(runs.job))
-        yield from self.found("missing-pieces", pieces == 0, runs.job, runs.start)
+        # Who asks for pools alone is nowhere.
+        yield from self.found("missing-pieces", (pieces == 0) & (runs.cores > 0), runs.job, runs.start)
         odd = np.abs(held.start_us[known] - runs.start[at]) > self.tolerance
         odd |= np.abs(held.end_us[known] - runs.end[at]) > self.tolerance
         wrong: Mask = np.bincount(at[odd], minlength=len(pieces)) > 0
         cores: IntArray = np.zeros(len(pieces), dtype=np.int64)
         np.add.at(cores, at, held.amounts["cores"][known])
-        alone = np.bincount(at[~_alone(held)[known]], minlength=len(pieces)) == 0
+        alone = np.bincount(at[~undisturbed(held.node, held.start_us, held.end_us)[known]], minlength=len(pieces)) == 0
         # Who has nodes to itself holds all their cores; and a node is held by no less than a core.
         more = (cores > runs.cores) & ~alone & (cores > pieces)
         wrong |= (pieces > 0) & ((cores < runs.cores) | more)
@@ -134,27 +135,9 @@ class _Checks:
     def _over(
         self, kind: str, rows: IntArray, key: IntArray, amount: IntArray, size: IntArray, names: list[str]
     ) -> Iterator[Violation]:
-        """Stretches of time in which more is held of what *key* numbers than its *size*; intervals are half open."""
-        start = self.held.start_us[rows] + self.tolerance
-        end = np.maximum(self.held.end_us[rows], start)
-        of, instants = np.concatenate([key, key]), np.concatenate([start, end])
-        order = np.lexsort((instants, of))
-        of, instants, change = of[order], instants[order], np.concatenate([amount, -amount])[order]
-        if not len(of):
-            return
-        first = np.flatnonzero(np.r_[True, (of[1:] != of[:-1]) | (instants[1:] != instants[:-1])])
-        of, instants = of[first], instants[first]
-        used = np.cumsum(np.add.reduceat(change, first))  # all that is held of one thing is given back by its last end
-        over = used > size[of]
-        begins = np.flatnonzero(over & ~np.r_[False, over[:-1] & (of[1:] == of[:-1])])
-        if not len(begins):
-            return
-        shown = begins[np.argsort(instants[begins], kind="stable")][: self.limit]
-        straws = [rows[(key == of[at]) & (start == instants[at])][:1] for at in shown]
-        at = shown[0]
-        detail = f"{used[at]:,} of {size[of[at]]:,} {names[of[at]]} in use"
-        when = tuple(seconds(int(instant) - self.tolerance) for instant in instants[shown])
-        yield Violation(kind, len(begins), tuple(self.held.job[np.concatenate(straws)].tolist()), when, detail)
+        held = self.held
+        holds = (held.job[rows], held.start_us[rows], held.end_us[rows])
+        yield from oversubscribed(kind, holds, key, amount, size, names, self.tolerance, self.limit)
 
 
 def _run_of_each(held: Allocations, runs: Runs) -> IntArray:
@@ -167,18 +150,69 @@ def _run_of_each(held: Allocations, runs: Runs) -> IntArray:
     return np.where(known, first[place] + held.run - 1, -1)
 
 
-def _alone(held: Allocations) -> Mask:
-    """Which pieces have a node to themselves from start to end."""
-    found: Mask = np.zeros(len(held), dtype=np.bool_)
-    rows = np.flatnonzero(held.node >= 0)
-    rows = rows[np.lexsort((held.start_us[rows], held.node[rows]))]
+def oversubscribed(
+    kind: str,
+    holds: tuple[IntArray, IntArray, IntArray],
+    key: IntArray,
+    amount: IntArray,
+    size: IntArray,
+    names: Sequence[str],
+    tolerance: int,
+    limit: int,
+) -> Iterator[Violation]:
+    """Stretches of time in which more is held of something than there is; intervals are half open.
+
+    Parameters
+    ----------
+    kind : str
+        Of the violation.
+    holds : tuple of (k,) int64
+        Numbers of jobs, starts and ends of what they hold, whole microseconds.
+    key, amount : (k,) int64
+        What it is that each holds, by number, and how much of it.
+    size : (s,) int64
+        How much there is of each of these things.
+    names : sequence of str
+        What to call them.
+    tolerance : int
+        Differences of times up to so many microseconds count as none.
+    limit : int
+        Offenders to name.
+    """
+    job, start = holds[0], holds[1] + tolerance
+    end = np.maximum(holds[2], start)
+    of, instants = np.concatenate([key, key]), np.concatenate([start, end])
+    order = np.lexsort((instants, of))
+    of, instants, change = of[order], instants[order], np.concatenate([amount, -amount])[order]
+    if not len(of):
+        return
+    first = np.flatnonzero(np.r_[True, (of[1:] != of[:-1]) | (instants[1:] != instants[:-1])])
+    of, instants = of[first], instants[first]
+    used = np.cumsum(np.add.reduceat(change, first))  # all that is held of one thing is given back by its last end
+    over = used > size[of]
+    begins = np.flatnonzero(over & ~np.r_[False, over[:-1] & (of[1:] == of[:-1])])
+    if not len(begins):
+        return
+    shown = begins[np.argsort(instants[begins], kind="stable")][:limit]
+    straws = [job[(key == of[at]) & (start == instants[at])][:1] for at in shown]
+    at = shown[0]
+    detail = f"{used[at]:,} of {size[of[at]]:,} {names[of[at]]} in use"
+    when = tuple(seconds(int(instant) - tolerance) for instant in instants[shown])
+    yield Violation(kind, len(begins), tuple(np.concatenate(straws).tolist()), when, detail)
+
+
+def undisturbed(node: IntArray, start: IntArray, end: IntArray) -> Mask:
+    """Which pieces have a node to themselves from start to end; no piece of a node below 0 has."""
+    found: Mask = np.zeros(len(node), dtype=np.bool_)
+    rows = np.flatnonzero(node >= 0)
+    rows = rows[np.lexsort((start[rows], node[rows]))]
     if not len(rows):
         return found
-    node, start = held.node[rows], held.start_us[rows]
-    ends, rank = np.unique(held.end_us[rows], return_inverse=True)
+    node, start, end = node[rows], start[rows], end[rows]
+    ends, rank = np.unique(end, return_inverse=True)
     latest = np.maximum.accumulate(node * len(ends) + rank.reshape(-1)) % len(ends)  # end on its node so far, by rank
     same = node[1:] == node[:-1]
     before = np.r_[True, ~same | (ends[latest[:-1]] <= start[1:])]
-    after = np.r_[~same | (held.end_us[rows[:-1]] <= start[1:]), True]
+    after = np.r_[~same | (end[:-1] <= start[1:]), True]
     found[rows] = before & after
     return found

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["KINDS", "PIECE_KINDS", "TASK_KINDS", "USER_KINDS", "Violation"]
+__all__ = ["DEMAND_KINDS", "KINDS", "PIECE_KINDS", "TASK_KINDS", "USER_KINDS", "Violation"]
 
 KINDS: Mapping[str, str] = {
     "unknown-job": "the schedule has a job that the workload does not",
@@ -53,7 +53,19 @@ PIECE_KINDS: Mapping[str, str] = {
 }
 """Kinds that only schedules can have that say where jobs ran (``allocations.csv``)."""
 
-_MEANING = {**KINDS, **TASK_KINDS, **USER_KINDS, **PIECE_KINDS}
+DEMAND_KINDS: Mapping[str, str] = {
+    "wrong-tasks": "tasks are missing, or on too few or too many nodes, or too many on one",
+    "wrong-node": "tasks are on a node without a feature, a partition or a kind of GPU that they ask for",
+    "wrong-amounts": "a job holds less of a node than its tasks there ask for, or more where it is not alone",
+    "wrong-gpus": "the thousandths of GPUs that a job holds on a node are not what its tasks there ask for",
+    "not-alone": "a node of an exclusive job held something else",
+    "pool-oversubscribed": "more of a pool was held than there is",
+    "cannot-be-held": "a job was started that the empty machine cannot hold",
+}
+"""Kinds that only schedules of jobs can have that ask for more than cores, on machines whose nodes and pools are known.
+"""
+
+_MEANING = {**KINDS, **TASK_KINDS, **USER_KINDS, **PIECE_KINDS, **DEMAND_KINDS}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gridsim.model.capacity import Capacity, NodeGroup
+from gridsim.model.allocations import Allocations
+from gridsim.model.capacity import GPU, Capacity, NodeGroup
 from gridsim.model.demand import NO_LIMIT, Demands
 from gridsim.model.demand import Demand as Asked
 from gridsim.model.platform import Platform
-from gridsim.model.time import MICROSECOND, seconds
+from gridsim.model.time import MICROSECOND, IntArray, seconds
 from gridsim.model.workload import Workload
+from gridsim.record import Record, Status
 from gridsim.testing.machine.parts import Demand, Machine, Node
 from gridsim.testing.machine.schedule import Job
 
-__all__ = ["asked_of", "demand_of", "jobs_of", "machine_of", "platform_of", "workload_of"]
+__all__ = [
+    "asked_of",
+    "demand_of",
+    "jobs_of",
+    "machine_of",
+    "machine_of_capacity",
+    "platform_of",
+    "record_of",
+    "workload_of",
+]
 
 
 def machine_of(platform: Platform) -> Machine:
     """The nodes and pools of a platform of one cluster."""
     (cluster,) = platform.clusters()
     capacity = cluster.capacity
-    if capacity is None:
-        return Machine((), {"cores": cluster.cores})
+    return Machine((), {"cores": cluster.cores}) if capacity is None else machine_of_capacity(capacity)
+
+
+def machine_of_capacity(capacity: Capacity) -> Machine:
+    """The nodes and pools of columns."""
     return Machine([_node(capacity, number) for number in range(len(capacity.nodes))], dict(capacity.pools))
 
 
@@ -31,10 +45,10 @@ def _node(capacity: Capacity, number: int) -> Node:
     return Node(
         {name: int(column[number]) for name, column in capacity.amounts.items()},
         int(capacity.gpus[number]),
-        capacity.gpu_kind[number],
-        frozenset(capacity.features[number]),
-        frozenset(capacity.partitions[number]),
-        capacity.weight[number],
+        capacity.gpu_kind[number] if capacity.gpu_kind else GPU,
+        frozenset(capacity.features[number]) if capacity.features else frozenset(),
+        frozenset(capacity.partitions[number]) if capacity.partitions else frozenset(),
+        capacity.weight[number] if capacity.weight else 1,
     )
 
 
@@ -99,6 +113,45 @@ def asked_of(demand: Demand) -> Asked:
         features=tuple(sorted(demand.features)),
         partitions=tuple(sorted(demand.partitions)),
         pools=dict(demand.pools),
+    )
+
+
+def record_of(workload: Workload, platform: Platform, jobs: Sequence[Job]) -> Record:
+    """Record of a schedule of the jobs of a workload (`jobs_of`), with the places of each job."""
+    machine, (cluster,) = machine_of(platform), platform.clusters()
+    times = np.array([[job.start, job.end] for job in jobs], dtype=np.int64).reshape(-1, 2)
+    rows = [(job, node, tasks) for job in jobs for node, tasks in job.nodes().items()]
+    shares = [
+        (row, gpu, held) for row, (job, node, _) in enumerate(rows) for gpu, held in job.gpus().get(node, {}).items()
+    ]
+    gpus = np.array(shares, dtype=np.int64).reshape(-1, 3)
+
+    def column(values: Iterable[int]) -> IntArray:
+        return np.array(list(values), dtype=np.int64)
+
+    held = Allocations(
+        nodes=() if cluster.capacity is None else cluster.capacity.nodes,
+        job=column(job.number for job, _, _ in rows),
+        run=column(1 for _ in rows),
+        node=column(node for _, node, _ in rows),
+        tasks=column(tasks for _, _, tasks in rows),
+        amounts={
+            name: column(tasks * job.demand.each.get(name, 0) for job, _, tasks in rows) for name in machine.resources
+        },
+        start_us=column(job.start for job, _, _ in rows),
+        end_us=column(job.end for job, _, _ in rows),
+        gpu_row=gpus[:, 0],
+        gpu=gpus[:, 1],
+        gpu_share=gpus[:, 2],
+    )
+    return Record(
+        workload=workload,
+        start_us=times[:, 0],
+        end_us=times[:, 1],
+        status=np.array([Status[job.status] for job in jobs], dtype=np.int8),
+        cluster=np.zeros(len(jobs), dtype=np.int16),
+        cores=cluster.cores,
+        allocations=held if machine.nodes else None,
     )
 
 

@@ -1,0 +1,241 @@
+"""What must be true of where jobs ran, given what they ask of nodes and pools: invariants on columns, no simulation.
+
+Whoever scheduled them; section 5.2 of the specification of machines. That nothing of a node is held twice, and that
+all pieces of a run are held over exactly its time, is in `gridsim.testing.pieces`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.allocations import Allocations
+from gridsim.model.capacity import WHOLE_GPU, Capacity
+from gridsim.model.demand import NO_LIMIT, Demands, WordSets
+from gridsim.model.time import IntArray, seconds
+from gridsim.testing.machine.room import reason
+from gridsim.testing.machine.translated import demand_of, machine_of_capacity
+from gridsim.testing.pieces import Runs, oversubscribed, undisturbed
+from gridsim.testing.violation import Violation
+
+__all__ = ["misplaced_tasks", "over_pools", "reasons"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+def reasons(demands: Demands, rows: IntArray, capacity: Capacity) -> npt.NDArray[np.object_]:
+    """Why the empty machine cannot hold the demands of some rows: words, empty where it can (section 4.5)."""
+    asked = demands.select(rows)
+    counts = (asked.plain, asked.tasks, asked.gpu, asked.min_nodes, asked.max_nodes, asked.tasks_per_node)
+    words = (asked.features.of, asked.partitions.of, asked.gpu_kinds.of, asked.exclusive)
+    columns = np.stack([*counts, *words, *asked.each.values(), *asked.pools.values()], axis=1)
+    _, first, same = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+    machine = machine_of_capacity(capacity)
+    different = [demand_of(asked[row]).on(machine) for row in first.tolist()]
+    found = np.array([reason(machine, each) or "" for each in different], dtype=object)
+    return found[same.reshape(-1)]
+
+
+def over_pools(
+    demands: Demands, runs: Runs, rows: IntArray, capacity: Capacity, tolerance: int, limit: int
+) -> Iterator[Violation]:
+    """Pools of which more was held than there is.
+
+    Parameters
+    ----------
+    rows : (k,) int64
+        Row of *demands* of each run.
+    """
+    names = sorted(capacity.pools)
+    if not names:
+        return
+    amounts = [demands.pools.get(name, np.zeros(len(demands), dtype=np.int64))[rows] for name in names]
+    if not capacity.nodes and "cores" in capacity.pools:
+        amounts[names.index("cores")] = amounts[names.index("cores")] + demands.plain[rows]
+    job, start, end = (np.tile(column, len(names)) for column in (runs.job, runs.start, runs.end))
+    key = np.repeat(np.arange(len(names)), len(rows))
+    sizes = np.array([capacity.pools[name] for name in names], dtype=np.int64)
+    held = (job, start, end)
+    yield from oversubscribed("pool-oversubscribed", held, key, np.concatenate(amounts), sizes, names, tolerance, limit)
+
+
+def misplaced_tasks(
+    held: Allocations, rows: IntArray, demands: Demands, capacity: Capacity, limit: int
+) -> Iterator[Violation]:
+    """Tasks that are not where they can be, or do not hold what they ask for.
+
+    Parameters
+    ----------
+    held : Allocations
+        With the numbers of jobs for their rows.
+    rows : (k,) int64
+        Row of *demands* of each piece; -1 for those of unknown jobs.
+    demands : Demands
+        What jobs ask for.
+    capacity : Capacity
+        The nodes that there are.
+    limit : int
+        Offenders to name of each kind.
+    """
+    checks = _Checks(held, rows, demands, capacity, limit)
+    yield from checks.counts()
+    yield from checks.hosts()
+    yield from checks.amounts()
+    yield from checks.gpus()
+    yield from checks.alone()
+
+
+class _Checks:
+    """Pieces on nodes that are there, of known jobs, as columns; several of one run on one node are taken together."""
+
+    def __init__(self, held: Allocations, rows: IntArray, demands: Demands, capacity: Capacity, limit: int) -> None:
+        self.held, self.demands, self.capacity, self.limit = held, demands, capacity, limit
+        place = {name: number for number, name in enumerate(capacity.nodes)}
+        where: IntArray = np.array([*(place.get(name, -1) for name in held.nodes), -1], dtype=np.int64)
+        node = where[held.node]
+        kept = np.flatnonzero((node >= 0) & (rows >= 0))
+        runs = np.stack([rows[kept], held.run[kept]], axis=1).reshape(-1, 2)
+        _, run = np.unique(runs, axis=0, return_inverse=True)
+        _, first, merged = np.unique(
+            np.stack([run.reshape(-1), node[kept]], axis=1), axis=0, return_index=True, return_inverse=True
+        )
+        self.piece: IntArray = np.full(len(held), -1, dtype=np.int64)
+        self.piece[kept] = merged.reshape(-1)
+        at = kept[first]
+        self.count = len(at)
+        self.row, self.run, self.node = rows[at], run.reshape(-1)[first], node[at]
+        self.job, self.start, self.end = held.job[at], held.start_us[at], held.end_us[at]
+        self.tasks = self.total(held.tasks)
+        self.told: Mask = self.total((held.tasks < 0).astype(np.int64)) == 0
+
+    def total(self, column: IntArray) -> IntArray:
+        """Sum of a column of the table over what is taken together."""
+        found: IntArray = np.zeros(self.count, dtype=np.int64)
+        known = self.piece >= 0
+        np.add.at(found, self.piece[known], column[known])
+        return found
+
+    @cached_property
+    def undisturbed(self) -> Mask:
+        """Which have their node to themselves from start to end."""
+        return undisturbed(self.node, self.start, self.end)
+
+    def found(self, kind: str, bad: Mask, detail: Callable[[int], str] | None = None) -> Iterator[Violation]:
+        """The violation of what *bad* marks, if there is any."""
+        if bad.any():
+            first = np.flatnonzero(bad)[: self.limit]
+            when = tuple(seconds(int(instant)) for instant in self.start[first])
+            text = detail(int(first[0])) if detail else ""
+            yield Violation(kind, int(bad.sum()), tuple(self.job[first].tolist()), when, text)
+
+    def counts(self) -> Iterator[Violation]:
+        """Tasks of each run add up, on as many nodes as it may have, with no more on one than it may."""
+        demands, row = self.demands, self.row
+        wanted = np.where(demands.tasks > 0, demands.tasks, demands.plain)
+        runs = int(self.run.max(initial=-1)) + 1
+        nodes = np.bincount(self.run, minlength=runs)
+        tasks: IntArray = np.zeros(runs, dtype=np.int64)
+        np.add.at(tasks, self.run, self.tasks)
+        told = np.bincount(self.run[~self.told], minlength=runs) == 0
+        most = np.where(demands.max_nodes == NO_LIMIT, wanted, np.minimum(demands.max_nodes, wanted))[row]
+        each = np.where(demands.tasks_per_node == NO_LIMIT, wanted, demands.tasks_per_node)[row]
+        few = told[self.run] & (tasks[self.run] != wanted[row])
+        apart = (nodes[self.run] < demands.min_nodes[row]) | (nodes[self.run] > most)
+        crowded = self.told & ((self.tasks > each) | (self.tasks < 1))
+
+        def detail(at: int) -> str:
+            run, of = int(self.run[at]), int(row[at])
+            if few[at]:
+                return f"{tasks[run]} of {wanted[of]} tasks"
+            if apart[at]:
+                return f"on {nodes[run]} nodes instead of {demands.min_nodes[of]} to {most[at]}"
+            return f"{self.tasks[at]} tasks on node {self.capacity.nodes[self.node[at]]} instead of at most {each[at]}"
+
+        yield from self.found("wrong-tasks", few | apart | crowded, detail)
+
+    def hosts(self) -> Iterator[Violation]:
+        """Nodes have the features asked for, are in a partition named, and have GPUs of an accepted kind."""
+        capacity, demands = self.capacity, self.demands
+        kinds = tuple((kind,) for kind in capacity.gpu_kind)
+        featured = self._matches(demands.features, capacity.features, lambda wanted, has: wanted <= has)
+        parted = self._matches(demands.partitions, capacity.partitions, _meet)
+        kind = self._matches(demands.gpu_kinds, kinds, _meet) | (demands.gpu[self.row] == 0)
+
+        def detail(at: int) -> str:
+            row, node = int(self.row[at]), int(self.node[at])
+            asked: tuple[str, ...] = demands.gpu_kinds[row]
+            has: tuple[str, ...] = kinds[node] if kinds else ()
+            word = "GPUs"
+            if not featured[at]:
+                asked, has, word = demands.features[row], capacity.features[node], "features"
+            elif not parted[at]:
+                asked, has, word = demands.partitions[row], capacity.partitions[node], "partitions"
+            return f"{word} {', '.join(asked)} asked for; node {capacity.nodes[node]} has {', '.join(has) or 'none'}"
+
+        yield from self.found("wrong-node", ~(featured & parted & kind), detail)
+
+    def _matches(
+        self,
+        words: WordSets,
+        nodes: tuple[tuple[str, ...], ...],
+        agree: Callable[[frozenset[str], frozenset[str]], bool],
+    ) -> Mask:
+        """Whether the words of each one's job and its node agree; they do where nobody says those of nodes."""
+        if not nodes:
+            return np.ones(self.count, dtype=np.bool_)
+        kinds = {has: number for number, has in enumerate(dict.fromkeys(nodes))}
+        table = np.array(
+            [[not asked or agree(frozenset(asked), frozenset(has)) for has in kinds] for asked in words.sets]
+        )
+        of_node = np.array([kinds[has] for has in nodes], dtype=np.int64)
+        found: Mask = table[words.of[self.row], of_node[self.node]].astype(np.bool_)
+        return found
+
+    def amounts(self) -> Iterator[Violation]:
+        """As much of each resource is held of a node as the tasks there ask for; by who is alone there also more."""
+        demands, none = self.demands, np.zeros(len(self.demands), dtype=np.int64)
+        bad: Mask = np.zeros(self.count, dtype=np.bool_)
+        told: dict[int, str] = {}
+        for name, column in self.held.amounts.items():
+            each = demands.each.get(name, none)
+            each = np.where((demands.tasks == 0) & (demands.plain > 0), 1, each) if name == "cores" else each
+            found, wanted = self.total(column), self.tasks * each[self.row]
+            wrong = self.told & ((found < wanted) | ((found > wanted) & ~self.undisturbed))
+            for at in np.flatnonzero(wrong)[:1].tolist():
+                node = self.capacity.nodes[self.node[at]]
+                told[at] = f"{found[at]} {name} of node {node} held instead of {wanted[at]}"
+            bad |= wrong
+        yield from self.found("wrong-amounts", bad, lambda at: told[at])
+
+    def gpus(self) -> Iterator[Violation]:
+        """A share lies on one GPU; whole GPUs are held whole; all on a node are what the tasks there ask for."""
+        held, asked = self.held, self.demands.gpu
+        at = self.piece[held.gpu_row]
+        at, share = at[at >= 0], held.gpu_share[at >= 0]
+        found: IntArray = np.zeros(self.count, dtype=np.int64)
+        np.add.at(found, at, share)
+        wanted = self.tasks * asked[self.row]
+        part = np.maximum(np.minimum(asked, WHOLE_GPU)[self.row[at]], 1)
+        broken = np.bincount(at[share % part != 0], minlength=self.count) > 0
+        whole = self.demands.exclusive[self.row] & (found == WHOLE_GPU * self.capacity.gpus[self.node])
+        wrong = self.told & (((found != wanted) & ~whole) | broken)
+
+        def detail(row: int) -> str:
+            node = self.capacity.nodes[self.node[row]]
+            if found[row] != wanted[row]:
+                return f"{found[row]} thousandths of GPU of node {node} held instead of {wanted[row]}"
+            shares = ", ".join(map(str, share[at == row]))
+            return f"shares of {shares} thousandths on node {node}; tasks ask for {asked[self.row[row]]} each"
+
+        yield from self.found("wrong-gpus", wrong, detail)
+
+    def alone(self) -> Iterator[Violation]:
+        """Nodes of an exclusive job hold nothing else from its start to its end."""
+        yield from self.found("not-alone", self.demands.exclusive[self.row] & ~self.undisturbed)
+
+
+def _meet(wanted: frozenset[str], has: frozenset[str]) -> bool:
+    return bool(wanted & has)
