@@ -115,7 +115,7 @@ class Cluster:
         need, estimate = requests.sizes() if self._molds else (requests.cores, requests.estimate)
         self._need, self._estimate = need.data, estimate.data
         self._least, self._most, self._needed = requests.minimum.data, requests.maximum.data, requests.needed.data
-        self._asked, self._ready = requests.asked.data, requests.ready.data
+        self._asked, self._ready = requests.cores.data, requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
         self._start, self._end = outcome.start.data, outcome.end.data
         self._status, self._cluster = outcome.status.data, outcome.cluster.data

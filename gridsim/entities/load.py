@@ -30,7 +30,7 @@ class Load:
 
     def __init__(self, requests: Requests, state: bytearray) -> None:
         self._requests, self._state = requests, state
-        self._asked, self._estimate = requests.asked.data, requests.estimate_asked.data
+        self._asked, self._estimate = requests.cores.data, requests.estimate.data
         self._here = bytearray(len(requests))
         self.unfinished = self.queued = 0
 

@@ -55,10 +55,10 @@ class Outcome:
         self.runtime = np.require(runtime, dtype=np.int64, requirements=["C"])
         self.tolerance = tolerance
         self.moldable = requests.moldable
-        self._runtime_asked, self._asked = self.runtime, requests.asked
-        self.cores = requests.asked
+        self._runtime_asked, self._asked = self.runtime, requests.cores
+        self.cores = requests.cores
         if self.moldable is not None:
-            self.runtime, self.cores = self.runtime.copy(), requests.asked.copy()
+            self.runtime, self.cores = self.runtime.copy(), requests.cores.copy()
         self.granted: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.offer: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.doublings: IntArray = np.zeros(n, dtype=np.int64)

@@ -42,7 +42,7 @@ class Piece:
     def work(self) -> int:
         """Cores times estimate of all tasks, core-microseconds."""
         table = self._table
-        return sum(table.cores_of[request] * int(table.estimate_asked[request]) for request in self.requests)
+        return sum(table.cores_of[request] * int(table.estimate[request]) for request in self.requests)
 
     def delay_to(self, cluster: Any) -> int:
         """Sum of the delays of data from predecessors that have a place already, whole microseconds."""

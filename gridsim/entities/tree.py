@@ -67,7 +67,7 @@ def clusters_of(
     """Clusters of the platform, each with a scheduler of its own."""
     scheduler = make_policy(policy)
     if not capabilities_of(scheduler).sizes:
-        requests.needed = requests.asked
+        requests.needed = requests.cores
     specs = list(platform.clusters())
     ledger = Ledger(platform.cores)
     clusters = []

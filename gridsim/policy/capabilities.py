@@ -74,7 +74,10 @@ def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:
     return replace(declared, **more) if more else declared
 
 
-_MEMBERS = ("plan", "declined", "broken", "expected_starts", "reasons", "longest", "notices", "epoch", "site")
+_MEMBERS = (
+    *("plan", "promise", "declined", "broken", "expected_starts", "reasons", "longest", "notices", "epoch", "site"),
+    *("alone", "held"),
+)
 
 
 def first_of(policy: Any, *methods: str) -> str | None:

@@ -38,7 +38,7 @@ class Asked:
     fixed: ClassVar[bool] = True
 
     def limits(self, queue: Queue, now: float) -> IntArray:
-        return queue.requests.asked[queue.rows]
+        return queue.requests.cores[queue.rows]
 
 
 @dataclass

@@ -307,6 +307,8 @@ class Capabilities:
     plan : bool
         It has ``plan``, a `gridsim.policy.admission.plan.Plan`: whoever is taken in has a planned start, and its quotes
         say where.
+    promise : bool
+        It has ``promise(request, deadline, now) -> Quote | None``: its quote, if the user asked for that deadline.
     declined : bool
         It has ``declined(quote) -> Quote | None``: what remains for a request whose user does not take an offer.
     broken : bool
@@ -344,6 +346,7 @@ class Capabilities:
     scope: Literal["cluster", "grid"] = "cluster"
     effort: float = 1.0
     plan: bool = False
+    promise: bool = False
     declined: bool = False
     broken: bool = False
     expected_starts: bool = False

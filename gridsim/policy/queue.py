@@ -38,9 +38,9 @@ class Requests:
     Attributes
     ----------
     cores : (n,) int64
-        Cores asked for.
+        Cores asked for; of moldable jobs the size that their users name.
     estimate, submit, deadline : (n,) int64
-        Whole microseconds; `submit` is that of the job; `NEVER` for no deadline.
+        Whole microseconds: walltime estimate on these cores, submit of the job, and deadline; `NEVER` for none.
     job, number : (n,) int64
         Row of the job, and its number in the source.
     ready : (n,) int64
@@ -54,8 +54,6 @@ class Requests:
         What the numbers of a label stand for.
     restartable : (n,) bool or None
         Which may be killed and started over; None: all.
-    asked, estimate_asked : (n,) int64
-        The same as `cores` and `estimate`, of moldable jobs the size that their users name.
     minimum, maximum : (n,) int64
         Least and most cores; both are those asked for where jobs are rigid.
     needed : (n,) int64
@@ -89,7 +87,6 @@ class Requests:
         if self.moves:  # the workload's own columns stay as they are
             self.submit, self.deadline = self.submit.copy(), self.deadline.copy()
         self.moldable = workload.moldable
-        self.asked, self.estimate_asked = self.cores, self.estimate
         self.minimum, self.maximum = self.cores, self.cores
         if self.moldable is not None:
             self.minimum, self.maximum = _writable(self.moldable.minimum), _writable(self.moldable.maximum)
@@ -153,7 +150,7 @@ class Requests:
 
     def estimate_on(self, request: int, cores: int) -> int:
         """Estimate of a request on so many cores, whole microseconds."""
-        estimate, asked = int(self.estimate_asked[request]), int(self.asked[request])
+        estimate, asked = int(self.estimate[request]), int(self.cores[request])
         return estimate if self.moldable is None else self.moldable.time_on(request, cores, estimate, asked)
 
     @cached_property
@@ -166,7 +163,7 @@ class Requests:
     @cached_property
     def cores_of(self) -> list[int]:
         """Cores asked for, as plain numbers."""
-        found: list[int] = self.asked.tolist()
+        found: list[int] = self.cores.tolist()
         return found
 
     @cached_property
@@ -178,12 +175,12 @@ class Requests:
     @cached_property
     def cores_float(self) -> FloatArray:
         """Cores as floats, for orderings."""
-        return self.asked.astype(np.float64)
+        return self.cores.astype(np.float64)
 
     @cached_property
     def estimate_seconds(self) -> FloatArray:
         """Estimates, s."""
-        return self.estimate_asked / 1e6
+        return self.estimate / 1e6
 
     @cached_property
     def weight_seconds(self) -> FloatArray:

@@ -203,7 +203,7 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
         ("moldable-base", Capabilities(sizes=True, takes_more=False)),
         ("molding?partition=asked", Capabilities(takes_more=False)),
         ("conservative", Capabilities(plan=True, effort=2)),
-        ("qops", Capabilities(plan=True, guarantees=True, declined=True, broken=True, effort=10)),
+        ("qops", Capabilities(plan=True, guarantees=True, promise=True, declined=True, broken=True, effort=10)),
     ],
 )
 def test_schedulers_declare_what_they_can_do(policy: str, can: Capabilities) -> None:
@@ -220,7 +220,17 @@ def test_every_scheduler_of_the_registry_declares_and_has_what_it_declares() -> 
             ClusterView(4, Requests(gs.Workload.from_columns(submit=[0], runtime=[1], cores=[1]))), stream(0)
         )
         can = capabilities_of(scheduler)
-        for name in ("plan", "declined", "broken", "expected_starts", "reasons", "longest", "notices", "site"):
+        for name in (
+            "plan",
+            "promise",
+            "declined",
+            "broken",
+            "expected_starts",
+            "reasons",
+            "longest",
+            "notices",
+            "site",
+        ):
             assert hasattr(scheduler, name) == getattr(can, name), (policy, name)
 
 

@@ -83,7 +83,8 @@ def keeps_starts(scheduler: Any) -> bool:
 
 def keeps_deadlines(scheduler: Any) -> bool:
     """Whether a scheduler answers to deadlines with guarantees."""
-    return keeps_starts(scheduler) and capabilities_of(scheduler).guarantees
+    can = capabilities_of(scheduler)
+    return keeps_starts(scheduler) and can.guarantees and can.promise
 
 
 def asking(scheduler: Any, request: int, now: int) -> Ask:
@@ -91,12 +92,9 @@ def asking(scheduler: Any, request: int, now: int) -> Ask:
 
     A request that would only wait behind all promises, without one of its own, counts as refused.
     """
-    requests = scheduler.plan.requests
 
     def with_deadline(deadline: int) -> Offer | None:
-        requests.deadline[request] = deadline
-        quote = scheduler.quote(request, now)
-        requests.deadline[request] = NEVER
+        quote = scheduler.promise(request, deadline, now)
         return None if quote is None or quote.offer.granted >= NEVER else quote.offer
 
     def with_start(deadline: int) -> Offer | None:

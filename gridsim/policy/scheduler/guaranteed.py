@@ -69,7 +69,8 @@ class Guaranteed(Planned):
     @property
     def capabilities(self) -> Capabilities:
         """It promises deadlines, by a plan."""
-        return replace(super().capabilities, passes=False, guarantees=True, declined=True, broken=True, effort=10.0)
+        able = replace(super().capabilities, guarantees=True, promise=True, declined=True, broken=True)
+        return replace(able, passes=False, effort=10.0)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run.
@@ -87,7 +88,11 @@ class Guaranteed(Planned):
         self._firm: Plan | None = None  # the plan without them, while an offer is being decided
 
     def quote(self, request: int, now: int) -> Quote | None:
-        """The admission's offer, which may be a later deadline than asked for; None where there is none.
+        """The admission's offer for the deadline that its user asks for."""
+        return self.promise(request, int(self._requests.deadline[request]), now)
+
+    def promise(self, request: int, deadline: int, now: int) -> Quote | None:
+        """The admission's offer for a *deadline*, which may be a later one; None where there is none.
 
         A moldable job gets the fewest cores on which the deadline asked for can be promised, which take the least work;
         where there are none, those with the earliest deadline that can be.
@@ -96,11 +101,11 @@ class Guaranteed(Planned):
         best: Quote | None = None
         for cores in self._sizes(request, now):
             with self._sized(request, cores):
-                offer = self._offer(request, now)
+                offer = self._offer(request, deadline, now)
             if offer is None or (best is not None and best.offer is not None and best.offer.granted <= offer.granted):
                 continue
             best = Quote(request, offer, cores)
-            if offer.granted <= self._requests.deadline[request] and not offer.doublings:
+            if offer.granted <= deadline and not offer.doublings:
                 break
         if best is None and self._keeps_all:
             return Quote(request, Offer(self._plan.earliest(request, now)))
@@ -110,14 +115,13 @@ class Guaranteed(Planned):
         """Cores to try for a request, ascending; 0 stands for those that it asks for."""
         return (0,) if self._shapes is None else self._shapes.tried(request, self._limit(request, now))
 
-    def _offer(self, request: int, now: int) -> Offer | None:
+    def _offer(self, request: int, deadline: int, now: int) -> Offer | None:
         """The admission's offer for a request as wide as it is now."""
         plan = self._plan if self._firm is None else self._firm  # an empty plan is false
-        asked = int(self._requests.deadline[request])
-        if asked >= NEVER:
+        if deadline >= NEVER:
             return self._artificial(request, plan, now)
-        offer: Offer | None = self.admission.plan(request, asked, plan, now)
-        return offer._replace(granted=asked) if offer is not None and offer.granted >= NEVER else offer
+        offer: Offer | None = self.admission.plan(request, deadline, plan, now)
+        return offer._replace(granted=deadline) if offer is not None and offer.granted >= NEVER else offer
 
     def declined(self, quote: Quote) -> Quote | None:
         """What remains for a request whose user does not take the offer."""

@@ -38,8 +38,8 @@ class Shapes:
         n = len(requests)
         self.requests, self.partition, self.cores = requests, partition, cores
         self.table: IntArray = np.zeros((8, n), dtype=np.int64)
-        self.table[sizes.ASKED], self.table[sizes.ESTIMATE] = requests.asked, requests.estimate_asked
-        self.table[sizes.LEAST : sizes.MOST + 1] = requests.asked
+        self.table[sizes.ASKED], self.table[sizes.ESTIMATE] = requests.cores, requests.estimate
+        self.table[sizes.LEAST : sizes.MOST + 1] = requests.cores
         self.table[sizes.FALLS] = 1
         self.relative, named = np.ones(1), np.zeros(0, dtype=np.int64)
         if moldable is not None:
