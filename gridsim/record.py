@@ -14,7 +14,7 @@ from gridsim.model.allocations import Allocations
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 
-__all__ = ["Beyond", "Promises", "Reasons", "Record", "Refusal", "Status", "TaskRecord"]
+__all__ = ["Beyond", "Predictions", "Promises", "Reasons", "Record", "Refusal", "Status", "TaskRecord"]
 
 
 class Status(IntEnum):
@@ -128,6 +128,34 @@ class Promises:
         found = Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
         over = np.where((over >= 0) & (over < NEVER), place[np.where(over < NEVER, over, 0)], over)
         return replace(found, guarantees=self.guarantees, killed_by=by, cancelled_by=over)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictions:
+    """What a scheduler believed that jobs would run, one row a job of the workload.
+
+    Attributes
+    ----------
+    prediction_us : (n,) int64
+        When the job came, whole microseconds; `NEVER` for jobs that were not taken in.
+    corrections : (n,) int64
+        How often the job outlived what was believed of it.
+    promised_us : (n,) int64 or None
+        First planned start, of schedulers with a plan; `NEVER` for none.
+    moved : (n,) int64 or None
+        How often the planned start became later.
+    """
+
+    prediction_us: IntArray
+    corrections: IntArray
+    promised_us: IntArray | None = None
+    moved: IntArray | None = None
+
+    def select(self, rows: Any) -> Predictions:
+        """Those of some jobs (mask, slice or indices)."""
+        planned = self.promised_us is not None and self.moved is not None
+        more = (self.promised_us[rows], self.moved[rows]) if planned else ()  # type: ignore[index]
+        return Predictions(self.prediction_us[rows], self.corrections[rows], *more)
 
 
 class Refusal(NamedTuple):
@@ -279,6 +307,8 @@ class Record:
         Of a run that stands still: until when it is told, whole microseconds.
     allocations : Allocations or None
         Where each run of a job was, on machines of nodes; of DAG jobs each task.
+    predictions : Predictions or None
+        What was believed that jobs would run, of schedulers that predict; None of DAG jobs.
     """
 
     workload: Workload
@@ -297,6 +327,7 @@ class Record:
     beyond: Beyond | None = None
     until_us: int | None = None
     allocations: Allocations | None = None
+    predictions: Predictions | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
@@ -539,6 +570,8 @@ class Record:
             parts["reasons"] = self.reasons.select(rows)
         if self.beyond is not None:
             parts["beyond"] = self.beyond.select(rows)
+        if self.predictions is not None:
+            parts["predictions"] = self.predictions.select(rows)
         if self.cores_used is not None:
             parts["cores_used"] = self.cores_used[rows]
         if self.logged_submit_us is not None:

@@ -69,6 +69,9 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.policy.scheduler.molding",
         "gridsim.policy.scheduler.slurm",
     ),
+    "predictor": ("gridsim.policy.prediction",),
+    "corrector": ("gridsim.policy.correction",),
+    "backfill_order": ("gridsim.policy.tail",),
     "partition": ("gridsim.policy.partition",),
     "speedup": ("gridsim.model.speedup",),
     "reader": ("gridsim.workload.readers",),
@@ -99,7 +102,7 @@ KINDS: dict[str, tuple[str, ...]] = {
 the entry-point group ``gridsim.<kind>``. Metrics of gridsim's own are no classes: see `gridsim.metrics.summary`."""
 
 
-_INCLUDED = {"heuristic": "ordering"}
+_INCLUDED = {"heuristic": "ordering", "backfill_order": "ordering"}
 """Kinds that every thing of another kind belongs to as well."""
 
 
@@ -465,7 +468,14 @@ def _hints(thing: type) -> dict[str, Any]:
     return typing.get_type_hints(thing)
 
 
-_PARAMETER_KIND = {"reserve": "reservation", "besides": "reservation", "order": "heuristic", "inner": "admission"}
+_PARAMETER_KIND = {
+    "reserve": "reservation",
+    "besides": "reservation",
+    "order": "heuristic",
+    "inner": "admission",
+    "predict": "predictor",
+    "correct": "corrector",
+}
 """Parameters whose values are specs of another kind than their name."""
 
 

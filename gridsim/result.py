@@ -31,7 +31,7 @@ from gridsim.model.platform_file import tree_of
 from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import Workload
-from gridsim.record import Record
+from gridsim.record import Predictions, Record
 
 __all__ = ["NAMES", "Result", "read_names", "read_table", "require_table", "versions"]
 
@@ -150,6 +150,8 @@ class Result:
             columns["cores_used"] = record.given
         if not np.isnan(deadline).all():
             columns["deadline"] = deadline
+        if record.predictions is not None:
+            columns |= _predicted(record, record.predictions)
         if record.reasons is not None:
             columns |= {"reach": record.reasons.reach, "free": record.reasons.free, "pool": record.reasons.pool}
         if record.promises is not None:
@@ -425,6 +427,18 @@ TABLES = ("csv", "parquet")
 _ALWAYS_SHOWN = ("wait_mean", "wait_median", "wait_p95", "bounded_slowdown_mean", "mean_slr", "utilisation", "makespan")
 _SHOWN_IF_ANY = ("killed_walltime", "rejected", "unadmitted")
 """Numbers that a result shows of itself."""
+
+
+def _predicted(record: Record, found: Predictions) -> dict[str, npt.NDArray[Any]]:
+    """Columns of what was believed that jobs would run."""
+    columns: dict[str, npt.NDArray[Any]] = {
+        "prediction": seconds(found.prediction_us),
+        "corrections": found.corrections,
+    }
+    if found.promised_us is not None and found.moved is not None:
+        late = np.where(record.ran, np.maximum(0, record.start_us - found.promised_us), NEVER)
+        columns |= {"promised": seconds(found.promised_us), "moved": found.moved, "late": seconds(late)}
+    return columns
 
 
 def _few(value: float) -> str:

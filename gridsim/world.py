@@ -118,6 +118,9 @@ class World:
         self.workload, self.platform, self.options = workload, seen_by(policy, platform), options
         self._policy, self._tick, self._progress = policy, whole(options.tick_of(workload)), progress
         self.env = Clock(instant)
+        if not instant.batched and (can := capabilities_of(policy)).predicts and can.plan:
+            message = "is per-event, which is not defined for promised starts by predictions; expected batched"
+            raise InputError(message, field="instant")
         asked = workload.cores if tasks is None else tasks.cores
         _check_runnable(workload, self.platform, asked if workload.moldable is None else workload.moldable.minimum)
         rank = None if tasks is None else upward_ranks(tasks, self.platform, self._tick)

@@ -461,6 +461,24 @@ class Cluster:
             else:
                 runtime = estimate
         At(self._env, runtime, self._end_priority, self._ended, request)
+        if self.can.predicts:
+            self._expect(request, self.scheduler.predicted(request), now)  # type: ignore[attr-defined]
+
+    def _expect(self, request: int, prediction: int, began: int) -> None:
+        """Look again when a running request outlives what is believed of it, if it does so before its request ends."""
+        if prediction < min(self._runtime[request], self._estimate[request]):
+            delay = began + prediction - self._env.now
+            At(self._env, delay, self._instant.overrun, self._outlived, (request, began))  # type: ignore[arg-type]
+
+    def _outlived(self, event: Event) -> None:
+        """A prediction was wrong: the scheduler believes something else, and nothing starts for that alone."""
+        request, began = event._value
+        if self._state[request] != RUNNING or self._start[request] != began:  # an earlier run's
+            return
+        self._expect(request, self.scheduler.corrected(request, self._env.now), began)  # type: ignore[attr-defined]
+        if self.can.plan:  # places are promised anew, and some may begin now
+            self._unsettled = self.dirty = True
+            self._decide_later()
 
     def _size(self, request: int, cores: int, now: int) -> None:
         """A moldable request gets a number of cores of its range, or those asked for."""

@@ -88,6 +88,7 @@ class Limited:
             logged_submit_us=logged,
             reasons=None if found.reasons is None else _told(found.reasons, first, row),
             beyond=Beyond("split", self.limit, *runs),
+            predictions=None if found.predictions is None else found.predictions.select(first),
             allocations=None if found.allocations is None else found.allocations.of_jobs(row),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.queue import Requests
-from gridsim.record import Promises, Reasons, Record, Status, TaskRecord
+from gridsim.record import Predictions, Promises, Reasons, Record, Status, TaskRecord
 
 __all__ = ["recorded"]
 
@@ -50,6 +50,7 @@ def recorded(
             workload = replace(workload, submit=requests.submit, deadline=requests.deadline, logged={})
         more |= {"promises": _promises(outcome, schedulers), "cores_used": used}
         more["reasons"] = _reasons(schedulers) if until is None else None
+        more["predictions"] = _predictions(outcome, schedulers)
     else:
         begins, submit = workload.tasks.first[:-1], workload.submit
         more["tasks"] = TaskRecord(requests.ready, start, end, status, outcome.cluster, used)
@@ -95,6 +96,20 @@ def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
     request, began, ended, by = cut.T
     found = Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, request, began, ended)
     return replace(found, guarantees=guarantees, killed_by=by, cancelled_by=outcome.cancelled_by)
+
+
+def _predictions(outcome: Outcome, schedulers: Sequence[Any]) -> Predictions | None:
+    """What was believed of each job where it ran; None where nothing predicts."""
+    if not capabilities_of(schedulers[0]).predicts:
+        return None
+    found = [scheduler.predictions() for scheduler in schedulers]
+    rows = np.arange(len(outcome.cluster))
+
+    def of_its_cluster(name: str) -> Any:
+        columns = [getattr(it, name) for it in found]
+        return None if columns[0] is None else np.stack(columns)[outcome.cluster, rows]
+
+    return Predictions(*(of_its_cluster(it.name) for it in fields(Predictions)))
 
 
 def _reasons(schedulers: Sequence[Any]) -> Reasons | None:

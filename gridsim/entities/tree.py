@@ -73,7 +73,8 @@ def clusters_of(
     clusters = []
     for index, spec in enumerate(specs):
         own = adapted(own_copy(scheduler))
-        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares)
+        runtime = outcome.runtime if capabilities_of(own).oracle else None
+        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime)
         _set_up(own, view, stream(options.seed, "cluster", index))
         clusters.append(
             Cluster(

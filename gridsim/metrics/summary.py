@@ -15,6 +15,12 @@ from gridsim.metrics.dag import DAG_METRICS, dag_metrics
 from gridsim.metrics.deadlines import concerns_deadlines, deadline_metrics
 from gridsim.metrics.measures import Measure, Metric, measures
 from gridsim.metrics.order import backfilled_share
+from gridsim.metrics.prediction import (
+    PREDICTION_METRICS,
+    PROMISE_METRICS,
+    concerns_predictions,
+    prediction_metrics,
+)
 from gridsim.metrics.preemption import concerns_preemption, preemption_metrics
 from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, measure, summarise
 from gridsim.metrics.schedule import Schedule
@@ -173,7 +179,15 @@ PREEMPTION_METRICS: dict[str, Metric] = {
 }
 """What it answers besides where the policy preempts running jobs without promising anything."""
 
-ALL_METRICS = METRICS | UNFINISHED_METRICS | GRID_METRICS | DEADLINE_METRICS | PREEMPTION_METRICS
+ALL_METRICS = {
+    **METRICS,
+    **UNFINISHED_METRICS,
+    **GRID_METRICS,
+    **DEADLINE_METRICS,
+    **PREEMPTION_METRICS,
+    **PREDICTION_METRICS,
+    **PROMISE_METRICS,
+}
 """All of these."""
 
 
@@ -242,6 +256,7 @@ def metrics(
     until: int | None = None,
     deadlines: bool | None = None,
     preemption: bool | None = None,
+    predictions: bool | None = None,
     slowdowns: CategorySlowdowns | None = None,
     asked: Sequence[Measure] = (),
 ) -> dict[str, float]:
@@ -264,6 +279,8 @@ def metrics(
         Whether to answer `DEADLINE_METRICS`; where left out, if the workload has deadlines or the record promises.
     preemption : bool, optional
         The same for `PREEMPTION_METRICS`; where left out, if the policy preempts.
+    predictions : bool, optional
+        The same for `gridsim.metrics.prediction.PREDICTION_METRICS`; where left out, if the policy predicts.
     slowdowns : CategorySlowdowns, optional
         Of an EASY schedule of the same workload, for the QoS charge.
     asked : sequence of Measure
@@ -303,6 +320,8 @@ def metrics(
         found |= _useful(record, window(record, warmup, cooldown) if warmup or cooldown else None)
     if concerns_preemption(record) if preemption is None else preemption:
         found |= preemption_metrics(record, kept)
+    if record.tasks is None and (concerns_predictions(record) if predictions is None else predictions):
+        found |= prediction_metrics(chosen)
     return found | {it.name: it.number(chosen) for it in asked if it.part is not None}
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "first_of",
     "fixes_sizes",
     "keeps_holders",
+    "knows_runtimes",
     "of_ordering",
     "scope_of",
     "search_of",
@@ -147,6 +148,11 @@ def keeps_holders(rule: Any) -> bool:
 def fixes_sizes(partition: Any) -> bool:
     """Whether every job gets the cores that it asks for."""
     return bool(getattr(partition, "fixed", False))
+
+
+def knows_runtimes(predictor: Any) -> bool:
+    """Whether a predictor is told true run times."""
+    return bool(getattr(predictor, "oracle", False))
 
 
 def shifts_left(admission: Any) -> bool:

@@ -89,6 +89,16 @@ PRESETS = {
         "The same with a weight factor of 1, as the paper can be read: heavy jobs can lose.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
+    "sjbf": Preset(
+        "backfilling?ordering=fifo&reserve=easy&backfill_order=shortest",
+        "EASY that backfills the shortest job first.",
+        "Tsafrir, Etsion, Feitelson 2007",
+    ),
+    "easy++": Preset(
+        "backfilling?ordering=fifo&reserve=easy&backfill_order=shortest&predict=recent(n=2)&correct=steps",
+        "EASY by predicted run times, the mean of the user's last two jobs; the shortest job is backfilled first.",
+        "Tsafrir, Etsion, Feitelson 2007",
+    ),
     "first-fit": Preset("backfilling?ordering=fifo&reserve=first-fit", "Whatever fits starts; wide jobs can starve."),
     "depth": Preset("backfilling?ordering=fifo&reserve=depth", "The first k blocked jobs are protected."),
 }

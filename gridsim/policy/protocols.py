@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
@@ -41,6 +41,7 @@ __all__ = [
     "Then",
     "failed",
     "ranks_of",
+    "representation",
     "starting",
     "starts_of",
     "told",
@@ -331,6 +332,12 @@ class Capabilities:
         Nodes of the machine that it decides for, which placements number; None where cores are one pool.
     takes_more : bool
         Requests may be submitted that were not known when it was set up.
+    predicts : bool
+        It plans with predicted run times: it has ``predicted(request)``, the present prediction, whole microseconds,
+        ``corrected(request, now)``, which is told that a running request outlives it and answers the next one, and
+        ``predictions() -> gridsim.record.Predictions``.
+    oracle : bool
+        It plans with true run times, ``ClusterView.runtime``.
     held : bool
         It has ``held(request, until, now)``: a request that is no job holds its cores until an instant, whole
         microseconds, and `ended` tells of its end.
@@ -357,6 +364,8 @@ class Capabilities:
     epoch: bool = False
     site: bool = False
     takes_more: bool = True
+    predicts: bool = False
+    oracle: bool = False
     held: bool = False
     passes: bool = False
     nodes: Capacity | None = None
@@ -406,6 +415,16 @@ def told(policy: Any) -> str:
     """A policy as errors and results name it: its ``repr``, without addresses and with plain files by their names."""
     text = re.sub(r" at 0x[0-9a-f]+", "", repr(policy))
     return re.sub(r"\bgridsim_plugin_(\w+?)_*(?=\.\w)", r"\1", text)  # the module of a plain file
+
+
+def representation(policy: Any) -> str:
+    """The ``repr`` of a dataclass that leaves out what is as usual of the fields marked ``repr=False``."""
+    shown = [it.name for it in fields(policy) if it.repr or getattr(policy, it.name) != _usual(it)]
+    return f"{type(policy).__name__}({', '.join(f'{name}={getattr(policy, name)!r}' for name in shown)})"
+
+
+def _usual(field: Field[Any]) -> Any:
+    return field.default if field.default_factory is MISSING else field.default_factory()
 
 
 def failed(policy: Any, method: str, error: Exception) -> PolicyError:

@@ -204,7 +204,10 @@ _MADE_OF_COLUMNS = [name for name, made in vars(Requests).items() if isinstance(
 
 @dataclass(slots=True)
 class ClusterView:
-    """What a scheduler gets in `setup`: its cluster's size, all requests that may come, the tick (microseconds)."""
+    """What a scheduler gets in `setup`: its cluster's size, all requests that may come, the tick (microseconds).
+
+    ``runtime`` (whole microseconds by request) has only who declares to plan with true run times.
+    """
 
     cores: int
     requests: Requests
@@ -212,6 +215,7 @@ class ClusterView:
     index: int = 0
     ledger: Ledger | None = None
     shares: ShareTree | None = None
+    runtime: IntArray | None = None
 
 
 class Ledger:
@@ -263,11 +267,14 @@ class Queue:
         Numbers of the requests.
     state : mapping
         ``free`` and ``total`` cores of the cluster; ``tick``, s.
+    predicted : (m,) int64, optional
+        What is believed that each request will run, whole microseconds; where nothing predicts as estimated.
     """
 
     requests: Requests
     rows: IntArray
     state: Mapping[str, Any] = field(default_factory=dict)
+    predicted: IntArray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -281,6 +288,11 @@ class Queue:
     def estimate(self) -> FloatArray:
         """Walltime estimates on the cores asked for, s."""
         return self.requests.estimate_seconds[self.rows]
+
+    @property
+    def prediction(self) -> FloatArray:
+        """What the scheduler believes that the requests will run, s; their estimates where nothing predicts."""
+        return self.estimate if self.predicted is None else self.predicted[self.rows] / 1e6
 
     @property
     def weight(self) -> FloatArray:

@@ -8,20 +8,36 @@ from typing import Any, ClassVar
 
 from numpy.random import Generator
 
+from gridsim.errors import InputError
 from gridsim.model.time import IntArray
-from gridsim.policy.capabilities import begin, keeps_holders, of_ordering, scope_of
+from gridsim.policy.capabilities import begin, blocks, keeps_holders, knows_runtimes, of_ordering, scope_of
+from gridsim.policy.correction import Request
 from gridsim.policy.ordering import Fifo
-from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Passes, Quote, Stop, starting, starts_of
+from gridsim.policy.prediction import Requested
+from gridsim.policy.protocols import (
+    NOTHING,
+    Capabilities,
+    Decision,
+    Passes,
+    Quote,
+    Stop,
+    representation,
+    starting,
+    starts_of,
+)
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.molded import Molded
+from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.state import State
 from gridsim.policy.scheduler.turns import turn_of
+from gridsim.policy.tail import InQueue
+from gridsim.record import Predictions as PredictionRecord
 
 __all__ = ["Backfilling"]
 
 
-@dataclass
+@dataclass(repr=False)
 class Backfilling:
     """Requests in the order of *ordering*; whom *reserve* protects is not delayed by those that pass.
 
@@ -31,6 +47,12 @@ class Backfilling:
         Which waiting request comes first.
     reserve : ReservationRule
         ``strict`` (nobody passes), ``first-fit``, ``easy``, ``depth(k=…)``.
+    backfill_order : Ordering
+        In which order those behind the protected are looked at: ``queue``, ``shortest``, or any ordering.
+    predict : Predictor
+        What requests are planned to run; ``requested``: what their users asked for. Killed they are at that alone.
+    correct : Corrector
+        What is believed of one that outlives its prediction.
 
     Notes
     -----
@@ -40,24 +62,45 @@ class Backfilling:
 
     ordering: Any = field(default_factory=Fifo)
     reserve: Any = field(default_factory=Easy)
+    backfill_order: Any = field(default_factory=InQueue, kw_only=True, repr=False)
+    predict: Any = field(default_factory=Requested, kw_only=True, repr=False)
+    correct: Any = field(default_factory=Request, kw_only=True, repr=False)
     source: ClassVar[str] = "Lifka 1995; Mu'alem, Feitelson 2001"
 
     def __post_init__(self) -> None:
         if keeps_holders(self.reserve):
             raise ValueError(f"{self.reserve!r} keeps promises from pass to pass: molding?partition=asked&reserve=…")
+        if blocks(self.reserve) and not isinstance(self.backfill_order, InQueue):
+            raise InputError("means nothing where nobody passes: give reserve=easy", field="backfill_order")
+
+    def __repr__(self) -> str:
+        return representation(self)
 
     @property
     def capabilities(self) -> Capabilities:
         """What its order depends on."""
         can, scope = of_ordering(self.ordering), scope_of(self.ordering)
+        predicts, in_queue = not isinstance(self.predict, Requested), isinstance(self.backfill_order, InQueue)
         whole = can.changes in ("static", "linear") and not can.keep and scope == "cluster"
-        return Capabilities(scope=scope, held=not can.keep, passes=whole)
+        return Capabilities(
+            scope=scope,
+            held=not can.keep,
+            passes=whole and in_queue and not predicts,
+            predicts=predicts,
+            oracle=knows_runtimes(self.predict),
+        )
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
         begin(self.ordering, rng)
         ledger = self.ordering.keep(cluster) if of_ordering(self.ordering).keep else None
-        state = State(cluster, self.reserve, ledger)
+        predictions = None
+        if self.capabilities.predicts:
+            predictions = Predictions(cluster, self.predict, self.correct, rng)
+        self._predictions = predictions
+        tail = None if isinstance(self.backfill_order, InQueue) else self.backfill_order
+        begin(tail, rng)
+        state = State(cluster, self.reserve, ledger, predictions, tail)
         self._state: State | Molded = state
         self._turn = turn_of(self.ordering, state, cluster)
         self._known = cluster.requests.known
@@ -75,6 +118,8 @@ class Backfilling:
         """The request joins the queue."""
         if quote.request >= self._known and isinstance(self._state, State):
             self._state.learn(quote.request)
+        if self._predictions is not None:
+            self._predictions.came(quote.request, self._predictions.predict(quote.request, now))
         self._state.joined(quote.request, now)
         return ()
 
@@ -86,6 +131,26 @@ class Backfilling:
     def ended(self, request: int, now: int) -> None:
         """The request left the machine."""
         self._state.ended(request, now)
+        if self._predictions is not None:
+            self._predictions.ended(request, now)
+
+    def predicted(self, request: int) -> int:
+        """What a running request is believed to run, whole microseconds."""
+        assert self._predictions is not None
+        return int(self._predictions.present[request])
+
+    def corrected(self, request: int, now: int) -> int:
+        """A running request outlives its prediction; the next one, whole microseconds. Nothing starts for that."""
+        assert self._predictions is not None
+        assert isinstance(self._state, State)
+        corrected = self._predictions.outlived(request)
+        self._state.corrected(request, self._predictions.expected_end(request))
+        return corrected
+
+    def predictions(self) -> PredictionRecord:
+        """What was predicted, and how often it was corrected."""
+        assert self._predictions is not None
+        return PredictionRecord(self._predictions.first, self._predictions.corrections)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """The request is expected to hold its cores until *expected_end*."""
@@ -97,4 +162,7 @@ class Backfilling:
     def dispatch(self, now: int) -> Decision:
         """One pass over the queue; nothing starts without an event."""
         started = self._turn(now)
+        if self._predictions is not None:
+            for request in started:
+                self._predictions.began(request, now)
         return starting(starts_of(started)) if started else NOTHING

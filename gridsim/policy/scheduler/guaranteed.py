@@ -17,6 +17,8 @@ from gridsim.model.time import NEVER, whole
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.capabilities import search_of
+from gridsim.policy.correction import Request
+from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import Arrangement, Capabilities, Decision, Offer, Quote, Stop
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.planned import Planned
@@ -58,6 +60,9 @@ class Guaranteed(Planned):
     artificial_floor: float = DAY
     artificial_fallback: Literal["loosen", "reject"] = "loosen"
     unadmitted: Literal["drop", "best-effort"] = "drop"
+    # What is promised to users is no guess: no predictions.
+    predict: Any = field(default_factory=Requested, init=False, repr=False)
+    correct: Any = field(default_factory=Request, init=False, repr=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()

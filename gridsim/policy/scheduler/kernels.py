@@ -2,7 +2,8 @@
 
 Layouts (few arrays, since each costs a call as much as a short pass does):
 
-- ``table`` (7, n): cores, estimate, place in the order of the run, lane, the queue, row of the job, ready time. The
+- ``table`` (7, n): cores, what they are planned to run (the estimate, or a prediction), place in the order of the run,
+  lane, the queue, row of the job, ready time; an eighth row where those behind the head have an order of their own. The
   queue holds request rows in ``[meta[HEAD], meta[TAIL])``, in queue order: by place, then job, ready time and row;
   arrivals are appended behind and sorted in by `take_in`.
 - ``running`` (2, busy): expected ends (ascending) and request rows, in ``[0, meta[RUNNING])``.
@@ -15,7 +16,9 @@ Layouts (few arrays, since each costs a call as much as a short pass does):
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from gridsim.profile.compiled import compiled
+import numpy as np
+
+from gridsim.profile.compiled import compiled, phase
 from gridsim.profile.kernels import change, earliest, fits
 
 __all__ = [
@@ -28,6 +31,7 @@ __all__ = [
     "TOTAL",
     "available_now",
     "backfill",
+    "backfill_by_rank",
     "before",
     "begin_at",
     "begin_running",
@@ -38,7 +42,8 @@ __all__ = [
 ]
 
 HEAD, TAIL, RUNNING, HELD, TOTAL, BLOCKING = range(6)
-CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY = 0, 1, 2, 3, 4, 5, 6
+CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY, RANK = range(8)
+_GONE = -1
 
 
 @compiled
@@ -192,6 +197,84 @@ def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta
             waiting[i - 1 - k] = waiting[head + kept - 1 - k]
         meta[HEAD] = i - kept
     return count
+
+
+@compiled
+def backfill_by_rank(now, limit, ended, tail, table, running, moves, blocks, lanes, meta):  # type: ignore[no-untyped-def]
+    """One pass as `backfill` makes it, but those behind the protected are looked at by their rank, ties by the queue.
+
+    The queue's order decides until as many are blocked as may hold promises, or one where none may (specification of
+    predictions, 4.2). Who is wider than what is free then cannot start, in whichever order.
+    """
+    take_in(table, running, moves, meta, ended, tail)
+    cores, estimate, lane, waiting = table[CORES], table[ESTIMATE], table[LANE], table[QUEUE]
+    times, free = blocks[0], blocks[1]
+    available = available_now(now, running, meta, cores)
+    left = lanes[1]
+    left[:] = lanes[0]
+    open_lanes = left.sum()
+    i, blocked, size, count = meta[HEAD], 0, 0, 0
+    while i < tail and available > 0 and count < limit and (open_lanes > 0 or blocked == 0):
+        row = waiting[i]
+        need = cores[row]
+        if need <= available and (size == 0 or fits(times, free, size, need, estimate[row])):
+            size = _begin(now, row, size, count, table, running, moves, times, free, meta)
+            waiting[i] = _GONE
+            available -= need
+            count += 1
+        else:
+            blocked += 1
+            if left[lane[row]] > 0:
+                left[lane[row]] -= 1
+                open_lanes -= 1
+                if size == 0:
+                    size = running_profile(now, available, running, meta, cores, times, free)
+                start = earliest(times, free, size, need, estimate[row])
+                size = change(times, free, size, start, start + estimate[row], -need)
+        i += 1
+    able = np.arange(i, tail)  # places in the queue of those who may start yet: whoever cannot now cannot later
+    while able.shape[0] and available > 0 and count < limit:
+        best, kept = -1, 0
+        for place in able:
+            row = waiting[place]
+            if row == _GONE or cores[row] > available:
+                continue
+            if size and not fits(times, free, size, cores[row], estimate[row]):
+                continue
+            able[kept] = place
+            kept += 1
+            if best < 0 or table[RANK, row] < table[RANK, waiting[best]]:
+                best = place
+        able = able[:kept]
+        if best >= 0:
+            row = waiting[best]
+            size = _begin(now, row, size, count, table, running, moves, times, free, meta)
+            waiting[best] = _GONE
+            available -= cores[row]
+            count += 1
+    if count:
+        _close_gaps(waiting, meta)
+    return count
+
+
+@phase
+def _begin(now, row, size, count, table, running, moves, times, free, meta):  # type: ignore[no-untyped-def]
+    """Start a request in a pass that has a profile of *size* blocks, 0 for none yet; the new size."""
+    moves[0, count] = row
+    end = now + table[ESTIMATE, row]
+    begin_running(running, meta, row, end, table[CORES, row])
+    return change(times, free, size, now, end, -table[CORES, row]) if size else 0
+
+
+@compiled
+def _close_gaps(waiting, meta):  # type: ignore[no-untyped-def]
+    """Move who still waits up to the end of the queue."""
+    place = meta[TAIL]
+    for k in range(meta[TAIL] - 1, meta[HEAD] - 1, -1):
+        if waiting[k] != _GONE:
+            place -= 1
+            waiting[place] = waiting[k]
+    meta[HEAD] = place
 
 
 @compiled

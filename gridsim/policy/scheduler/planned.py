@@ -13,15 +13,30 @@ from numpy.random import Generator
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.capabilities import begin, fixes_sizes, scope_of, shifts_left
-from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Quote, Start, Stop, ranks_of, starting, starts_of
+from gridsim.policy.capabilities import begin, fixes_sizes, knows_runtimes, scope_of, shifts_left
+from gridsim.policy.correction import Request
+from gridsim.policy.prediction import Requested
+from gridsim.policy.protocols import (
+    NOTHING,
+    Capabilities,
+    Decision,
+    Quote,
+    Start,
+    Stop,
+    ranks_of,
+    representation,
+    starting,
+    starts_of,
+)
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.molded import Shapes
+from gridsim.policy.scheduler.predicted import Predictions
+from gridsim.record import Predictions as PredictionRecord
 
 __all__ = ["Planned"]
 
 
-@dataclass
+@dataclass(repr=False)
 class Planned:
     """Requests start at their promised starts; *admission* makes the promises.
 
@@ -42,6 +57,11 @@ class Planned:
         How wide moldable jobs are planned, once and for all on arrival: as wide as lets them end first. As wide as they
         asked for where left out.
 
+    predict : Predictor
+        What requests are planned to run; ``requested``: what their users asked for. Killed they are at that alone.
+    correct : Corrector
+        What is believed of one that outlives its prediction: then all waiting requests are placed again.
+
     Notes
     -----
     No request moves later while runtimes respect the estimates (spec of the deadline papers, 3.3 and 3.4). A job that
@@ -53,6 +73,8 @@ class Planned:
     ordering: Any | None = None
     partition: Any | None = None
     compress_at: Literal["early", "every"] = field(default="early", kw_only=True)
+    predict: Any = field(default_factory=Requested, kw_only=True, repr=False)
+    correct: Any = field(default_factory=Request, kw_only=True, repr=False)
     source: ClassVar[str] = "Mu'alem, Feitelson 2001; Islam, Balaji, Sadayappan, Panda 2003"
 
     def __post_init__(self) -> None:
@@ -64,12 +86,19 @@ class Planned:
             raise ValueError(f"compress_at is {self.compress_at!r}; early or every is needed")
         if self.compress == "none" and self.compress_at != "early":
             raise ValueError("compress_at means nothing with compress=none; leave one of them out")
+        if self.partition is not None and not isinstance(self.predict, Requested):
+            raise ValueError("sizes are chosen by what users ask for; leave out partition, or predict")
+
+    def __repr__(self) -> str:
+        return representation(self)
 
     @property
     def capabilities(self) -> Capabilities:
         """It has a plan; whether it chooses sizes, and what its order depends on."""
         sizes = self.partition is not None and not fixes_sizes(self.partition)
-        return Capabilities(plan=True, sizes=sizes, scope=scope_of(self.ordering), effort=2.0)
+        predicts = not isinstance(self.predict, Requested)
+        scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
+        return Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
@@ -83,6 +112,12 @@ class Planned:
         self._left_shifted = in_order and shifts_left(self.admission)
         begin(self.ordering, rng)
         self._shapes = None if self.partition is None else Shapes(cluster.requests, self.partition, cluster.cores)
+        self._predictions: Predictions | None = None
+        if not isinstance(self.predict, Requested):
+            n = len(cluster.requests)
+            self._predictions = Predictions(cluster, self.predict, self.correct, rng)
+            self._promised: IntArray = np.full(n, NEVER, dtype=np.int64)
+            self._moved: IntArray = np.zeros(n, dtype=np.int64)
 
     @property
     def plan(self) -> Plan:
@@ -91,6 +126,8 @@ class Planned:
 
     def quote(self, request: int, now: int) -> Quote | None:
         """The admission's offer; None where it refuses."""
+        if self._predictions is not None:
+            self._plan.estimate[request] = self._predictions.predict(request, now)
         cores = self._size(request, now)
         with self._sized(request, cores):
             offer = self.admission.plan(request, NEVER, self._plan, now)
@@ -129,6 +166,9 @@ class Planned:
         if quote.cores and self._shapes is not None:
             self._plan.need[quote.request] = quote.cores
             self._plan.estimate[quote.request] = self._shapes.on(quote.request, quote.cores)
+        if self._predictions is not None:
+            self._predictions.came(quote.request, int(self._plan.estimate[quote.request]))
+            self._promised[quote.request] = quote.offer.start
         self._plan.take(quote.request, quote.offer, now)
         if quote.offer.kills and self.compress != "none":
             self._compress(now, NEVER)
@@ -137,6 +177,8 @@ class Planned:
     def ended(self, request: int, now: int) -> None:
         """The request gave its cores back, maybe before its expected end."""
         until = self._plan.ended(request, now)
+        if self._predictions is not None:
+            self._predictions.ended(request, now)
         if self.compress_at == "every":
             until = max(until, now + 1)
         if until > now:
@@ -147,10 +189,39 @@ class Planned:
         self._plan.expected[request] = expected_end
         self._overrun = True
 
+    def predicted(self, request: int) -> int:
+        """What a running request is believed to run, whole microseconds."""
+        assert self._predictions is not None
+        return int(self._predictions.present[request])
+
+    def corrected(self, request: int, now: int) -> int:
+        """A running request outlives its prediction; the next one, whole microseconds. All are placed anew for that."""
+        assert self._predictions is not None
+        corrected = self._predictions.outlived(request)
+        self._plan.expected[request] = self._predictions.expected_end(request)
+        self._overrun = True
+        return corrected
+
+    def predictions(self) -> PredictionRecord:
+        """What was predicted and promised, how often it was corrected, and how often starts were put off."""
+        assert self._predictions is not None
+        return PredictionRecord(self._predictions.first, self._predictions.corrections, self._promised, self._moved)
+
+    def _replan(self, now: int) -> None:
+        """Place all that waits anew, and count whose start became later."""
+        if self._predictions is None:
+            self._plan.replan(now)
+            return
+        rows, before = self._plan.order().copy(), self._plan.planned_starts().copy()
+        self._plan.replan(now)
+        after = np.empty(len(self._requests), dtype=np.int64)
+        after[self._plan.order()] = self._plan.planned_starts()
+        self._moved[rows] += after[rows] > before
+
     def settled(self, now: int) -> None:
         """Plan again after an overrun, else compress if something was given back, or after every end."""
         if self._overrun:
-            self._plan.replan(now)
+            self._replan(now)
         elif self._frontier > now and self.compress != "none" and len(self._plan):
             self._compress(now, self._frontier if self._left_shifted else NEVER)
         self._overrun, self._frontier = False, 0
@@ -167,7 +238,9 @@ class Planned:
 
     def _queue(self, rows: IntArray) -> Queue:
         total, running = self._plan.cores, self._plan.running()
-        return Queue(self._requests, rows, {"free": total - int(self._plan.need[running].sum()), "total": total})
+        predicted = None if self._predictions is None else self._predictions.present
+        state = {"free": total - int(self._plan.need[running].sum()), "total": total}
+        return Queue(self._requests, rows, state, predicted)
 
     def dispatch(self, now: int) -> Decision:
         """Requests whose promised start has come; the next decision is due at the next one."""
@@ -177,5 +250,8 @@ class Planned:
             if wake != self._nothing.wake:
                 self._nothing = NOTHING._replace(wake=wake)
             return self._nothing
+        if self._predictions is not None:
+            for request in rows:
+                self._predictions.began(request, now)
         starts = starts_of(rows) if self._shapes is None else [Start(row, int(plan.need[row])) for row in rows]
         return starting(starts, wake)

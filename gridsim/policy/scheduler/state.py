@@ -9,10 +9,24 @@ import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.policy.protocols import Lanes, Passes
+from gridsim.policy.capabilities import of_ordering
+from gridsim.policy.protocols import Lanes, Passes, ranks_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
-from gridsim.policy.scheduler.kernels import CORES, HEAD, HELD, PLACE, QUEUE, READY, RUNNING, TAIL, TOTAL
+from gridsim.policy.scheduler.kernels import (
+    CORES,
+    ESTIMATE,
+    HEAD,
+    HELD,
+    PLACE,
+    QUEUE,
+    RANK,
+    READY,
+    RUNNING,
+    TAIL,
+    TOTAL,
+)
+from gridsim.policy.scheduler.predicted import Predictions
 
 __all__ = ["EVERYONE", "State"]
 
@@ -31,9 +45,20 @@ class State:
         Who holds a promise during a pass, and whether anybody passes a blocked request.
     ledger : Ledger, optional
         Where usage by share is kept, for orderings that ask.
+    predictions : Predictions, optional
+        What requests are planned to run; their estimates where left out.
+    tail : Ordering, optional
+        In which order those behind the protected are looked at; the queue's where left out.
     """
 
-    def __init__(self, cluster: ClusterView, rule: Any, ledger: Ledger | None = None) -> None:
+    def __init__(
+        self,
+        cluster: ClusterView,
+        rule: Any,
+        ledger: Ledger | None = None,
+        predictions: Predictions | None = None,
+        tail: Any = None,
+    ) -> None:
         requests = cluster.requests
         n = len(requests)
         self.requests, self.blocking, self.ledger = requests, bool(rule.blocking), ledger
@@ -46,10 +71,13 @@ class State:
         self.meta: IntArray = np.array([0, 0, 0, 0, cluster.cores, self.blocking], dtype=np.int64)
         self.running: IntArray = np.zeros((2, busy), dtype=np.int64)
         self.moves: IntArray = np.zeros((2, busy), dtype=np.int64)
-        self.table: IntArray = np.zeros((7, n), dtype=np.int64)
+        self._predictions, self._tail_order = predictions, tail
+        self._pass = kernels.backfill if tail is None else kernels.backfill_by_rank
+        self._tail_asked = tail is not None and of_ordering(tail).changes != "static"
+        self.table: IntArray = np.zeros((7 if tail is None else 8, n), dtype=np.int64)
         self.table[:2] = requests.cores, requests.estimate
         self.table[3] = lanes.lane
-        self.table[5:] = requests.place, requests.ready
+        self.table[5:7] = requests.place, requests.ready
         blocks = np.zeros((2, 2 * (busy + promises) + 8), dtype=np.int64)
         capacities = np.stack([lanes.capacity, lanes.capacity])
         self.arrays = (self.table, self.running, self.moves, blocks, capacities, self.meta)
@@ -60,7 +88,7 @@ class State:
         self.tail = self.ended_count = 0
         self.blocked = False
         self.by_ready = False  # the queue is in the order in which requests became ready
-        self._place = self.table[PLACE].data
+        self._place, self._planned = self.table[PLACE].data, self.table[ESTIMATE].data
         self._passes: Passes | None = None
 
     def joined(self, request: int, now: int) -> None:
@@ -70,6 +98,14 @@ class State:
         self.tail += 1
         if self.by_ready:
             self._place[request] = now
+        if self._predictions is not None:
+            self._planned[request] = self._predictions.present[request]
+        if self._tail_order is not None and not self._tail_asked:
+            self._rank_tail(np.array([request]), now)
+
+    def _rank_tail(self, rows: IntArray, now: int) -> None:
+        """Ask the order of those behind the protected for some requests."""
+        self._set(RANK, rows, ranks_of(self._tail_order, self.queue(rows), now / 1e6))
 
     def hand_over(self, loop: str, *columns: Any) -> None:
         """Say what a whole run of these passes is played by: see `passes`."""
@@ -119,10 +155,20 @@ class State:
         kernels.begin_running(self.running, self.meta, request, expected_end, cores)
         self.blocked = False
 
+    def corrected(self, request: int, expected_end: int) -> None:
+        """A running request is believed to hold its cores until *expected_end*; nothing is free for that."""
+        blocked = self.blocked
+        self.overran(request, expected_end)
+        self.blocked = blocked
+
     def set_places(self, rows: IntArray, ranks: FloatArray) -> None:
-        """Give requests the places in the queue that their ranks mean: whole numbers in the order of the floats."""
+        """Give requests the places in the queue that their ranks mean."""
+        self._set(PLACE, rows, ranks)
+
+    def _set(self, key: int, rows: IntArray, ranks: FloatArray) -> None:
+        """Whole numbers in the order of the floats."""
         bits = (ranks + 0.0).view(np.int64)  # + 0.0: minus zero is zero
-        self.table[PLACE, rows] = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
+        self.table[key, rows] = np.where(bits < 0, bits ^ np.int64(0x7FFFFFFFFFFFFFFF), bits)
 
     def _let_go(self) -> None:
         """Tell the arrays what ended since the last pass, and leave the arrivals to the next one."""
@@ -140,7 +186,10 @@ class State:
 
     def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
         """Rows that a compiled pass starts, at most *limit* of them."""
-        count = kernels.backfill(now, limit, self.ended_count, self.tail, *self.arrays)
+        if self._tail_asked:
+            self.take_in()
+            self._rank_tail(self.rows(), now)
+        count = self._pass(now, limit, self.ended_count, self.tail, *self.arrays)
         return self.passed(count, now)
 
     def strict_linear(self, now: int, arrays: Sequence[IntArray]) -> Sequence[int]:
@@ -192,7 +241,8 @@ class State:
     def queue(self, rows: IntArray) -> Queue:
         """Requests as an ordering sees them."""
         total, held = int(self.meta[TOTAL]), int(self.meta[HELD])
-        return Queue(self.requests, rows, {"free": total - held, "total": total, "tick": self._tick})
+        predicted = None if self._predictions is None else self._predictions.present
+        return Queue(self.requests, rows, {"free": total - held, "total": total, "tick": self._tick}, predicted)
 
     def available(self, now: int) -> int:
         """Free cores as a pass counts them."""

@@ -1,0 +1,92 @@
+"""How well run times were predicted, and what broken predictions did to promises (specification of predictions, 6)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gridsim.metrics.measures import Metric
+from gridsim.model.time import NEVER, IntArray, seconds
+from gridsim.record import Predictions, Record
+
+__all__ = ["PREDICTION_METRICS", "PROMISE_METRICS", "concerns_predictions", "prediction_metrics"]
+
+PREDICTION_METRICS: dict[str, Metric] = {
+    "prediction_accuracy": Metric("", "higher", "smaller over larger of first prediction and run time, mean over jobs"),
+    "prediction_under": Metric("", None, "share of the jobs that ran longer than first predicted"),
+    "prediction_exact": Metric("", None, "share of the jobs that ran just as long"),
+    "prediction_over": Metric("", None, "share of the jobs that ran shorter"),
+    "prediction_bias": Metric("s", None, "first prediction minus run time, mean over jobs"),
+    "prediction_error": Metric("s", "lower", "the same without its sign"),
+    "request_accuracy": Metric("", None, "what the accuracy of the users' estimates is"),
+    "corrections": Metric("", "lower", "times that a job outlived what was believed of it, mean over jobs"),
+    "corrected": Metric("", "lower", "share of the jobs to which that happened"),
+}
+"""Of jobs that ran to an end of their own or to their request, where a policy predicts."""
+
+PROMISE_METRICS: dict[str, Metric] = {
+    "starts_late": Metric("", "lower", "share of the jobs that started after their first planned start"),
+    "start_late_mean": Metric("s", "lower", "how much later, mean over these"),
+    "start_late_max": Metric("s", "lower", "how much later at most"),
+}
+"""Of policies with a plan besides."""
+
+
+def concerns_predictions(record: Record) -> bool:
+    """Whether run times were predicted.
+
+    Examples
+    --------
+    >>> concerns_predictions(Record.from_rows([dict(submit=0, start=0, end=1, cores=1)]))
+    False
+    """
+    return record.predictions is not None
+
+
+def prediction_metrics(record: Record) -> dict[str, float]:
+    """Numbers of `PREDICTION_METRICS`, and of `PROMISE_METRICS` where starts were planned.
+
+    Parameters
+    ----------
+    record : Record
+        Of one-task jobs; without predictions the estimates are what was believed.
+
+    Returns
+    -------
+    dict of str to float
+        Seconds and fractions; NaN where no job ran.
+    """
+    workload = record.workload
+    ran = record.end_us < NEVER
+    held = np.minimum(workload.runtime, workload.estimate)[ran]
+    found = record.predictions
+    if found is None:
+        found = Predictions(workload.estimate, np.zeros(len(record), dtype=np.int64))
+    first, corrections = found.prediction_us[ran], found.corrections[ran]
+    numbers = {
+        "prediction_accuracy": _accuracy(first, held),
+        "prediction_under": _mean(first < held),
+        "prediction_exact": _mean(first == held),
+        "prediction_over": _mean(first > held),
+        "prediction_bias": _mean(seconds(first - held)),
+        "prediction_error": _mean(seconds(np.abs(first - held))),
+        "request_accuracy": _accuracy(workload.estimate[ran], held),
+        "corrections": _mean(corrections),
+        "corrected": _mean(corrections > 0),
+    }
+    if found.promised_us is None:
+        return numbers
+    late = seconds(np.maximum(0, record.start_us - found.promised_us)[ran])
+    return numbers | {
+        "starts_late": _mean(late > 0),
+        "start_late_mean": _mean(late[late > 0]) if (late > 0).any() else 0.0,
+        "start_late_max": float(late.max(initial=0.0)),
+    }
+
+
+def _accuracy(believed: IntArray, held: IntArray) -> float:
+    return _mean(np.minimum(believed, held) / np.maximum(believed, held))
+
+
+def _mean(values: object) -> float:
+    column = np.asarray(values, dtype=np.float64)
+    return float(column.mean()) if len(column) else float("nan")
