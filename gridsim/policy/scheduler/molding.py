@@ -8,11 +8,14 @@ from typing import Any, ClassVar, Literal
 from numpy.random import Generator
 
 from gridsim.policy.capabilities import begin, blocks, fixes_sizes, of_ordering, scope_of
+from gridsim.policy.correction import Request
 from gridsim.policy.partition import ShareOfWork
+from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import NOTHING, Capabilities, Decision
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.molded import Molded
+from gridsim.policy.tail import InQueue
 
 __all__ = ["Molding"]
 
@@ -47,6 +50,10 @@ class Molding(Backfilling):
     partition: Any = field(default_factory=ShareOfWork)
     backfill: Literal["best", "now"] = "best"
     promise_order: Literal["acquired", "queue"] = "acquired"
+    # Sizes are chosen by what users ask for, for whole passes in the order of the queue.
+    backfill_order: Any = field(default_factory=InQueue, init=False, repr=False)
+    predict: Any = field(default_factory=Requested, init=False, repr=False)
+    correct: Any = field(default_factory=Request, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for name, value, known in (
@@ -73,6 +80,7 @@ class Molding(Backfilling):
         state = Molded(cluster, self.ordering, self.reserve, self.partition, best=best, by_queue=by_queue)
         self._known = len(cluster.requests)
         self._state = self._molded = state
+        self._predictions = None
 
     def dispatch(self, now: int) -> Decision:
         """One pass over the queue, and over the sizes of its requests."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.testing.conformance import charges, deadline, grid, load, moldable, ranges
+from gridsim.testing.conformance import charges, deadline, grid, load, moldable, prediction, ranges
 from gridsim.testing.conformance.outcome import Outcome, Unsupported
 
 __all__ = ["CASES", "FAMILIES", "NOT_BUILT", "WORDS", "check", "family", "read_cases"]
@@ -43,6 +43,7 @@ FAMILIES: Mapping[str, Mapping[str, _Check]] = {
         "partition": moldable.check_partition,
         "limits": moldable.check_limits,
     },
+    "prediction": {"schedule": prediction.check_schedule},
     "grid-dag": {"schedule": grid.check_schedule, "metrics": grid.check_metrics},
 }
 """Kinds of cases in each family, and who checks them."""
@@ -50,7 +51,6 @@ FAMILIES: Mapping[str, Mapping[str, _Check]] = {
 NOT_BUILT: Mapping[str, tuple[str, ...]] = {
     "machine": ("fragmentation",),
     "availability": ("checkpoint", "energy", "delay"),
-    "prediction": (),
 }
 """Families that are specified and not built yet, and the kinds of cases that only they have."""
 
