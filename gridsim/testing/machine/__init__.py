@@ -12,5 +12,7 @@ for every question. Nothing is shared with `gridsim.profile` and `gridsim.policy
 | `trial` | the same by trial, with backing out of dead ends |
 | `schedule` | FCFS, first-fit, EASY, depth-k, conservative |
 | `shares` | utilisation |
+| `claims` | what is true of schedules of particular policies |
+| `translated` | jobs, machines and records of gridsim's model, there and back |
 | `drawn` | small random machines and jobs |
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -13,7 +13,10 @@ from gridsim.testing.machine.room import reason
 from gridsim.testing.machine.rules import Rule
 from gridsim.testing.oracle import ORDERS
 
-__all__ = ["Job", "schedule"]
+__all__ = ["Job", "Watcher", "schedule"]
+
+Watcher = Callable[[int, Sequence["Job"], Sequence[Hold]], None]
+"""Told an instant, the jobs that wait after it, and what the running ones hold."""
 
 
 @dataclass(eq=False)
@@ -219,6 +222,7 @@ def schedule(
     overrun: str = "kill",
     tick: int = 1,
     order: str = "fifo",
+    watch: Watcher | None = None,
 ) -> list[Job]:
     """What becomes of some jobs on a machine.
 
@@ -238,6 +242,8 @@ def schedule(
         First overrun that is assumed, in the jobs' units of time.
     order : str
         A name of `gridsim.testing.oracle.ORDERS`: the order of the queue.
+    watch : callable, optional
+        Told how things stand after each instant.
 
     Returns
     -------
@@ -261,5 +267,7 @@ def schedule(
         arrivals = [job for job in coming if job.submit == now]
         del coming[: len(arrivals)]
         run.step(now, arrivals)
+        if watch is not None:
+            watch(now, run.queue(now), run.held())
     assert not run.waiting, "no job waits for ever"
     return ordered

@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from gridsim.model.allocations import Allocations
+from gridsim.model.allocations import POOLS, Allocations
 from gridsim.model.capacity import GPU, Capacity, NodeGroup
 from gridsim.model.demand import NO_LIMIT, Demands
 from gridsim.model.demand import Demand as Asked
 from gridsim.model.platform import Platform
-from gridsim.model.time import MICROSECOND, IntArray, seconds
+from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
-from gridsim.testing.machine.parts import Demand, Machine, Node
+from gridsim.testing.machine.parts import WHOLE, Demand, Machine, Node, Place
 from gridsim.testing.machine.schedule import Job
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "machine_of_capacity",
     "platform_of",
     "record_of",
+    "schedule_of",
     "workload_of",
 ]
 
@@ -114,6 +115,35 @@ def asked_of(demand: Demand) -> Asked:
         partitions=tuple(sorted(demand.partitions)),
         pools=dict(demand.pools),
     )
+
+
+def schedule_of(record: Record, platform: Platform) -> list[Job]:
+    """The jobs of a record as the second implementation tells them, in the order of its rows, one run each."""
+    jobs, held = jobs_of(record.workload), record.allocations
+    machine = machine_of(platform)
+    for job in jobs:
+        job.demand = job.demand.on(machine)
+        job.start, job.end = int(record.start_us[job.number]), int(record.end_us[job.number])
+        job.expected = NEVER if job.start >= NEVER else job.start + job.estimate
+        job.status = Status(int(record.status[job.number])).name
+    if held is None:
+        return jobs
+    shares: dict[int, list[tuple[int, int]]] = {}
+    for row, gpu, share in zip(held.gpu_row.tolist(), held.gpu.tolist(), held.gpu_share.tolist(), strict=True):
+        shares.setdefault(row, []).append((gpu, share))
+    pieces = zip(held.job.tolist(), held.node.tolist(), held.tasks.tolist(), strict=True)
+    for row, (number, node, tasks) in enumerate(pieces):
+        if node != POOLS:
+            jobs[number].places += _places(jobs[number].demand, node, tasks, shares.get(row, []))
+    return jobs
+
+
+def _places(demand: Demand, node: int, tasks: int, shares: list[tuple[int, int]]) -> list[Place]:
+    """Tasks on a node with GPUs for each: tasks are equal, so any will do that add up to what is held."""
+    each = min(demand.gpu, WHOLE) or 1
+    gpus = [gpu for gpu, share in shares for _ in range(share // each)]
+    count = max(1, demand.gpu // WHOLE) if demand.gpu else 0
+    return [(node, tuple(gpus[task * count : (task + 1) * count])) for task in range(tasks)]
 
 
 def record_of(workload: Workload, platform: Platform, jobs: Sequence[Job]) -> Record:

@@ -1,0 +1,63 @@
+"""What is true of schedules of particular policies on machines of nodes, checked by replaying a record (section 5.2).
+
+Times are whole microseconds. Only schedules in which each job runs once, in first-come order. What is true of every
+schedule is in `gridsim.testing.demands`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER
+from gridsim.record import Record
+from gridsim.testing.claims import Promise
+from gridsim.testing.machine.parts import Hold, Machine
+from gridsim.testing.machine.placing import earliest
+from gridsim.testing.machine.room import can_be_placed, free_over
+from gridsim.testing.machine.rules import Rule
+from gridsim.testing.machine.schedule import Job
+from gridsim.testing.machine.translated import machine_of, schedule_of
+
+__all__ = ["heads_delayed", "left_waiting"]
+
+
+def _instants(jobs: list[Job]) -> Iterator[tuple[int, list[Job], list[Hold]]]:
+    """Each instant at which something happens, who waits after it, in order, and what the running jobs hold."""
+    ran = [job for job in jobs if job.start < NEVER]
+    for now in sorted({instant for job in ran for instant in (job.submit, job.start, job.end)}):
+        waiting = [job for job in ran if job.submit <= now < job.start]
+        running = [job for job in ran if job.start <= now < job.end]
+        yield now, waiting, [Hold(job.demand, job.places, job.start, job.expected) for job in running]
+
+
+def heads_delayed(record: Record, platform: Platform) -> list[Promise]:
+    """Heads of the queue that started after the shadow time that they had when they first became the head.
+
+    EASY and depth-k have none, whatever the placement rule: the shadow is the first instant at which the whole demand
+    can be placed beside the running jobs alone.
+    """
+    machine, shadows = machine_of(platform), dict[int, int]()
+    jobs = schedule_of(record, platform)
+    for now, waiting, holds in _instants(jobs):
+        if waiting and waiting[0].number not in shadows:
+            head = waiting[0]
+            shadows[head.number] = earliest(machine, Rule(), head.demand, head.estimate, holds, now)[0]
+    numbers = record.workload.job
+    late = [(jobs[row], shadow) for row, shadow in shadows.items() if jobs[row].start > shadow]
+    return [Promise(int(numbers[job.number]), shadow, job.start) for job, shadow in late]
+
+
+def left_waiting(record: Record, platform: Platform) -> list[tuple[int, int]]:
+    """Instants after which a job waits that could be placed beside the running ones, and its number.
+
+    First-fit has none; of all others only the head of the queue must not be among them.
+    """
+    machine, numbers, found = machine_of(platform), record.workload.job, list[tuple[int, int]]()
+    for now, waiting, holds in _instants(schedule_of(record, platform)):
+        found += [(now, int(numbers[job.number])) for job in waiting if _able(machine, job, holds, now)]
+    return found
+
+
+def _able(machine: Machine, job: Job, holds: list[Hold], now: int) -> bool:
+    return can_be_placed(machine, job.demand, free_over(machine, holds, now, now + job.estimate))
