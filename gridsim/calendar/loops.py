@@ -7,14 +7,22 @@ passes are those that a cluster asks its scheduler for one by one, where its run
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from gridsim.calendar.events import OVER, begin, next_step
+import numpy as np
+
+from gridsim.calendar.events import BATCHED, OVER, begin, next_step
 from gridsim.model.time import NEVER
+from gridsim.policy.admission import kernels as plans
 from gridsim.policy.scheduler.kernels import CORES, HEAD, TAIL, backfill, begin_running, end_running, take_in
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
 from gridsim.policy.scheduler.state import EVERYONE
 from gridsim.profile.compiled import compiled
 
-__all__ = ["backfilling", "linear", "strict_lines"]
+__all__ = ["backfilling", "linear", "planned", "strict_lines"]
+
+COMPRESS, EVERY, FRONTIER, OVERRAN, UNSETTLED = range(5)
+NONE, IN_ORDER, BY_ARRIVAL = range(3)
+"""Flags of a plan: how it is compressed and whether after every end; the end of what was given back since; whether
+somebody goes on who should have ended; whether ends have not been looked at."""
 
 
 @compiled
@@ -97,3 +105,68 @@ def overran(ended, count, late, table, running, moves, meta):  # type: ignore[no
         cores = table[CORES, late[0, k]]
         end_running(running, meta, late[0, k], cores)
         begin_running(running, meta, late[0, k], late[1, k], cores)
+
+
+@compiled
+def planned(steps, events, passes):  # type: ignore[no-untyped-def]
+    """Passes over a plan in which every request has a start, the earliest when it came; it is compressed after ends."""
+    jobs, come, ends, looks, late, numbers = events
+    plan, columns, held, began, gone, flags = passes
+    times, free, meta, waiting, starts = plan
+    coming, cores, estimate = columns
+    running, expected, _ = held
+    for _ in range(steps):
+        wake = starts[meta[plans.HEAD]] if meta[plans.HEAD] < meta[plans.TAIL] else NEVER
+        step = next_step(wake, gone, jobs, come, ends, looks, late, numbers)
+        now = step.now
+        if numbers[OVER]:
+            break
+        if step.ended:
+            if flags[UNSETTLED] and not numbers[BATCHED]:
+                settle(now, plan, columns, held, flags)
+            give_back(now, step.ended, gone, plan, running, expected, cores, flags)
+        for k in range(step.late):
+            expected[late[0, k]] = late[1, k]
+            flags[OVERRAN] = flags[UNSETTLED] = 1
+        if flags[UNSETTLED] and (step.decides or step.last > step.first):
+            settle(now, plan, columns, held, flags)
+        for k in range(step.first, step.last):
+            row = come[1, k]
+            start = plans.earliest_start(times, free, meta, now, cores[row], estimate[row])
+            plans.enter(plan, coming, row, start, cores[row], estimate[row])
+        if not step.decides or meta[plans.HEAD] == meta[plans.TAIL] or starts[meta[plans.HEAD]] > now:
+            continue
+        first = meta[plans.RUNNING]
+        count = plans.due(meta, waiting, starts, estimate, running, began, expected, now)
+        if not begin(now, running[first:], count, jobs, ends, looks, numbers):
+            break
+
+
+@compiled
+def give_back(now, count, gone, plan, running, expected, cores, flags):  # type: ignore[no-untyped-def]
+    """Take who ended out of a plan, and note until when they would have held their cores."""
+    times, free, meta, _, _ = plan
+    for k in range(count):
+        row = gone[k]
+        until = expected[row]
+        plans.stop(times, free, meta, running, now, row, until, cores[row])
+        if flags[EVERY]:
+            until = max(until, now + 1)
+        if until > now:
+            flags[FRONTIER] = max(flags[FRONTIER], until)
+    flags[UNSETTLED] = 1
+
+
+@compiled
+def settle(now, plan, columns, held, flags):  # type: ignore[no-untyped-def]
+    """Plan again after an overrun, else compress what was given back."""
+    _, _, meta, waiting, _ = plan
+    head, tail = meta[plans.HEAD], meta[plans.TAIL]
+    if flags[OVERRAN]:
+        plans.replan(plan, columns, held, now)
+    elif flags[FRONTIER] > now and flags[COMPRESS] != NONE and tail > head:
+        if flags[COMPRESS] == IN_ORDER:
+            plans.shift_left(plan, columns, now, np.arange(head, tail), flags[FRONTIER])
+        else:
+            plans.shift_left(plan, columns, now, np.argsort(waiting[head:tail]) + head, NEVER)
+    flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0

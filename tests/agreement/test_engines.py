@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import Queue
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.record import Record
+from gridsim.testing.conformance.running import rigid_workload, rows_of
 from gridsim.testing.strategies import workloads
 
 CORES = 8
@@ -37,6 +40,8 @@ POLICIES = (
     *("fcfs", "easy", "first-fit", "depth?k=3", "depth?k=0"),
     *("sjf", "easy?ordering=laf", "first-fit?ordering=narrowest", "depth?k=2&ordering=edf"),
     *("fifo-task", "easy?ordering=fifo-task", "p-slr", "easy?ordering=p-slr", "first-fit?ordering=p-slr"),
+    *("conservative", "conservative?compress=arrival", "conservative?compress=none"),
+    *("conservative?compress_at=every", "conservative?compress=arrival&compress_at=every"),
     Backfilling(ordering=SmallestArea(), reserve=ByWidth()),
 )
 
@@ -73,7 +78,7 @@ def test_small_workloads_full_of_ties(
 
 @pytest.mark.parametrize("instant", INSTANTS)
 @pytest.mark.parametrize("overrun", OVERRUNS)
-@pytest.mark.parametrize("policy", ["fcfs", "easy", "depth", "sjf", "easy?ordering=p-slr", "p-slr"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "sjf", "easy?ordering=p-slr", "p-slr", "conservative"])
 def test_a_loaded_machine_with_long_queues(policy: str, overrun: str, instant: str) -> None:
     rng, jobs = np.random.default_rng(5), 300
     runtime = rng.integers(1, 50, jobs)
@@ -106,3 +111,26 @@ def test_a_log(name: str, policy: Any, others: Any) -> None:
     for instant in INSTANTS:
         for overrun in OVERRUNS:
             assert_same(workload, policy, 128, instant=instant, overrun=overrun)
+
+
+GOLDEN = [
+    (path, run)
+    for path in sorted((Path(gs.__file__).parent / "testing/cases/deadline-admission").glob("*.json"))
+    for run in json.loads(path.read_bytes()).get("runs", ())
+    if run["algorithm"] in ("fcfs", "easy", "conservative")
+]
+
+
+@pytest.mark.parametrize(("path", "run"), GOLDEN, ids=lambda it: it.stem if isinstance(it, Path) else it["algorithm"])
+def test_golden_cases(path: Path, run: dict[str, Any]) -> None:
+    case, parameters = json.loads(path.read_bytes()), dict(run["parameters"])
+    cores = case["platform"]["cores"]
+    workload = rigid_workload(case["jobs"], cores="cores", machine=cores, least=1)
+    policy = run["algorithm"] + (f"?compress={parameters.pop('compress')}" if "compress" in parameters else "")
+    assert_same(workload, policy, cores, **parameters)
+    platform = gs.Platform.single(cores)
+    rows = rows_of(gs.simulate(workload, platform=platform, policy=policy, engine="compiled", **parameters).record)
+    for job in run["expected"]["jobs"]:
+        assert {name: rows[job["id"]][name] for name in ("status", "start", "end")} == {
+            name: job[name] for name in ("status", "start", "end")
+        }

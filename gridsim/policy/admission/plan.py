@@ -152,6 +152,12 @@ class Plan:
         self.waiting, self.planned = _longer(rows, room), _longer(starts, room)
         self.meta[HEAD], self.meta[TAIL] = 0, len(rows)
 
+    def columns_for(self, requests: int) -> tuple[Any, ...]:
+        """What compiled changes work on in a run of so many requests, with room for them all (`gridsim.calendar`)."""
+        self._to_front(requests)
+        self._ensure(requests)
+        return self._arrays, self._columns, self._held, self.began, np.zeros_like(self.running_rows)
+
     def __len__(self) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])
 

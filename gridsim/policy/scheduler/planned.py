@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -20,6 +20,7 @@ from gridsim.policy.protocols import (
     NOTHING,
     Capabilities,
     Decision,
+    Passes,
     Quote,
     Start,
     Stop,
@@ -98,7 +99,9 @@ class Planned:
         sizes = self.partition is not None and not fixes_sizes(self.partition)
         predicts = not isinstance(self.predict, Requested)
         scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
-        return Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
+        whole = type(self.admission) is Conservative and self.ordering is None and self.partition is None
+        can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
+        return replace(can, passes=whole and not predicts)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
@@ -118,6 +121,12 @@ class Planned:
             self._predictions = Predictions(cluster, self.predict, self.correct, rng)
             self._promised: IntArray = np.full(n, NEVER, dtype=np.int64)
             self._moved: IntArray = np.zeros(n, dtype=np.int64)
+
+    def passes(self, rows: IntArray) -> Passes:
+        """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
+        compress = ("none", "planned", "arrival").index(self.compress)
+        flags = np.array([compress, self.compress_at == "every", 0, False, False], dtype=np.int64)
+        return Passes("planned", (*self._plan.columns_for(len(rows)), flags))
 
     @property
     def plan(self) -> Plan:
