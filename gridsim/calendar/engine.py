@@ -72,6 +72,8 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
         return "users react"
     if len(clusters) > 1:
         return f"the platform has {len(clusters)} clusters"
+    if clusters[0].machine.nodes is not None:
+        return "the machine has nodes"
     scheduler, can = clusters[0].scheduler, clusters[0].can
     if not can.passes:
         return f"the passes of {told(scheduler)} are not compiled as a whole"
