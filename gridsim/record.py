@@ -144,18 +144,21 @@ class Predictions:
         First planned start, of schedulers with a plan; `NEVER` for none.
     moved : (n,) int64 or None
         How often the planned start became later.
+    oracle : bool
+        Whether these are true run times, which no scheduler knows.
     """
 
     prediction_us: IntArray
     corrections: IntArray
     promised_us: IntArray | None = None
     moved: IntArray | None = None
+    oracle: bool = False
 
     def select(self, rows: Any) -> Predictions:
         """Those of some jobs (mask, slice or indices)."""
-        planned = self.promised_us is not None and self.moved is not None
-        more = (self.promised_us[rows], self.moved[rows]) if planned else ()  # type: ignore[index]
-        return Predictions(self.prediction_us[rows], self.corrections[rows], *more)
+        promised = None if self.promised_us is None else self.promised_us[rows]
+        moved = None if self.moved is None else self.moved[rows]
+        return Predictions(self.prediction_us[rows], self.corrections[rows], promised, moved, self.oracle)
 
 
 class Refusal(NamedTuple):

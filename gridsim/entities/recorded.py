@@ -109,7 +109,8 @@ def _predictions(outcome: Outcome, schedulers: Sequence[Any]) -> Predictions | N
         columns = [getattr(it, name) for it in found]
         return None if columns[0] is None else np.stack(columns)[outcome.cluster, rows]
 
-    return Predictions(*(of_its_cluster(it.name) for it in fields(Predictions)))
+    columns = {it.name: of_its_cluster(it.name) for it in fields(Predictions) if it.name != "oracle"}
+    return Predictions(**columns, oracle=capabilities_of(schedulers[0]).oracle)
 
 
 def _reasons(schedulers: Sequence[Any]) -> Reasons | None:

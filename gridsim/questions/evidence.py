@@ -16,6 +16,7 @@ from gridsim.metrics.compare import Difference, Verdict, paired, winners_and_los
 from gridsim.metrics.deadlines import concerns_deadlines
 from gridsim.metrics.groups import LABELLED, Groups, by_label, length_classes, size_classes, weight_classes
 from gridsim.metrics.measures import Measure, Metric
+from gridsim.metrics.prediction import concerns_predictions
 from gridsim.metrics.preemption import by_owner, concerns_preemption, filled, told_by
 from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.metrics.summary import cut, metrics
@@ -186,6 +187,7 @@ class Evidence:
         until = max((int(record.end_us[record.ran].max(initial=0)) for record in records.values()), default=0)
         deadlines = any(map(concerns_deadlines, records.values()))
         preemption = any(map(concerns_preemption, records.values()))
+        predictions = any(map(concerns_predictions, records.values()))
         slowdowns = category_slowdowns(records[reference]) if deadlines and reference is not None else None
         numbers = {
             label: metrics(
@@ -196,6 +198,7 @@ class Evidence:
                 until=until,
                 deadlines=deadlines,
                 preemption=preemption,
+                predictions=predictions,
                 slowdowns=slowdowns,
                 asked=asked,
             )

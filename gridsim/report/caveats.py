@@ -12,7 +12,7 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.time import seconds
 from gridsim.questions.evidence import Evidence
 from gridsim.record import Record
-from gridsim.report import admission, notices, preemption, refusals, users
+from gridsim.report import admission, notices, predictions, preemption, refusals, users
 from gridsim.words import between, duration, listed, number
 
 __all__ = ["caveats"]
@@ -30,6 +30,7 @@ def caveats(comparison: Evidence) -> list[str]:
         *refusals.caveats(comparison),
         *preemption.as_logged(_logged_runs(comparison), comparison.metrics),
         *preemption.caveats(comparison.metrics),
+        *predictions.caveats(comparison.records, comparison.metrics),
         *_problems(comparison.info.get("workload", {})),
     ]
 

@@ -258,3 +258,16 @@ def test_accuracy_is_told_of_predictions_and_of_requests() -> None:
     promised = ran(drawn(7), "conservative?predict=recent&correct=double").metrics()
     assert promised["starts_late"] >= 0
     assert {"promised", "moved", "late"} <= set(ran(drawn(7), "conservative?predict=recent").jobs)
+
+
+def test_a_comparison_says_what_was_believed_and_who_knew_the_truth() -> None:
+    jobs, platform = drawn(7), gs.Platform.single(cores=10)
+    policies = ["easy", "easy++", "sjbf?predict=clairvoyant", "conservative?predict=recent(n=1)"]
+    told = gs.compare(jobs, platform=platform, policies=policies)
+    text = " ".join(told.sentences())
+    assert "Under sjbf?predict=clairvoyant plans were made with true run times, which no scheduler knows." in text
+    assert "Under easy++, run times were predicted with an accuracy of" in text
+    assert "of the jobs started after their first planned start" in text
+    assert "Under easy, run times were predicted" not in text
+    numbers = told.metrics
+    assert numbers["easy"]["prediction_accuracy"] == numbers["easy"]["request_accuracy"]

@@ -1,0 +1,43 @@
+"""What policies believed that jobs would run, and what that cost, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from gridsim.record import Record
+from gridsim.words import duration, listed, percent
+
+__all__ = ["caveats"]
+
+
+def caveats(records: Mapping[str, Record], metrics: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Of each policy that predicts run times: how well, beside the requests, and which promises broke.
+
+    Examples
+    --------
+    >>> from dataclasses import replace
+    >>> import numpy as np
+    >>> from gridsim.metrics.prediction import prediction_metrics
+    >>> from gridsim.record import Predictions
+    >>> record = Record.from_rows([dict(submit=0, start=0, end=30, cores=1, estimate=100)])
+    >>> record = replace(record, predictions=Predictions(np.array([20_000_000]), np.array([1])))
+    >>> (sentence,) = caveats({"easy++": record}, {"easy++": prediction_metrics(record)})
+    >>> sentence.partition(": ")[0]
+    'Under easy++, run times were predicted with an accuracy of 0.67 (the requests have 0.30; 1 is perfect)'
+    """
+    knowing = [label for label, record in records.items() if record.predictions and record.predictions.oracle]
+    if knowing:
+        yield f"Under {listed(knowing)} plans were made with true run times, which no scheduler knows."
+    for label, record in records.items():
+        numbers = metrics[label]
+        if record.predictions is None or record.predictions.oracle or "prediction_accuracy" not in numbers:
+            continue
+        requests = f"the requests have {numbers['request_accuracy']:.2f}; 1 is perfect"
+        accuracy = f"{numbers['prediction_accuracy']:.2f} ({requests})"
+        under = f"{percent(numbers['prediction_under'])} of the jobs ran longer than first expected"
+        corrected = f"a job was corrected {numbers['corrections']:.2f} times on average"
+        yield f"Under {label}, run times were predicted with an accuracy of {accuracy}: {under}, and {corrected}."
+        if numbers.get("starts_late", 0.0) > 0:
+            late = f"{percent(numbers['starts_late'])} of the jobs started after their first planned start"
+            by = f"{duration(numbers['start_late_mean'])} on average, at most {duration(numbers['start_late_max'])}"
+            yield f"Under {label}, {late}: {by}."
