@@ -15,7 +15,7 @@ from gridsim.errors import InputError
 from gridsim.model.pools import Partitions
 from gridsim.model.time import NEVER, whole
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import told
+from gridsim.policy.protocols import name_of
 
 __all__ = ["Overrun", "Run"]
 
@@ -115,5 +115,5 @@ class Run:
             del values["partitions"]
         values["tick"] = self.tick_of(workload)
         if not isinstance(self.balancer, str):
-            values["balancer"] = told(self.balancer)
+            values["balancer"] = name_of(self.balancer)
         return values

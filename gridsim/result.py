@@ -62,7 +62,7 @@ class Result:
         What the policy is called, where its user said so.
     notices : sequence of Notice
         What the configuration of the policy says and the simulation does not follow.
-    asked : sequence of Measure
+    measures : sequence of Measure
         Metrics and charges among its numbers that somebody asked for.
     """
 
@@ -73,7 +73,7 @@ class Result:
     plugins: Sequence[Mapping[str, str]] = ()
     label: str | None = None
     notices: Sequence[Notice] = ()
-    asked: Sequence[Measure] = ()
+    measures: Sequence[Measure] = ()
 
     @property
     def workload(self) -> Workload:
@@ -95,14 +95,14 @@ class Result:
         dict of str to float
             In the units that `METRICS` says.
         """
-        return metrics(self.record, bound=bound, warmup=warmup, cooldown=cooldown, asked=self.asked)
+        return metrics(self.record, bound=bound, warmup=warmup, cooldown=cooldown, measures=self.measures)
 
-    def with_measures(self, asked: Sequence[Measure]) -> Result:
+    def with_measures(self, measures: Sequence[Measure]) -> Result:
         """The result with metrics and charges among its numbers.
 
         Parameters
         ----------
-        asked : sequence of Measure
+        measures : sequence of Measure
             The metrics and charges.
 
         Returns
@@ -111,8 +111,8 @@ class Result:
             Otherwise the same.
         """
         known = list(self.plugins)
-        found = [origin for origin in registry.plugins(*(it.part for it in asked)) if origin not in known]
-        return replace(self, asked=tuple(asked), plugins=[*known, *found]) if asked else self
+        found = [origin for origin in registry.plugins(*(it.part for it in measures)) if origin not in known]
+        return replace(self, measures=tuple(measures), plugins=[*known, *found]) if measures else self
 
     @property
     def jobs(self) -> dict[str, npt.NDArray[Any]]:
@@ -170,7 +170,7 @@ class Result:
             columns["slr"] = record.response / columns["critical_path"]
             columns["stretch"] = record.response / record.area
             columns["speedup"] = record.area / record.response
-        return columns | {it.name: it.column(record) for it in self.asked if it.kind == "charge"}
+        return columns | {it.name: it.column(record) for it in self.measures if it.kind == "charge"}
 
     @property
     def tasks(self) -> dict[str, npt.NDArray[Any]]:
@@ -358,7 +358,7 @@ class Result:
             "plugins": [dict(plugin) for plugin in self.plugins],
             **({"not_followed": [asdict(notice) for notice in self.notices]} if self.notices else {}),
             "options": dict(self.options),
-            **({"asked": [it.name for it in self.asked]} if self.asked else {}),
+            **({"asked": [it.name for it in self.measures]} if self.measures else {}),
             "versions": versions(),
         }
 

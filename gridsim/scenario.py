@@ -26,7 +26,7 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.registry import Spec
 from gridsim.result import Result
 from gridsim.simulation import Run, run, simulate
-from gridsim.workers import Answer, Workers, crew
+from gridsim.workers import Awaited, Workers, crew
 from gridsim.workload.formats.table import mapping_of
 from gridsim.workload.provenance import with_plugins
 from gridsim.workload.read import read_workload
@@ -504,12 +504,12 @@ def under_way(
     platform: Platform,
     options: Run | None = None,
     progress: Callable[[str, int], None] | None = None,
-) -> dict[str, Answer[Result]]:
+) -> dict[str, Awaited[Result]]:
     """What `simulate_all` returns, for who has use of one result before the others are there. Parameters as there."""
     schedulers = {label: make_policy(policy) for label, policy in policies.items()}  # all names before the first run
     platform = in_pools(workload, platform, schedulers.values(), None if options is None else options.partitions)
 
-    def begun(label: str) -> Answer[Result]:
+    def begun(label: str) -> Awaited[Result]:
         told = None if progress is None else functools.partial(progress, label)
         how: dict[str, Any] = {"platform": platform, "policy": schedulers[label], "options": options}
         return workers.submit(simulate, workload, **how, name=label, progress=told)

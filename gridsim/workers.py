@@ -27,7 +27,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 from gridsim.errors import GridsimError, InputError
 from gridsim.parcel import packed, references, unpacked
 
-__all__ = ["Answer", "Known", "Processes", "Workers", "crew", "usable_cores"]
+__all__ = ["Awaited", "Known", "Processes", "Workers", "crew", "usable_cores"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -157,7 +157,7 @@ def _stop(*_: object) -> None:
     raise SystemExit(1)
 
 
-class Answer(Protocol[T_co]):
+class Awaited(Protocol[T_co]):
     """What will be known."""
 
     def result(self) -> T_co:
@@ -242,7 +242,7 @@ class Workers:
         name: str | None = None,
         progress: Callable[..., None] | None = None,
         **more: Any,
-    ) -> Answer[T]:
+    ) -> Awaited[T]:
         """Have something done: soon by a worker, or by this process when its answer is asked for.
 
         Parameters
@@ -345,14 +345,14 @@ class _Elsewhere(Generic[T]):
         self, workers: Workers, future: Future[bytes], sent: Sequence[Any], here: _Here[T], name: str | None
     ) -> None:
         self._workers, self._future, self._sent, self._here, self._name = workers, future, sent, here, name
-        self._answer: Answer[T] | None = None
+        self._answer: Awaited[T] | None = None
 
     def result(self) -> T:
         if self._answer is None:
             self._answer = self._received()
         return self._answer.result()
 
-    def _received(self) -> Answer[T]:
+    def _received(self) -> Awaited[T]:
         while not wait([self._future], timeout=_PAUSE).done:
             self._workers.listen()
         self._workers.listen()

@@ -35,7 +35,7 @@ from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import told
+from gridsim.policy.protocols import name_of
 from gridsim.policy.queue import Requests
 from gridsim.policy.ranks import upward_ranks
 from gridsim.record import Record
@@ -177,7 +177,7 @@ class World:
         if self._submissions is None:
             cluster.machine.why_not = self._why_closed
         elif not cluster.can.held:
-            cluster.machine.why_not = f"{told(self._policy)} is told of jobs alone"
+            cluster.machine.why_not = f"{name_of(self._policy)} is told of jobs alone"
         else:
             cluster.machine.why_not = None
             cluster.machine.holds = Holds(cluster, modes[self.options.instant], self._submissions)
@@ -345,7 +345,7 @@ class World:
             row = int(left[0]) if tasks is None else int(np.searchsorted(tasks.first, left[0], side="right")) - 1
             what = "jobs" if tasks is None else "tasks"
             job = int(self.workload.job[row])
-            raise PolicyError(f"{told(self._policy)} left {len(left)} {what} waiting for ever, job {job} first")
+            raise PolicyError(f"{name_of(self._policy)} left {len(left)} {what} waiting for ever, job {job} first")
 
     def record(self) -> Record:
         """What happened to the jobs that have come; those that have not ended are ``waiting`` or ``running``.
@@ -393,7 +393,7 @@ def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) 
     if ways(workload, platform) is not None:
         return "each job has its own part of the machine"
     if not capabilities_of(policy).takes_more:
-        return f"{told(policy)} looks at all jobs before the first one comes"
+        return f"{name_of(policy)} looks at all jobs before the first one comes"
     return ""
 
 
@@ -402,7 +402,7 @@ def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> 
     plugins = registry.plugins(policy, make_balancer(options.balancer))
     workload = record.workload_given
     notices = told_when(policy, workload).notices if capabilities_of(policy).notices else ()
-    return Result(record, platform, told(policy), options.written(workload), plugins, notices=notices)
+    return Result(record, platform, name_of(policy), options.written(workload), plugins, notices=notices)
 
 
 def told_when(policy: Any, workload: Workload) -> Any:

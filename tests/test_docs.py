@@ -35,7 +35,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from gridsim import cli, registry
-from gridsim.campaign.run import run_campaign, standing
+from gridsim.campaign.run import progress_of, run_campaign
 from gridsim.campaign.store import Store
 from gridsim.campaign.sweep import Sweep
 from gridsim.cli.list import KINDS as LISTED
@@ -229,7 +229,7 @@ def test_a_campaign_asks_a_question_and_runs(campaign: Path, tmp_path: Path) -> 
     assert re.match(r"# .*\?", campaign.read_text(encoding="utf-8")), "begin with a comment that asks the question"
     sweep = Sweep.from_toml(campaign)
     run_campaign(sweep, tmp_path)
-    at = standing(sweep, Store(tmp_path))
+    at = progress_of(sweep, Store(tmp_path))
     assert at.finished == at.total > 1
     found = sweep.compared(Store(tmp_path))
     assert found is not None

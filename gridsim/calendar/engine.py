@@ -16,7 +16,7 @@ from gridsim.entities.outcome import DONE, WAITING, Outcome
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Passes, told
+from gridsim.policy.protocols import Passes, name_of
 from gridsim.policy.queue import Requests
 from gridsim.profile.compiled import is_kept
 from gridsim.record import Status
@@ -76,7 +76,7 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
         return "the machine has nodes"
     scheduler, can = clusters[0].scheduler, clusters[0].can
     if not can.passes:
-        return f"the passes of {told(scheduler)} are not compiled as a whole"
+        return f"the passes of {name_of(scheduler)} are not compiled as a whole"
     if CHAINED in requests.labels:
         return "jobs go on in chains of pieces"
     if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
@@ -165,7 +165,7 @@ class Calendar:
     def _refuse(self) -> None:
         """Raise what a machine would that has too few cores for a start."""
         numbers, cluster = self._events.numbers.tolist(), self._cluster
-        at, row, owner = numbers[events.NOW] / 1e6, numbers[events.FAILED], told(self._cluster.scheduler)
+        at, row, owner = numbers[events.NOW] / 1e6, numbers[events.FAILED], name_of(self._cluster.scheduler)
         if row >= 0:
             need = self._events.jobs[events.CORES, row]
             free = f"only {numbers[events.SHORT]} of {cluster.cores} cores are free"

@@ -16,7 +16,7 @@ from gridsim.workers import Processes
 
 __all__ = ["Pool", "pool_of"]
 
-Answer = TypeVar("Answer")
+T = TypeVar("T")
 
 _PATIENCE = 30
 """Seconds to wait for a Dask scheduler."""
@@ -46,7 +46,7 @@ class Pool(Protocol):
         """Batches of units that are submitted before one is back."""
         ...
 
-    def submit(self, work: Callable[..., Answer], /, *args: Any) -> Future[Answer]:
+    def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
         """Have something done."""
         ...
 
@@ -97,8 +97,8 @@ class _Here:
 
     workers = together = ahead = 1
 
-    def submit(self, work: Callable[..., Answer], /, *args: Any) -> Future[Answer]:
-        future: Future[Answer] = Future()
+    def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
+        future: Future[T] = Future()
         future.set_result(work(*args))
         return future
 
@@ -132,7 +132,7 @@ class _Other:
         self.workers = max(workers, int(getattr(executor, "_max_workers", 1)))
         self.ahead = _AHEAD * self.workers
 
-    def submit(self, work: Callable[..., Answer], /, *args: Any) -> Future[Answer]:
+    def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
         return self._executor.submit(work, *args)
 
     def renew(self) -> None:
@@ -183,8 +183,8 @@ class _Dask:
     def ahead(self) -> int:
         return _AHEAD * max(self.workers, self._AT_LEAST)
 
-    def submit(self, work: Callable[..., Answer], /, *args: Any) -> Future[Answer]:
-        future: Future[Answer] = self._executor.submit(work, *args)
+    def submit(self, work: Callable[..., T], /, *args: Any) -> Future[T]:
+        future: Future[T] = self._executor.submit(work, *args)
         return future
 
     def renew(self) -> None:

@@ -13,12 +13,12 @@ from gridsim.errors import InputError
 if TYPE_CHECKING:
     from gridsim.campaign.run import Finished, Progress
 
-__all__ = ["GROUP", "Absent", "Claim", "Drawn", "Order", "Paper", "Reproduced", "Told", "papers"]
+__all__ = ["GROUP", "Absent", "Claim", "Drawn", "Listener", "Order", "Paper", "Reproduced", "papers"]
 
 GROUP = "gridsim.paper"
 """Entry-point group of the modules whose ``PAPERS`` maps names to papers."""
 
-Told = Callable[[str, "Finished", "Progress"], None]
+Listener = Callable[[str, "Finished", "Progress"], None]
 """Called with the name of a store, each unit that comes back, and where the campaign stands then."""
 
 
@@ -158,7 +158,7 @@ class Paper(Protocol):
         cases: Path | None = None,
         workers: int = 1,
         kind: str = "png",
-        told: Told | None = None,
+        listener: Listener | None = None,
     ) -> Reproduced:
         """Run what is missing, and write everything to a folder.
 
@@ -174,7 +174,7 @@ class Paper(Protocol):
             Processes.
         kind : {"png", "svg"}
             Of figures.
-        told : callable, optional
+        listener : callable, optional
             Called with each unit that is done.
 
         Raises

@@ -26,7 +26,7 @@ from gridsim.campaign.store import Failure, Shard, Store
 from gridsim.errors import InputError
 from gridsim.result import versions
 
-__all__ = ["Campaign", "Finished", "Made", "Progress", "Summary", "Unit", "check", "run_campaign", "standing"]
+__all__ = ["Campaign", "Finished", "Made", "Progress", "Summary", "Unit", "check", "progress_of", "run_campaign"]
 
 _ENOUGH = 5.0
 """Seconds after which a worker sends back what it has; the rest of its units is given out again."""
@@ -149,7 +149,7 @@ def run_campaign(
     executor: Executor | str | None = None,
     shard: Shard | None = None,
     retry_failed: bool = False,
-    told: Callable[[Finished, Progress], None] | None = None,
+    listener: Callable[[Finished, Progress], None] | None = None,
 ) -> Summary:
     """Run every unit of a campaign that a store does not have, and keep it there.
 
@@ -167,7 +167,7 @@ def run_campaign(
         The part to run; all where left out.
     retry_failed : bool
         Run also what failed before.
-    told : callable, optional
+    listener : callable, optional
         Called with each unit that comes back, and where the campaign stands then.
 
     Raises
@@ -183,7 +183,7 @@ def run_campaign(
     place = None if data is None else Path(data).resolve()
     with store.held(shard):
         store.claim(_identity(campaign, place), may_change=campaign.may_change)
-        at = standing(campaign, store, shard)
+        at = progress_of(campaign, store, shard)
         if retry_failed:
             at = Progress(at.finished, 0, at.left + at.failed)
         summary = Summary(at=at)
@@ -198,8 +198,8 @@ def run_campaign(
                 failed = done.failure is not None
                 at = Progress(at.finished + (not failed), at.failed + failed, at.left - 1)
                 summary.at = at
-                if told is not None:
-                    told(done, at)
+                if listener is not None:
+                    listener(done, at)
     return summary
 
 
@@ -218,7 +218,7 @@ def _identity(campaign: Campaign, data: Path | None) -> dict[str, Any]:
     return {"version": versions()["gridsim"], **campaign.identity(data)}
 
 
-def standing(campaign: Campaign, store: Store, shard: Shard | None = None) -> Progress:
+def progress_of(campaign: Campaign, store: Store, shard: Shard | None = None) -> Progress:
     """How far a campaign is."""
     finished = failed = left = 0
     for group in _groups(campaign, shard or Shard()):

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, replay, compare with the log."""
-    from gridsim.cli.progress import Progress  # numpy and rich: not needed for --help
+    from gridsim.cli.progress import JobsProgress  # numpy and rich: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import plain
     from gridsim.options import Run
@@ -71,9 +71,9 @@ def run(args: argparse.Namespace) -> int:
     workload, platform = source.load(args, options, policies.values())
     told = sys.stderr if args.json else sys.stdout
     tell(source.summary_lines(workload, platform), told)
-    progress = Progress(len(workload), len(policies))
+    progress = JobsProgress(len(workload), len(policies))
     with workers.workers_for(args, workload, len(policies), progress) as team, progress:
-        how: Any = {"options": options, "progress": progress.told, "workers": team}
+        how: Any = {"options": options, "progress": progress.show, "workers": team}
         found = calibrate(workload, policies, platform=platform, own=args.own, **how)
     caveats = source.notice_lines(workload, policies, platform)
     if args.json:

@@ -16,9 +16,9 @@ from gridsim.errors import InputError
 if TYPE_CHECKING:
     from gridsim.report.comparison import Comparison
     from gridsim.report.gallery import Kind
-    from gridsim.report.page import Drawn
+    from gridsim.report.page import PageParts
     from gridsim.result import Result
-    from gridsim.workers import Answer, Workers
+    from gridsim.workers import Awaited, Workers
 
 __all__ = ["add_arguments", "run"]
 
@@ -112,7 +112,7 @@ def _bound(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Read, simulate, compare, tell, write."""
-    from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
+    from gridsim.cli.progress import JobsProgress  # rich and numpy: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.metrics.summary import measures_asked
     from gridsim.options import Run
@@ -137,7 +137,7 @@ def run(args: argparse.Namespace) -> int:
     )
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     own = own_policy(policies, args.own)
-    asked = measures_asked(args.metric, args.charge)
+    measures = measures_asked(args.metric, args.charge)
     if nodes := source.nodes_asked(args):
         policies = source.with_nodes(policies, nodes)
     workload, platform = source.load(args, options, policies.values())
@@ -149,13 +149,13 @@ def run(args: argparse.Namespace) -> int:
     used += f", --engine {options.engine}" if options.engine != "auto" else ""
     tell([*source.summary_lines(workload, platform), used], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
-    progress = Progress(len(workload), len(policies) + replays_once_more(workload, options) + guessed)
+    progress = JobsProgress(len(workload), len(policies) + replays_once_more(workload, options) + guessed)
     with workers.workers_for(args, workload, len(policies), progress) as team, progress:
-        how: Any = {"options": options, "progress": progress.told}
+        how: Any = {"options": options, "progress": progress.show}
         answers = under_way(workload, policies, team, platform=platform, **how)
         replayed = own or next(iter(policies))
         replay = team.submit(replay_of, {replayed: answers[replayed].result()}, own, policies=policies, **how)
-        results = {label: answer.result().with_measures(asked) for label, answer in answers.items()}
+        results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
         evidence = evidence_of(results, options=options, command=workers.command(), **cuts)
         drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))
@@ -212,7 +212,7 @@ def _write(
     comparison: Comparison,
     results: dict[str, Result],
     workers: Workers,
-    drawn: Answer[Drawn] | None,
+    drawn: Awaited[PageParts] | None,
 ) -> str:
     """Write the result directory; returns where the answer is."""
     from gridsim.cli.folder import Earlier

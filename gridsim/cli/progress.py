@@ -14,18 +14,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TaskID,
 from rich.progress import Progress as Bars
 
 if TYPE_CHECKING:
-    from gridsim.campaign.run import Finished
-    from gridsim.campaign.run import Progress as Standing
+    from gridsim.campaign.run import Finished, Progress
     from gridsim.campaign.store import Failure
 
-__all__ = ["Progress", "RunsProgress", "hear_compiling"]
+__all__ = ["JobsProgress", "RunsProgress", "hear_compiling"]
 
 _PAUSE = 10.0  # seconds between two plain lines
 
 _SHOWN = 10  # failures that are told one by one
 
 
-class _Told:
+class _Bars:
     """What both have: bars on a terminal, not where colours are forced into a pipe, and nothing of them left behind."""
 
     def __init__(self, *columns: ProgressColumn) -> None:
@@ -51,7 +50,7 @@ class _Told:
         self._bars.stop()
 
 
-class Progress(_Told):
+class JobsProgress(_Bars):
     """Tells on standard error how far the simulations of a question are, all together, and what is left of their time.
 
     Parameters
@@ -95,7 +94,7 @@ class Progress(_Told):
             self._said.add(text)
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
-    def told(self, label: str, jobs: int) -> None:
+    def show(self, label: str, jobs: int) -> None:
         """Show that *jobs* jobs have been released in a run."""
         self._released[label] = jobs
         self._runs = max(self._runs, len(self._released))
@@ -168,7 +167,7 @@ def hear_compiling(say: Callable[[str], None]) -> None:
     tell_compiling(lambda module: say(compiling(module)))
 
 
-class RunsProgress(_Told):
+class RunsProgress(_Bars):
     """Tells on standard error how far a campaign is, how many of its units failed, and what is left of its time."""
 
     def __init__(self) -> None:
@@ -177,7 +176,7 @@ class RunsProgress(_Told):
         self._begun = self._next = time.monotonic()
         self._done = self._failures = 0
 
-    def told(self, done: Finished, at: Standing) -> None:
+    def show(self, done: Finished, at: Progress) -> None:
         """Show that a unit came back."""
         self._done += 1
         failed = f"{at.failed:,} failed" if at.failed else ""

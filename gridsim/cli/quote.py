@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, replay, ask, tell."""
-    from gridsim.cli.progress import Progress  # rich and numpy: not needed for --help
+    from gridsim.cli.progress import JobsProgress  # rich and numpy: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.options import Run
     from gridsim.policy.presets import policy
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
         deadline = at + duration(args.deadline[1:], "deadline")
     elif args.deadline is not None:
         deadline = instant(args.deadline, "deadline", workload.provenance)
-    with Progress() as progress:
+    with JobsProgress() as progress:
         found = quote(
             workload,
             at=at,
@@ -100,7 +100,7 @@ def run(args: argparse.Namespace) -> int:
             owner={label: name for label in _OWNER if (name := getattr(args, label)) is not None},
             platform=platform,
             options=options,
-            progress=progress.told,
+            progress=progress.show,
         )
     caveats = source.notice_lines(workload, policies, platform)
     if args.json:

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     missing, page = 0, None
     for paper in wanted:
         with _Bars() as bars:
-            found = paper.reproduce(order, args.out, told=bars.told, **more)
+            found = paper.reproduce(order, args.out, listener=bars.show, **more)
         _tell(found, args.out)
         missing, page = missing + len(found.not_made), found.page
     if page is not None:
@@ -121,14 +121,14 @@ class _Bars:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def told(self, store: str, done: Finished, at: Progress) -> None:
+    def show(self, store: str, done: Finished, at: Progress) -> None:
         """Show that a unit came back."""
         if store != self._store or self._bar is None:
             from gridsim.cli.progress import RunsProgress
 
             self._open.close()
             self._store, self._bar = store, self._open.enter_context(RunsProgress())
-        self._bar.told(done, at)
+        self._bar.show(done, at)
 
 
 def _tell(found: Reproduced, out: Path) -> None:

@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Simulate, write the result directory, print the metrics."""
     from gridsim.cli.folder import TABLES, Earlier  # numpy and rich: not needed for --help
-    from gridsim.cli.progress import Progress
+    from gridsim.cli.progress import JobsProgress
     from gridsim.files import plain
     from gridsim.model.machine import with_nodes
     from gridsim.policy.presets import policy
@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
         scenario = replace(scenario, options=replace(scenario.options, engine=args.engine))
     if nodes := source.nodes_asked(args):
         scenario = replace(scenario, policy=with_nodes(policy(scenario.policy), ";".join(nodes)))
-    with Progress() as progress:
-        result = scenario.run(progress=lambda jobs: progress.told(scenario.label or str(scenario.policy), jobs))
+    with JobsProgress() as progress:
+        result = scenario.run(progress=lambda jobs: progress.show(scenario.label or str(scenario.policy), jobs))
     earlier = Earlier.of(args.out)
     result.write(args.out, table=args.table)
     earlier.remove(kept=TABLES)

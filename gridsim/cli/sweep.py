@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     """Run what is missing, write tables; 1 where a run failed."""
     if args.campaign == "merge":
         return _merge(args)
-    from gridsim.campaign.run import check, run_campaign, standing  # numpy: not needed for --help
+    from gridsim.campaign.run import check, progress_of, run_campaign  # numpy: not needed for --help
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
     from gridsim.cli.progress import RunsProgress
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     sweep.belongs(store)
     if args.status:
         check(sweep, store)
-        return _tell(args, sweep, store, standing(sweep, store, shard))
+        return _tell(args, sweep, store, progress_of(sweep, store, shard))
     for name in sweep.changed_plugins(store):
         print(f"{name} has changed: all runs with it are made anew", file=sys.stderr)
     with RunsProgress() as progress:
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
             executor=args.dask,
             shard=shard,
             retry_failed=args.retry_failed,
-            told=progress.told,
+            listener=progress.show,
         )
     at = summary.at
     if shard.whole:
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _merge(args: argparse.Namespace) -> int:
     """Bring the results of shards together."""
-    from gridsim.campaign.run import standing  # numpy: not needed for --help
+    from gridsim.campaign.run import progress_of  # numpy: not needed for --help
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
 
@@ -95,7 +95,7 @@ def _merge(args: argparse.Namespace) -> int:
                 copied = store.take_over(other)
                 print(f"{place}: {copied:,} results taken over", file=sys.stderr)
     sweep = Sweep.from_store(store)
-    at = standing(sweep, store)
+    at = progress_of(sweep, store)
     _tables(args, sweep, store, at)
     return _tell(args, sweep, store, at) or (1 if at.failed or at.left else 0)
 

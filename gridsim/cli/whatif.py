@@ -70,13 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Read, simulate each, tell."""
-    from gridsim.cli.progress import Progress  # numpy and rich: not needed for --help
+    from gridsim.cli.progress import JobsProgress  # numpy and rich: not needed for --help
     from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.files import plain
     from gridsim.metrics.summary import METRICS
     from gridsim.options import Run
     from gridsim.policy.presets import policy
-    from gridsim.policy.protocols import told as told_of
+    from gridsim.policy.protocols import name_of
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.changes import NOW, changes_of, nodes_changes
     from gridsim.questions.enough import cores_for
@@ -107,15 +107,15 @@ def run(args: argparse.Namespace) -> int:
         changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates, policies=[scheduler])
     changes = [*grown, *changes]
     runs = len(changes) + 1 + replays_once_more(workload, options)
-    progress = Progress(len(workload), runs)
+    progress = JobsProgress(len(workload), runs)
     with workers.workers_for(args, workload, runs, progress) as team, progress:
-        how: Any = {"platform": platform, "options": options, "progress": progress.told}
+        how: Any = {"platform": platform, "options": options, "progress": progress.show}
         if args.halve is not None:
             enough = cores_for(workload, policy=asked, metric=args.halve, node=args.node, workers=team, **how)
             changes = [*(one for one in changes if one.label != enough.label), enough]
         pending = Pending.of(workload, changes, team, policy=asked, name=label, **how)
-        as_it_is = {label: Result(pending.records[NOW].result(), platform, told_of(scheduler))}
-        site: Any = {"policies": {label: scheduler}, "options": options, "progress": progress.told}
+        as_it_is = {label: Result(pending.records[NOW].result(), platform, name_of(scheduler))}
+        site: Any = {"policies": {label: scheduler}, "options": options, "progress": progress.show}
         replay = team.submit(replay_of, as_it_is, own_policy({label: scheduler}), **site)
         found = replace(pending.whatif(label), replay=replay.result())
     caveats = source.notice_lines(workload, {label: scheduler}, platform)

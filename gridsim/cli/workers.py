@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gridsim.cli.progress import Progress
+    from gridsim.cli.progress import JobsProgress
     from gridsim.model.workload import Workload
     from gridsim.workers import Workers
 
@@ -36,7 +36,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progress: Progress) -> Workers:
+def workers_for(args: argparse.Namespace, workload: Workload, runs: int, progress: JobsProgress) -> Workers:
     """Who does *runs* runs of a workload; to be entered before the display, whose thread a copy would not have."""
     from gridsim.cli.progress import hear_compiling  # numpy: not needed for --help
     from gridsim.workers import Workers, usable_cores

@@ -18,7 +18,7 @@ from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.protocols import NOTHING, Decision, Offer, Quote, Scheduler, Start, Stop, told
+from gridsim.policy.protocols import NOTHING, Decision, Offer, Quote, Scheduler, Start, Stop, name_of
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
 
@@ -33,8 +33,8 @@ _NOTHING_MORE = float("inf")
 _COMPLETED, _KILLED = int(Status.completed), int(Status.killed_walltime)  # read once a job
 
 
-class Lives(Protocol):
-    """The lives of a run's DAG jobs, as far as a cluster tells them anything."""
+class DagView(Protocol):
+    """DAG jobs of a run, as far as a cluster tells them anything."""
 
     cluster_of: list[Any]
     of: list[Any]
@@ -74,11 +74,11 @@ class Cluster:
         Cores of the requests that have come since the last decision, whether they will start at it or not.
     dirty : bool
         Something happened that no decision has seen.
-    lives : Lives or None
+    dags : DagView or None
         Of the run's DAG jobs.
     users : Users or None
         Who wait for the ends of requests before they submit others.
-    noted : list of Cluster or None
+    placed_on : list of Cluster or None
         Where the cluster puts itself when a piece of a rigid job is placed on it.
     can : Capabilities
         Of the scheduler.
@@ -102,9 +102,9 @@ class Cluster:
     ) -> None:
         self._env, self.index, self.name, self.kind = env, index, spec.name, spec.kind
         self.cores, self.rate = spec.cores, spec.rate
-        self.lives: Lives | None = None
+        self.dags: DagView | None = None
         self.users: Users | None = None
-        self.noted: list[Cluster] | None = None
+        self.placed_on: list[Cluster] | None = None
         self.together: Sequence[Cluster] = ()
         self._requests, self._outcome = requests, outcome
         self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
@@ -163,10 +163,10 @@ class Cluster:
         assert self._load is not None
         for request in piece.requests:
             self._load.add(request)
-            if self.lives is not None:
-                self.lives.cluster_of[request] = self
-            if self.noted is not None:
-                self.noted.append(self)
+            if self.dags is not None:
+                self.dags.cluster_of[request] = self
+            if self.placed_on is not None:
+                self.placed_on.append(self)
 
     def refuse(self, request: int) -> None:
         """Leave a request rejected: no cluster can hold it."""
@@ -229,7 +229,7 @@ class Cluster:
         if quote is None:
             return None
         if quote.offer is None:
-            raise PolicyError(f"{told(self.scheduler)} quotes no start; it cannot be compared with others")
+            raise PolicyError(f"{name_of(self.scheduler)} quotes no start; it cannot be compared with others")
         offer, cores = quote.offer, quote.cores or self._asked[request]
         charge = self.rate * cores * (self._requests.estimate_on(request, cores) / 1e6)
         return Bid(self._acceptable(request, offer), offer.granted, len(offer.kills), offer.start, charge)
@@ -276,7 +276,7 @@ class Cluster:
         """Leave a request out that no promise can be made to, or whose user declines; it is no load here any more."""
         self._status[request] = Status.unadmitted
         self._state[request] = DONE
-        if self._load is not None and request in self._load and self.lives is None:
+        if self._load is not None and request in self._load and self.dags is None:
             self._load.dequeue(request)
             self._let_go(request)
         if self.users is not None:
@@ -307,7 +307,9 @@ class Cluster:
         """Stop a running request to make room for another one: it waits again, what it has done is lost."""
         began = self._start[request]
         if self._state[request] != RUNNING or began >= now:
-            raise PolicyError(f"{told(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running")
+            raise PolicyError(
+                f"{name_of(self.scheduler)} kills request {request} at {now / 1e6} s, which is not running"
+            )
         self._outcome.cut.append((request, began, now, by))
         self._state[request] = WAITING
         self._give_back(request)
@@ -368,7 +370,7 @@ class Cluster:
         if decision is NOTHING:
             return
         if not isinstance(decision, Decision):
-            raise PolicyError(f"{told(self.scheduler)} decides {decision!r} at {now / 1e6} s; expected a Decision")
+            raise PolicyError(f"{name_of(self.scheduler)} decides {decision!r} at {now / 1e6} s; expected a Decision")
         starts, stops, withdrawals, wake = decision
         if withdrawals or stops:
             for request in withdrawals:
@@ -379,7 +381,9 @@ class Cluster:
             self._begin(start, now)
         if wake < self._wake_at:
             if wake <= now:
-                raise PolicyError(f"{told(self.scheduler)} wants to be woken at {wake / 1e6} s, which is not after now")
+                raise PolicyError(
+                    f"{name_of(self.scheduler)} wants to be woken at {wake / 1e6} s, which is not after now"
+                )
             self._wake_at = wake
             At(self._env, wake - now, self._decide_priority, self._woken)
 
@@ -388,7 +392,7 @@ class Cluster:
         request, then, by = stop
         if then not in ("requeue", "cancel"):
             raise PolicyError(
-                f"{told(self.scheduler)} stops request {request} with then={then!r}, which is not carried out yet; "
+                f"{name_of(self.scheduler)} stops request {request} with then={then!r}, which is not carried out yet; "
                 "expected requeue or cancel"
             )
         self._kill(request, now, by)
@@ -398,7 +402,7 @@ class Cluster:
     def _withdraw(self, request: int) -> None:
         """A waiting request that its user cancels leaves."""
         if self._state[request] != WAITING:
-            raise PolicyError(f"{told(self.scheduler)} withdraws request {request}, which does not wait")
+            raise PolicyError(f"{name_of(self.scheduler)} withdraws request {request}, which does not wait")
         self._turn_away(request)
         self._status[request] = Status.cancelled
 
@@ -434,10 +438,12 @@ class Cluster:
             need, state = self._need[request], self._state[request]
         except (IndexError, TypeError, ValueError) as error:
             what = f"{start.request!r}" if isinstance(start, Start) else f"{start!r}, no Start,"
-            raise PolicyError(f"{told(self.scheduler)} starts {what} at {now / 1e6} s, which is no request") from error
+            raise PolicyError(
+                f"{name_of(self.scheduler)} starts {what} at {now / 1e6} s, which is no request"
+            ) from error
         if state != WAITING:
             what = ("has not arrived", "", "is running already", "has ended")[state]
-            raise PolicyError(f"{told(self.scheduler)} starts request {request} at {now / 1e6} s, but it {what}")
+            raise PolicyError(f"{name_of(self.scheduler)} starts request {request} at {now / 1e6} s, but it {what}")
         if cores and cores != need:
             self._size(request, cores, now)
             need = cores
@@ -484,7 +490,7 @@ class Cluster:
         """A moldable request gets a number of cores of its range, or those asked for."""
         if cores != self._asked[request] and not self._least[request] <= cores <= self._most[request]:
             raise PolicyError(
-                f"{told(self.scheduler)} starts request {request} on {cores} cores at {now / 1e6} s; "
+                f"{name_of(self.scheduler)} starts request {request} on {cores} cores at {now / 1e6} s; "
                 f"it can run on {self._least[request]} to {self._most[request]}"
             )
         if cores != self._need[request]:
@@ -528,16 +534,16 @@ class Cluster:
             return
         promised = self._outcome.granted[request] / 1e6
         raise PolicyError(
-            f"{told(self.scheduler)} promised request {request} an end by {promised} s; it ends at {now / 1e6} s"
+            f"{name_of(self.scheduler)} promised request {request} an end by {promised} s; it ends at {now / 1e6} s"
         )
 
     def _let_go(self, request: int) -> None:
         """A request that was placed here is no load any more; the life of its job goes on."""
         assert self._load is not None
         self._load.remove(request)
-        life = self.lives.of[request] if self.lives is not None else None
-        if life is not None:
-            life.ended(request)
+        dag = self.dags.of[request] if self.dags is not None else None
+        if dag is not None:
+            dag.ended(request)
 
     def _watch(self, request: int, delay: int, overrun: int) -> None:
         """Look again when the request should have ended: overruns are assumed to be one tick, two, four, …"""

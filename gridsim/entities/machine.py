@@ -15,7 +15,7 @@ from gridsim.entities.nodes_left import NodesLeft
 from gridsim.errors import PolicyError
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, whole
-from gridsim.policy.protocols import Placement, told
+from gridsim.policy.protocols import Placement, name_of
 
 __all__ = ["Machine", "Release", "Request"]
 
@@ -189,7 +189,7 @@ class Machine(BaseResource[Release, Request]):
 
     def _refusal(self, request: int, cores: int, why: str) -> PolicyError:
         at = f"{self._env.now / 1e6} s"
-        return PolicyError(f"{told(self._owner)} starts request {request} ({cores} cores) at {at}, but {why}")
+        return PolicyError(f"{name_of(self._owner)} starts request {request} ({cores} cores) at {at}, but {why}")
 
     def _close(self, _: Any) -> None:
         """What was lent within the instant is to be back."""
@@ -197,9 +197,9 @@ class Machine(BaseResource[Release, Request]):
         at = f"in use at {self._env.now / 1e6} s"
         if self.free < 0:
             more = f"{-self.free} cores more {at} than the {self.cores} that there are"
-            raise PolicyError(f"{told(self._owner)} has {more}")
+            raise PolicyError(f"{name_of(self._owner)} has {more}")
         if self.nodes is not None and (over := self.nodes.over()):
-            raise PolicyError(f"{told(self._owner)} has {over} {at} than there is")
+            raise PolicyError(f"{name_of(self._owner)} has {over} {at} than there is")
 
     # -- questions ---------------------------------------------------------------------------------------------------
 

@@ -9,8 +9,8 @@ import numpy as np
 from simpy import Environment
 
 from gridsim.entities.cluster import Cluster
+from gridsim.entities.dag import DagJob, DagJobs
 from gridsim.entities.instant import Instant
-from gridsim.entities.life import Life, Lives
 from gridsim.entities.link import Links
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.piece import Piece
@@ -24,7 +24,7 @@ from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.capabilities import adapted, begin, capabilities_of, compares_quotes
 from gridsim.policy.copies import own as own_copy
 from gridsim.policy.presets import policy as make_policy
-from gridsim.policy.protocols import failed, told
+from gridsim.policy.protocols import failed, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
 
 __all__ = ["TreeOptions", "admission", "clusters_of"]
@@ -151,13 +151,13 @@ def _check_quotes(balancer: Any, clusters: list[Cluster], requests: Requests) ->
     """Raise `InputError` where a balancer that compares quotes would have none to compare."""
     if requests.tasks is not None:
         raise InputError(
-            f"{told(balancer)} compares quotes for jobs of one task; the workload has DAG jobs", field="balancer"
+            f"{name_of(balancer)} compares quotes for jobs of one task; the workload has DAG jobs", field="balancer"
         )
     for cluster in clusters:
         if not cluster.can.plan:
             raise InputError(
-                f"{told(balancer)} compares what clusters promise, and {told(cluster.scheduler)} makes no plans to "
-                "promise from; give a policy that does, such as qops or conservative",
+                f"{name_of(balancer)} compares what clusters promise, and {name_of(cluster.scheduler)} makes no "
+                "plans to promise from; give a policy that does, such as qops or conservative",
                 field="balancer",
             )
 
@@ -168,7 +168,7 @@ def _admit_rigid(
     """Rigid jobs, each below the root of its own."""
     where: list[Cluster] = []
     for cluster in clusters:
-        cluster.noted = where
+        cluster.placed_on = where
 
     def admit(request: int) -> None:
         piece, root = Piece((request,), requests, lambda rows, cluster: 0), roots[request]
@@ -190,17 +190,17 @@ def _admit_tasks(
     links: Links,
     instant: Instant,
 ) -> Callable[[int], None]:
-    lives = Lives(env, tasks, links, instant)
+    dags = DagJobs(env, tasks, links, instant)
     for cluster in clusters:
-        cluster.lives = lives
-    first, known = tasks.first.data, lives.delay_to
+        cluster.dags = dags
+    first, known = tasks.first.data, dags.delay_to
 
     def admit(job: int) -> None:
         rows = range(first[job], first[job + 1])
         root.place(Piece(rows, requests, known))
         if len(rows) == 1:
-            lives.placed(rows[0]).submit(rows[0])
+            dags.placed(rows[0]).submit(rows[0])
         else:
-            Life(lives, rows)
+            DagJob(dags, rows)
 
     return admit

@@ -191,15 +191,15 @@ ALL_METRICS = {
 """All of these."""
 
 
-def described(name: str, asked: Mapping[str, Metric] | None = None) -> Metric:
-    """What a number is, by its name; of a group too (``preempted_runs[QOS high]``), and of those that were *asked*.
+def described(name: str, measures: Mapping[str, Metric] | None = None) -> Metric:
+    """What a number is, by its name; of a group too (``preempted_runs[QOS high]``), and of *measures* beside gridsim's.
 
     Examples
     --------
     >>> described("wait_mean").unit, described("preempted_core_hours[QOS high]").unit
     ('s', 'core-hours')
     """
-    return (asked or {}).get(name) or ALL_METRICS[name.partition("[")[0]]
+    return (measures or {}).get(name) or ALL_METRICS[name.partition("[")[0]]
 
 
 def measures_asked(metrics: Iterable[Any] = (), charges: Iterable[Any] = ()) -> list[Measure]:
@@ -258,7 +258,7 @@ def metrics(
     preemption: bool | None = None,
     predictions: bool | None = None,
     slowdowns: CategorySlowdowns | None = None,
-    asked: Sequence[Measure] = (),
+    measures: Sequence[Measure] = (),
 ) -> dict[str, float]:
     """Every number of `METRICS` for one record; NaN where there is none.
 
@@ -283,7 +283,7 @@ def metrics(
         The same for `gridsim.metrics.prediction.PREDICTION_METRICS`; where left out, if the policy predicts.
     slowdowns : CategorySlowdowns, optional
         Of an EASY schedule of the same workload, for the QoS charge.
-    asked : sequence of Measure
+    measures : sequence of Measure
         Metrics and charges beside these, by name (`gridsim.metrics.measures`).
 
     Notes
@@ -322,7 +322,7 @@ def metrics(
         found |= preemption_metrics(record, kept)
     if record.tasks is None and (concerns_predictions(record) if predictions is None else predictions):
         found |= prediction_metrics(chosen)
-    return found | {it.name: it.number(chosen) for it in asked if it.part is not None}
+    return found | {it.name: it.number(chosen) for it in measures if it.part is not None}
 
 
 def _about_dags(record: Record, warmup: float, cooldown: float, until: int | None) -> dict[str, float]:

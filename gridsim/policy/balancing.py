@@ -77,7 +77,7 @@ class ClusterState(Protocol):
         ...
 
 
-class Piece(Protocol):
+class PieceState(Protocol):
     """Tasks of one job that go the same way."""
 
     widest: dict[str, int]
@@ -149,10 +149,10 @@ class ExpectedQueue:
     advertise: Literal["eligible", "any"] = "eligible"
     source: ClassVar[str] = _SOURCE
 
-    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         return _least([self._value(piece, child) for child in children])
 
-    def _value(self, piece: Piece, child: ChildState) -> _Load:
+    def _value(self, piece: PieceState, child: ChildState) -> _Load:
         leaves = child.leaves()
         if len(leaves) == 1:  # able to hold the piece, or it would not be asked
             return self._load(leaves[0], piece)
@@ -161,11 +161,11 @@ class ExpectedQueue:
         loads = [self._best(_eligible(child, kind, cores), piece) for kind, cores in piece.widest.items()]
         return loads[_least([(-work, cores) for work, cores in loads])]
 
-    def _best(self, clusters: Sequence[ClusterState], piece: Piece) -> _Load:
+    def _best(self, clusters: Sequence[ClusterState], piece: PieceState) -> _Load:
         loads = [self._load(cluster, piece) for cluster in clusters]
         return loads[_least(loads)]
 
-    def _load(self, cluster: ClusterState, piece: Piece) -> _Load:
+    def _load(self, cluster: ClusterState, piece: PieceState) -> _Load:
         if self.work == "unfinished":
             work = cluster.unfinished
         else:
@@ -182,7 +182,7 @@ class RoundRobin:
     def setup(self, rng: Generator) -> None:
         self._turns = {}
 
-    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         key = (id(children[0]), frozenset(piece.kinds))
         turn = self._turns.get(key, 0)
         self._turns[key] = turn + 1
@@ -200,7 +200,7 @@ class RandomChild:
     def setup(self, rng: Generator) -> None:
         self._rng = rng
 
-    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         if not self.weighted:
             return int(self._rng.integers(len(children)))
         cores = [sum(cluster.cores for cluster in child.leaves()) for child in children]
@@ -228,7 +228,7 @@ class PowerOfTwo:
         self._rng = rng
         begin(self.balancer, rng)
 
-    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         if len(children) == 1:
             return 0
         one = int(self._rng.integers(len(children)))
@@ -247,7 +247,7 @@ class LeastUtilised:
     without it all jobs of one instant would go one way. Who has waited since before is seen between equals alone.
     """
 
-    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         sizes = [sum(cluster.cores for cluster in child.leaves()) for child in children]
         busy = [sum(cluster.busy for cluster in child.leaves()) for child in children]
         least = _least(list(zip(busy, sizes, strict=True)))
@@ -262,10 +262,10 @@ class LeastUtilised:
 class EarliestStart:
     """The child on which the piece's widest task could start first, behind all that waits there."""
 
-    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         return _first_least([self._start(piece, child) for child in children])
 
-    def _start(self, piece: Piece, child: ChildState) -> int:
+    def _start(self, piece: PieceState, child: ChildState) -> int:
         return max(
             min(cluster.earliest_start(cores) for cluster in _eligible(child, kind, cores))
             for kind, cores in piece.widest.items()
@@ -286,12 +286,12 @@ class DataLocal:
     def setup(self, rng: Generator) -> None:
         begin(self.balancer, rng)
 
-    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         delays = [self._nearest(piece, child) for child in children]
         near = [index for index, delay in enumerate(delays) if delay == min(delays)]
         return near[int(self.balancer.pick(piece, [children[index] for index in near], now))]
 
-    def _nearest(self, piece: Piece, child: ChildState) -> int:
+    def _nearest(self, piece: PieceState, child: ChildState) -> int:
         """Least delay to a cluster that could take the widest task of a kind of the piece."""
         return min(
             piece.delay_to(cluster) for kind, cores in piece.widest.items() for cluster in _eligible(child, kind, cores)
@@ -313,7 +313,7 @@ class EarliestGuarantee:
 
     quotes: ClassVar[bool] = True
 
-    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         return _best_bid(piece, children, _by_promise)
 
 
@@ -329,7 +329,7 @@ class CheapestGuarantee:
 
     quotes: ClassVar[bool] = True
 
-    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         return _best_bid(piece, children, _by_charge)
 
 
@@ -344,7 +344,7 @@ def _by_charge(bid: Bid) -> _Preference:
     return not bid.accepted, bid.granted >= NEVER, bid.charge, bid.granted, bid.kills, bid.start
 
 
-def _best_bid(piece: Piece, children: Sequence[ChildState], preference: Callable[[Bid], _Preference]) -> int:
+def _best_bid(piece: PieceState, children: Sequence[ChildState], preference: Callable[[Bid], _Preference]) -> int:
     """Child above the cluster with the best bid; the first one where nobody offers anything, to turn the job away."""
     ((kind, cores),) = piece.widest.items()
     bids = [
@@ -368,7 +368,7 @@ class Scored:
     def setup(self, rng: Generator) -> None:
         begin(self.scoring, rng)
 
-    def pick(self, piece: Piece, children: Sequence[ChildState], now: int) -> int:
+    def pick(self, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
         scores = [self.scoring.score(piece, child, now) for child in children]
         if any(score != score for score in scores):
             raise PolicyError(f"{self.scoring!r} scores a child with NaN; expected numbers")

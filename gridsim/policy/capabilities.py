@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
-from gridsim.policy.protocols import Capabilities, Changes, Decision, Quote, Stop, starts_of, told
+from gridsim.policy.protocols import Capabilities, Changes, Decision, Quote, Stop, name_of, starts_of
 from gridsim.policy.queue import ClusterView
 
 __all__ = [
@@ -119,7 +119,7 @@ def of_ordering(ordering: Any) -> OrderingCapabilities:
     """
     changes: Changes = getattr(ordering, "changes", "pass")
     if changes not in get_args(Changes):
-        raise PolicyError(f"{told(ordering)} changes {changes!r}; expected one of {', '.join(get_args(Changes))}")
+        raise PolicyError(f"{name_of(ordering)} changes {changes!r}; expected one of {', '.join(get_args(Changes))}")
     pick, keep, group = (hasattr(ordering, name) for name in ("pick", "keep", "group"))
     return OrderingCapabilities(changes, pick, bool(getattr(ordering, "hold", False)), keep, group)
 
@@ -184,8 +184,8 @@ def adapted(scheduler: Any) -> Any:
     if first_of(scheduler, "wake", "leaving", "stopped") is None:
         return scheduler
     warnings.warn(
-        f"{told(scheduler)} has wake, leaving or stopped; dispatch is to return a Decision(starts, stops, withdrawals, "
-        "wake) instead, and commit the stops of the request it takes in",
+        f"{name_of(scheduler)} has wake, leaving or stopped; dispatch is to return a Decision(starts, stops, "
+        "withdrawals, wake) instead, and commit the stops of the request it takes in",
         DeprecationWarning,
         stacklevel=2,
     )

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gridsim.errors import GridsimError, PolicyError
-from gridsim.policy.protocols import told
+from gridsim.policy.protocols import name_of
 
 __all__ = ["own"]
 
@@ -49,7 +49,7 @@ def own(policy: Any) -> Any:
     except Exception as error:
         where, part = _culprit(policy, type(policy).__name__, memo)
         raise PolicyError(
-            f"{told(policy)} cannot be copied, and every cluster of a run has a copy of its own: {where} is a "
+            f"{name_of(policy)} cannot be copied, and every cluster of a run has a copy of its own: {where} is a "
             f"{type(part).__name__} ({error}); make it in setup, or give its class a __deepcopy__"
         ) from error
 

@@ -40,11 +40,11 @@ __all__ = [
     "Stop",
     "Then",
     "failed",
+    "name_of",
     "ranks_of",
     "representation",
     "starting",
     "starts_of",
-    "told",
 ]
 
 Changes = Literal["static", "linear", "pass", "start"]
@@ -411,7 +411,7 @@ class Scheduler(Protocol):
         ...
 
 
-def told(policy: Any) -> str:
+def name_of(policy: Any) -> str:
     """A policy as errors and results name it: its ``repr``, without addresses and with plain files by their names."""
     text = re.sub(r" at 0x[0-9a-f]+", "", repr(policy))
     return re.sub(r"\bgridsim_plugin_(\w+?)_*(?=\.\w)", r"\1", text)  # the module of a plain file
@@ -435,7 +435,7 @@ def failed(policy: Any, method: str, error: Exception) -> PolicyError:
     frames = traceback.extract_tb(error.__traceback__)
     outside = next((frame for frame in frames if not Path(frame.filename).is_relative_to(_OWN)), None)
     place = f" in line {outside.lineno} of {outside.filename}" if outside else ""
-    return PolicyError(f"{told(policy)} failed in {method}{place}: {type(error).__name__}: {error}")
+    return PolicyError(f"{name_of(policy)} failed in {method}{place}: {type(error).__name__}: {error}")
 
 
 _OWN = Path(__file__).parents[1]
@@ -456,13 +456,13 @@ def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
     except Exception as error:
         if isinstance(error, AttributeError) and error.name == "rank" and error.obj is ordering:
             what = "has no rank; with pick alone it needs a rule that lets nobody pass"
-            raise PolicyError(f"{told(ordering)} {what}") from error
+            raise PolicyError(f"{name_of(ordering)} {what}") from error
         raise failed(ordering, "rank", error) from error
     try:
         ranks = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise PolicyError(f"{told(ordering)} ranked {len(queue)} requests with no numbers: {error}") from error
+        raise PolicyError(f"{name_of(ordering)} ranked {len(queue)} requests with no numbers: {error}") from error
     if ranks.shape != queue.rows.shape or np.isnan(ranks).any():
         what = f"shape {ranks.shape}" if ranks.shape != queue.rows.shape else "NaN"
-        raise PolicyError(f"{told(ordering)} ranked {len(queue)} requests with {what}; one number each is needed")
+        raise PolicyError(f"{name_of(ordering)} ranked {len(queue)} requests with {what}; one number each is needed")
     return ranks

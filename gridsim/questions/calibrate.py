@@ -22,10 +22,10 @@ from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.presets import policy as make_policy
-from gridsim.questions.explain import Waiting, explain
+from gridsim.questions.explain import Explanation, explain
 from gridsim.questions.labels import labelled
 from gridsim.questions.replay import Calibration, Replay
-from gridsim.questions.schedules import Schedule
+from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record
 from gridsim.result import Result
 from gridsim.scenario import simulate_all
@@ -98,8 +98,8 @@ def _nearest(overall: Mapping[str, Agreement]) -> str:
     return min(overall, key=error)
 
 
-def _apart(result: Result) -> Iterator[tuple[Disagreement, Waiting]]:
-    schedule = Schedule.of(result.record, result.platform)
+def _apart(result: Result) -> Iterator[tuple[Disagreement, Explanation]]:
+    schedule = JobSchedule.of(result.record, result.platform)
     for one in largest_disagreements(result.record, count=SHOWN):
         yield one, explain(schedule, one.job)
 

@@ -23,7 +23,7 @@ from gridsim.words import counted, number, percent
 from gridsim.workload.transform.estimates import BetterEstimates
 from gridsim.workload.transform.load_factor import LoadFactor
 
-__all__ = ["NOW", "Change", "Outcome", "WhatIf", "changes_beside", "changes_of", "nodes_changes", "sized"]
+__all__ = ["NOW", "Change", "Effect", "WhatIf", "changes_beside", "changes_of", "nodes_changes", "sized"]
 
 NOW = "as it is"
 """Label of what everything is compared with."""
@@ -49,7 +49,7 @@ class Change(NamedTuple):
     policy: Any = None
 
 
-class Outcome(NamedTuple):
+class Effect(NamedTuple):
     """What a change does: numbers of the whole run, and the differences of its waits and slowdowns from those now."""
 
     label: str
@@ -67,7 +67,7 @@ class WhatIf:
     ----------
     policy : str
         Under which all are.
-    outcomes : tuple of Outcome
+    outcomes : tuple of Effect
         In the order of the changes.
     refused : tuple of (str, str)
         Labels of changes that the policy does not take, and why.
@@ -82,7 +82,7 @@ class WhatIf:
     """
 
     policy: str
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[Effect, ...]
     refused: tuple[tuple[str, str], ...] = ()
     reacting: bool = False
     rounded: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class WhatIf:
     def __repr__(self) -> str:
         return f"<WhatIf under {self.policy}: {', '.join(one.label for one in self.outcomes)}>"
 
-    def __getitem__(self, label: str) -> Outcome:
+    def __getitem__(self, label: str) -> Effect:
         return next(one for one in self.outcomes if one.label == label)
 
 

@@ -54,13 +54,13 @@ def compare(
     """
     made = {label: policy(what) for label, what in labelled(policies).items()}
     own = own_policy(made, own)
-    asked = measures_asked(metrics, charges)
+    measures = measures_asked(metrics, charges)
     options = options or Run()
     platform = in_pools(
         workload, platform or machine(workload, policies=made.values()), made.values(), options.partitions
     )
     results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
-    results = {label: result.with_measures(asked) for label, result in results.items()}
+    results = {label: result.with_measures(measures) for label, result in results.items()}
     replay = None if own is None else replay_of(results, own, policies=made, options=options, progress=progress)
     return evidence_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown, replay=replay)
 
@@ -95,7 +95,7 @@ def evidence_of(
         },
         "versions": versions(),
         "command": command,
-        **({"asked": [it.name for it in first.asked]} if first.asked else {}),
+        **({"asked": [it.name for it in first.measures]} if first.measures else {}),
     }
     if any(result.notices for result in results.values()):
         info["not_followed"] = {label: [asdict(it) for it in result.notices] for label, result in results.items()}
@@ -112,7 +112,7 @@ def evidence_of(
         tick=whole(options.tick_of(first.workload)),
         reference=next((label for label, result in results.items() if result.policy == easy), None),
         replay=replay,
-        asked=first.asked,
+        measures=first.measures,
     )
 
 

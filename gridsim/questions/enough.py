@@ -16,7 +16,7 @@ from gridsim.options import Run
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.changes import Change, sized
 from gridsim.questions.whatif import record_under
-from gridsim.workers import Answer, Workers, crew
+from gridsim.workers import Awaited, Workers, crew
 
 __all__ = ["cores_for"]
 
@@ -78,7 +78,7 @@ def cores_for(
         raise InputError(f"{node} cores at a time; the nodes of the site have {known.each}", field="node")
     step = node or (max(1, round(platform.cores * _FINEST)) if known is None else known.each)
 
-    def tried(more: int, workers: Workers) -> Answer[float]:
+    def tried(more: int, workers: Workers) -> Awaited[float]:
         change = sized(workload, platform, platform.cores + more * step, asked)
         told = None if progress is None else partial(progress, change.label)
         what = (change.workload, change.platform, policy, options, metric)
@@ -113,10 +113,10 @@ class _Trials:
         Steps beyond which nothing is tried.
     """
 
-    begin: Callable[[int], Answer[float]]
+    begin: Callable[[int], Awaited[float]]
     workers: int
     most: int
-    _known: dict[int, Answer[float]] = field(default_factory=dict)
+    _known: dict[int, Awaited[float]] = field(default_factory=dict)
 
     def value(self, more: int, then: Iterable[int]) -> float:
         """The value; *then* are those that may be asked for next, the likelier first."""

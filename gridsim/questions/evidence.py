@@ -130,7 +130,7 @@ class Evidence:
         What a larger machine, a higher load and better estimates would do, by policy, the best one last; where asked.
     platforms : mapping of str to Platform
         The machine as each policy has it, where that is another than *platform*: one that keeps partitions itself.
-    asked : mapping of str to Metric
+    measures : mapping of str to Metric
         Metrics and charges that somebody asked for, which are shown below the others.
     """
 
@@ -147,7 +147,7 @@ class Evidence:
     replay: Replay | None = None
     whatifs: Sequence[WhatIf] = ()
     platforms: Mapping[str, Platform] = field(default_factory=dict)
-    asked: Mapping[str, Metric] = field(default_factory=dict)
+    measures: Mapping[str, Metric] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -163,7 +163,7 @@ class Evidence:
         reference: str | None = None,
         replay: Replay | None = None,
         platforms: Mapping[str, Platform] | None = None,
-        asked: Sequence[Measure] = (),
+        measures: Sequence[Measure] = (),
     ) -> Self:
         """Compare *records*; a single one is described without differences.
 
@@ -171,7 +171,7 @@ class Evidence:
         ----------
         reference : str, optional
             Label of the policy whose slowdowns QoS charges are judged by: EASY. No such charges where left out.
-        asked : sequence of Measure, optional
+        measures : sequence of Measure, optional
             Metrics and charges beside the usual ones.
 
         Raises
@@ -200,7 +200,7 @@ class Evidence:
                 preemption=preemption,
                 predictions=predictions,
                 slowdowns=slowdowns,
-                asked=asked,
+                measures=measures,
             )
             for label, record in records.items()
         }
@@ -224,7 +224,7 @@ class Evidence:
             tick,
             replay,
             platforms=platforms or {},
-            asked={it.name: it.metric for it in asked},
+            measures={it.name: it.metric for it in measures},
         )
         if len(records) > 1:
             for metric in found.compared:

@@ -17,11 +17,11 @@ import numpy.typing as npt
 
 from gridsim.model.dates import Calendar
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.questions.schedules import Schedule
+from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Refusal
 from gridsim.words import when
 
-__all__ = ["LACKING", "SHOWN", "Other", "Waiting", "explain", "waits"]
+__all__ = ["LACKING", "SHOWN", "Explanation", "Other", "explain", "waits"]
 
 SHOWN = 5
 """Other jobs that are told one by one."""
@@ -43,7 +43,7 @@ class Other(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Explanation:
     """What a schedule shows of the wait of one job.
 
     Attributes
@@ -130,7 +130,7 @@ class Waiting:
 
     def __repr__(self) -> str:
         waited = "did not run" if math.isnan(self.start) else f"waited {self.wait:,.15g} s"
-        return f"<Waiting: job {self.id} of {self.cores:,} cores {waited}>"
+        return f"<Explanation: job {self.id} of {self.cores:,} cores {waited}>"
 
     @property
     def wait(self) -> float:
@@ -147,7 +147,7 @@ class Waiting:
         }
 
 
-def explain(schedule: Schedule, job: int | str) -> Waiting:
+def explain(schedule: JobSchedule, job: int | str) -> Explanation:
     """What a schedule shows of the wait of a job.
 
     Parameters
@@ -167,7 +167,7 @@ def explain(schedule: Schedule, job: int | str) -> Waiting:
     >>> columns = {"submit": [0, 1, 2, 3], "start": [0, 0, 10, 3], "end": [10, 0, 20, 9], "estimate": [10, 1, 10, 6]}
     >>> times = [np.array(columns[name], dtype=float) for name in ("submit", "start", "end", "estimate")]
     >>> names = np.array(["", "", "", ""])
-    >>> found = explain(Schedule(np.array([1, 2, 3, 4]), np.array([2, 1, 4, 2]), *times, names, names, 4), 3)
+    >>> found = explain(JobSchedule(np.array([1, 2, 3, 4]), np.array([2, 1, 4, 2]), *times, names, names, 4), 3)
     >>> found.wait, found.free, found.short, found.passed, [one.job for one in found.holders]
     (8.0, 2, 8.0, 1, [1, 4])
     """
@@ -177,7 +177,7 @@ def explain(schedule: Schedule, job: int | str) -> Waiting:
     until = start if not math.isnan(start) else submit
     runs = schedule.cut_runs(row)
     room, found = _room(schedule, row, submit, until, runs)
-    return Waiting(
+    return Explanation(
         **_job(schedule, row),
         submit=submit,
         start=start,
@@ -196,7 +196,7 @@ def explain(schedule: Schedule, job: int | str) -> Waiting:
 
 
 def _room(
-    schedule: Schedule, row: int, submit: float, until: float, runs: FloatArray
+    schedule: JobSchedule, row: int, submit: float, until: float, runs: FloatArray
 ) -> tuple[FloatArray, dict[str, Any]]:
     """Stretches (k, 2) of the wait with enough room for the job; which room that is, and what is known of it.
 
@@ -228,7 +228,7 @@ def _room(
     }
 
 
-def _others_meanwhile(schedule: Schedule, row: int, submit: float, until: float, room: FloatArray) -> dict[str, Any]:
+def _others_meanwhile(schedule: JobSchedule, row: int, submit: float, until: float, room: FloatArray) -> dict[str, Any]:
     """Jobs that stood before it, passed it, held cores while it waited, and stood first while there was *room*."""
     order = np.arange(len(schedule.job))
     before = (schedule.submit < submit) | ((schedule.submit == submit) & (order < row))
@@ -256,7 +256,7 @@ def _others_meanwhile(schedule: Schedule, row: int, submit: float, until: float,
     }
 
 
-def _job(schedule: Schedule, row: int) -> dict[str, Any]:
+def _job(schedule: JobSchedule, row: int) -> dict[str, Any]:
     """What a job is, whatever became of it."""
     return {
         "job": int(schedule.job[row]),
@@ -274,7 +274,7 @@ def _date(instant: float, calendar: Calendar | None) -> str:
     return "" if calendar is None or math.isnan(instant) else when(math.floor(instant), calendar)
 
 
-def _within(schedule: Schedule, row: int) -> Schedule:
+def _within(schedule: JobSchedule, row: int) -> JobSchedule:
     """The schedule as a job sees it: others ran only where it could have run too."""
     parts = schedule.parts
     if parts is None or (pool := int(parts.pool[row])) < 0 or (parts.pool == pool).all():
@@ -284,7 +284,7 @@ def _within(schedule: Schedule, row: int) -> Schedule:
     return schedule._replace(start=start, end=end, machine=machine)
 
 
-def _room_of(schedule: Schedule, row: int) -> str:
+def _room_of(schedule: JobSchedule, row: int) -> str:
     parts = schedule.parts
     if parts is None:
         return "pooled" if schedule.pooled else "machine"
@@ -293,13 +293,13 @@ def _room_of(schedule: Schedule, row: int) -> str:
     return parts.clusters[int(parts.pool[row])][0] if parts.pool[row] >= 0 else "machine"
 
 
-def _passers(schedule: Schedule, passed: npt.NDArray[np.bool_]) -> tuple[tuple[str, int], ...]:
+def _passers(schedule: JobSchedule, passed: npt.NDArray[np.bool_]) -> tuple[tuple[str, int], ...]:
     """Users by how many of their jobs passed, most first, of equal ones who did first."""
     users = Counter(name for name in map(_name, schedule.user[passed]) if name)
     return tuple(users.most_common())
 
 
-def _others(schedule: Schedule, weight: npt.NDArray[Any], held: npt.NDArray[Any], total: float) -> tuple[Other, ...]:
+def _others(schedule: JobSchedule, weight: npt.NDArray[Any], held: npt.NDArray[Any], total: float) -> tuple[Other, ...]:
     """Jobs of largest weight, those without any left out."""
     weight = np.nan_to_num(weight)
     rows = np.argsort(-weight, kind="stable")[:SHOWN]
@@ -322,7 +322,7 @@ def _name(user: Any) -> str:
     return "" if str(user) in ("", "-1", "nan") else str(user)
 
 
-def _room_for(schedule: Schedule, row: int, submit: float, until: float) -> tuple[FloatArray, int]:
+def _room_for(schedule: JobSchedule, row: int, submit: float, until: float) -> tuple[FloatArray, int]:
     """Stretches (k, 2) of the wait with enough free cores; free cores when it began."""
     ran = (schedule.end > submit) & (schedule.start <= until) & (schedule.end > schedule.start)
     ran[row] = False
@@ -336,7 +336,7 @@ def _room_for(schedule: Schedule, row: int, submit: float, until: float) -> tupl
     return stretches[stretches[:, 1] > stretches[:, 0]], schedule.machine - int(cores[start <= submit].sum())
 
 
-def _first(schedule: Schedule, ahead: IntArray, room: FloatArray) -> FloatArray:
+def _first(schedule: JobSchedule, ahead: IntArray, room: FloatArray) -> FloatArray:
     """How long each job stood first, in order of arrival, while there was room for the one behind; a number a job."""
     seconds = np.zeros(len(schedule.job))
     at = -math.inf
@@ -349,7 +349,7 @@ def _first(schedule: Schedule, ahead: IntArray, room: FloatArray) -> FloatArray:
     return seconds
 
 
-def waits(schedules: Mapping[str, Schedule], job: int | str) -> dict[str, tuple[float, float]]:
+def waits(schedules: Mapping[str, JobSchedule], job: int | str) -> dict[str, tuple[float, float]]:
     """Start and wait of a job under each policy, s; NaN where it did not run."""
     rows = {label: schedule.row(job) for label, schedule in schedules.items()}
     return {

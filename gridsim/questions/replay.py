@@ -8,7 +8,7 @@ from typing import Any
 
 from gridsim.metrics.agreement import Agreement, Disagreement
 from gridsim.metrics.preemption import LoggedRuns
-from gridsim.questions.explain import Waiting
+from gridsim.questions.explain import Explanation
 from gridsim.words import duration
 
 __all__ = ["FAR", "FAR_SECONDS", "Calibration", "Replay", "is_far"]
@@ -80,7 +80,7 @@ class Calibration:
         The policy with the smallest median error of a start.
     by_class : mapping
         Agreement under the policy `of` by what tells jobs apart (size, length, user …), then by class.
-    apart : tuple of (Disagreement, Waiting)
+    apart : tuple of (Disagreement, Explanation)
         Jobs with the largest errors under it, each with what the replay shows of its wait.
     own : str or None
         The site's own policy; None where nobody said which that is.
@@ -93,7 +93,7 @@ class Calibration:
     overall: Mapping[str, Agreement]
     best: str
     by_class: Mapping[str, Mapping[str, Agreement]]
-    apart: tuple[tuple[Disagreement, Waiting], ...]
+    apart: tuple[tuple[Disagreement, Explanation], ...]
     own: str | None = None
     logged_runs: LoggedRuns | None = None
     preempted: Mapping[str, Mapping[str, float]] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from gridsim.questions.parts import Parts, parts_of, parts_read, rows_of
 from gridsim.record import Record
 from gridsim.result import read_names, read_table
 
-__all__ = ["PLACES", "CutRuns", "Schedule", "cut_runs_of", "read_schedules"]
+__all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules"]
 
 PLACES = ("account", "partition")
 """Labels that say where a job was sent."""
@@ -37,7 +37,7 @@ class CutRuns(NamedTuple):
     end: FloatArray
 
 
-class Schedule(NamedTuple):
+class JobSchedule(NamedTuple):
     """Columns of one schedule, a row a job in order of arrival; times in seconds, NaN where a job did not run.
 
     Of a job that went on in a chain of *pieces*, start and end are those of the last one; *earlier* is how long the
@@ -64,7 +64,7 @@ class Schedule(NamedTuple):
     cut: CutRuns | None = None
 
     @classmethod
-    def of(cls, record: Record, platform: Platform | None = None) -> Schedule:
+    def of(cls, record: Record, platform: Platform | None = None) -> JobSchedule:
         """Schedule of a record of jobs of one task, with the names of users and so on where there are any.
 
         Parameters
@@ -165,7 +165,7 @@ def cut_runs_of(record: Record) -> tuple[IntArray, IntArray, IntArray] | None:
     return promises.killed[order], promises.killed_start_us[order], promises.killed_end_us[order]
 
 
-def read_schedules(folder: str | Path) -> dict[str, Schedule]:
+def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
     """Schedules of a result directory, of one run or of `gridsim compare`, by policy.
 
     Raises
@@ -201,7 +201,7 @@ def _calendar(folder: Path) -> Calendar | None:
         raise InputError("tells of no workload; expected that of a run", path=folder / "run.json") from error
 
 
-def _read(folder: Path) -> Schedule:
+def _read(folder: Path) -> JobSchedule:
     if (folder / "tasks.csv").exists() or (folder / "tasks.parquet").exists():
         raise InputError("is of jobs of several tasks, which have several waits each", path=folder)
     columns = read_table(folder)
@@ -227,7 +227,7 @@ def _read(folder: Path) -> Schedule:
 
     job, start = numbers("job", np.int64), numbers("start")
     whose = next((named(name) for name in _USERS if name in columns), np.full(len(columns["job"]), ""))
-    return Schedule(
+    return JobSchedule(
         job=job,
         cores=numbers("cores_used" if "cores_used" in columns else "cores", np.int64),
         submit=numbers("submit"),

@@ -19,11 +19,11 @@ from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.presets import policy as make_policy
-from gridsim.questions.changes import NOW, Change, Outcome, WhatIf, changes_of
+from gridsim.questions.changes import NOW, Change, Effect, WhatIf, changes_of
 from gridsim.questions.labels import labelled
 from gridsim.record import Record
 from gridsim.simulation import run
-from gridsim.workers import Answer, Known, Workers, crew
+from gridsim.workers import Awaited, Known, Workers, crew
 
 __all__ = ["Pending", "record_under", "whatif"]
 
@@ -93,12 +93,12 @@ class Pending:
     ----------
     changes : tuple of Change
         What is now first.
-    records : mapping of str to Answer
+    records : mapping of str to Awaited
         What comes of each, by label.
     """
 
     changes: tuple[Change, ...]
-    records: Mapping[str, Answer[Record]]
+    records: Mapping[str, Awaited[Record]]
 
     @classmethod
     def of(
@@ -122,7 +122,7 @@ class Pending:
             if labels.count(each) > 1:
                 raise InputError(f"'{each}' is asked twice; a difference to itself says nothing")
 
-        def record(change: Change) -> Answer[Record]:
+        def record(change: Change) -> Awaited[Record]:
             told = None if progress is None else partial(progress, change.label)
             asked = policy if change.policy is None else change.policy
             what = (change.workload, change.platform, asked, options)
@@ -160,7 +160,7 @@ class Pending:
             for metric in ("wait", "bounded_slowdown")
         )
         outcomes = [
-            Outcome(
+            Effect(
                 each.label,
                 each.platform.cores,
                 metrics(records[each.label], bound=bound, warmup=warmup, cooldown=cooldown),

@@ -25,7 +25,7 @@ from gridsim.report.trust import trust, trust_in
 
 if TYPE_CHECKING:
     from gridsim.report.gallery import Gallery
-    from gridsim.report.page import Drawn
+    from gridsim.report.page import PageParts
 
 __all__ = ["Comparison"]
 
@@ -60,14 +60,14 @@ class Comparison(Evidence):
         list of Row
             In the order in which they are shown.
         """
-        return tables.rows(self.metrics, moldable=self.of_moldable, asked=self.asked)
+        return tables.rows(self.metrics, moldable=self.of_moldable, measures=self.measures)
 
-    def by_weight(self) -> list[robustness.Category]:
+    def by_weight(self) -> list[robustness.WeightCategory]:
         """Of moldable jobs, changes of the mean response by weight category; nothing of others.
 
         Returns
         -------
-        list of Category
+        list of WeightCategory
             A row a category of effective sequential runtime.
         """
         return robustness.categories(self)
@@ -142,7 +142,7 @@ class Comparison(Evidence):
     def _values(self) -> Iterator[tuple[str, str, float, str]]:
         """Every number: policy, metric, value and unit."""
         for label, numbers in self.metrics.items():
-            yield from ((label, name, value, described(name, self.asked).unit) for name, value in numbers.items())
+            yield from ((label, name, value, described(name, self.measures).unit) for name, value in numbers.items())
 
     @property
     def figures(self) -> Gallery:
@@ -151,19 +151,19 @@ class Comparison(Evidence):
 
         return of_comparison(self)
 
-    def draw(self) -> Drawn:
+    def draw(self) -> PageParts:
         """What takes time of the page: its pictures and schedules, for `page`.
 
         Returns
         -------
-        Drawn
+        PageParts
             For `page`, from whichever process.
         """
         from gridsim.report.page import draw  # matplotlib and Jinja2: only where a page is made
 
         return draw(self)
 
-    def page(self, path: str | Path, *, drawn: Drawn | None = None) -> Path:
+    def page(self, path: str | Path, *, drawn: PageParts | None = None) -> Path:
         """Write the self-contained HTML page, atomically; returns its path.
 
         Below a picture it names the file with its numbers, and links to it if `write` put it in the same folder before.
@@ -172,7 +172,7 @@ class Comparison(Evidence):
         ----------
         path : path
             The file.
-        drawn : Drawn, optional
+        drawn : PageParts, optional
             What `draw` gave before; drawn now where left out.
 
         Returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from gridsim.questions.explain import SHOWN, Other, Waiting
+from gridsim.questions.explain import SHOWN, Explanation, Other
 from gridsim.questions.schedules import PLACES
 from gridsim.record import Refusal
 from gridsim.words import counted, duration, listed, number, percent
@@ -13,7 +13,7 @@ from gridsim.words import counted, duration, listed, number, percent
 __all__ = ["refusal", "sentences"]
 
 
-def sentences(found: Waiting, label: str) -> list[str]:
+def sentences(found: Explanation, label: str) -> list[str]:
     """The same in words."""
     of = f" of user {found.user}" if found.user else ""
     places = [f"{label} {name}" for label in PLACES if (name := getattr(found, label))]
@@ -43,11 +43,11 @@ def sentences(found: Waiting, label: str) -> list[str]:
     return told
 
 
-def _chain(found: Waiting) -> str:
+def _chain(found: Explanation) -> str:
     return "" if found.pieces == 1 else f", before the {number(found.pieces)} pieces of its chain together"
 
 
-def _lost(found: Waiting) -> str:
+def _lost(found: Explanation) -> str:
     """Time that is no wait: runs that were cut short to make room for others."""
     return (
         ""
@@ -56,12 +56,12 @@ def _lost(found: Waiting) -> str:
     )
 
 
-def _run(found: Waiting) -> str:
+def _run(found: Explanation) -> str:
     """What the run is called that the start is of, where it is not the only one."""
     return "run" if found.cut else "piece"
 
 
-def _dates(found: Waiting) -> list[str]:
+def _dates(found: Explanation) -> list[str]:
     """When it came and started, where the log has dates."""
     if not found.submitted:
         return []
@@ -88,7 +88,7 @@ MEANING = {
 """What reasons of Slurm mean; all others are limits, and named after them."""
 
 
-def _of(found: Waiting) -> str:
+def _of(found: Explanation) -> str:
     """Of how many cores."""
     if found.room == "nodes" and 0 <= found.reach < found.machine:
         return f" of {number(found.reach)} that it could have (the machine has {number(found.machine)})"
@@ -97,7 +97,7 @@ def _of(found: Waiting) -> str:
     return f" of {number(found.reach)} in {found.room} (the machine has {number(found.machine)})"
 
 
-def _free(found: Waiting) -> str:
+def _free(found: Explanation) -> str:
     """How many cores were free when it came, and where."""
     if found.room == "nodes":
         return f"{_are(found.free)} free on nodes that it could have"
@@ -106,7 +106,7 @@ def _free(found: Waiting) -> str:
     return f"{_are(found.free)} free" + ("" if found.room == "machine" else f" in {found.room}")
 
 
-def _said(found: Waiting) -> list[str]:
+def _said(found: Explanation) -> list[str]:
     """What the scheduler says of the wait."""
     told = [f"When it came, {_free(found)}."]
     if not found.reasons:
@@ -121,7 +121,7 @@ def _reason(word: str, held: float) -> str:
     return f"{duration(held)} {word} ({MEANING.get(word, 'a limit of the site')})"
 
 
-def _why_not(found: Waiting) -> str:
+def _why_not(found: Explanation) -> str:
     """What became of a job that did not run, and why."""
     if found.refused is not None:
         return f"{found.status} because {refusal(found.refused)}"
@@ -155,12 +155,12 @@ def _amount(value: float, unit: str) -> str:
     return duration(value) if unit == "s" else f"{number(value)} {unit}"
 
 
-def _called(found: Waiting) -> str:
+def _called(found: Explanation) -> str:
     """The id that users know, and the number that files have, where they are not the same."""
     return found.id if found.id == str(found.job) else f"{found.id} (number {found.job})"
 
 
-def _room(found: Waiting) -> list[str]:
+def _room(found: Explanation) -> list[str]:
     when = f"When it came, {_free(found)}"
     if not found.enough > 0:
         return [f"{when}; until it started there was never room for it."]
@@ -180,7 +180,7 @@ def _room(found: Waiting) -> list[str]:
     return told
 
 
-def _queue(found: Waiting) -> str:
+def _queue(found: Explanation) -> str:
     many = {0: "No job", 1: "One job"}.get(found.ahead, f"{number(found.ahead)} jobs")
     told = f"{many} stood before it"
     if found.ahead:
@@ -197,7 +197,7 @@ def _queue(found: Waiting) -> str:
     return f"{told} {_whose(found)}" if found.passed > 1 and found.passers else told
 
 
-def _whose(found: Waiting) -> str:
+def _whose(found: Explanation) -> str:
     """Whose jobs passed, the first few users by name."""
     shown = [
         f"{number(count)} of {'the same user' if user == found.user else f'user {user}'}"

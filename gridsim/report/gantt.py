@@ -28,7 +28,7 @@ from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.ranks import unavoidable_delays
 from gridsim.profile.placement import Placement, place
 from gridsim.questions.parts import parts_of
-from gridsim.questions.schedules import Schedule, cut_runs_of
+from gridsim.questions.schedules import JobSchedule, cut_runs_of
 from gridsim.record import Record, Status
 from gridsim.report.bands import Bands, by_partition, placed
 from gridsim.report.calendar import embedded
@@ -234,7 +234,7 @@ def _explaining(record: Record, shown: slice, clock: _Clock, platform: Platform 
         packed["unran"] = narrowed(part.status[~part.ran].astype(np.int64))
     parts = parts_of(part, platform)
     if parts is None:
-        return packed | {"pooled": Schedule.of(part).pooled}
+        return packed | {"pooled": JobSchedule.of(part).pooled}
     packed |= {"pool": narrowed(parts.pool), "parts": [list(each) for each in parts.clusters]}
     if parts.reach is not None and parts.free is not None:
         words, word = np.unique(parts.word, return_inverse=True)

@@ -17,7 +17,7 @@ from gridsim.model.pools import PARTITION
 from gridsim.model.time import MICROSECOND
 from gridsim.questions.evidence import turned
 from gridsim.questions.explain import explain, waits
-from gridsim.questions.schedules import Schedule
+from gridsim.questions.schedules import JobSchedule
 from gridsim.report import (
     admission,
     caveats,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gridsim.metrics.compare import Difference
     from gridsim.questions.evidence import Evidence
 
-__all__ = ["Drawn", "draw", "render", "told_of"]
+__all__ = ["PageParts", "draw", "render", "told_of"]
 
 METHOD = (
     "Every job is compared with itself under the other policy, and the verdict is on the ratio of the two means.",
@@ -64,7 +64,7 @@ class Found(NamedTuple):
     option: str
 
 
-class Drawn(NamedTuple):
+class PageParts(NamedTuple):
     """What takes time of a page, and can be made before all that it tells is known."""
 
     pictures: list[pictures.Shown]
@@ -74,10 +74,10 @@ class Drawn(NamedTuple):
     pack: Any
 
 
-def draw(comparison: Evidence) -> Drawn:
+def draw(comparison: Evidence) -> PageParts:
     """Pictures and schedules of a page; neither trust nor changes are in them."""
     kept = comparison.kept
-    return Drawn(
+    return PageParts(
         [one.shown() for one in pictures.pictures(comparison, slice(None) if kept.all() else kept)],
         [one.shown() for one in pictures.over_users(comparison)],
         [one.shown() for one in pictures.winners(comparison)],
@@ -92,14 +92,14 @@ def draw(comparison: Evidence) -> Drawn:
     )
 
 
-def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: Drawn | None = None) -> str:
+def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PageParts | None = None) -> str:
     """Text of the page.
 
     Parameters
     ----------
     beside : collection of str
         Files of numbers that will be in the folder of the page, to link to; others are only named.
-    drawn : Drawn, optional
+    drawn : PageParts, optional
         What `draw` made of the comparison, where it is there.
     """
     drawn, known = drawn or draw(comparison), trust(comparison)
@@ -126,7 +126,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: Drawn |
         warnings=() if known is None else known.warnings,
         answer=sentences.answer(comparison),
         caveats=caveats.caveats(comparison),
-        table=tables.rows(comparison.metrics, moldable=comparison.of_moldable, asked=comparison.asked),
+        table=tables.rows(comparison.metrics, moldable=comparison.of_moldable, measures=comparison.measures),
         by_weight=robustness.categories(comparison),
         of_deadlines=admission.of_deadlines(comparison),
         same_jobs=comparison.comparable,
@@ -182,7 +182,9 @@ def _example(comparison: Evidence) -> list[str]:
     record = comparison.records[comparison.best]
     if comparison.of_dags or not (record.wait > 0).any():
         return []
-    schedules = {label: Schedule.of(each, comparison.platform_of(label)) for label, each in comparison.records.items()}
+    schedules = {
+        label: JobSchedule.of(each, comparison.platform_of(label)) for label, each in comparison.records.items()
+    }
     longest = schedules[comparison.best].longest()
     told = explain_text.sentences(explain(schedules[comparison.best], longest), comparison.best)
     under = waits(schedules, longest)

@@ -12,7 +12,7 @@ from gridsim.words import listed, percent
 if TYPE_CHECKING:
     from gridsim.questions.evidence import Evidence, GroupRow
 
-__all__ = ["FEWEST", "Category", "answer", "categories"]
+__all__ = ["FEWEST", "WeightCategory", "answer", "categories"]
 
 FEWEST = 10
 """Jobs below which a category is left out."""
@@ -22,7 +22,7 @@ _MOST = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Category:
+class WeightCategory:
     """A category of jobs by weight, or all jobs: change of the mean response under each policy but the first.
 
     Attributes
@@ -43,7 +43,7 @@ class Category:
     verdicts: Mapping[str, str]
 
 
-def categories(comparison: Evidence) -> list[Category]:
+def categories(comparison: Evidence) -> list[WeightCategory]:
     """Categories with at least `FEWEST` jobs, lightest first, then all jobs; none where jobs are not moldable.
 
     References
@@ -58,7 +58,7 @@ def categories(comparison: Evidence) -> list[Category]:
     ]
     whole = [comparison.difference("response", label, comparison.baseline) for label in comparison.labels[1:]]
     changes = {it.policy: it.ratio - 1 for it in whole}
-    return [*found, Category("all", whole[0].jobs, changes, {it.policy: it.verdict for it in whole})]
+    return [*found, WeightCategory("all", whole[0].jobs, changes, {it.policy: it.verdict for it in whole})]
 
 
 def _rows(comparison: Evidence) -> list[GroupRow]:
@@ -73,8 +73,8 @@ def _rows(comparison: Evidence) -> list[GroupRow]:
     ]
 
 
-def _category(name: str, rows: Sequence[GroupRow]) -> Category:
-    return Category(
+def _category(name: str, rows: Sequence[GroupRow]) -> WeightCategory:
+    return WeightCategory(
         name, rows[0].jobs, {row.policy: row.ratio - 1 for row in rows}, {row.policy: row.verdict for row in rows}
     )
 

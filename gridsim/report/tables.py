@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from gridsim.report.robustness import Category
+    from gridsim.report.robustness import WeightCategory
 
 __all__ = [
     "SHOWN",
@@ -151,7 +151,7 @@ class Row:
     cells: Mapping[str, Cell]
 
 
-def shown(metric: str, value: float, asked: Mapping[str, Metric] | None = None) -> str:
+def shown(metric: str, value: float, measures: Mapping[str, Metric] | None = None) -> str:
     """A value of a metric as people read it.
 
     Examples
@@ -161,7 +161,7 @@ def shown(metric: str, value: float, asked: Mapping[str, Metric] | None = None) 
     """
     if math.isnan(value):
         return "-"
-    unit = described(metric, asked).unit
+    unit = described(metric, measures).unit
     if unit == "s":
         return duration(value)
     if metric in _SHARES:
@@ -172,12 +172,12 @@ def shown(metric: str, value: float, asked: Mapping[str, Metric] | None = None) 
 
 
 def rows(
-    metrics: Mapping[str, Mapping[str, float]], *, moldable: bool = False, asked: Mapping[str, Metric] | None = None
+    metrics: Mapping[str, Mapping[str, float]], *, moldable: bool = False, measures: Mapping[str, Metric] | None = None
 ) -> list[Row]:
     """Rows of `SHOWN` for the metrics of each policy; counts that are 0 everywhere are left out.
 
     Of DAG jobs those of `SHOWN_DAGS`, of *moldable* ones those of `SHOWN_MOLDABLE`. Those of `SHOWN_DEADLINES` come
-    first where jobs ask for deadlines, those that were *asked* for last. Where admission turned jobs away, no wait is
+    first where jobs ask for deadlines, *measures* last. Where admission turned jobs away, no wait is
     marked as the best: they are not waits of the same jobs.
     """
     titles = SHOWN_MOLDABLE if moldable else SHOWN
@@ -194,9 +194,9 @@ def rows(
         *(_row(name, titles[name], values(name), mark=_fair(name) or fair) for name in usual),
         *_preemption_rows(metrics),
     ]
-    more = [name for name in asked or () if name not in {row.metric for row in found}]
+    more = [name for name in measures or () if name not in {row.metric for row in found}]
     return found + [
-        _row(name, name.replace("_", " ").replace("(", " (", 1), values(name), asked=asked) for name in more
+        _row(name, name.replace("_", " ").replace("(", " (", 1), values(name), measures=measures) for name in more
     ]
 
 
@@ -233,12 +233,12 @@ def _row(
     values: Mapping[str, float],
     *,
     mark: bool = True,
-    asked: Mapping[str, Metric] | None = None,
+    measures: Mapping[str, Metric] | None = None,
 ) -> Row:
     """A row; every value that reads like the best one is marked, none where all read alike or none is to be."""
-    what = described(name, asked)
+    what = described(name, measures)
     better = what.better if mark else None
-    texts = {label: shown(name, value, asked) for label, value in values.items()}
+    texts = {label: shown(name, value, measures) for label, value in values.items()}
     known = {label: value for label, value in values.items() if not math.isnan(value)}
     marked = ""
     if better is not None and known and len(set(texts.values())) > 1:
@@ -276,7 +276,7 @@ def _differs(row: Row) -> bool:
     return len({cell.text for cell in row.cells.values()}) > 1
 
 
-def changes(found: Sequence[Category], *, width: int = WIDTH) -> RenderableType:
+def changes(found: Sequence[WeightCategory], *, width: int = WIDTH) -> RenderableType:
     """Change of the mean response by weight category for a terminal, of the first policies; clear ones marked."""
     from rich.text import Text
 
@@ -294,7 +294,7 @@ def changes(found: Sequence[Category], *, width: int = WIDTH) -> RenderableType:
     return sheet(names, columns, first="core-seconds", width=width, caption=caption)
 
 
-def changed(category: Category, label: str) -> str:
+def changed(category: WeightCategory, label: str) -> str:
     """Change of a category under a policy as people read it."""
     value = category.changes.get(label, math.nan)
     return "-" if math.isnan(value) else percent(value, sign=True)

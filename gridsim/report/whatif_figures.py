@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gridsim.questions.changes import NOW, Outcome, WhatIf
+from gridsim.questions.changes import NOW, Effect, WhatIf
 from gridsim.report.figures import INK, PALETTE, drawing
 from gridsim.report.gallery import Gallery
 from gridsim.report.pictures import Drawing, Picture
@@ -84,25 +84,25 @@ def changes(found: WhatIf) -> Figure:
         return figure
 
 
-def _rows(axes: Axes, shown: Sequence[Outcome]) -> None:
+def _rows(axes: Axes, shown: Sequence[Effect]) -> None:
     axes.set_yticks(range(len(shown)), [one.label for one in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     axes.tick_params(axis="y", length=0)
 
 
-def _sized(found: WhatIf) -> list[Outcome]:
+def _sized(found: WhatIf) -> list[Effect]:
     """Answers that differ in nothing but the size of the machine, smallest first."""
     now = found[NOW]
     return sorted((one for one in found.outcomes if one is now or one.cores != now.cores), key=lambda one: one.cores)
 
 
-def _mean(one: Outcome) -> float:
+def _mean(one: Effect) -> float:
     """Mean wait of the jobs that ran as it is too, s."""
     return one.numbers["wait_mean"] if one.wait is None else one.wait.policy_mean
 
 
-def _interval(one: Outcome) -> tuple[float, float] | None:
+def _interval(one: Effect) -> tuple[float, float] | None:
     """Mean wait as low and as high as the change from now may be, s; None where that is not known."""
     if one.wait is None or not math.isfinite(one.wait.ratio_low * one.wait.ratio_high):
         return None

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridsim.metrics.compare import Difference
-from gridsim.questions.changes import NOW, Outcome, WhatIf
+from gridsim.questions.changes import NOW, Effect, WhatIf
 from gridsim.report import change, users
 from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
@@ -66,7 +66,7 @@ def lines(found: WhatIf) -> list[Line]:
     return [_line(one) for one in found.outcomes]
 
 
-def _line(one: Outcome) -> Line:
+def _line(one: Effect) -> Line:
     cells = tuple(shown(name, one.numbers[name]) for name in SHOWN)
     wait = one.wait
     if wait is None:
@@ -167,12 +167,12 @@ def _rounded(found: Sequence[WhatIf]) -> Iterator[str]:
         yield f"The machine grows by whole nodes: {listed(rounded)}."
 
 
-def _not_taken(one: Outcome) -> float:
+def _not_taken(one: Effect) -> float:
     """Jobs that were turned away, or that the machine is too small for."""
     return one.numbers["unadmitted"] + one.numbers["rejected"]
 
 
-def _fewer(one: Outcome, now: Outcome) -> int:
+def _fewer(one: Effect, now: Effect) -> int:
     """How many jobs less than now run."""
     return round(_not_taken(one) - _not_taken(now))
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import pytest
 
 from gridsim.campaign import run as engine
-from gridsim.campaign.run import Finished, Made, Progress, run_campaign, standing
+from gridsim.campaign.run import Finished, Made, Progress, progress_of, run_campaign
 from gridsim.campaign.store import Shard, Store
 from gridsim.campaign.sweep import Sweep
 from gridsim.cli import main
@@ -93,7 +93,7 @@ def test_each_unit_is_kept_before_the_next_one_begins_in_one_process(tmp_path: P
     def told(done: Finished, at: Progress) -> None:
         kept.append(campaign.met == list(range(len(kept) + 1)) and Store(tmp_path).has(done.unit.file))
 
-    run_campaign(campaign, tmp_path, told=told)
+    run_campaign(campaign, tmp_path, listener=told)
     assert kept == [True] * 10
     assert values(tmp_path) == SQUARES
 
@@ -129,9 +129,9 @@ def test_workers_that_send_back_a_part_of_their_units_get_the_rest_again(
 
 def test_progress_counts_down(tmp_path: Path) -> None:
     told = Told()
-    run_campaign(Numbers(5, bad=(2,)), tmp_path, told=told)
+    run_campaign(Numbers(5, bad=(2,)), tmp_path, listener=told)
     assert told.at == [Progress(1, 0, 4), Progress(2, 0, 3), Progress(2, 1, 2), Progress(3, 1, 1), Progress(4, 1, 0)]
-    assert standing(Numbers(7, bad=(2,)), Store(tmp_path)) == Progress(4, 1, 2)
+    assert progress_of(Numbers(7, bad=(2,)), Store(tmp_path)) == Progress(4, 1, 2)
 
 
 # What raises
@@ -139,7 +139,7 @@ def test_progress_counts_down(tmp_path: Path) -> None:
 
 def test_a_unit_that_raises_is_kept_with_its_traceback_and_stops_nobody(tmp_path: Path) -> None:
     told = Told()
-    summary = run_campaign(Numbers(bad=(3,)), tmp_path, told=told)
+    summary = run_campaign(Numbers(bad=(3,)), tmp_path, listener=told)
     assert (summary.units, summary.failed) == (9, 1)
     failure = Store(tmp_path).failure(Number(3).file)
     assert (failure.unit, failure.error) == ("number 3", "ValueError: 3 is bad")
@@ -260,7 +260,7 @@ def test_the_driver_holds_few_of_many_units(tmp_path: Path, monkeypatch: pytest.
 
     monkeypatch.setattr("os.fsync", lambda _: None)  # 2,000 files need no disk here
     with ThreadPoolExecutor(2) as executor:
-        assert run_campaign(Many(2000, together=20), tmp_path, executor=executor, told=told).units == 2000
+        assert run_campaign(Many(2000, together=20), tmp_path, executor=executor, listener=told).units == 2000
     assert 0 < most <= 2 * 2 * 16 + 2 * 20
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from gridsim.campaign.run import run_campaign, standing
+from gridsim.campaign.run import progress_of, run_campaign
 from gridsim.campaign.store import Store
 from gridsim.campaign.sweep import Sweep, write_runs
 from gridsim.errors import InputError
@@ -170,7 +170,7 @@ def test_a_policy_in_a_file_that_was_mended_is_another_policy(place: Any) -> Non
     mended = Sweep.from_toml(place.folder / "campaign.toml")
     assert mended.changed_plugins(store) == ["bad.py"]
     assert set(keys(found)).isdisjoint(keys(mended))
-    assert standing(mended, store) == (0, 0, 3)
+    assert progress_of(mended, store) == (0, 0, 3)
     assert run_campaign(mended, store.folder).units == 3
     assert mended.changed_plugins(store) == []
     assert len(list(mended.rows(store))) == 3
@@ -183,7 +183,7 @@ def test_a_file_that_changes_while_the_sweep_runs_fails_its_runs(place: Any) -> 
     def told(*_: object) -> None:
         log.write_text(LOG.replace("10", "11"))
 
-    summary = run_campaign(found, place.folder / "store", told=told)
+    summary = run_campaign(found, place.folder / "store", listener=told)
     assert (summary.units, summary.failed) == (1, 1)
     failure = Store(place.folder / "store").failure(list(found.scenarios())[1].file)
     assert failure.error == f"InputError: {log}: has changed since the sweep began"

@@ -150,11 +150,11 @@ def test_progress_has_a_total_over_all_runs_and_says_what_is_left(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(progress, "_PAUSE", 0.0)
-    with progress.Progress(1000, runs=3) as shown:
-        shown.told("easy", 500)
-        shown.told("fcfs", 1000)
+    with progress.JobsProgress(1000, runs=3) as shown:
+        shown.show("easy", 500)
+        shown.show("fcfs", 1000)
         shown.expect(2)
-        shown.told("fcfs, load times 1.2", 500)
+        shown.show("fcfs, load times 1.2", 500)
         shown.say("once")
         shown.say("once")
     lines = capsys.readouterr().err.splitlines()

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from gridsim.campaign.paper import Order
-from gridsim.campaign.run import run_campaign, standing
+from gridsim.campaign.run import progress_of, run_campaign
 from gridsim.campaign.store import RUNS, Store
 from gridsim.result import versions
 from gridsim_papers.grid.campaign import TABLE, GridCampaign
@@ -48,7 +48,7 @@ def test_a_finished_store_is_one_of_its_campaign_and_nothing_is_run(name: str, t
     part = parts()[name]
     store = begun(tmp_path / name, there["campaign"], dict.fromkeys(there["runs"], part.campaign.table.text([])))
     assert run_campaign(part.campaign, store.folder).units == 0
-    at = standing(part.campaign, store)
+    at = progress_of(part.campaign, store)
     assert at.finished == at.total == len(there["runs"])
 
 

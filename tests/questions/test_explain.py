@@ -13,20 +13,20 @@ import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.model.dates import Calendar
 from gridsim.model.platform import Platform
-from gridsim.questions.explain import Waiting, explain, waits
-from gridsim.questions.schedules import CutRuns, Schedule, read_schedules
+from gridsim.questions.explain import Explanation, explain, waits
+from gridsim.questions.schedules import CutRuns, JobSchedule, read_schedules
 from gridsim.record import Record
 from gridsim.report.explain_text import sentences
 from gridsim.scenario import Scenario
 
 
-def schedule(*rows: tuple[int, float, float, float], machine: int = 4) -> Schedule:
+def schedule(*rows: tuple[int, float, float, float], machine: int = 4) -> JobSchedule:
     """Rows of cores, submit, start, end; jobs are numbered from 1."""
     cores, *times = zip(*rows, strict=True)
     submit, start, end = (np.array(column, dtype=float) for column in times)
     status = np.where(np.isnan(start), "unadmitted", "completed")
     users = np.array([f"u{number}" for number in range(1, len(rows) + 1)])
-    return Schedule(
+    return JobSchedule(
         np.arange(1, len(rows) + 1), np.array(cores), submit, start, end, end - start, status, users, machine
     )
 
@@ -116,7 +116,7 @@ def test_runs_that_were_cut_short_are_read_from_a_folder(tmp_path: Path) -> None
     assert result.record.kills.tolist() == [0, 1, 0]
     result.write(tmp_path)
     (read,) = read_schedules(tmp_path).values()
-    mine, theirs = explain(Schedule.of(result.record), 2), explain(read, 2)
+    mine, theirs = explain(JobSchedule.of(result.record), 2), explain(read, 2)
     assert (mine.cut, mine.lost) == (1, 4.0)
     assert mine.to_dict() == {**theirs.to_dict(), "status": mine.status}
     assert mine.wait == result.record.wait[1] - 4.0
@@ -149,13 +149,13 @@ def test_the_parts_of_a_wait_add_up(seed: int, policy: str) -> None:
             assert found.passed == 0
 
 
-def _free(one: Schedule, row: int) -> int:
+def _free(one: JobSchedule, row: int) -> int:
     others = np.arange(len(one.job)) != row
     runs = others & (one.start <= one.submit[row]) & (one.end > one.submit[row])
     return int(one.machine - one.cores[runs].sum())
 
 
-def _enough(one: Schedule, row: int) -> float:
+def _enough(one: JobSchedule, row: int) -> float:
     """Second by second: all times are whole."""
     seconds = 0
     for at in range(int(one.submit[row]), int(one.start[row])):
@@ -175,7 +175,7 @@ def test_result_directories_are_read_back(tmp_path: Path, table: str) -> None:
     np.testing.assert_array_equal(one.cores, result.workload.cores)
     assert one.machine == 16
     found = explain(one, one.longest())
-    assert isinstance(found, Waiting)
+    assert isinstance(found, Explanation)
     assert found.wait == pytest.approx(np.nanmax(result.record.wait))
     assert waits({"easy": one}, found.job) == {"easy": (found.start, found.wait)}
 
@@ -213,5 +213,5 @@ def test_a_result_that_is_damaged_is_refused(
 
 def test_one_free_core_is_one() -> None:
     rows = [{"submit": 0, "start": 0, "end": 9, "cores": 3}, {"submit": 1, "start": 1, "end": 2, "cores": 1}]
-    (told,) = sentences(explain(Schedule.of(Record.from_rows(rows, cores=4)), 2), "easy")
+    (told,) = sentences(explain(JobSchedule.of(Record.from_rows(rows, cores=4)), 2), "easy")
     assert told.endswith("started at once under easy: 1 core was free.")

@@ -11,7 +11,7 @@ import gridsim as gs
 from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.questions.explain import explain
-from gridsim.questions.schedules import Schedule, read_schedules
+from gridsim.questions.schedules import JobSchedule, read_schedules
 from gridsim.report.explain_text import sentences
 from gridsim.result import NAMES, Result, read_names
 
@@ -41,7 +41,7 @@ def test_a_folder_tells_names_as_the_record_does(tmp_path: Path) -> None:
     result.write(tmp_path)
     (schedule,) = read_schedules(tmp_path).values()
     for job in result.workload.job.tolist():
-        mine, theirs = explain(Schedule.of(result.record), job), explain(schedule, job)
+        mine, theirs = explain(JobSchedule.of(result.record), job), explain(schedule, job)
         assert sentences(mine, "easy") == sentences(theirs, "easy")
     assert read_names(tmp_path)["account"] == {1: HOSTILE, 2: "physics"}
     assert "qos" not in read_names(tmp_path)

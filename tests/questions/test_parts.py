@@ -17,7 +17,7 @@ from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.calibrate import calibrate
 from gridsim.questions.explain import explain
-from gridsim.questions.schedules import Schedule, read_schedules
+from gridsim.questions.schedules import JobSchedule, read_schedules
 from gridsim.report.calibration import why
 from gridsim.report.explain_text import sentences
 from gridsim.result import Result
@@ -61,7 +61,7 @@ def replayed() -> Result:
 
 
 def told(result: Result, job: int, label: str = "slurm") -> str:
-    return " ".join(sentences(explain(Schedule.of(result.record, result.platform), job), label))
+    return " ".join(sentences(explain(JobSchedule.of(result.record, result.platform), job), label))
 
 
 def test_nobody_is_told_that_there_was_room_in_a_full_partition(replayed: Result) -> None:

@@ -22,7 +22,7 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.explain import explain
-from gridsim.questions.schedules import Schedule
+from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Beyond, Promises, Record, Status
 from gridsim.report import gantt, markup, page
 from gridsim.report.comparison import Comparison
@@ -113,7 +113,7 @@ def jobs_of(shown: dict[str, Record]) -> list[int]:
 
 @pytest.mark.parametrize("label", ["fcfs", "greedy"])
 def test_the_browser_finds_the_facts_that_python_finds(opened: Any, shown: dict[str, Record], label: str) -> None:
-    schedule = Schedule.of(shown[label])
+    schedule = JobSchedule.of(shown[label])
     jobs, policy = jobs_of(shown), list(shown).index(label)
     told = opened.execute_script(
         """
@@ -146,7 +146,7 @@ def test_the_browser_finds_the_facts_that_python_finds(opened: Any, shown: dict[
 
 @pytest.mark.parametrize("label", ["fcfs", "greedy"])
 def test_the_browser_says_what_python_says(opened: Any, shown: dict[str, Record], label: str) -> None:
-    schedule, jobs = Schedule.of(shown[label]), [int(job) for job in shown[label].workload.job[::7]]
+    schedule, jobs = JobSchedule.of(shown[label]), [int(job) for job in shown[label].workload.job[::7]]
     jobs += jobs_of(shown)
     told = opened.execute_script(
         """
@@ -208,7 +208,7 @@ def test_a_job_is_asked_for_with_the_keyboard(opened: Any, shown: dict[str, Reco
     under = opened.execute_script(
         "return gridsimGantt.data.policies[document.querySelector('#why select').value].label"
     )
-    assert told.splitlines()[0] == sentences(explain(Schedule.of(shown[under]), job), under)[0]
+    assert told.splitlines()[0] == sentences(explain(JobSchedule.of(shown[under]), job), under)[0]
     assert not opened.find_element("css selector", "#why .example").is_displayed()
     table = opened.find_element("css selector", "#why .pinned").text
     assert "too little room" in table
@@ -278,7 +278,7 @@ def test_a_click_in_the_chart_explains_the_job_under_the_policy_that_was_clicked
         canvas = opened.find_element("css selector", "#gantt canvas")
         chains(opened).move_to_element_with_offset(canvas, round(spot[0]), round(spot[1])).click().perform()
         told = opened.find_element("css selector", "#why .said").text.replace("\u00a0", " ").splitlines()
-        assert told == sentences(explain(Schedule.of(shown[label]), job), label)
+        assert told == sentences(explain(JobSchedule.of(shown[label]), job), label)
 
 
 def test_names_of_users_are_text_and_never_markup(opened: Any, shown: dict[str, Record]) -> None:
@@ -325,7 +325,7 @@ def test_a_page_with_a_stretch_of_the_log_explains_no_job_that_others_may_have_k
     )
     whole = [not lines[0].startswith("Jobs that this page does not hold") for lines in told]
     assert 0 < sum(whole) < 1500
-    schedule = Schedule.of(record)
+    schedule = JobSchedule.of(record)
     for row, (lines, kept) in enumerate(zip(told, whole, strict=True)):
         submit, start = record.submit[rows][row], record.start[rows][row]
         others = np.r_[0 : rows.start, rows.stop : len(record)]
@@ -407,7 +407,7 @@ def test_room_is_that_of_the_nodes_or_the_cluster_that_a_job_could_have(
     )
     rooms = set()
     for (label, record), of_policy in zip(records.items(), told, strict=True):
-        schedule = Schedule.of(record, platform)
+        schedule = JobSchedule.of(record, platform)
         for job, (lines, facts) in zip(record.workload.job.tolist(), of_policy, strict=True):
             found = explain(schedule, job)
             rooms.add(found.room)

@@ -13,7 +13,7 @@ from gridsim.model.site import Site
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.explain import explain
-from gridsim.questions.schedules import Schedule
+from gridsim.questions.schedules import JobSchedule
 from gridsim.report import refusals
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
@@ -95,7 +95,7 @@ def test_the_wait_of_a_chain_is_explained_as_it_is_counted() -> None:
     record = compared("split").records["short"]
     assert record.beyond is not None
     row = int(np.flatnonzero(record.beyond.pieces == 2)[-1])
-    schedule = Schedule.of(record)
+    schedule = JobSchedule.of(record)
     told = explain(schedule, int(record.workload.job[row]))
     assert (told.wait, told.pieces, told.earlier) == (record.wait[row], 3, 4 * HOUR)
     assert schedule.wait == pytest.approx(record.wait, nan_ok=True)

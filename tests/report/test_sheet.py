@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from gridsim.questions.changes import Outcome, WhatIf
+from gridsim.questions.changes import Effect, WhatIf
 from gridsim.report import tables, whatif_text
 from gridsim.report.comparison import Comparison
 from gridsim.report.sheet import broken, either, fits, sheet
@@ -81,7 +81,7 @@ def test_counts_in_which_many_policies_differ_are_told(comparison: Comparison) -
 def test_what_if_keeps_its_values_whole() -> None:
     numbers = {"wait_mean": 371.0, "wait_p95": 244.0, "bounded_slowdown_mean": 12.3, "utilisation": 0.8}
     label = "{} more nodes of 128 cores in partition gpu (+12 %)"
-    changed = tuple(Outcome(label.format(n), 32, numbers, None, None) for n in range(3))
+    changed = tuple(Effect(label.format(n), 32, numbers, None, None) for n in range(3))
     shown = lines(whatif_text.table([WhatIf(LONG, changed), WhatIf("easy", changed)]))
     assert max(map(len, shown)) <= 80
     assert whole(shown, "4 min 4 s") == 6

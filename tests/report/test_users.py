@@ -16,7 +16,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.questions.changes import changes_beside, changes_of
 from gridsim.questions.explain import explain
-from gridsim.questions.schedules import Schedule
+from gridsim.questions.schedules import JobSchedule
 from gridsim.questions.whatif import whatif
 from gridsim.report import curves
 from gridsim.report.caveats import caveats
@@ -156,7 +156,7 @@ def test_the_page_explains_waits_by_the_submits_of_each_policy(
     assert "Users react" in page.read_text(encoding="utf-8")
     visit(browser, page.as_uri())
     for number, (label, record) in enumerate(reacting.records.items()):
-        schedule, jobs = Schedule.of(record), record.workload.job[::9].tolist()
+        schedule, jobs = JobSchedule.of(record), record.workload.job[::9].tolist()
         told = browser.execute_script(
             """
             const [jobs, k] = arguments, { data } = gridsimGantt, one = data.policies[k];

@@ -12,7 +12,7 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.capabilities import fixes_sizes
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import largest
-from gridsim.policy.protocols import Lanes, Start, failed, ranks_of, told
+from gridsim.policy.protocols import Lanes, Start, failed, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import promises, sizes
 from gridsim.policy.scheduler.promises import ANEW, CORES, STARTED, STARTING, mold
@@ -87,7 +87,7 @@ class Shapes:
             raise failed(self.partition, "limits", error) from error
         if limits.shape != rows.shape or limits.dtype.kind != "i":
             raise PolicyError(
-                f"{told(self.partition)} gave {len(rows)} requests limits of shape {limits.shape} and type "
+                f"{name_of(self.partition)} gave {len(rows)} requests limits of shape {limits.shape} and type "
                 f"{limits.dtype}; one whole number each is needed"
             )
         return largest(limits, self.table[sizes.LEAST, rows], self.table[sizes.MOST, rows])

@@ -12,7 +12,7 @@ from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.capabilities import knows_runtimes
 from gridsim.policy.prediction import History
-from gridsim.policy.protocols import failed, told
+from gridsim.policy.protocols import failed, name_of
 from gridsim.policy.queue import ClusterView, Queue
 
 __all__ = ["Predictions"]
@@ -79,7 +79,7 @@ class Predictions:
             raise failed(self._predictor, "predict", error) from error
         if answers.shape != (1,) or not answers[0] >= 0:
             what = f"predicts {answers.tolist()} for request {request}; expected one number of seconds from 0"
-            raise PolicyError(f"{told(self._predictor)} {what}")
+            raise PolicyError(f"{name_of(self._predictor)} {what}")
         return None if math.isinf(answers[0]) else round(float(answers[0]) * 1e6)
 
     def _queue(self, request: int) -> Queue:
@@ -123,7 +123,7 @@ class Predictions:
             raise failed(self._corrector, "correct", error) from error
         if corrected <= present:
             what = f"corrects {present / 1e6} s of request {request} to {corrected / 1e6} s; expected more"
-            raise PolicyError(f"{told(self._corrector)} {what}")
+            raise PolicyError(f"{name_of(self._corrector)} {what}")
         self._present[request] = corrected
         self.corrections[request] = times
         return int(corrected)

@@ -13,7 +13,7 @@ from gridsim.policy.scheduler.sizes import LEAST, Sizes, choose, fitting_now, on
 from gridsim.profile.compiled import compiled, phase
 from gridsim.profile.kernels import change, only_running
 
-__all__ = ["ANEW", "CORES", "DUE", "HELD", "LANE", "ROWS", "STARTED", "STARTING", "Promises", "Running", "mold"]
+__all__ = ["ANEW", "CORES", "DUE", "HELD", "LANE", "ROWS", "STARTED", "STARTING", "PromiseColumns", "Running", "mold"]
 
 HOLDERS, STARTED, ANEW = range(3)
 LANE, DUE, HOLDS, ALLOWED, LIMIT, START, WIDTH, HELD, STARTING, CORES = range(10)
@@ -21,7 +21,7 @@ ROWS = 10
 NOBODY, IN_LANE, ALONE = range(3)
 
 
-class Promises(NamedTuple):
+class PromiseColumns(NamedTuple):
     """Who holds a promise, the place that it was given last, and who starts.
 
     Attributes
@@ -68,7 +68,7 @@ def mold(now, rows, high, best, by_queue, shapes, promises, running, blocks):  #
     later start ends earlier; with *by_queue* holders are served in queue order. *shapes*, *promises* and *running* are
     `Sizes`, `Promises` and `Running` as plain tuples; *blocks* (2, room) is scratch for the profile.
     """
-    sizes, places, held = Sizes(*shapes), Promises(*promises), Running(*running)
+    sizes, places, held = Sizes(*shapes), PromiseColumns(*promises), Running(*running)
     times, free = blocks[0], blocks[1]
     size = only_running(times, free, now, held.rows, held.expected, held.cores, held.total)
     _come_due(now, rows, high, places)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from gridsim import InputError
-from gridsim.campaign.paper import Absent, Order, Reproduced, Told
+from gridsim.campaign.paper import Absent, Listener, Order, Reproduced
 from gridsim.errors import UnknownNameError
 from gridsim_papers.citations import Citation
 from gridsim_papers.ledger import Entry, read_ledger
@@ -189,14 +189,14 @@ class Paper:
         cases: Path | None = None,
         workers: int = 1,
         kind: str = "png",
-        told: Told | None = None,
+        listener: Listener | None = None,
     ) -> Reproduced:
         """Run what is missing, draw, judge, and write everything to a folder: see `gridsim.campaign.paper.Paper`."""
         from gridsim_papers.reproduce import draw_alone, reproduce
 
         if figure is not None:
-            return draw_alone(self, order, figure, out, workers=workers, kind=kind, told=told)
-        return reproduce(self, order, out, cases=cases, workers=workers, kind=kind, told=told)
+            return draw_alone(self, order, figure, out, workers=workers, kind=kind, listener=listener)
+        return reproduce(self, order, out, cases=cases, workers=workers, kind=kind, listener=listener)
 
 
 @cache

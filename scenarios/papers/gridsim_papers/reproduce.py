@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gridsim import InputError
-from gridsim.campaign.paper import Claim, Drawn, Order, Reproduced, Told
-from gridsim.campaign.run import Finished, Progress, run_campaign, standing
+from gridsim.campaign.paper import Claim, Drawn, Listener, Order, Reproduced
+from gridsim.campaign.run import Finished, Progress, progress_of, run_campaign
 from gridsim.campaign.store import Store
 from gridsim.files import write_atomically, write_json, write_text
 from gridsim.result import versions
@@ -47,7 +47,7 @@ def reproduce(
     cases: Path | None = None,
     workers: int = 1,
     kind: str = "png",
-    told: Told | None = None,
+    listener: Listener | None = None,
 ) -> Reproduced:
     """Run what is missing for a paper, draw all of it, rule on its claims, and write everything to a folder.
 
@@ -59,7 +59,7 @@ def reproduce(
         Folder of exact cases; those that come with gridsim where left out.
     kind : {"png", "svg"}
         Of figures.
-    told : callable, optional
+    listener : callable, optional
         Called with each unit that is done.
 
     Raises
@@ -70,7 +70,7 @@ def reproduce(
     begun = time.perf_counter()
     exact = Cases(cases or CASES, lambda case: check(case).status == "passed")
     plan = paper.family.plan(paper, order)
-    gathered = _gather(plan, out / "rows", order, workers, told)
+    gathered = _gather(plan, out / "rows", order, workers, listener)
     results = paper.family.results(paper, gathered.rows, plan)
     name = store_name(paper.name, order.variant)
     drawn = _draw(paper.pictures.values(), results, plan, out, name, kind)
@@ -124,7 +124,7 @@ def draw_alone(
     *,
     workers: int = 1,
     kind: str = "png",
-    told: Told | None = None,
+    listener: Listener | None = None,
 ) -> Reproduced:
     """Draw one figure, of the paper's rows where all are there, else of those that it needs alone.
 
@@ -135,7 +135,7 @@ def draw_alone(
     """
     pictures = paper.asked(number)
     plan = _least(paper, order, pictures, out / "rows")
-    gathered = _gather(plan, out / "rows", order, workers, told)
+    gathered = _gather(plan, out / "rows", order, workers, listener)
     results = paper.family.results(paper, gathered.rows, plan)
     name = store_name(paper.name, order.variant)
     drawn = _draw(pictures, results, plan, out, name, kind)
@@ -161,25 +161,27 @@ def _is_there(part: Part, folder: Path, data: Path | None) -> bool:
         store.claim({"version": versions()["gridsim"], **part.campaign.identity(data)})
     except InputError:
         return False
-    at = standing(part.campaign, store)
+    at = progress_of(part.campaign, store)
     return at.finished == at.total
 
 
-def _gather(plan: Plan, folder: Path, order: Order, workers: int, told: Told | None) -> _Gathered:
+def _gather(plan: Plan, folder: Path, order: Order, workers: int, listener: Listener | None) -> _Gathered:
     """Run what is missing, and read all of it."""
     rows, units, cpu, failed = {}, 0, 0.0, 0
     for part in plan.parts:
         place = folder / part.store
-        listener = None if told is None else _listener(told, part.store)
-        summary = run_campaign(part.campaign, place, data=order.data, workers=workers, retry_failed=True, told=listener)
-        failed += standing(part.campaign, Store(place)).failed
+        of_store = None if listener is None else _of_store(listener, part.store)
+        summary = run_campaign(
+            part.campaign, place, data=order.data, workers=workers, retry_failed=True, listener=of_store
+        )
+        failed += progress_of(part.campaign, Store(place)).failed
         units, cpu = units + summary.units, cpu + summary.cpu
         rows[part.name] = part.campaign.table.read(place)
     return _Gathered(rows, units, cpu, failed)
 
 
-def _listener(told: Told, store: str) -> Callable[[Finished, Progress], None]:
-    return lambda done, at: told(store, done, at)
+def _of_store(listener: Listener, store: str) -> Callable[[Finished, Progress], None]:
+    return lambda done, at: listener(store, done, at)
 
 
 def _draw(pictures: Iterable[Picture], results: Results, plan: Plan, out: Path, name: str, kind: str) -> list[Drawn]:

@@ -291,7 +291,7 @@ def main() -> None:
     args = parser.parse_args()
     if args.scale not in SCALES:
         raise UnknownNameError("scale", args.scale, SCALES)
-    run_campaign(Study(SCALES[args.scale]), args.out, data=args.data, workers=args.workers, told=told)
+    run_campaign(Study(SCALES[args.scale]), args.out, data=args.data, workers=args.workers, listener=told)
     rows = TABLE.read(args.out)
     print(table_of(rows), slack_table_of(rows), sep="\n\n")
     for log, load in sorted({(row["log"], row["load"]) for row in rows}):

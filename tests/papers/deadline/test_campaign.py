@@ -257,7 +257,7 @@ def test_rows_do_not_depend_on_workers_on_other_units_or_on_a_restart(tmp_path: 
     run_campaign(more, alone, workers=2)
     run_campaign(TINY, resumed)
     told: list[Unit] = []
-    run_campaign(more, resumed, told=lambda done, at: told.append(done.unit))
+    run_campaign(more, resumed, listener=lambda done, at: told.append(done.unit))
     assert told == [Unit("model", 1, 0)]
     for name in ("model-00-0.csv", "model-01-0.csv"):
         assert (alone / "runs" / name).read_bytes() == (resumed / "runs" / name).read_bytes()

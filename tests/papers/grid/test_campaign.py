@@ -82,7 +82,7 @@ def test_rows_do_not_depend_on_workers_on_other_units_or_on_a_restart(tmp_path: 
     run_campaign(SMALL, shared, workers=2)
     run_campaign(replace(SMALL, kinds=("log-ind",)), resumed)
     told: list[str] = []
-    run_campaign(SMALL, resumed, told=lambda done, at: told.append(done.unit.log))
+    run_campaign(SMALL, resumed, listener=lambda done, at: told.append(done.unit.log))
     assert told == ["prob"]
     files = sorted(path.name for path in (alone / "runs").iterdir())
     assert files == ["log-ind-01.csv", "prob-01.csv"]
@@ -110,7 +110,7 @@ def test_a_folder_takes_more_workloads_but_no_other_campaign(tmp_path: Path) -> 
     run_campaign(tiny, tmp_path)
     more = replace(tiny, workloads=2)
     told: list[int] = []
-    run_campaign(more, tmp_path, told=lambda done, at: told.append(done.unit.window))
+    run_campaign(more, tmp_path, listener=lambda done, at: told.append(done.unit.window))
     assert told == [2]
     other = replace(tiny, seed=2)
     with pytest.raises(InputError, match=r"campaign.json.*seed"):

@@ -236,7 +236,7 @@ def test_a_folder_keeps_what_is_there_and_refuses_another_campaign(tmp_path: Pat
     assert run_campaign(campaign, tmp_path).schedules == 2
     more = replace(campaign, bases=("0.65", "as-logged"), windows=2)
     told: list[tuple[int, str]] = []
-    run_campaign(more, tmp_path, told=lambda done, at: told.append(done.unit[1:]))
+    run_campaign(more, tmp_path, listener=lambda done, at: told.append(done.unit[1:]))
     assert told == [(0, "as-logged"), (1, "0.65"), (1, "as-logged")]
     with pytest.raises(InputError, match="not 50"):
         run_campaign(replace(campaign, jobs=50), tmp_path)

@@ -1,4 +1,4 @@
-"""The life of a DAG job: a process that offers each task to its cluster when what it needs is done and here."""
+"""A DAG job: a process that offers each task to its cluster when what it needs is done and here."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from gridsim.entities.instant import Instant, Ring
 from gridsim.entities.link import Links
 from gridsim.model.tasks import Tasks
 
-__all__ = ["Life", "Lives"]
+__all__ = ["DagJob", "DagJobs"]
 
 
-class Lives:
-    """What the lives of a run share.
+class DagJobs:
+    """What the DAG jobs of a run share.
 
     Attributes
     ----------
     cluster_of : list of Cluster or None
         Where each task has been placed.
-    of : list of Life or None
-        The life that each task belongs to; None for tasks without predecessors or successors.
+    of : list of DagJob or None
+        The job of each task; None for tasks without predecessors or successors.
     """
 
     def __init__(self, env: Environment, tasks: Tasks, links: Links, instant: Instant) -> None:
@@ -30,7 +30,7 @@ class Lives:
         self.first, self.to = tasks.edge_first.data, tasks.edge_to.data
         self.missing: list[int] = tasks.predecessor_counts().tolist()
         self.cluster_of: list[Cluster | None] = [None] * len(tasks)
-        self.of: list[Life | None] = [None] * len(tasks)
+        self.of: list[DagJob | None] = [None] * len(tasks)
         self._needs: list[list[tuple[int, int]]] | None = None
 
     def needs(self, task: int) -> list[tuple[int, int]]:
@@ -58,8 +58,8 @@ class Lives:
         return cluster
 
 
-class Life:
-    """A process that lives from the arrival of a job to the end of its last task.
+class DagJob:
+    """A process from the arrival of a job to the end of its last task.
 
     Parameters
     ----------
@@ -67,25 +67,25 @@ class Life:
         Rows of the job's tasks; all have been placed.
     """
 
-    def __init__(self, lives: Lives, tasks: Sequence[int]) -> None:
-        self._lives, self._left = lives, len(tasks)
+    def __init__(self, dags: DagJobs, tasks: Sequence[int]) -> None:
+        self._dags, self._left = dags, len(tasks)
         self._news: list[int] = []
-        self._wanted = Ring(lives.env, lives.instant.data)
+        self._wanted = Ring(dags.env, dags.instant.data)
         for task in tasks:
-            lives.of[task] = self
+            dags.of[task] = self
         for task in tasks:
-            if not lives.missing[task]:
-                lives.placed(task).submit(task)
-        self.process = lives.env.process(self._run())
+            if not dags.missing[task]:
+                dags.placed(task).submit(task)
+        self.process = dags.env.process(self._run())
 
     def ended(self, task: int) -> None:
         """A task of the job has ended: pass on its data when all ends of this instant are known.
 
         That is at once when the next event lies later; the process wakes for what shares its instant with others, and
-        to end its life.
+        to end.
         """
-        env = self._lives.env
-        if self._left > 1 and not self._wanted.triggered and self._lives.instant.batched and env.peek() > env.now:
+        env = self._dags.env
+        if self._left > 1 and not self._wanted.triggered and self._dags.instant.batched and env.peek() > env.now:
             self._pass_on((task,))
             return
         self._news.append(task)
@@ -101,7 +101,7 @@ class Life:
     def _run(self) -> Generator[Event, None, None]:
         while self._left:
             yield self._wanted
-            self._wanted = Ring(self._lives.env, self._lives.instant.data)
+            self._wanted = Ring(self._dags.env, self._dags.instant.data)
             news, self._news = self._news, []
             self._pass_on(news)
 
@@ -115,39 +115,39 @@ class Life:
 
     def _send(self, task: int, touched: list[Cluster]) -> None:
         """Pass on the data of a task that has ended: here at once, elsewhere along the links."""
-        lives = self._lives
-        source = lives.placed(task)
-        for edge in range(lives.first[task], lives.first[task + 1]):
-            successor = lives.to[edge]
-            if lives.links.waits_for_all:
+        dags = self._dags
+        source = dags.placed(task)
+        for edge in range(dags.first[task], dags.first[task + 1]):
+            successor = dags.to[edge]
+            if dags.links.waits_for_all:
                 self._count_down(successor, touched)
-            elif (target := lives.placed(successor)) is source or lives.links.free:
+            elif (target := dags.placed(successor)) is source or dags.links.free:
                 self.arrive(successor, touched)
             else:
-                lives.links.send(task, edge, source, target, self, successor)
+                dags.links.send(task, edge, source, target, self, successor)
 
     def arrive(self, task: int, touched: list[Cluster]) -> None:
         """A datum is here: offer the task when it was the last, and note its cluster in *touched*."""
-        lives = self._lives
-        lives.missing[task] -= 1
-        if not lives.missing[task]:
-            cluster = lives.placed(task)
+        dags = self._dags
+        dags.missing[task] -= 1
+        if not dags.missing[task]:
+            cluster = dags.placed(task)
             cluster.submit(task)
             if cluster not in touched:
                 touched.append(cluster)
 
     def _count_down(self, task: int, touched: list[Cluster]) -> None:
         """With all transfers of a task starting together: start them when its last predecessor is done."""
-        lives = self._lives
-        lives.missing[task] -= 1
-        if lives.missing[task]:
+        dags = self._dags
+        dags.missing[task] -= 1
+        if dags.missing[task]:
             return
-        target = lives.placed(task)
-        crossing = [(before, edge) for before, edge in lives.needs(task) if lives.placed(before) is not target]
-        if not crossing or lives.links.free:
-            lives.missing[task] = 1
+        target = dags.placed(task)
+        crossing = [(before, edge) for before, edge in dags.needs(task) if dags.placed(before) is not target]
+        if not crossing or dags.links.free:
+            dags.missing[task] = 1
             self.arrive(task, touched)
             return
-        lives.missing[task] = len(crossing)
+        dags.missing[task] = len(crossing)
         for before, edge in crossing:
-            lives.links.send(before, edge, lives.placed(before), target, self, task)
+            dags.links.send(before, edge, dags.placed(before), target, self, task)

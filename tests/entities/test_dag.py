@@ -1,4 +1,4 @@
-"""Lives of DAG jobs: tasks are offered when all they need is done and here."""
+"""DagJobs of DAG jobs: tasks are offered when all they need is done and here."""
 
 from __future__ import annotations
 
