@@ -78,6 +78,8 @@ class Scenario:
         Reader of the log: its name, or ``file.py:Class``; found out from the file where left out.
     mapping : str or None
         Of a table: a TOML file or a preset that says which column is what of a job.
+    memory : {"requested", "used"} or None
+        Of a log in SWF: which field of memory jobs ask for beside cores.
     metrics, charges : sequence of str, Spec or object
         Beside the usual numbers: by name, or of one's own (`gridsim.metrics.measures`).
 
@@ -103,6 +105,7 @@ class Scenario:
     metrics: Sequence[Any] = ()
     charges: Sequence[Any] = ()
     mapping: str | None = None
+    memory: str | None = None
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Scenario:
@@ -214,6 +217,7 @@ class Scenario:
             metrics=metrics,
             charges=charges,
             mapping=mapping,
+            memory=workload.get("memory"),
         )
 
     def load(self) -> Workload:
@@ -231,7 +235,7 @@ class Scenario:
             widest = self.cores if platform is None else platform.widest
             rules = {**rules_for(policies), **self.rules}
             how: dict[str, Any] = {"format": self.format, "timezone": self.timezone, "cluster": self.cluster}
-            how["mapping"] = self.mapping
+            how |= {"mapping": self.mapping, "memory": self.memory}
             workload = read_workload(self.file, cores=widest, rules=rules, **how)
         elif self.model is None:
             workload = default_workload(seed=seed, cores=self._cores)
@@ -311,6 +315,7 @@ _TYPES: dict[str, type] = {
     "cluster": str,
     "format": str,
     "mapping": str,
+    "memory": str,
 }
 _WORDS = {str: "text", int: "whole number", Mapping: "table", list: "list of texts"}
 

@@ -15,6 +15,7 @@ from gridsim.entities.limited import Limited, Limits, limited
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Split
 from gridsim.errors import InputError
+from gridsim.model.demand import Demands
 from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.pools import PARTITION, Partitions, in_pools, seen_by
@@ -184,6 +185,7 @@ def _and_one_more(workload: Workload, at: int, cores: int, estimate: int, labels
         **columns,
         labels={name: np.append(column, labels.get(name, UNKNOWN)) for name, column in workload.labels.items()},
         logged={},
+        demands=None if workload.demands is None else workload.demands.joined(Demands.plain_cores(np.array([cores]))),
     )
 
 

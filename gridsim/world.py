@@ -28,6 +28,7 @@ from gridsim.errors import InputError, PolicyError
 from gridsim.model.job import Job, Task
 from gridsim.model.platform import Platform
 from gridsim.model.pools import seen_by, ways
+from gridsim.model.suited import suited
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
 from gridsim.model.workload import Workload
@@ -115,7 +116,9 @@ class World:
         if workload.reactions is not None and tasks is not None:
             raise InputError("the jobs have several tasks; users react to jobs of one task", field="users")
         policy = make_policy(policy)
-        self.workload, self.platform, self.options = workload, seen_by(policy, platform), options
+        platform = seen_by(policy, platform)
+        workload = suited(workload, platform, sited=hasattr(policy, "machine"))
+        self.workload, self.platform, self.options = workload, platform, options
         self._policy, self._tick, self._progress = policy, whole(options.tick_of(workload)), progress
         self.env = Clock(instant)
         if not instant.batched and (can := capabilities_of(policy)).predicts and can.plan:

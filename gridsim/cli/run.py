@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.files import plain
     from gridsim.model.machine import with_nodes
     from gridsim.policy.presets import policy
-    from gridsim.report import notices, pools
+    from gridsim.report import demands, notices, pools
     from gridsim.result import require_table
     from gridsim.scenario import Scenario
 
@@ -57,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
     for name, value in metrics.items():
         print(f"{name:{width}}  {value:,.6g}")
     for sentence in pools.of_one(result.record, result.platform):
+        print(sentence)
+    for sentence in demands.left_aside(result.workload.provenance, result.platform):
         print(sentence)
     for sentence in notices.sentences({"the policy": result.notices}):
         print(sentence)

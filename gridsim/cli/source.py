@@ -183,6 +183,11 @@ def add_log_options(parser: ArgumentParser, words: str, machine: str = "--cores"
         metavar="FILE|NAME",
         help="of a table (CSV): which column is what of a job, a TOML file or a preset (see gridsim list mappings)",
     )
+    parser.add_argument(
+        "--memory",
+        choices=("requested", "used"),
+        help="of a log in SWF: which of its fields of memory jobs ask for beside cores (default: neither)",
+    )
     group = parser.add_argument_group(
         "damaged or impossible lines", "Each kind is counted, shown with its first line numbers, and met by a rule."
     )
@@ -221,7 +226,7 @@ def read(path: str | list[str], args: Namespace, usual: Mapping[str, str] | None
     asked = {**(usual or {}), **rules(args)}
     path = path[0] if isinstance(path, list) and len(path) == 1 else path
     how = {"format": args.format, "timezone": args.timezone, "cluster": args.cluster, "mapping": args.mapping}
-    return read_workload(path, cores=args.cores, rules=asked, **how)
+    return read_workload(path, cores=args.cores, rules=asked, memory=args.memory, **how)
 
 
 def generate(args: Namespace) -> Workload:
@@ -331,13 +336,17 @@ def summary_lines(workload: Workload, platform: Platform) -> list[str]:
 def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Platform | None = None) -> list[str]:
     """What the simulation does not follow, for the end of an answer: of the sites' files, and partitions of the log."""
     from gridsim.model.pools import seen_by
+    from gridsim.model.suited import suited
     from gridsim.questions.notices import notices_of  # numpy: not needed for --help
+    from gridsim.report.demands import left_aside
     from gridsim.report.notices import sentences
     from gridsim.report.pools import pooled
 
     told = sentences(notices_of(policies, workload))
     if platform is None:
         return told
+    plain = [it for it in policies.values() if not hasattr(it, "machine")]
+    told = [*(left_aside(suited(workload, platform).provenance, platform) if plain else []), *told]
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
     return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told
 

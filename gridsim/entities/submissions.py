@@ -13,6 +13,7 @@ from gridsim.entities.instant import Instant, Ring
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root
 from gridsim.errors import InputError, PolicyError
+from gridsim.model.demand import Demands
 from gridsim.model.job import Job, Task
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import UNKNOWN, Workload
@@ -62,7 +63,10 @@ def with_room(workload: Workload, room: int) -> Workload:
         name: np.append(column, np.full(room, 0 if name in workload.names else UNKNOWN))
         for name, column in workload.labels.items()
     }
-    return replace(workload, **columns, labels=labels, logged={})
+    demands = workload.demands
+    if demands is not None:
+        demands = demands.joined(Demands.plain_cores(free["cores"]))
+    return replace(workload, **columns, labels=labels, logged={}, demands=demands)
 
 
 class Submissions:

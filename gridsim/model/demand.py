@@ -136,6 +136,12 @@ class WordSets:
         """Those of some jobs (mask, slice or indices)."""
         return WordSets(self.of[rows], self.sets)
 
+    def joined(self, other: WordSets) -> WordSets:
+        """These and the others behind them."""
+        places = {words: place for place, words in enumerate(self.sets)}
+        of = np.array([places.setdefault(words, len(places)) for words in other.sets], dtype=np.int64)
+        return WordSets(np.concatenate((self.of, of[other.of])), tuple(places))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Demands:
@@ -277,6 +283,37 @@ class Demands:
                 values[name] = {each: amounts[rows] for each, amounts in column.items()}
             else:
                 values[name] = column.select(rows) if isinstance(column, WordSets) else column[rows]
+        return Demands(**values)
+
+    def joined(self, other: Demands) -> Demands:
+        """These and others behind them.
+
+        Parameters
+        ----------
+        other : Demands
+            Of jobs that come later in the order of rows.
+
+        Returns
+        -------
+        Demands
+            Of both.
+
+        Examples
+        --------
+        >>> jobs = Demands.of([Demand(tasks=1, each={"memory": 5})]).joined(Demands.plain_cores(np.array([3])))
+        >>> jobs.cores.tolist(), jobs.total("memory").tolist()
+        ([0, 3], [5, 0])
+        """
+        values: dict[str, Any] = {}
+        for name in (it.name for it in fields(self)):
+            one: Any = getattr(self, name)
+            more: Any = getattr(other, name)
+            if isinstance(one, Mapping):
+                here, there = (np.zeros(len(it), dtype=np.int64) for it in (self, other))
+                names = dict.fromkeys((*one, *more))
+                values[name] = {it: np.concatenate((one.get(it, here), more.get(it, there))) for it in names}
+            else:
+                values[name] = one.joined(more) if isinstance(one, WordSets) else np.concatenate((one, more))
         return Demands(**values)
 
     @property

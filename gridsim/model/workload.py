@@ -202,6 +202,7 @@ class Workload:
         names: Mapping[str, tuple[str, ...]] | None = None,
         logged: Mapping[str, Any] | None = None,
         provenance: Mapping[str, Any] | None = None,
+        demands: Demands | None = None,
     ) -> Workload:
         """Workload of DAG jobs, sorted stably by submit time.
 
@@ -221,6 +222,8 @@ class Workload:
             What the numbers of a label stand for.
         logged, provenance : mapping, optional
             As in `from_columns`.
+        demands : Demands, optional
+            What tasks ask for beside cores, one row a task.
 
         Returns
         -------
@@ -251,12 +254,15 @@ class Workload:
             logged=logged,
             provenance=provenance,
         )
+        workload = replace(workload, names=dict(names or {}), tasks=tasks, demands=demands)
         submits = whole(np.asarray(submit))
-        return (
-            replace(workload, names=dict(names or {}), tasks=tasks.select(np.argsort(submits, kind="stable")))
-            if (np.diff(submits) < 0).any()
-            else replace(workload, names=dict(names or {}), tasks=tasks)
-        )
+        if (np.diff(submits) < 0).any():
+            order = np.argsort(submits, kind="stable")
+            sorted_demands = None if demands is None else demands.select(tasks.rows_of(order))
+            workload = replace(workload, tasks=tasks.select(order), demands=sorted_demands)
+        if demands is not None:
+            workload.check()
+        return workload
 
     def check(self) -> None:
         """Raise `InputError` for the first job that cannot be one.

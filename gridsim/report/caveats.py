@@ -12,7 +12,7 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.time import seconds
 from gridsim.questions.evidence import Evidence
 from gridsim.record import Record
-from gridsim.report import admission, notices, predictions, preemption, refusals, users
+from gridsim.report import admission, demands, notices, predictions, preemption, refusals, users
 from gridsim.words import between, duration, listed, number
 
 __all__ = ["caveats"]
@@ -23,6 +23,7 @@ def caveats(comparison: Evidence) -> list[str]:
     return [
         *admission.caveats(comparison),
         *notices.caveats(comparison.info),
+        *demands.caveats(comparison),
         *_saturated(comparison),
         *users.caveats(comparison),
         *_cuts(comparison),

@@ -18,9 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.model.demand import Demands, WordSets
 from gridsim.model.site import LABELS
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.workload.formats.asked import told
 from gridsim.workload.transform.slice import Slice
 
 __all__ = ["SHORTEST_KEY", "anonymised", "check_key", "pseudonym", "read_key"]
@@ -102,7 +104,8 @@ def anonymised(workload: Workload, key: bytes, *, shift: bool = False, numbers: 
 
     Notes
     -----
-    Users, groups, accounts, executables (names of jobs), queues, partitions and names of tasks are replaced. Job
+    Users, groups, accounts, executables (names of jobs), queues, partitions, features, licences and names of tasks are
+    replaced. Job
     numbers, times, sizes and outcomes stay: they are what the log is for, and somebody who saw the queue may know a job
     by them. Header lines, comments, and where the log came from are dropped.
     """
@@ -126,14 +129,33 @@ def anonymised(workload: Workload, key: bytes, *, shift: bool = False, numbers: 
     tasks = workload.tasks
     if tasks is not None and tasks.names is not None:
         tasks = replace(tasks, names=tuple(pseudonym(key, "task", name) for name in tasks.names))
+    demands = None if workload.demands is None else _demands(key, workload.demands)
+    provenance = _provenance(workload.provenance, shift)
+    if demands is not None and "demands" in workload.provenance:
+        provenance["demands"] = told(demands)
     return replace(
         workload,
+        demands=demands,
         labels=labels,
         names=names,
         tasks=tasks,
         logged={name: column for name, column in workload.logged.items() if name in _LOGGED},
-        provenance=_provenance(workload.provenance, shift),
+        provenance=provenance,
     )
+
+
+def _demands(key: bytes, demands: Demands) -> Demands:
+    """What jobs ask for, features of nodes, partitions and licences under pseudonyms; kinds of GPU are no secret."""
+
+    def hidden(sets: WordSets, kind: str) -> WordSets:
+        return replace(sets, sets=tuple(tuple(sorted(pseudonym(key, kind, it) for it in words)) for words in sets.sets))
+
+    pools = {
+        name if name in ("cores", "memory") else pseudonym(key, "licence", name): column
+        for name, column in demands.pools.items()
+    }
+    features, partitions = hidden(demands.features, "feature"), hidden(demands.partitions, "partition")
+    return replace(demands, features=features, partitions=partitions, pools=pools)
 
 
 def _pseudonyms(key: bytes, label: str, numbers: npt.NDArray[np.int64], names: tuple[str, ...] | None) -> list[str]:

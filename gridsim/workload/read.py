@@ -23,7 +23,7 @@ __all__ = ["format_of", "machine_cores", "read_workload"]
 _UNSTARTED = {"never-ran": "keep", "still-waiting": "repair"}
 """Rules that keep jobs which never started."""
 
-_OPTIONS = ("submit", "tick", "timezone", "cluster", "mapping")
+_OPTIONS = ("submit", "tick", "timezone", "cluster", "mapping", "memory")
 """What some formats can be asked for and others not."""
 
 _FALLBACK = "swf"
@@ -44,6 +44,7 @@ def read_workload(
     timezone: str | None = None,
     cluster: str | Sequence[str] | None = None,
     mapping: str | None = None,
+    memory: str | None = None,
 ) -> Workload:
     """Workload of a log file, or of workflows.
 
@@ -75,6 +76,8 @@ def read_workload(
     mapping : str, optional
         Which column of a table is what of a job: a TOML file, or the name of a preset (``gridsim list mappings``). A
         file that has one is a table.
+    memory : {"requested", "used"}, optional
+        Of a log in SWF: which of its fields of memory jobs ask for beside cores; neither where left out.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def read_workload(
         When the file cannot be read, holds no usable job, or is of a format that does not take an option.
     """
     check_cores(cores)
-    given = zip(_OPTIONS, (submit, tick, timezone, cluster, mapping), strict=True)
+    given = zip(_OPTIONS, (submit, tick, timezone, cluster, mapping, memory), strict=True)
     options: dict[str, Any] = {name: value for name, value in given if value is not None}
     reader = registry.make("reader", format_of(path, options) if format is None else format)
     name = registry.name_of(type(reader))

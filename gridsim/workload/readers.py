@@ -26,8 +26,8 @@ class Reader(Protocol):
     ----------
     read : callable
         ``read(path, …) -> Workload``. Of the keyword parameters of `gridsim.workload.read.read_workload` (``cores``,
-        ``rules``, ``submit``, ``tick``, ``timezone``, ``cluster``, ``mapping``) it is given those that it names; the
-        others cannot be asked of the format.
+        ``rules``, ``submit``, ``tick``, ``timezone``, ``cluster``, ``mapping``, ``memory``) it is given those that it
+        names; the others cannot be asked of the format.
     recognises : callable
         Whether a file that begins with these bytes (decompressed) is probably of this format; a reader without is
         taken where its format is asked for.

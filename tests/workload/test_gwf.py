@@ -286,7 +286,11 @@ def test_formats_are_told_apart(others, tmp_path, source):
         paths = list(data(folder).glob(pattern))
         assert paths
         for path in paths:
-            recognising = [kind for kind, reader in names("reader").items() if reader.recognises(head(path))]
+            recognising = [
+                kind
+                for kind, reader in names("reader").items()
+                if hasattr(reader, "recognises") and reader.recognises(head(path))
+            ]
             assert recognising == [name], path
 
 

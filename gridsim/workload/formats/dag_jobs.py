@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.model.demand import Demands
 from gridsim.model.exact import shown
 from gridsim.model.tasks import ANY_KIND, Tasks
 from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
+from gridsim.workload.formats.asked import demands_of, told
 
 __all__ = ["Graph", "Submit", "assembled", "check_tick", "cycle", "in_ticks"]
 
@@ -31,6 +33,8 @@ class Graph:
     kinds: list[str] = field(default_factory=list)
     edges: list[tuple[int, int]] = field(default_factory=list)
     volume: list[float] | None = None
+    memory: list[int] = field(default_factory=list)
+    """MiB of each task, 0 where not known; empty where nobody says."""
 
 
 def check_tick(tick: float) -> int:
@@ -110,6 +114,9 @@ def assembled(
         path=path,
     )
     names = tuple(dict.fromkeys(graph.name for graph in graphs))
+    demands = _demands(chosen, tasks)
+    if demands is not None:
+        provenance = {**provenance, "demands": told(demands)}
     return Workload.from_tasks(
         tasks,
         submit=times,
@@ -123,7 +130,16 @@ def assembled(
             "edges": len(tasks.edge_to),
             "statuses": {},
         },
+        demands=demands,
     )
+
+
+def _demands(graphs: Sequence[Graph], tasks: Tasks) -> Demands | None:
+    """What tasks ask for, each on one node; None where no graph says more than cores."""
+    memory = [mib for graph in graphs for mib in graph.memory or [0] * len(graph.tasks)]
+    if not any(memory):
+        return None
+    return demands_of(cores=tasks.cores, memory=np.array(memory, dtype=np.int64), unit=tasks.cores)
 
 
 def _arrivals(submit: Submit, count: int) -> tuple[IntArray, Any]:

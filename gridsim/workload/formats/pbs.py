@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.model.demand import Demands
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
+from gridsim.workload.formats.asked import demands_of, told
 from gridsim.workload.formats.columns import Column, Screen
 from gridsim.workload.formats.files import Paths, digest_of, files_of, name_of_all
 from gridsim.workload.formats.in_use import MOST_IN_USE, most_of
@@ -28,6 +30,7 @@ from gridsim.workload.formats.pbs_record import (
     RECORD,
     Fields,
     Name,
+    Needs,
     Open,
     Past,
     asked,
@@ -35,6 +38,7 @@ from gridsim.workload.formats.pbs_record import (
     fields_of,
     got,
     name_of,
+    needs,
     status,
     time,
 )
@@ -69,7 +73,7 @@ _NAMED: Mapping[str, tuple[bytes, ...]] = {
 }
 """Fields that name something, by label; the first that is there counts."""
 
-_SIDE = ("line", "number", "element", "server", "account", "start", "later", "held", "runs", "lost")
+_SIDE = ("line", "number", "element", "server", "account", "start", "later", "held", "runs", "lost", *Needs._fields)
 """Columns of a job that SWF has no field for; ``later``: seconds from its first start to its last, ``held``: those that
 its last run took, ``lost``: core-seconds that its earlier runs held."""
 
@@ -115,7 +119,8 @@ def read_pbs(
     (``ctime``). A job that was requeued is one job, submitted and started as its first run, as long as its last one
     (``earlier-run``); alone, that run is submitted when the job was queued again. It runs from ``start`` to ``end``,
     suspensions included, and needs the cores that it asked for (``select``; else ``nodes`` with ``ppn``; else
-    ``procs``; else ``ncpus``), those that it got where it asked for none. Its requested walltime is the estimate. Time
+    ``procs``; else ``ncpus``), those that it got where it asked for none. Memory, GPUs, chunks, ``place=scatter`` and
+    ``place=excl`` are what it asks for of machines of nodes. Its requested walltime is the estimate. Time
     0 is the first submit. Elements of arrays get numbers above the largest of the log; their own are in ``logged``
     (``array``, ``element``). Lines that are shown of several files are told with the file.
     """
@@ -296,7 +301,8 @@ class _Reading:
         began = int(start) if start == start else UNKNOWN
         extra = (number, name.number, name.element, server, self._code("account", fields), began)
         more = (start - first, held, 1 if past is None else 1 + past.runs, 0 if past is None else past.lost)
-        self._rows.job(row, (*extra, *(int(value) if value == value else 0 for value in more)), _texts(fields))
+        whole = (int(value) if value == value else 0 for value in more)
+        self._rows.job(row, (*extra, *whole, *needs(fields)), _texts(fields))
 
     def _submit(self, number: int, fields: Fields) -> float | None:
         """When a job could start: once eligible, if that is later than its submit; None if it is left out for it."""
@@ -365,7 +371,8 @@ class _Reading:
             inside = side["element"] >= 0
             logged |= {"array": np.where(inside, side["number"], UNKNOWN), "element": side["element"]}
         origin = int(workload.submit[0]) // MICROSECOND
-        workload = replace(workload, logged=logged)
+        demands = _demands(workload.cores, side)
+        workload = replace(workload, logged=logged, demands=demands)
         return replace(
             workload,
             submit=workload.submit - origin * MICROSECOND,
@@ -381,6 +388,7 @@ class _Reading:
             origin_shift=f"time 0 is {_date(origin)}",
             problems=self.problems.to_json(),
             records={kind: self.records[kind] for kind in sorted(self.records)},
+            **({} if demands is None else {"demands": told(demands)}),
         )
 
     def _starts(self) -> Iterator[float]:
@@ -388,6 +396,21 @@ class _Reading:
         for known in self._open.values():
             if known.start is not None:
                 yield time(fields_of(known.start), b"start")
+
+
+def _demands(cores: IntArray, side: Mapping[str, IntArray]) -> Demands | None:
+    """What jobs ask for of hosts; None where no job says more than cores."""
+    if not any(side[name].any() for name in ("memory", "gpus", "most", "exclusive")):
+        return None
+    each = np.where(side["most"] > 0, cores // np.maximum(side["tasks"], 1), 0)
+    return demands_of(
+        cores=cores,
+        memory=side["memory"],
+        gpus=side["gpus"],
+        tasks=side["tasks"],
+        cores_per_node=each,
+        exclusive=side["exclusive"] > 0,
+    )
 
 
 def _runs(workload: Workload, side: Mapping[str, IntArray]) -> dict[str, npt.NDArray[Any]]:

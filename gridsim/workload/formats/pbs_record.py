@@ -24,6 +24,7 @@ __all__ = [
     "EarlierRun",
     "Fields",
     "Name",
+    "Needs",
     "Open",
     "Past",
     "asked",
@@ -31,6 +32,7 @@ __all__ = [
     "fields_of",
     "got",
     "name_of",
+    "needs",
     "status",
     "time",
 ]
@@ -46,6 +48,8 @@ _LONGEST_HELD = 9e9
 """Seconds of a run: 285 years, as for every log."""
 
 _MOST_CORES = 2.0**31
+
+_MOST_MEMORY = 1 << 53
 
 _USUAL = 256
 """Requests of fewer characters are met again."""
@@ -135,6 +139,84 @@ def asked(fields: Fields) -> float:
             return cores if said else max(cores, number)
     procs = _count(fields.get(b"Resource_List.procs"))
     return procs if procs != -1 else number
+
+
+class Needs(NamedTuple):
+    """What a job asked for beside cores.
+
+    Attributes
+    ----------
+    tasks : int
+        Chunks, where all are alike; 0 where they are not, or nobody says.
+    memory, gpus : int
+        Of the whole job; memory in MiB, 0 where nobody says.
+    most : int
+        Most chunks on one host (``place=scatter``); 0 for no limit.
+    exclusive : int
+        1: hosts of its own (``place=excl``).
+    """
+
+    tasks: int = 0
+    memory: int = 0
+    gpus: int = 0
+    most: int = 0
+    exclusive: int = 0
+
+
+_SIZE = re.compile(rb"(\d{1,15})([kmgtp]?)[bw]?", re.IGNORECASE)
+_UNITS = {b"": 0, b"k": 10, b"m": 20, b"g": 30, b"t": 40, b"p": 50}
+
+
+def size(text: bytes) -> int:
+    """MiB of a size such as ``8gb`` or ``4000000kb``, rounded up; 0 of what is none.
+
+    Examples
+    --------
+    >>> size(b"8gb"), size(b"1500kb"), size(b"2097152"), size(b"much")
+    (8192, 2, 2, 0)
+    """
+    found = _SIZE.fullmatch(text)
+    return 0 if found is None else -(-(int(found[1]) << _UNITS[found[2].lower()]) >> 20)
+
+
+def needs(fields: Fields) -> Needs:
+    """What a job asked for beside cores: ``select`` or ``nodes``, else ``mem`` and ``ngpus``; ``place``.
+
+    Examples
+    --------
+    >>> needs(fields_of(b"Resource_List.select=2:ncpus=4:mem=8gb:ngpus=1 Resource_List.place=scatter:excl"))
+    Needs(tasks=2, memory=16384, gpus=2, most=1, exclusive=1)
+    """
+    chunks = fields.get(b"Resource_List.select") or fields.get(b"Resource_List.nodes") or b""
+    tasks, memory, gpus = _usual_chunks(chunks) if len(chunks) < _USUAL else _chunk_needs(chunks)
+    memory = memory or size(fields.get(b"Resource_List.mem", b""))
+    gpus = gpus or _small(fields.get(b"Resource_List.ngpus", b""))
+    place = fields.get(b"Resource_List.place", b"").split(b":")
+    alone = b"excl" in place or b"exclhost" in place
+    return Needs(tasks, memory, gpus, int(b"scatter" in place), int(alone))
+
+
+def _chunk_needs(text: bytes) -> tuple[int, int, int]:
+    """Chunks where all are alike (else 0), and the memory and GPUs of all."""
+    tasks = memory = gpus = 0
+    kinds = set()
+    for count, parts in _chunks(text) if text else ():
+        number = int(count) if count == count else 0
+        asked = dict(part.split(b"=", 1) for part in parts if b"=" in part)
+        memory += number * size(asked.get(b"mem", b""))
+        gpus += number * _small(asked.get(b"ngpus") or asked.get(b"gpus") or b"")
+        kinds.add(tuple(sorted(asked.items())))
+        tasks += number
+    alike = tasks if len(kinds) == 1 else 0
+    return min(alike, int(_MOST_CORES)), min(memory, _MOST_MEMORY), min(gpus, int(_MOST_CORES))
+
+
+def _small(text: bytes) -> int:
+    """A number of GPUs; 0 of what is none."""
+    return int(text) if text.isdigit() and len(text) < 6 else 0
+
+
+_usual_chunks = lru_cache(maxsize=1 << 12)(_chunk_needs)
 
 
 def got(fields: Fields) -> float:

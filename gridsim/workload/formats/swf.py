@@ -12,11 +12,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from gridsim.errors import UnknownNameError
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.workload.formats.stream import blocks, opened
 from gridsim.workload.formats.swf_header import FIELDS
-from gridsim.workload.formats.swf_rows import SwfRows
+from gridsim.workload.formats.swf_rows import MEMORY, SwfRows
 from gridsim.workload.problems import Problems
 
 __all__ = ["SwfLines", "looks_like_swf", "read_swf"]
@@ -114,7 +115,11 @@ class SwfLines(SwfRows):
 
 
 def read_swf(
-    path: str | os.PathLike[str], *, cores: int | None = None, rules: Mapping[str, str] | None = None
+    path: str | os.PathLike[str],
+    *,
+    cores: int | None = None,
+    rules: Mapping[str, str] | None = None,
+    memory: str | None = None,
 ) -> Workload:
     """Jobs of an SWF log, plain or compressed with gzip or xz.
 
@@ -126,6 +131,8 @@ def read_swf(
         Size of the machine that jobs must fit; what the header says where left out.
     rules : mapping of str to str, optional
         Rule by kind of damaged line (`gridsim.workload.problems.KINDS`).
+    memory : {"requested", "used"}, optional
+        Field of memory that jobs ask for beside cores: 10 or 7, KB of each processor; neither where left out.
 
     Raises
     ------
@@ -140,7 +147,10 @@ def read_swf(
     What a job comes after (fields 17 and 18) is kept where the log says it of any: ``logged`` has ``preceding``, the
     number of that job or `UNKNOWN`, and ``think``, seconds or NaN; jobs come by it only where users react (`React`).
     """
+    if memory is not None and memory not in MEMORY:
+        raise UnknownNameError("field of memory", memory, MEMORY)
     lines = SwfLines(path, cores, Problems(rules, source=path))
+    lines.memory = memory
     with opened(path) as (stream, digesting):
         for first_line, block in blocks(stream, path):
             lines.take(first_line, block)

@@ -17,14 +17,32 @@ from gridsim.errors import InputError
 from gridsim.model.exact import MOST_CORES
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
+from gridsim.workload.formats.asked import demands_of, told
 from gridsim.workload.formats.columns import Column, Screen, plain
 from gridsim.workload.formats.swf_header import CANCELLED, FIELDS, Header, decoded
 from gridsim.workload.problems import Problems
 
-__all__ = ["ALLOCATED", "ESTIMATE", "JOB", "REQUESTED", "RUNTIME", "STATUS", "SUBMIT", "USER", "WAIT", "SwfRows"]
+__all__ = [
+    "ALLOCATED",
+    "ESTIMATE",
+    "JOB",
+    "MEMORY",
+    "REQUESTED",
+    "RUNTIME",
+    "STATUS",
+    "SUBMIT",
+    "USER",
+    "WAIT",
+    "SwfRows",
+]
 
 JOB, SUBMIT, WAIT, RUNTIME, ALLOCATED, REQUESTED, ESTIMATE, STATUS, USER = 0, 1, 2, 3, 4, 7, 8, 10, 11
 PRECEDING, THINK = 16, 17
+MEMORY = {"used": 6, "requested": 9}
+"""Fields of memory, KB of each processor, by the word that asks for one."""
+_KIB = 1024
+_MOST_MEMORY = 2.0**31
+"""MiB of a processor: more than any has; cores times it can be counted."""
 _PARTS = (2, 3, 4)
 
 _WHOLE = [JOB, ALLOCATED, REQUESTED, *range(STATUS, USER + len(LABELS)), PRECEDING]
@@ -51,7 +69,11 @@ class SwfRows:
         How often the requested and the allocated processors were taken.
     unread : dict of int to list of bytes
         Texts of the lines, by number, of which a field is no number and stands as NaN in its row.
+    memory : str or None
+        Which of `MEMORY` is what jobs ask for beside cores; None for neither.
     """
+
+    memory: str | None = None
 
     in_order = True
     """Whether a log is damaged whose rows are not in the order of their submit times."""
@@ -137,6 +159,9 @@ class SwfRows:
         self._add("preceding", preceding)
         self._add("status", status[keep])
         self._add("allocated", allocated[keep])
+        if self.memory is not None:
+            mib = np.ceil(table[keep, MEMORY[self.memory]] / _KIB)
+            self._add("memory", np.clip(mib, 0, _MOST_MEMORY).astype(np.int64))
 
     def _cores(self, table: FloatArray, allocated: IntArray) -> IntArray:
         """Requested processors, allocated ones where there is no request."""
@@ -193,18 +218,25 @@ class SwfRows:
         logged = {name: self._whole(name, rows) for name in ("wait", "status", "allocated", "preceding", "think")}
         if (logged["preceding"] == UNKNOWN).all():
             del logged["preceding"], logged["think"]
-        cores, key = self.header.cores()
+        machine, key = self.header.cores()
+        cores, demands, entries = self._whole("cores", rows), None, {}
+        if self.memory is not None:
+            memory = self._whole("memory", rows)
+            demands = demands_of(cores=cores, memory=memory * cores)
+            unknown = int(np.count_nonzero(memory == 0))
+            entries = {"demands": told(demands, memory=self.memory, memory_unknown=unknown)}
         return Workload(
             job=job,
             submit=submit,
             runtime=self._whole("runtime", rows),
             estimate=self._whole("estimate", rows),
-            cores=self._whole("cores", rows),
+            cores=cores,
             deadline=np.full(len(job), NEVER, dtype=np.int64),
             labels={name: column for name, column in labels.items() if (column != UNKNOWN).any()},
             logged=logged,
-            cores_stated=cores,
-            provenance=self._provenance(sha256, key, submit),
+            cores_stated=machine,
+            provenance={**self._provenance(sha256, key, submit), **entries},
+            demands=demands,
         )
 
     def nothing(self) -> str:

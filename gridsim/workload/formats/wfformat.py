@@ -101,9 +101,10 @@ def read_workflows(
     Notes
     -----
     An edge carries the files that its first task makes and its second one takes. A task without ``coreCount`` needs one
-    core. A task may name its architecture in ``kind``, a field of our own: the format allows unknown ones. Jobs carry
-    the label ``executable``, which ``names`` turns into the name of their file. The stated size of the machine is
-    that of the machines that the workflow ran on, the largest for several workflows.
+    core; ``memoryInBytes`` is what it asks for of machines that have memory. A task may name its architecture in
+    ``kind``, a field of our own: the format allows unknown ones. Jobs carry the label ``executable``, which ``names``
+    turns into the name of their file. The stated size of the machine is that of the machines that the workflow ran on,
+    the largest for several workflows.
     """
     check_tick(tick)
     problems = Problems(rules)
@@ -185,6 +186,8 @@ class _Workflow:
                 )
         runtimes = [records[task].get("runtimeInSeconds").number(0, _LONGEST) for task in self.graph.tasks]
         self.graph.cores = [_cores(records[task]) for task in self.graph.tasks]
+        memory = [_memory(records[task]) for task in self.graph.tasks]
+        self.graph.memory = memory if any(memory) else []
         self.core_counts = sum(record.find("coreCount") is not None for record in records.values())
         self.graph.runtime, zero = in_ticks(runtimes, tick)
         if zero:
@@ -300,6 +303,12 @@ def _cores(record: JsonPlace) -> int:
     if count.number(most=MOST_CORES) < 1:
         count.wrong(f"is {count.value:g}; expected at least 1 core")
     return math.ceil(count.number())
+
+
+def _memory(record: JsonPlace) -> int:
+    """MiB that a task had, 0 where nobody says."""
+    found = record.find("memoryInBytes")
+    return 0 if found is None else math.ceil(found.number(0, _LARGEST) / 2**20)
 
 
 def _named(task: JsonPlace, key: str, sizes: Mapping[str, float]) -> list[str]:

@@ -14,6 +14,7 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.workload.formats.in_use import MOST_IN_USE
 from gridsim.workload.formats.sacct.clusters import Clusters
+from gridsim.workload.formats.sacct.demands import demands
 from gridsim.workload.formats.sacct.dependencies import Edges, chained
 from gridsim.workload.formats.sacct.facts import Facts, SacctColumns
 from gridsim.workload.formats.sacct.intake import SacctIntake
@@ -110,6 +111,7 @@ class Assembly:
             labels["after"] = logged["after"] = edges.last_awaited(rows, job, facts.end)
         if self._kept.gave_up.any():
             labels["withdrawn"] = self._patience()
+        told = demands(self._lines.columns, rows, facts.cores[rows], labels, names, self._intake.parser.more.names())
         workload = Workload(
             job=job,
             submit=(submit - origin) * MICROSECOND,
@@ -120,8 +122,12 @@ class Assembly:
             labels=labels,
             logged=logged,
             cores_stated=self._kept.machine or sum(self._kept.peaks) or None,
-            provenance=self._provenance(sha256, files, origin, logged["status"]),
+            provenance={
+                **self._provenance(sha256, files, origin, logged["status"]),
+                **({} if told is None else {"demands": told[1]}),
+            },
             names=names,
+            demands=None if told is None else told[0],
         )
         return chained(workload, edges.among(rows)) if edges.joined else workload
 

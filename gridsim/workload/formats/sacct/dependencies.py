@@ -102,7 +102,7 @@ def chained(workload: Workload, edges: Edges) -> Workload:
         jobs=workload.job[heads].tolist(),
         path=workload.provenance.get("source"),
     )
-    first = replace(workload, logged={}).select(heads)
+    first = replace(workload, logged={}, demands=None).select(heads)
     made = Workload.from_tasks(
         tasks,
         submit=first.submit / MICROSECOND,
@@ -110,5 +110,6 @@ def chained(workload: Workload, edges: Edges) -> Workload:
         labels=first.labels,
         names=dict(first.names),
         provenance={**workload.provenance, "jobs_kept": len(heads)},
+        demands=None if workload.demands is None else workload.demands.select(order),
     )
     return replace(made, cores_stated=workload.cores_stated)

@@ -69,6 +69,11 @@ def _gpus(text: bytes) -> int:
     return sum(max(_size(count), 0) for name, count in parts.items() if name.startswith(b"gres/gpu:"))
 
 
+def _besides(text: bytes) -> bytes:
+    """Generic resources with their types, and licences, of a list of resources."""
+    return b",".join(sorted(part for part in text.split(b",") if part.startswith((b"gres/", b"license/"))))
+
+
 def _memory(text: bytes) -> int:
     return values.memory(text)[0]
 
@@ -79,8 +84,8 @@ class Parser:
     Columns are ``base, task, part, tasks`` (identity), ``raw``, the times ``submit, eligible, start, end`` and
     ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``asked_nodes``,
     ``memory`` (MiB), ``asked_memory`` (MiB; node where ``asked_memory_of`` is 1, core for 2, else in all), ``gpus``,
-    ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``list`` (of `lists`)
-    and the labels of `NAMED`.
+    ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``list`` (of `lists`),
+    ``asked_gpus``, ``more`` (of `more`: generic resources and licences) and the labels of `NAMED`.
     """
 
     def __init__(self) -> None:
@@ -91,6 +96,8 @@ class Parser:
         self._tres = {"cpu": _of_tres(b"cpu", _size), "mem": _of_tres(b"mem", _memory), "gpus": Lookup(_gpus)}
         self._tres["node"] = _of_tres(b"node", _size)
         self._limited = Lookup(lambda text: int(text == b"JobArrayTaskLimit"))
+        self.more = Codes()
+        self._more = Lookup(lambda text: self.more[_besides(text)])
         self._request = Lookup(lambda text: INVALID if (pair := values.memory(text))[0] < 0 else _packed(*pair))
 
     def steps(self, cells: Cells) -> BoolArray:
@@ -192,6 +199,10 @@ class Parser:
             columns["asked_nodes"] = self._tres["node"].column(cells["ReqTRES"]).astype(np.int32)
         elif "ReqNodes" in cells:
             columns["asked_nodes"] = self._sizes.column(cells["ReqNodes"]).astype(np.int32)
+        if (asked := next((name for name in ("ReqTRES", "AllocTRES") if name in cells), None)) is not None:
+            columns["more"] = self._more.column(cells[asked]).astype(np.int32)
+        if "ReqTRES" in cells:
+            columns["asked_gpus"] = self._tres["gpus"].column(cells["ReqTRES"]).astype(np.int32)
         if "Reason" in cells:
             columns["limited"] = self._limited.column(cells["Reason"]).astype(np.int8)
         if "Restarts" in cells:

@@ -20,6 +20,7 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import NO_LIMIT, Demands, WordSets
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
 from gridsim.model.workload import LABELS, UNKNOWN, Workload
+from gridsim.workload.formats.asked import told
 from gridsim.workload.formats.columns import Column, Screen
 from gridsim.workload.formats.in_use import MOST_IN_USE, most_of
 from gridsim.workload.formats.swf_header import CANCELLED, FIELDS
@@ -336,6 +337,7 @@ class TableRows(SwfRows):
             damaged=list(self._damaged),
             statuses_unknown=dict(self._unknown),
             problems=self.problems.to_json(),
+            **({} if demands is None else {"demands": told(demands)}),
         )
 
     def _demands(self, side: dict[str, IntArray]) -> Demands | None:

@@ -1,0 +1,118 @@
+"""What of the demands that a log holds counts on a machine: a log may know of memory, of which a machine says nothing.
+
+Demands that somebody gives are taken at their word: what a machine has not is what it cannot hold. Those of a log are
+what there was to be read; on a machine that is described without them they are left aside, and that is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.capacity import GPU, Capacity
+from gridsim.model.demand import Demands, WordSets
+from gridsim.model.platform import Platform
+from gridsim.model.time import IntArray
+from gridsim.model.workload import UNKNOWN, Workload
+
+__all__ = ["LEFT_ASIDE", "suited"]
+
+LEFT_ASIDE = "demands_left_aside"
+"""Entry of a provenance: how many jobs ask for what that does not count here, by what it is."""
+
+
+def suited(workload: Workload, platform: Platform, *, sited: bool = False) -> Workload:
+    """The workload with what counts of its demands, where these were read from a log; else as it is.
+
+    On a machine that is one pool of cores nothing counts but cores; on one of pools the totals of what there is a pool
+    of; on nodes all but memory and partitions of which no node says anything. The label ``partition`` of the jobs
+    becomes a demand where nodes have partitions.
+
+    Parameters
+    ----------
+    workload : Workload
+        The jobs.
+    platform : Platform
+        The machine.
+    sited : bool
+        Whether a policy decides that knows its own nodes, and reads the labels of the jobs instead.
+
+    Returns
+    -------
+    Workload
+        Its provenance says what was left aside (`LEFT_ASIDE`).
+
+    Raises
+    ------
+    InputError
+        When a job asks for nothing that the machine is said to have.
+    """
+    demands = workload.demands
+    machines = [cluster.capacity for cluster in platform.clusters()]
+    nodes = any(it is not None and it.nodes for it in machines)
+    if sited:
+        return workload if demands is None or "demands" not in workload.provenance else replace(workload, demands=None)
+    if demands is None or "demands" not in workload.provenance:
+        return _in_partitions(workload, machines) if nodes and demands is None else workload
+    if not nodes:
+        return _pooled(workload, demands, {name for it in machines if it is not None for name in it.pools})
+    kept, aside = dict(demands.each), dict[str, int]()
+    for name in [each for each in demands.each if not _anywhere(machines, each)]:
+        if name == "memory":
+            aside[name] = int(np.count_nonzero(kept.pop(name)))
+    return _in_partitions(_with(workload, replace(demands, each=kept), aside), machines)
+
+
+def _anywhere(machines: Iterable[Capacity | None], name: str) -> bool:
+    return any(it is not None and name in it.amounts for it in machines)
+
+
+def _pooled(workload: Workload, demands: Demands, pools: set[str]) -> Workload:
+    """Jobs of a machine without nodes: so much of each pool, without tasks."""
+    cores, job = workload.asked
+    asked = {name: demands.total(name) for name in (*demands.each, *demands.pools, GPU)}
+    told = {name: total for name, total in asked.items() if name != "cores" and total.any()}
+    aside = {name: int(np.count_nonzero(total)) for name, total in told.items() if name not in pools}
+    if (cores < 1).any():
+        row = int(np.argmax(cores < 1))
+        wanted = " and ".join(name for name, total in told.items() if total[row])
+        message = f"job {job[row]} asks for {wanted} and no cores; expected a platform that has it (--platform)"
+        raise InputError(message, path=workload.provenance.get("source"), field="cores")
+    for name, some in (("exclusive nodes", demands.exclusive), ("features of nodes", demands.features.of > 0)):
+        if some.any():
+            aside[name] = int(np.count_nonzero(some))
+    held = {name: total for name, total in told.items() if name in pools}
+    plain = None if not held else replace(Demands.plain_cores(cores), pools=held)
+    return _with(workload, plain, aside)
+
+
+def _with(workload: Workload, demands: Demands | None, aside: Mapping[str, int]) -> Workload:
+    changed = replace(workload, demands=demands)
+    return changed.with_provenance(**{LEFT_ASIDE: dict(aside)}) if aside else changed
+
+
+def _in_partitions(workload: Workload, machines: Iterable[Capacity | None]) -> Workload:
+    """The jobs with the partitions that they name, where nodes of the machine are in partitions."""
+    named = {name for it in machines if it is not None for each in it.partitions for name in each}
+    column = workload.labels.get("partition")
+    if not named or column is None or (column == UNKNOWN).all():
+        return workload
+    rows: Any = slice(None) if workload.tasks is None else workload.tasks.job_rows()
+    demands = workload.demands or Demands.plain_cores(workload.asked[0])
+    if demands.partitions.of.any():
+        return workload
+    return replace(
+        workload, demands=replace(demands, partitions=_words(column[rows], workload.names.get("partition", ())))
+    )
+
+
+def _words(column: IntArray, names: tuple[str, ...]) -> WordSets:
+    """Partitions by the numbers of a label: of ``a,b`` both."""
+    numbers, of = np.unique(column, return_inverse=True)
+    texts = [names[it] if 0 <= it < len(names) else "" if it == UNKNOWN else str(it) for it in numbers.tolist()]
+    sets = WordSets.made([tuple(filter(None, text.split(","))) for text in texts])
+    return WordSets(sets.of[of.reshape(-1)], sets.sets)

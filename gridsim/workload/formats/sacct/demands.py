@@ -1,0 +1,121 @@
+"""What jobs of a log asked of nodes and pools, from their labels and from the lists of resources (TRES)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.demand import Demands
+from gridsim.model.time import IntArray
+from gridsim.model.workload import UNKNOWN
+from gridsim.workload.formats.asked import demands_of, told
+from gridsim.workload.formats.sacct.values import tres
+
+__all__ = ["demands"]
+
+_TELLING = ("memory_mb", "memory_core_mb", "gpus", "exclusive", "constraint", "tasks_per_node", "cores_per_task")
+"""Labels of which one says more than a number of cores."""
+
+_PLAIN = re.compile(r"[^|\[\]()*!&]+(?:&[^|\[\]()*!&]+)*")
+"""A constraint that asks for features, all of them."""
+
+
+def demands(
+    columns: Mapping[str, npt.NDArray[Any]],
+    rows: IntArray,
+    cores: IntArray,
+    labels: Mapping[str, IntArray],
+    names: Mapping[str, tuple[str, ...]],
+    more: Sequence[str],
+) -> tuple[Demands, dict[str, Any]] | None:
+    """Demands of the jobs, and what is told of them; None where the log knows of cores alone.
+
+    Parameters
+    ----------
+    columns : mapping of str to array
+        Columns of the log (`gridsim.workload.formats.sacct.rows.Parser`).
+    rows : (n,) int64
+        Rows of the jobs.
+    cores : (n,) int64
+        That they had.
+    labels, names : mapping
+        Of the jobs (`gridsim.workload.formats.sacct.needs`).
+    more : sequence of str
+        Lists of generic resources and licences, by number.
+
+    Notes
+    -----
+    A constraint with alternatives, counts or brackets cannot be said of a demand; it is counted. Memory of which a job
+    wants all that a node has (``--mem=0``) is not known.
+    """
+    n = len(rows)
+
+    def label(name: str) -> IntArray:
+        return labels.get(name, np.full(n, UNKNOWN))
+
+    def column(name: str) -> IntArray:
+        return columns[name][rows].astype(np.int64) if name in columns else np.full(n, UNKNOWN)
+
+    lists = column("more")
+    if not any(name in labels for name in _TELLING) and not (lists > 0).any():
+        return None
+    given = np.maximum(np.where(label("nodes") > 0, label("nodes"), column("nodes")), 1)
+    of_core, of_node = label("memory_core_mb"), label("memory_mb")
+    memory = np.where(of_core > 0, of_core * cores, np.maximum(of_node, 0) * given)
+    gpus = np.where(column("asked_gpus") > 0, column("asked_gpus"), column("gpus"))
+    kinds, others, pools = _besides(lists, more)
+    per_task = np.maximum(label("cores_per_task"), 1)
+    features, odd = _features(label("constraint"), names.get("constraint", ()))
+    found = demands_of(
+        cores=cores,
+        memory=memory,
+        gpus=gpus,
+        others=others,
+        pools=pools,
+        unit=label("cores_per_task"),
+        nodes=label("nodes"),
+        most_nodes=label("nodes_most"),
+        cores_per_node=np.where(label("tasks_per_node") > 0, label("tasks_per_node") * per_task, UNKNOWN),
+        exclusive=label("exclusive") > 0,
+        gpu_kinds=kinds,
+        features=features,
+    )
+    return found, told(found, constraints_not_held=odd)
+
+
+def _besides(
+    lists: IntArray, texts: Sequence[str]
+) -> tuple[list[tuple[str, ...]], dict[str, IntArray], dict[str, IntArray]]:
+    """Kinds of GPU asked for, and amounts of other generic resources and of licences, of each job."""
+    kinds: list[tuple[str, ...]] = [()] * len(texts)
+    amounts: dict[str, IntArray] = {}
+    for code, text in enumerate(texts):
+        for part, count in tres(text.encode()).items():
+            name = part.decode()
+            if name.startswith("gres/gpu"):
+                kind = name.partition(":")[2]
+                kinds[code] += (kind,) if kind else ()
+            elif count.isdigit():
+                amounts.setdefault(name, np.zeros(len(texts) + 1, dtype=np.int64))[code] = int(count)
+    of = np.where(lists > 0, lists, len(texts))
+    kinds.append(())
+    parted: tuple[dict[str, IntArray], dict[str, IntArray]] = ({}, {})
+    for name, column in amounts.items():
+        where, plain = name.split("/", 1)
+        parted[where == "license"][plain] = column[of]
+    return [kinds[it] for it in of.tolist()], *parted
+
+
+def _features(codes: IntArray, names: Sequence[str]) -> tuple[list[tuple[str, ...]], int]:
+    """Features that each job asks for, and how many jobs have a constraint of another form."""
+    texts = {code: names[code] if 0 <= code < len(names) else "" for code in np.unique(codes).tolist()}
+    words = {
+        code: tuple(text.replace(" ", "").split("&")) if _PLAIN.fullmatch(text.replace(" ", "")) else ()
+        for code, text in texts.items()
+    }
+    odd = sum(int(np.count_nonzero(codes == code)) for code, text in texts.items() if text and not words[code])
+    return [words[code] for code in codes.tolist()], odd
