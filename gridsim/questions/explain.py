@@ -84,6 +84,9 @@ class Explanation:
         time.
     passers : tuple of (str, int)
         Users whose jobs passed it, and how many of them did, most first; empty where the log does not name them.
+    outlived : tuple of (Other, float)
+        Those that went on while it waited for longer than was predicted of them, and by how many seconds of that
+        time, those first that held most by it.
     pieces : int
         In how many it ran, one behind the other; all that is told of other jobs is up to the start of the last.
     earlier : float
@@ -123,6 +126,7 @@ class Explanation:
     freeing: tuple[Other, ...]
     first: tuple[Other, ...]
     passers: tuple[tuple[str, int], ...]
+    outlived: tuple[tuple[Other, float], ...] = ()
     pieces: int = 1
     earlier: float = 0.0
     cut: int = 0
@@ -141,6 +145,9 @@ class Explanation:
         """For JSON."""
         told = asdict(self) | {"wait": self.wait, "passers": [list(one) for one in self.passers]}
         told["reasons"] = [list(one) for one in self.reasons]
+        outlived = told.pop("outlived")
+        if outlived:  # nothing is said where nothing is predicted
+            told["outlived"] = [one._asdict() | {"beyond": beyond} for one, beyond in self.outlived]
         told["refused"] = None if self.refused is None else self.refused._asdict()
         return told | {
             name: [one._asdict() for one in getattr(self, name)] for name in ("holders", "passing", "freeing", "first")
@@ -253,7 +260,22 @@ def _others_meanwhile(schedule: JobSchedule, row: int, submit: float, until: flo
         "freeing": _others(schedule, freeing, held, total),
         "first": _others(schedule, first, first, float(np.diff(room, axis=1).sum())),
         "passers": _passers(schedule, passed),
+        "outlived": _outlived(schedule, submit, until, held, total),
     }
+
+
+def _outlived(
+    schedule: JobSchedule, submit: float, until: float, held: npt.NDArray[Any], total: float
+) -> tuple[tuple[Other, float], ...]:
+    """Jobs that held cores beyond their predictions between two instants, and for how long."""
+    if schedule.prediction is None:
+        return ()
+    expected = schedule.start + schedule.prediction
+    beyond = np.minimum(schedule.end, until) - np.maximum(expected, submit)
+    beyond = np.where(beyond > 0, beyond, 0.0)
+    seconds_of = dict(zip(schedule.job.tolist(), beyond.tolist(), strict=True))
+    found = _others(schedule, schedule.cores * beyond, held, total)
+    return tuple((one, seconds_of[one.job]) for one in found)
 
 
 def _job(schedule: JobSchedule, row: int) -> dict[str, Any]:

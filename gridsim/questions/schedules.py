@@ -41,7 +41,7 @@ class JobSchedule(NamedTuple):
     """Columns of one schedule, a row a job in order of arrival; times in seconds, NaN where a job did not run.
 
     Of a job that went on in a chain of *pieces*, start and end are those of the last one; *earlier* is how long the
-    others had run. *cut* are runs that were lost before the last one.
+    others had run. *cut* are runs that were lost before the last one. *prediction* is what each was expected to run.
     """
 
     job: IntArray
@@ -62,6 +62,7 @@ class JobSchedule(NamedTuple):
     earlier: FloatArray | None = None
     calendar: Calendar | None = None
     cut: CutRuns | None = None
+    prediction: FloatArray | None = None
 
     @classmethod
     def of(cls, record: Record, platform: Platform | None = None) -> JobSchedule:
@@ -97,6 +98,7 @@ class JobSchedule(NamedTuple):
             pieces=None if record.beyond is None else record.beyond.pieces + 1,
             earlier=None if record.beyond is None else seconds(record.beyond.held_us),
             cut=None if (runs := cut_runs_of(record)) is None else CutRuns(runs[0], *map(seconds, runs[1:])),
+            prediction=None if record.predictions is None else seconds(record.predictions.prediction_us),
             **{label: named(label) for label in PLACES},
         )
 
@@ -243,6 +245,7 @@ def _read(folder: Path) -> JobSchedule:
         pieces=(pieces := numbers("pieces", np.int64) if {"pieces", "wait"} <= set(columns) else None),
         earlier=None if pieces is None else _earlier(pieces, start - numbers("submit") - numbers("wait")),
         cut=_cut(folder, job, start),
+        prediction=numbers("prediction") if "prediction" in columns else None,
         named=JobIds.read(job, columns["job_id"].astype(str).tolist()) if "job_id" in columns else None,
         **{label: named(label) for label in PLACES if label in columns and label in names},
     )

@@ -38,6 +38,9 @@ def sentences(found: Explanation, label: str) -> list[str]:
         there = "" if all_of_it else "there "
         what = "largest part was" if len(found.holders) == 1 else "largest parts were"
         told.append(f"Of what was in use {there}meanwhile, the {what} held by {_listed(found.holders)}.")
+    if found.outlived:
+        went_on = [f"{_short(one)} ({duration(beyond)})" for one, beyond in found.outlived]
+        told.append(f"Meanwhile these ran on beyond what was predicted of them: {listed(went_on)}.")
     if found.freeing:
         told.append(f"It started when {listed([_short(one) for one in found.freeing])} ended.")
     return told

@@ -15,6 +15,9 @@ import gridsim as gs
 from gridsim.metrics.prediction import prediction_metrics
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy
+from gridsim.questions.explain import explain
+from gridsim.questions.schedules import JobSchedule, read_schedules
+from gridsim.report.explain_text import sentences
 
 POLICIES = (
     "easy",
@@ -271,3 +274,18 @@ def test_a_comparison_says_what_was_believed_and_who_knew_the_truth() -> None:
     assert "Under easy, run times were predicted" not in text
     numbers = told.metrics
     assert numbers["easy"]["prediction_accuracy"] == numbers["easy"]["request_accuracy"]
+
+
+def test_explaining_a_wait_names_who_outlived_predictions(tmp_path: Path) -> None:
+    # Job 2 is believed to run 10 s as job 1 did and runs 90; job 3 waits for it from 40 on.
+    jobs = gs.Workload.from_columns(
+        submit=[0, 30, 35], runtime=[10, 90, 5], estimate=[100, 100, 5], cores=[10, 10, 10], labels={"user": [1, 1, 2]}
+    )
+    result = ran(jobs, "easy?predict=recent(n=1)")
+    result.write(tmp_path)
+    for schedule in (JobSchedule.of(result.record), *read_schedules(tmp_path).values()):
+        found = explain(schedule, 3)
+        assert [(one.job, beyond) for one, beyond in found.outlived] == [(2, 80.0)]
+        (text,) = (it for it in sentences(found, "easy") if "predicted" in it)
+        assert text == "Meanwhile these ran on beyond what was predicted of them: job 2 of user 1 (1 min 20 s)."
+    assert explain(JobSchedule.of(ran(jobs, "easy").record), 3).outlived == ()
