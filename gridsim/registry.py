@@ -88,6 +88,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.workload.transform.expand",
         "gridsim.workload.transform.estimates",
         "gridsim.workload.transform.rough_estimates",
+        "gridsim.workload.transform.modal",
         "gridsim.workload.transform.deadlines",
         "gridsim.workload.transform.tolerance",
         "gridsim.workload.transform.load_factor",

@@ -76,12 +76,12 @@ class Scenario:
         What the policy is called in results; in a recipe it stands before the policy (``today=slurm?conf=slurm.conf``).
     format : str, Spec or None
         Reader of the log: its name, or ``file.py:Class``; found out from the file where left out.
+    metrics, charges : sequence of str, Spec or object
+        Beside the usual numbers: by name, or of one's own (`gridsim.metrics.measures`).
     mapping : str or None
         Of a table: a TOML file or a preset that says which column is what of a job.
     memory : {"requested", "used"} or None
         Of a log in SWF: which field of memory jobs ask for beside cores.
-    metrics, charges : sequence of str, Spec or object
-        Beside the usual numbers: by name, or of one's own (`gridsim.metrics.measures`).
 
     Examples
     --------

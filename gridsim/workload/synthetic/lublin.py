@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from gridsim.workload.synthetic.estimates import overestimated
 from gridsim.workload.synthetic.lublin_clock import DailyClock, cycle
 from gridsim.workload.synthetic.lublin_law import expected_load, short_share
 from gridsim.workload.synthetic.lublin_parameters import BUCKETS, KINDS, JobClass
+from gridsim.workload.synthetic.modal import Law, Modal
 from gridsim.workload.synthetic.users import zipf_users
 
 __all__ = ["SIZE_KINDS", "Lublin", "default_workload", "log_runtimes", "size_exponents", "size_kinds", "sizes"]
@@ -27,6 +28,8 @@ SIZE_KINDS = ("serial", "power-of-two", "other")
 """Kinds of sizes, in the order of the uniform numbers that pick them."""
 
 Streams = Callable[..., np.random.Generator]
+
+Estimates = Literal["multiples", "modal"]
 
 
 def size_kinds(job_class: JobClass, u_kind: Any) -> IntArray:
@@ -110,17 +113,22 @@ class Lublin:
         Users among whom the jobs are dealt by Zipf's law; None for no users.
     start_bucket : int
         Half hour of the day at time 0: 0 is midnight.
+    estimates : {"multiples", "modal"}
+        ``multiples``: as *f* and *estimate_step* say, which research is asked to stop using; ``modal``: few popular
+        values, a tail and the limit of the queue (the transform ``modal`` has its parameters).
 
     Notes
     -----
     Every role (arrivals, sizes, runtimes, estimates, users) has its own random streams, and more jobs begin with
-    the same ones: changing one parameter moves nothing that it does not mean. Unlike the authors' program the
+    the same ones (but for modal estimates, of which so many are dealt as there are jobs): changing one parameter moves
+    nothing that it does not mean. Unlike the authors' program the
     clock keeps its fractions of a second, else the daily cycle drifts.
 
     References
     ----------
     Lublin and Feitelson, "The workload on parallel supercomputers: modeling the characteristics of rigid jobs",
-    JPDC 63(11), 2003.
+    JPDC 63(11), 2003. Tsafrir, Etsion and Feitelson, "Modeling user runtime estimates", JSSPP 2005 (modal estimates,
+    with constants of our own). Tsafrir, "Using inaccurate estimates accurately", JSSPP 2010 (against multiples).
 
     Examples
     --------
@@ -138,10 +146,13 @@ class Lublin:
     estimate_step: float | None = None
     users: int | None = None
     start_bucket: int = 0
+    estimates: Estimates = "multiples"
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise UnknownNameError("kind of Lublin workload", self.kind, KINDS)
+        if self.estimates not in get_args(Estimates):
+            raise UnknownNameError("kind of estimates", str(self.estimates), get_args(Estimates))
         for name, good, rule in (
             ("jobs", self.jobs >= (2 if self.realised else 1), f"at least {2 if self.realised else 1}"),
             ("cores", self.cores >= 1, "at least 1"),
@@ -204,7 +215,7 @@ class Lublin:
             submit=submit[order],
             runtime=runtime,
             cores=size[order],
-            estimate=overestimated(runtime, stream(seed, "workload", "estimates"), f=self.f, step=self.estimate_step),
+            estimate=self._estimates(runtime, stream(seed, "workload", "estimates")),
             labels=self._labels(queue[order], seed),
             cores_stated=self.cores,
         )
@@ -247,6 +258,11 @@ class Lublin:
             runtime_parts.append(np.maximum(np.floor(np.exp(log_runtimes(job_class, size, streams))), 1.0))
         return np.concatenate(size_parts), np.concatenate(runtime_parts)
 
+    def _estimates(self, runtime: FloatArray, rng: np.random.Generator) -> FloatArray:
+        if self.estimates == "modal":
+            return Modal.of(runtime, Law(), rng).estimate
+        return overestimated(runtime, rng, f=self.f, step=self.estimate_step)
+
     def _labels(self, queue: IntArray, seed: int) -> dict[str, IntArray]:
         labels = {}
         if self.users is not None:
@@ -277,7 +293,11 @@ def _factor_for_span(arrivals: Sequence[_Arrivals], span: float) -> float:
 
 
 def default_workload(
-    jobs: int | None = None, load: float | None = None, seed: int | None = None, cores: int | None = None
+    jobs: int | None = None,
+    load: float | None = None,
+    seed: int | None = None,
+    cores: int | None = None,
+    estimates: Estimates = "multiples",
 ) -> Workload:
     """The workload of `gridsim compare` without arguments.
 
@@ -291,6 +311,8 @@ def default_workload(
         1 where left out.
     cores : int, optional
         128 where left out.
+    estimates : {"multiples", "modal"}
+        Up to six times the runtime in whole minutes, or modal ones.
 
     Returns
     -------
@@ -304,7 +326,6 @@ def default_workload(
     from there on its queue only grows and its mean wait says how long the workload is, not how good the policy
     is. At 0.5 its queue still empties between bursts, and backfilling answers twenty times sooner; EASY and
     conservative backfilling differ by about a tenth in mean wait, in both directions over seeds.
-    Estimates are up to six times the runtime, in whole minutes, as users ask.
     """
     model = Lublin(
         jobs=10_000 if jobs is None else jobs,
@@ -314,5 +335,6 @@ def default_workload(
         f=5.0,
         estimate_step=60.0,
         users=50,
+        estimates=estimates,
     )
     return model.generate(1 if seed is None else seed)
