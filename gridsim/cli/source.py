@@ -40,7 +40,7 @@ OWN = (
 )
 """Help of the option that says so."""
 
-_GENERATOR = ("jobs", "load", "estimates")
+_GENERATOR = ("jobs", "load", "walltimes")
 
 
 def add_arguments(parser: ArgumentParser, machine: str = "--cores") -> None:
@@ -205,7 +205,7 @@ def add_generator_options(parser: ArgumentParser) -> None:
     group.add_argument("--jobs", type=int, metavar="N", help="how many jobs")
     group.add_argument("--load", type=float, metavar="X", help="offered load, as a fraction of the machine")
     group.add_argument(
-        "--estimates",
+        "--walltimes",
         choices=("multiples", "modal"),
         help="that users ask for: multiples of runtimes, or modal ones, few popular values and a tail, as in logs "
         "(default: multiples)",
@@ -239,7 +239,7 @@ def generate(args: Namespace) -> Workload:
     """The built-in synthetic workload; options that were not given have its own defaults."""
     from gridsim.workload.synthetic.lublin import default_workload  # numpy: not needed for --help
 
-    asked = {} if args.estimates is None else {"estimates": args.estimates}
+    asked = {} if args.walltimes is None else {"estimates": args.walltimes}
     return default_workload(jobs=args.jobs, load=args.load, seed=args.seed, cores=args.cores, **asked)
 
 
