@@ -27,10 +27,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gridsim as gs
-from gridsim.model.machine import machine
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.workload import Workload
+from gridsim.policy.machine import machine
 from gridsim.policy.presets import policy as made
 from gridsim.record import Record
 from gridsim.scenario import rules_for, transformed

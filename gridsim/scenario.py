@@ -14,13 +14,13 @@ from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import read_toml
 from gridsim.metrics.summary import measures_asked
-from gridsim.model.machine import machine, machine_of
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
-from gridsim.model.pools import in_pools
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.machine import machine, machine_of
+from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import label_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.registry import Spec

@@ -16,13 +16,14 @@ from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Split
 from gridsim.errors import InputError
 from gridsim.model.demand import Demands
-from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
-from gridsim.model.pools import PARTITION, Partitions, in_pools, seen_by
+from gridsim.model.pools import PARTITION, Partitions
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.options import Overrun, Run
 from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.machine import machine
+from gridsim.policy.pools import in_pools, seen_by
 from gridsim.policy.presets import policy as make_policy
 from gridsim.record import Record
 from gridsim.result import Result

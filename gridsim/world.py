@@ -27,7 +27,7 @@ from gridsim.entities.tree import admission, clusters_of
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.job import Job, Task
 from gridsim.model.platform import Platform
-from gridsim.model.pools import seen_by, ways
+from gridsim.model.pools import ways
 from gridsim.model.suited import suited
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
@@ -35,6 +35,7 @@ from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.pools import seen_by
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import name_of
 from gridsim.policy.queue import Requests

@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.folder import TABLES, Earlier  # numpy and rich: not needed for --help
     from gridsim.cli.progress import JobsProgress
     from gridsim.files import plain
-    from gridsim.model.machine import with_nodes
+    from gridsim.policy.machine import with_nodes
     from gridsim.policy.presets import policy
     from gridsim.report import demands, notices, pools
     from gridsim.result import require_table

@@ -132,7 +132,7 @@ def nodes_asked(args: Namespace) -> list[str]:
 
 def with_nodes(policies: Mapping[str, Any], nodes: list[str]) -> dict[str, Any]:
     """Policies by label, those that know their nodes with nodes added or taken away; one has to."""
-    from gridsim.model.machine import machine_of, with_nodes  # numpy: not needed for --help
+    from gridsim.policy.machine import machine_of, with_nodes  # numpy: not needed for --help
 
     if machine_of(policies.values()) is None:
         raise InputError("are asked where no policy knows its nodes; give slurm?conf=..., or --cores", field="nodes")
@@ -268,9 +268,9 @@ def load(
         When the log cannot be read, when the size of the machine is known from nowhere, for options of the built-in
         workload beside a log, and for what a transform refuses.
     """
-    from gridsim.model.machine import machine, machine_of  # numpy: not needed for --help
-    from gridsim.model.pools import in_pools
     from gridsim.options import Run
+    from gridsim.policy.machine import machine, machine_of  # numpy: not needed for --help
+    from gridsim.policy.pools import in_pools
     from gridsim.scenario import rules_for, transformed, with_users
 
     platform, sites = (None, []) if args.platform is None else _given_machine(args.platform)
@@ -342,8 +342,8 @@ def summary_lines(workload: Workload, platform: Platform) -> list[str]:
 
 def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Platform | None = None) -> list[str]:
     """What the simulation does not follow, for the end of an answer: of the sites' files, and partitions of the log."""
-    from gridsim.model.pools import seen_by
     from gridsim.model.suited import suited
+    from gridsim.policy.pools import seen_by
     from gridsim.questions.notices import notices_of  # numpy: not needed for --help
     from gridsim.report.demands import left_aside
     from gridsim.report.notices import sentences

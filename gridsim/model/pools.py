@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from gridsim.errors import InputError
 from gridsim.model.platform import Platform
-from gridsim.model.site import NO_PARTITION
-from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 
@@ -21,11 +17,8 @@ __all__ = [
     "PARTITION",
     "Partitions",
     "Ways",
-    "in_pools",
     "names_of",
     "partitions_named",
-    "resized",
-    "seen_by",
     "ways",
 ]
 
@@ -34,9 +27,6 @@ PARTITION, CLUSTER = "partition", "cluster"
 
 Partitions = Literal["apart", "pooled"]
 """Whether partitions are simulated as pools of their own."""
-
-UNSIZED = "how many cores each has is not known (a slurm.conf says it, --platform slurm.conf)"
-ASKED = "as --partitions pooled asks for"
 
 
 class Ways(NamedTuple):
@@ -74,97 +64,6 @@ def partitions_named(workload: Workload) -> list[str]:
     return [name for name, _ in jobs.most_common()]
 
 
-def in_pools(
-    workload: Workload, platform: Platform, policies: Iterable[Any] = (), asked: Partitions | None = None
-) -> Platform:
-    """The machine with the parts that the jobs name kept apart, where that can be; else one that says why not.
-
-    Parameters
-    ----------
-    policies : iterable of object
-        One that knows its site has a method ``pools(names)``: the machine in parts, or `InputError` why there are none.
-    asked : {"apart", "pooled"}, optional
-        What somebody wants of partitions; apart where their sizes are known and none shares a node, where left out.
-
-    Raises
-    ------
-    InputError
-        Where they are to be apart and cannot be, and for *asked* that is neither.
-    """
-    if asked is not None and asked not in get_args(Partitions):
-        raise InputError(f"'{asked}' is neither apart nor pooled", field="partitions")
-    if platform.by is not None or platform.pooled:
-        return platform
-    if len(names_of(workload, CLUSTER)) > 1:
-        return _clusters(workload, platform)
-    named = partitions_named(workload)
-    if asked == "pooled":
-        return replace(platform, pooled=ASKED) if len(named) > 1 else platform
-    try:
-        return _partitions(workload, platform, policies, named)
-    except InputError as error:
-        if asked == "apart":
-            raise InputError(f"partitions cannot be simulated apart: {error.message}", field="partitions") from error
-        return replace(platform, pooled=error.message) if len(named) > 1 else platform
-
-
-def _clusters(workload: Workload, platform: Platform) -> Platform:
-    """The clusters of the log, of the sizes that a platform gives, else of the most cores that each had in use."""
-    clusters = workload.provenance.get("clusters", ())
-    names = {name for names in names_of(workload, CLUSTER).values() for name in names}
-    if names <= {cluster.name for cluster in platform.clusters()}:
-        return replace(platform, by=CLUSTER)
-    sizes = {it["name"]: it["cores"] for it in clusters if it["cores"]}
-    if platform.origin == "given" or not names <= set(sizes):
-        raise InputError(
-            f"the jobs are of the clusters {', '.join(sorted(names))}; give a --platform with clusters of these names, "
-            "or choose one (--cluster)",
-            field="cluster",
-        )
-    return Platform.apart(sizes, CLUSTER, origin=platform.origin)
-
-
-def _partitions(workload: Workload, platform: Platform, policies: Iterable[Any], named: Sequence[str]) -> Platform:
-    """The machine by partitions.
-
-    Raises
-    ------
-    InputError
-        Why there is none.
-    """
-    if not named:
-        raise InputError("the jobs name none")
-    if workload.tasks is not None:
-        raise InputError("jobs are DAGs of several tasks")
-    clusters = list(platform.clusters())
-    if len(clusters) > 1:
-        missing = next((name for name in named if name not in {cluster.name for cluster in clusters}), None)
-        if missing is not None:
-            raise InputError(f"partition '{missing}' is none of the clusters of the platform")
-        kinds = next((cluster for cluster in clusters if cluster.kind != ANY_KIND), None)
-        if kinds is not None:
-            raise InputError(f"cluster '{kinds.name}' has the kind '{kinds.kind}', and jobs of a log name none")
-        found = replace(platform, by=PARTITION)
-    else:
-        knowing = next((policy for policy in policies if hasattr(policy, "pools")), None)
-        if knowing is None:
-            raise InputError(UNSIZED)
-        found = knowing.pools(named)
-        if found.cores != platform.cores:
-            raise InputError(f"they have {found.cores:,} cores together, and the machine has {platform.cores:,}")
-    if found.default is None and (without := _without(workload)):
-        raise InputError(f"{without:,} job{' names' if without == 1 else 's name'} none")
-    return found
-
-
-def _without(workload: Workload) -> int:
-    return sum(
-        int(np.count_nonzero(workload.labels[PARTITION] == code))
-        for code, names in names_of(workload, PARTITION).items()
-        if not names
-    )
-
-
 def ways(workload: Workload, platform: Platform) -> Ways | None:
     """On which clusters each job may run; None where any will do.
 
@@ -194,60 +93,3 @@ def ways(workload: Workload, platform: Platform) -> Ways | None:
         to = tuple(sorted({places[name] for name in names}))
         way[rows] = found.setdefault(to, len(found))
     return Ways(way, tuple(found))
-
-
-def seen_by(policy: Any, platform: Platform) -> Platform:
-    """The machine as a policy has it: one that knows its site keeps partitions itself, on one cluster of all cores.
-
-    Raises
-    ------
-    InputError
-        Where it knows one site and the machine is several.
-    """
-    if not hasattr(policy, "machine") or (platform.by is None and not platform.pooled):
-        return platform
-    if platform.by == CLUSTER:
-        names = ", ".join(cluster.name for cluster in platform.clusters())
-        raise InputError(
-            f"the policy knows one site, and the jobs are of several ({names}); choose one (--cluster)", field="cluster"
-        )
-    if platform.by is None:
-        return replace(platform, pooled="")
-    return Platform.single(platform.cores, origin=platform.origin)
-
-
-def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Platform:
-    """The machine with so many cores; one in parts grows where a policy that knows the site adds nodes, else evenly.
-
-    Raises
-    ------
-    InputError
-        For a machine of several clusters on which jobs do not say where they run, and where a part has no core left.
-
-    Examples
-    --------
-    >>> grown = resized(Platform.apart({"a": 10, "b": 5}, "partition"), 18)
-    >>> [(cluster.name, cluster.cores) for cluster in grown.clusters()]
-    [('a', 12), ('b', 6)]
-    """
-    clusters = list(platform.clusters())
-    if len(clusters) == 1 and platform.by is None:
-        return replace(Platform.single(cores, origin=platform.origin), pooled=platform.pooled)
-    if platform.by is None:
-        raise InputError("only a machine of one cluster can be made larger here; give another --platform")
-    knowing = next((policy for policy in policies if hasattr(policy, "pools")), None)
-    if knowing is not None and platform.by == PARTITION:
-        named = [cluster.name for cluster in clusters if cluster.name != NO_PARTITION]
-        found: Platform = knowing.sized(cores).pools(named)
-        if found.cores == cores:
-            return found
-    # Largest fractions first, in tree order between equal ones: the sum is right to the core.
-    exact = [cluster.cores * cores for cluster in clusters]
-    sizes = [part // platform.cores for part in exact]
-    most = sorted(range(len(clusters)), key=lambda place: -(exact[place] % platform.cores))
-    for place in most[: cores - sum(sizes)]:
-        sizes[place] += 1
-    names = [cluster.name for cluster in clusters]
-    return Platform.apart(
-        dict(zip(names, sizes, strict=True)), platform.by, default=platform.default, origin=platform.origin
-    )

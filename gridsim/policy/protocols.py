@@ -328,6 +328,11 @@ class Capabilities:
         It has ``epoch``: Unix time of second 0, s; None to be told it.
     site : bool
         It has ``site``, a `gridsim.model.site.Site`, whose names may be asked for.
+    machine : bool
+        It has ``machine() -> Platform``, that of its site, and ``node_cores``; by ``sized(cores)`` and
+        ``with_nodes(nodes)`` it is made for a larger or smaller one.
+    pools : bool
+        It has ``pools(names) -> Platform``: that machine in these partitions, or `InputError` why it is not.
     nodes : Capacity or None
         Nodes of the machine that it decides for, which placements number; None where cores are one pool.
     takes_more : bool
@@ -363,6 +368,8 @@ class Capabilities:
     notices: bool = False
     epoch: bool = False
     site: bool = False
+    machine: bool = False
+    pools: bool = False
     takes_more: bool = True
     predicts: bool = False
     oracle: bool = False

@@ -17,10 +17,10 @@ from gridsim.metrics.agreement import (
     largest_disagreements,
 )
 from gridsim.metrics.preemption import concerns_preemption, logged_runs, preemption_metrics
-from gridsim.model.machine import machine_of
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.policy.machine import machine_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.explain import Explanation, explain
 from gridsim.questions.labels import labelled

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from gridsim.errors import InputError
 from gridsim.metrics.compare import Difference
 from gridsim.model.exact import MOST_CORES
-from gridsim.model.machine import nodes_to, with_nodes
 from gridsim.model.platform import Platform
-from gridsim.model.pools import resized
 from gridsim.model.workload import Workload
+from gridsim.policy.machine import nodes_to, with_nodes
+from gridsim.policy.pools import resized
 from gridsim.questions.replay import Replay
 from gridsim.record import Record
 from gridsim.words import counted, number, percent

@@ -10,12 +10,12 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import measures_asked
-from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
-from gridsim.model.pools import in_pools
 from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.policy.machine import machine
+from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import policy
 from gridsim.questions.calibrate import own_policy, replay_of
 from gridsim.questions.changes import changes_beside

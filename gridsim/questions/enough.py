@@ -9,10 +9,10 @@ from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.metrics.summary import metrics
-from gridsim.model.machine import nodes_to
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.policy.machine import nodes_to
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.changes import Change, sized
 from gridsim.questions.whatif import record_under

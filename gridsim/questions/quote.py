@@ -13,7 +13,6 @@ from gridsim.errors import InputError
 from gridsim.metrics.charges import category_slowdowns, core_class, time_class
 from gridsim.metrics.utilisation import queue_length
 from gridsim.model.dates import calendar_of
-from gridsim.model.machine import machine
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, seconds, whole
 from gridsim.model.workload import Workload
@@ -30,6 +29,7 @@ from gridsim.policy.admission.quoting import (
     search,
 )
 from gridsim.policy.capabilities import search_of
+from gridsim.policy.machine import machine
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import Offer
 from gridsim.questions.forecast import Setup, expected_start, forecast

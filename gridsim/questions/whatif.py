@@ -14,10 +14,10 @@ from gridsim.errors import InputError
 from gridsim.metrics.compare import Difference, paired
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import cut, metrics
-from gridsim.model.machine import fitted, machine
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.policy.machine import fitted, machine
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.changes import NOW, Change, Effect, WhatIf, changes_of
 from gridsim.questions.labels import labelled

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import gridsim as gs
-from gridsim.model.machine import machine
 from gridsim.model.time import NEVER
+from gridsim.policy.machine import machine
 from gridsim.policy.presets import policy
 from gridsim.questions.forecast import (
     Setup,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gridsim.model.machine import machine
+from gridsim.policy.machine import machine
 from gridsim.questions.changes import NOW, WhatIf, changes_of
 from gridsim.questions.whatif import whatif
 from gridsim.report.whatif_figures import changes, figures, pictures, sizes

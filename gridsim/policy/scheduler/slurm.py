@@ -503,6 +503,8 @@ _CAN = Capabilities(
     longest=True,
     alone=True,
     notices=True,
+    machine=True,
+    pools=True,
     epoch=True,
     site=True,
 )

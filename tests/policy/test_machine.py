@@ -6,10 +6,11 @@ import pytest
 
 from gridsim.ask import compare
 from gridsim.errors import InputError
-from gridsim.model.machine import fitted, machine, machine_cores, machine_of, nodes_to
+from gridsim.model.machine import machine_cores
 from gridsim.model.platform import Platform
 from gridsim.model.site import Site
 from gridsim.model.workload import Workload
+from gridsim.policy.machine import fitted, machine, machine_of, nodes_to
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.simulation import simulate
 

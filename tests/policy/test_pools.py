@@ -11,9 +11,10 @@ import pytest
 import gridsim as gs
 from gridsim.errors import InputError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
-from gridsim.model.pools import CLUSTER, PARTITION, in_pools, resized, seen_by, ways
+from gridsim.model.pools import CLUSTER, PARTITION, ways
 from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.tasks import Tasks
+from gridsim.policy.pools import in_pools, resized, seen_by
 from gridsim.policy.presets import policy
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.scenario import transformed
