@@ -144,9 +144,14 @@ PRIORITY = st.builds(
     fair_tree=st.sampled_from([True, True, False]),
     always_accrue=st.booleans(),
     dampening=st.sampled_from([1, 3]),
+    tres=st.sampled_from(
+        [(), (), (("cpu", 90.0), ("gres/gpu", -40.0)), (("mem", 50.0), ("node", 7.0), ("billing", 80.0))]
+    ),
+    billed=st.sampled_from(["sum", "max", "max gres"]),
 )
 
 USERS = ("ann", "bob", "cy")
+BILLS = ((("cpu", 1.0), ("mem", 0.125), ("gres/gpu", 2.0)), (("mem", 0.5), ("node", 1.5)), (("cpu", 0.0),))
 ACCOUNTS = ("", "phys", "chem")
 QOS = ("normal", "high", "low")
 
@@ -158,6 +163,7 @@ def partitions(draw: st.DrawFn, nodes: tuple[Node, ...], *, limits: bool, preemp
     for name in ("all", "some", "high")[: draw(st.integers(1, 3))]:
         members = names if name == "all" else names[draw(st.integers(0, len(names) - 1)) :]
         part = SitePartition(name, members, tier=draw(st.integers(1, 3)), job_factor=draw(st.integers(0, 3)))
+        part = replace(part, billing=draw(st.sampled_from([(), (), (), *BILLS])))
         if limits:
             part = replace(
                 part,

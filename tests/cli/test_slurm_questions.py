@@ -161,7 +161,7 @@ def test_the_owner_is_told_and_names_are_checked(capsys: pytest.CaptureFixture[s
 @pytest.fixture
 def misspelt(tmp_path: Path) -> str:
     text = (MINI / "slurm.conf").read_text().replace("PriorityWeightAge", "PriorityWeigthAge")
-    (tmp_path / "slurm.conf").write_text(text + "PriorityWeightTRES=CPU=1000\n")
+    (tmp_path / "slurm.conf").write_text(text + "PriorityWeightAssoc=1000\n")
     return f"slurm?conf={tmp_path}/slurm.conf"
 
 
@@ -174,12 +174,12 @@ def test_a_misspelt_key_and_one_that_is_not_modelled_stand_beside_the_answer_and
     assert main(["compare", str(LOG), "--policy", misspelt, "--policy", "easy", "--out", str(tmp_path / "out")]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert UNKNOWN in told
-    assert "not modelled here: PriorityWeightTRES." in told
+    assert "not modelled here: PriorityWeightAssoc." in told
     page = (tmp_path / "out" / "report.html").read_text()
     assert page.count("PriorityWeigthAge") >= 2
     assert "Unknown to Slurm" in page
     made = json.loads((tmp_path / "out" / "run.json").read_text())
-    assert [it["text"] for it in made["not_followed"]["slurm"]] == ["PriorityWeigthAge", "PriorityWeightTRES"]
+    assert [it["text"] for it in made["not_followed"]["slurm"]] == ["PriorityWeigthAge", "PriorityWeightAssoc"]
 
 
 @pytest.mark.parametrize(

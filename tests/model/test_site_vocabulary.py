@@ -51,9 +51,9 @@ def test_slips_in_values_nodes_and_partitions_are_unknown_too(
 
 
 def test_what_changes_most_of_the_schedule_comes_first_behind_what_is_unknown(tmp_path: Path) -> None:
-    text = "CompleteWait=32\nLicenses=matlab:3\nOverTimeLimit=10\nPriorityWeightTRES=CPU=9\nZzz=1\n" + MACHINE
+    text = "CompleteWait=32\nLicenses=matlab:3\nOverTimeLimit=10\nPriorityWeightAssoc=9\nZzz=1\n" + MACHINE
     told = found(tmp_path, text)
-    assert [it.text for it in told] == ["Zzz", "PriorityWeightTRES", "OverTimeLimit", "Licenses", "CompleteWait"]
+    assert [it.text for it in told] == ["Zzz", "PriorityWeightAssoc", "OverTimeLimit", "Licenses", "CompleteWait"]
     assert [it.effect for it in told[1:]] == [Effect.order, Effect.limits, Effect.resources, Effect.little]
 
 
@@ -102,4 +102,4 @@ def test_no_word_stands_in_two_groups_of_a_section() -> None:
     for table in vocabulary._SECTIONS.values():
         for word in table.values():
             assert not (word.followed and word.effect < Effect.none)
-    assert matters("", "PriorityWeightTRES", "cpu=1")
+    assert matters("", "Licenses", "matlab:1")

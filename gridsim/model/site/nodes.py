@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gridsim.model.capacity import GPU
+from gridsim.model.site.tres import Weights
 from gridsim.model.time import NEVER
 
 __all__ = ["Allowed", "Node", "Reservation", "SitePartition"]
@@ -73,6 +74,8 @@ class SitePartition:
         ``DefMemPerNode`` and ``DefMemPerCPU``, MiB; None for those of the site.
     most_memory : int or None
         ``MaxMemPerNode``, MiB; None for that of the site.
+    billing : tuple of (str, float)
+        ``TRESBillingWeights``: names of resources and the weight of each unit; empty where jobs are billed for cores.
     """
 
     name: str
@@ -94,6 +97,7 @@ class SitePartition:
     default_memory: int | None = None
     default_core_memory: int | None = None
     most_memory: int | None = None
+    billing: Weights = ()
 
 
 @dataclass(frozen=True, slots=True)

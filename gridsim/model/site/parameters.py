@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from gridsim.model.site.tres import Weights
+
 __all__ = ["Preemption", "Priority", "Scheduling"]
 
 
@@ -19,8 +21,12 @@ class Priority:
     ----------
     kind : {"multifactor", "basic"}
         Weighted factors, or first come, first served.
-    age, fair_share, size, partition, qos, association : int
+    age, fair_share, size, partition, qos : int
         Weights.
+    tres : tuple of (str, float)
+        ``PriorityWeightTRES``: names of resources and their weights.
+    billed : {"sum", "max", "max gres"}
+        How billing weights make a number: ``PriorityFlags`` without, with ``MAX_TRES`` or with ``MAX_TRES_GRES``.
     oldest : int
         ``PriorityMaxAge``: waiting time from which the age factor is 1.
     half_life : int
@@ -39,6 +45,8 @@ class Priority:
     size: int = 0
     partition: int = 0
     qos: int = 0
+    tres: Weights = ()
+    billed: Literal["sum", "max", "max gres"] = "sum"
     oldest: int = 7 * 86_400_000_000
     half_life: int = 7 * 86_400_000_000
     period: int = 300_000_000

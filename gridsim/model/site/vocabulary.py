@@ -102,13 +102,12 @@ _GENERAL = _table(
         PartitionName PreemptExemptTime PreemptMode PreemptParameters PreemptType PriorityCalcPeriod
         PriorityDecayHalfLife PriorityFavorSmall PriorityFlags PriorityMaxAge PriorityType PriorityWeightAge
         PriorityWeightFairshare PriorityWeightJobSize PriorityWeightPartition PriorityWeightQOS SchedulerParameters
-        SchedulerType SelectType SelectTypeParameters Include
+        PriorityWeightTRES SchedulerType SelectType SelectTypeParameters Include
         """
     ),
     _missing(
         Effect.order,
-        "PriorityWeightTRES:0 PriorityWeightAssoc:0 PrioritySiteFactorPlugin:none|site_factor/none "
-        "PriorityUsageResetPeriod:none",
+        "PriorityWeightAssoc:0 PrioritySiteFactorPlugin:none|site_factor/none PriorityUsageResetPeriod:none",
     ),
     _missing(
         Effect.limits, "EnforcePartLimits:no|any OverTimeLimit:0 ResvOverRun:0 DependencyParameters MCSPlugin:mcs/none"
@@ -212,10 +211,9 @@ _PARTITION = _table(
         """
         PartitionName Nodes Default MaxTime DefaultTime Priority PriorityJobFactor PriorityTier OverSubscribe Shared
         MaxNodes MinNodes QOS PreemptMode GraceTime State AllowAccounts DenyAccounts AllowQos DenyQos ReqResv
-        DefMemPerNode DefMemPerCPU MaxMemPerNode
+        DefMemPerNode DefMemPerCPU MaxMemPerNode TRESBillingWeights
         """
     ),
-    _missing(Effect.order, "TRESBillingWeights"),
     _missing(
         Effect.limits, "AllowGroups:all MaxCPUsPerNode:unlimited MaxCPUsPerSocket:unlimited OverTimeLimit:0 Alternate"
     ),
@@ -291,11 +289,13 @@ _FLAGS = {
         _quiet("OTHER_CONS_RES OTHER_CONS_TRES NONE"),
     ),
     "PriorityFlags": _table(
-        _followed("SMALL_RELATIVE_TO_TIME NO_FAIR_TREE FAIR_TREE ACCRUE_ALWAYS CALCULATE_RUNNING MAX_TRES"),
+        _followed(
+            "SMALL_RELATIVE_TO_TIME NO_FAIR_TREE FAIR_TREE ACCRUE_ALWAYS CALCULATE_RUNNING MAX_TRES MAX_TRES_GRES"
+        ),
         _missing(
             Effect.order,
             """
-            DEPTH_OBLIVIOUS INCR_ONLY MAX_TRES_GRES NO_NORMAL_ALL NO_NORMAL_ASSOC NO_NORMAL_PART NO_NORMAL_QOS
+            DEPTH_OBLIVIOUS INCR_ONLY NO_NORMAL_ALL NO_NORMAL_ASSOC NO_NORMAL_PART NO_NORMAL_QOS
             NO_NORMAL_TRES TICKET_BASED
             """,
         ),
@@ -374,8 +374,8 @@ def notices(counts: Mapping[str, int]) -> tuple[Notice, ...]:
 
     Examples
     --------
-    >>> [(it.text, it.nearest) for it in notices({"Licenses": 1, "PriorityWeightTRES": 1, "PriorityWeigthAge": 1})]
-    [('PriorityWeigthAge', 'PriorityWeightAge'), ('PriorityWeightTRES', ''), ('Licenses', '')]
+    >>> [(it.text, it.nearest) for it in notices({"Licenses": 1, "PriorityWeightAssoc": 1, "PriorityWeigthAge": 1})]
+    [('PriorityWeigthAge', 'PriorityWeightAge'), ('PriorityWeightAssoc', ''), ('Licenses', '')]
     """
     found = [_notice(text, count) for text, count in counts.items()]
     return tuple(sorted(found, key=lambda it: (not it.unknown, it.effect, it.text)))

@@ -11,8 +11,10 @@ from gridsim.errors import InputError
 from gridsim.files import read_text
 from gridsim.model.capacity import GPU
 from gridsim.model.site import Allowed, Node, Site, SitePartition
+from gridsim.model.site.tres import Weights
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.parameters import general
+from gridsim.model.site_file.tres import weights
 from gridsim.model.site_file.words import ConfLine, expanded, minutes
 from gridsim.model.time import MICROSECOND, NEVER
 
@@ -223,9 +225,21 @@ def _partition(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Counte
         default_memory=_memory(line, "DefMemPerNode"),
         default_core_memory=_memory(line, "DefMemPerCPU"),
         most_memory=_memory(line, "MaxMemPerNode"),
+        billing=_billing(line, ignored),
     )
     _count(line, "PartitionName", ignored)
     return made
+
+
+def _billing(line: ConfLine, ignored: Counter[str]) -> Weights:
+    """``TRESBillingWeights``."""
+    text = line.text("TRESBillingWeights")
+    try:
+        found, unknown = weights(text)
+    except ValueError as error:
+        raise line.wrong("TRESBillingWeights", text, "weights such as CPU=1.0,Mem=0.25G,GRES/gpu=2.0") from error
+    ignored.update(f"PartitionName TRESBillingWeights {name}" for name in unknown)
+    return found
 
 
 def _count(line: ConfLine, kind: str, ignored: Counter[str]) -> None:

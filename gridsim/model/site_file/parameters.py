@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal
 
 from gridsim.model.site import Preemption, Priority, Scheduling
+from gridsim.model.site.tres import Weights
 from gridsim.model.site.vocabulary import canonical, matters
+from gridsim.model.site_file.tres import weights as tres_weights
 from gridsim.model.site_file.words import ConfLine, minutes
 from gridsim.model.time import MICROSECOND, NEVER
 
@@ -84,6 +86,8 @@ _PRIORITY_FLAGS = {
     "NO_FAIR_TREE": ("fair_tree", False),
     "FAIR_TREE": ("fair_tree", True),
     "ACCRUE_ALWAYS": ("always_accrue", True),
+    "MAX_TRES": ("billed", "max"),
+    "MAX_TRES_GRES": ("billed", "max gres"),
 }
 _LISTS = (
     *("SchedulerType", "PriorityType", "PriorityFlags", "SelectType", "SelectTypeParameters"),
@@ -127,6 +131,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         }
     )
     weights: dict[str, Any] = {field: number(key, 0) for key, field in _WEIGHTS.items()}
+    weights["tres"] = _tres(*keys.get("priorityweighttres", ("", None)), ignored=ignored)
     flags: dict[str, Any] = {}
     for flag in filter(None, text("PriorityFlags").upper().split(",")):
         if (meaning := _PRIORITY_FLAGS.get(flag.strip())) is not None:
@@ -157,6 +162,17 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         "enforce": bool({"limits", "safe", "all", "1"} & set(enforce)) or "qos" in enforce,
         "licences": _licences(*keys.get("licenses", ("", None))),
     }
+
+
+def _tres(text: str, line: ConfLine | None, *, ignored: Counter[str]) -> Weights:
+    """``PriorityWeightTRES``."""
+    try:
+        found, unknown = tres_weights("" if text == "0" else text)
+    except ValueError as error:
+        assert line is not None
+        raise line.wrong("PriorityWeightTRES", text, "weights such as CPU=1000,Mem=2000,GRES/gpu=3000") from error
+    ignored.update(f"PriorityWeightTRES {name}" for name in unknown)
+    return found
 
 
 def _licences(text: str, line: ConfLine | None) -> dict[str, int]:

@@ -41,6 +41,7 @@ from gridsim.policy.slurm.reasons import WORDS, Diary
 from gridsim.policy.slurm.repeats import Repeats, Stillness
 from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
+from gridsim.policy.slurm.tres import Bills
 from gridsim.policy.slurm.waiting import Waiting
 from gridsim.record import Reasons, Refusal
 
@@ -231,6 +232,7 @@ class Slurm:
         self._asks = asks_of(requests, site, owners, self._entries)
         self._machine = machine_of(site, requests, self._asks)
         self._limits = limits_of(site, owners)
+        self._bills = Bills(requests, site, self._asks, self._machine)
         self._held = held_by(self._asks, len(site.nodes))
         self._placing = Placing(site, self._asks, self._machine, self._held)
         self._closed = closed_of(site)
@@ -444,7 +446,7 @@ class Slurm:
         self._entry[requests], self._rules.own["began"][entries] = entries, now
         self._waiting.start()
         for entry in entries.tolist():
-            self._standing.began(entry, int(self._pieces(entry)[1].sum()), now)
+            self._standing.began(entry, self._bills.of(entry, *self._pieces(entry)), now)
             if self._exempts and self._rules.own["exempt"][entry] > 0:
                 heapq.heappush(self._exempt, now + int(self._rules.own["exempt"][entry]))
         begun: list[int] = requests.tolist()

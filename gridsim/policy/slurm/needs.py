@@ -16,6 +16,7 @@ from gridsim.policy.slurm.fair_tree import FairShares
 from gridsim.policy.slurm.limits import Owner
 from gridsim.policy.slurm.nodes import ALL, Asks, Bytes, NodeColumns
 from gridsim.policy.slurm.priority import Factors, size_factor
+from gridsim.policy.slurm.tres import tres_priority
 from gridsim.profile.compiled import records
 
 __all__ = [
@@ -229,7 +230,7 @@ def fixed_factors(requests: Requests, site: Site, owners: Sequence[Owner], asks:
     nice = label_of(requests, "priority_nice")[asks["request"]]
     nice = np.where(nice == UNKNOWN, 0, nice)
     zeros = np.zeros(len(owners))
-    fixed = Factors(zeros, zeros, size, of_partition[asks["part"]], qos, nice)
+    fixed = Factors(zeros, zeros, size, of_partition[asks["part"]], qos, nice, tres_priority(requests, site, asks))
     return fixed, tier[asks["part"]]
 
 

@@ -15,20 +15,24 @@ from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.slurm.entries import owners_of
 from gridsim.policy.slurm.needs import SECOND, asks_of
 from gridsim.policy.slurm.standing import Standing
+from gridsim.policy.slurm.tres import Bills
 
 __all__ = ["FairTree", "Multifactor"]
+
+NOWHERE: IntArray = np.zeros(0, dtype=np.int64)
+"""Nodes of which an ordering knows nothing."""
 
 
 class _Leaves(Ledger):
     """A ledger that tells a standing what starts and ends. Its leaves are requests, so that it knows which."""
 
-    def __init__(self, cores: int, standing: Standing) -> None:
+    def __init__(self, cores: int, standing: Standing, bills: Bills) -> None:
         super().__init__(cores)
-        self._standing = standing
+        self._standing, self._bills = standing, bills
 
     def change(self, leaf: int, cores: int, now: int) -> None:
         if cores > 0:
-            self._standing.began(leaf, cores, now)
+            self._standing.began(leaf, self._bills.of(leaf, NOWHERE, np.array([cores])), now)
         else:
             self._standing.ended(leaf, now)
 
@@ -46,12 +50,13 @@ class _ByPriority:
         """Begin a run: the ledger in which the scheduler notes starts and ends, by request."""
         requests, site = cluster.requests, self._site(cluster)
         owners = owners_of(requests, site)
-        self._standing = Standing(requests, site, owners, asks_of(requests, site, owners), 0)
+        asks = asks_of(requests, site, owners)
+        self._standing = Standing(requests, site, owners, asks, 0)
         self._seen = np.zeros(len(requests), dtype=bool)
         rows: IntArray = np.arange(len(requests), dtype=np.int64)
         # Each request is a leaf of its own, so that the standing hears which one starts and ends.
         requests.labels = {**requests.labels, "share": rows}
-        return _Leaves(cluster.cores, self._standing)
+        return _Leaves(cluster.cores, self._standing, Bills(requests, site, asks))
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         instant, rows = round(now * SECOND), queue.rows

@@ -19,7 +19,7 @@ MINUTE = 60_000_000
 
 
 class Factors(NamedTuple):
-    """Factors of requests, each from 0 to 1, and their nice values."""
+    """Factors of requests, each from 0 to 1, their nice values, and the weighted sum of the factors of resources."""
 
     age: FloatArray
     fair_share: FloatArray
@@ -27,6 +27,7 @@ class Factors(NamedTuple):
     partition: FloatArray
     qos: FloatArray
     nice: IntArray
+    tres: FloatArray
 
 
 def age_factor(waited: IntArray, priority: Priority) -> FloatArray:
@@ -66,6 +67,7 @@ def priorities(factors: Factors, priority: Priority) -> IntArray:
         + priority.size * factors.size
         + priority.partition * factors.partition
         + priority.qos * factors.qos
+        + factors.tres
     )
     whole: IntArray = np.floor(total + 1e-6).astype(np.int64)
     result: IntArray = np.maximum(whole - factors.nice, 1)

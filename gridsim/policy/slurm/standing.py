@@ -94,8 +94,8 @@ class Standing:
         """A request counts as submitted now."""
         self._again[request], self._came[request] = True, now
 
-    def began(self, request: int, cores: int, now: int) -> None:
-        """A request holds cores from *now* on."""
+    def began(self, request: int, cores: float, now: int) -> None:
+        """A request holds cores from *now* on, or is billed for so many."""
         self._began[request], self._cores[request] = now, cores * self._use[request]
         self._running[request] = None
 
@@ -131,7 +131,8 @@ class Standing:
         fixed = self._fixed
         age = age_factor(np.maximum(now - self.since[rows], 0), self._site.priority)
         share = self._factors[self.leaf[rows]]
-        return Factors(age, share, fixed.size[rows], fixed.partition[rows], fixed.qos[rows], fixed.nice[rows])
+        of_job = (fixed.size[rows], fixed.partition[rows], fixed.qos[rows], fixed.nice[rows], fixed.tres[rows])
+        return Factors(age, share, *of_job)
 
     def rank(self, rows: IntArray, now: int) -> None:
         """Make the priorities of some requests anew."""

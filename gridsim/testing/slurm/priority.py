@@ -15,6 +15,7 @@ from gridsim.model.site import PARENT, Association, Site
 from gridsim.model.time import NEVER
 from gridsim.testing.slurm.entries import Entry
 from gridsim.testing.slurm.nodes import Held
+from gridsim.testing.slurm.tres import tres_term
 
 __all__ = ["Use", "fair_shares", "in_order", "priority_of"]
 
@@ -27,7 +28,7 @@ Who = tuple[str, str]
 
 @dataclass
 class Use:
-    """Cores that somebody held from an instant until before another, `NEVER` where he still does, as his QOS counts."""
+    """What somebody is billed for from an instant until another, `NEVER` where he still is, as his QOS counts."""
 
     who: Who
     cores: float
@@ -179,6 +180,7 @@ def priority_of(entry: Entry, site: Site, fair_share: float, at: int) -> int:
         + weights.size * _size_factor(entry, site)
         + weights.partition * (entry.partition.job_factor / highest_factor)
         + weights.qos * (levels.get(entry.qos, 0) / max([1, *levels.values()]))
+        + tres_term(entry, site)
     )
     nice = entry.job.numbers.get("priority_nice", 0)
     return max(math.floor(total + 1e-6) - (0 if nice == -1 else nice), 1)

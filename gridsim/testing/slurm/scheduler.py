@@ -18,6 +18,7 @@ from gridsim.testing.slurm.plan import Plan
 from gridsim.testing.slurm.preemption import anybody_may, could_preempt, fate_of, goes_before, victims_of
 from gridsim.testing.slurm.priority import Use, fair_shares, in_order, priority_of
 from gridsim.testing.slurm.reservations import Books
+from gridsim.testing.slurm.tres import billed
 
 __all__ = ["Decision", "Scheduler"]
 
@@ -348,7 +349,7 @@ class Scheduler:
         self.queue = [entry for entry in self.queue if not self._runs(entry.job)]
         factors = {each.name: each.usage_factor for each in self.site.qos}
         for held in started:
-            cores = sum(held.pieces.values()) * factors.get(held.entry.qos, 1.0)
+            cores = billed(held, self.site) * factors.get(held.entry.qos, 1.0)
             self.uses.append(Use(_who(held.entry), cores, held, now))
             exempt = fate_of(held.entry, self.site).exempt
             if self.preempting and exempt > 0:

@@ -81,7 +81,7 @@ def test_the_other_factors_are_those_that_sprio_printed(run_a: Path) -> None:
 def test_a_priority_is_the_weighted_sum_less_the_nice_value() -> None:
     weights = Priority(age=1000, fair_share=100, size=10, partition=4, qos=2)
     half = np.array([0.5])
-    factors = Factors(half, half, half, half, half, np.array([3]))
+    factors = Factors(half, half, half, half, half, np.array([3]), np.zeros(1))
     assert priorities(factors, weights).tolist() == [558 - 3]
 
 

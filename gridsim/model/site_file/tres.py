@@ -1,0 +1,73 @@
+"""Lists of trackable resources in Slurm's files: ``cpu=8,mem=100G,gres/gpu:a100=2``.
+
+Sources: tres.html; slurm.conf(5), ``TRESBillingWeights`` and ``PriorityWeightTRES``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gridsim.model.site.tres import BILLING, CPU, GPUS, LICENCE, MEMORY, NODE, Weights
+
+__all__ = ["named", "weights"]
+
+_BY_NUMBER = {"1": CPU, "2": MEMORY, "4": NODE, "5": BILLING}
+"""Numbers of those that each accounting database has (tres.html, ``sacctmgr show tres``)."""
+_UNITS = "KMGTP"
+
+
+def named(word: str) -> str | None:
+    """The name of a resource as it is known here; None for one that is not modelled.
+
+    Examples
+    --------
+    >>> named("Mem"), named("GRES/gpu:A100"), named("license/Matlab"), named("bb/cray")
+    ('mem', 'gres/gpu:A100', 'license/Matlab', None)
+    """
+    word = _BY_NUMBER.get(word, word)
+    kind, slash, name = word.partition("/")
+    if not slash:
+        return kind.lower() if kind.lower() in (CPU, MEMORY, NODE, BILLING) else None
+    if kind.lower() + slash == LICENCE:
+        return LICENCE + name if name else None
+    name, colon, rest = name.partition(":")
+    plain = f"{kind}/{name}".lower()
+    return plain + colon + rest if plain == GPUS and bool(colon) == bool(rest) else None
+
+
+def words(text: str) -> Iterator[tuple[str, str]]:
+    """Names and values of a list."""
+    for word in filter(None, (part.strip() for part in text.split(","))):
+        name, _, value = word.partition("=")
+        yield name.strip(), value.strip()
+
+
+def weights(text: str) -> tuple[Weights, list[str]]:
+    """Weights of a list, of memory for each MiB, and the names in it that are not modelled.
+
+    "The weighted amount of a resource can be adjusted by adding a suffix of K,M,G,T or P after the billing weight"
+    (slurm.conf(5)): ``Mem=0.25G`` is a quarter for each GiB.
+
+    Raises
+    ------
+    ValueError
+        For a weight that is none.
+
+    Examples
+    --------
+    >>> weights("CPU=1.0,Mem=0.25G,GRES/gpu=2.0,bb/cray=1")
+    ((('cpu', 1.0), ('mem', 0.000244140625), ('gres/gpu', 2.0)), ['bb/cray'])
+    """
+    found, unknown = {}, []
+    for word, value in words(text):
+        number = re.fullmatch(rf"([-+]?(?:\d+\.?\d*|\.\d+))([{_UNITS}]?)", value, re.IGNORECASE)
+        if number is None:
+            raise ValueError(value)
+        weight, name = float(number[1]), named(word)
+        if name is None:
+            unknown.append(word)
+        else:
+            power = _UNITS.index(number[2].upper() or "M") - _UNITS.index("M")
+            found[name] = weight / 1024**power if name == MEMORY else weight
+    return tuple(found.items()), unknown

@@ -1,0 +1,234 @@
+"""What entries ask for and hold of each trackable resource (TRES), and what they are billed for it.
+
+Sources: slurm.schedmd.com/tres.html; priority_multifactor.html ("each TRES Type has its own priority factor for a job
+which represents the number of requested/allocated TRES Type in a given partition. For global TRES Types, such as
+Licenses and Burst Buffers, the factor represents the number … in the whole system"); slurm.conf(5),
+``PriorityWeightTRES``, ``TRESBillingWeights`` ("if TRESBillingWeights is not defined then the job is billed against the
+total number of allocated CPUs") and ``PriorityFlags`` (``MAX_TRES``: "the MAX of individual TRESs on a node (e.g. cpus,
+mem, gres) plus the sum of all global TRESs (e.g. licenses)").
+
+Until it runs, an entry counts as what it asks for at least: one node where it names no number, of whole nodes the cores
+that it asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.model.site import Node, Site, SitePartition
+from gridsim.model.site.tres import BILLING, CPU, GPUS, MEMORY, NODE, gpu_type, licence
+from gridsim.model.time import FloatArray, IntArray
+from gridsim.policy.queue import Requests
+from gridsim.policy.slurm.entries import label_of
+from gridsim.policy.slurm.nodes import Asks, NodeColumns, memory_on
+from gridsim.profile.compiled import compiled
+
+__all__ = ["Bills", "Tracked", "count_held", "tracked_of", "tres_priority"]
+
+FIXED, CORES, MIB, NODES, ANY_GPU, BILL = range(6)
+"""How much of a resource is held: what was asked for, or what the nodes have given."""
+OF_NODE, OF_GRES, OF_SITE = range(3)
+SUM, MAX, MAX_GRES = range(3)
+_MODES = {"sum": SUM, "max": MAX, "max gres": MAX_GRES}
+
+
+class Tracked(NamedTuple):
+    """Resources that somebody counts, a column each.
+
+    Attributes
+    ----------
+    kind, place : (k,) int64
+        How much of one is held; whether it is of nodes, generic, or of the site.
+    gpu_type : (k,) int64
+        Number of the type of GPU that is counted, -1 for any.
+    node_type : (n,) int64
+        Number of the type of each node's GPUs.
+    asked : (e, k) int64
+        What each entry asks for.
+    weight : (p, k) float64
+        What a unit is billed with in each partition.
+    mode : (1,) int64
+        How bills are made of that.
+    """
+
+    kind: IntArray
+    place: IntArray
+    gpu_type: IntArray
+    node_type: IntArray
+    asked: IntArray
+    weight: FloatArray
+    mode: IntArray
+
+
+def tracked_of(names: Sequence[str], requests: Requests, site: Site, asks: Asks) -> Tracked:
+    """Columns for some resources, in that order; cores and what is billed for come before billing itself."""
+    kinds = {CPU: CORES, MEMORY: MIB if site.memory else FIXED, NODE: NODES, BILLING: BILL}
+    kind = [kinds.get(name, ANY_GPU if name.startswith(GPUS) else FIXED) for name in names]
+    place = [OF_GRES if name.startswith(GPUS) else OF_SITE if licence(name) else OF_NODE for name in names]
+    types = {each: number for number, each in enumerate(dict.fromkeys(node.gpu_kind for node in site.nodes))}
+    of_type = [types.get(gpu_type(name), -2) if gpu_type(name) else -1 for name in names]
+    asked: IntArray = np.zeros((len(asks), len(names)), dtype=np.int64)
+    for column, name in enumerate(names):
+        if name != BILLING:
+            asked[:, column] = _asked(name, requests, site, asks)
+    weight = np.zeros((len(site.partitions), len(names)))
+    for row, partition in enumerate(site.partitions):
+        for name, each in partition.billing or ((CPU, 1.0),):
+            if name in names:
+                weight[row, names.index(name)] = each
+    tracked = Tracked(
+        np.array(kind, dtype=np.int64),
+        np.array(place, dtype=np.int64),
+        np.array(of_type, dtype=np.int64),
+        np.array([types[node.gpu_kind] for node in site.nodes], dtype=np.int64),
+        asked,
+        weight,
+        np.array([_MODES[site.priority.billed]], dtype=np.int64),
+    )
+    if BILLING in names:
+        _bill_asked(asks["part"].copy(), asked, names.index(BILLING), tracked)
+    return tracked
+
+
+def _asked(name: str, requests: Requests, site: Site, asks: Asks) -> IntArray:
+    """What each entry asks for of a resource."""
+    nodes: IntArray = np.maximum(asks["nodes"], 1)
+    if name == CPU:
+        return np.asarray(asks["cores"], dtype=np.int64)
+    if name == NODE:
+        return nodes
+    if name == MEMORY:
+        return _memory(requests, site, asks, nodes)
+    if name == GPUS:
+        return np.asarray(asks["gpus"] * nodes, dtype=np.int64)
+    return np.zeros(len(asks), dtype=np.int64)
+
+
+def _memory(requests: Requests, site: Site, asks: Asks, nodes: IntArray) -> IntArray:
+    """MiB; where all of a node's is asked for, those of the smallest node of the partition."""
+    if not site.memory:
+        node, core = (label_of(requests, name)[asks["request"]] for name in ("memory_mb", "memory_core_mb"))
+        return np.where(node >= 0, node * nodes, np.where(core > 0, core * asks["cores"], 0))
+    of_node = {node.name: node.memory for node in site.nodes}
+    least = [min((of_node[name] for name in each.nodes), default=0) for each in site.partitions]
+    node = np.where(asks["memory"] < 0, np.array(least, dtype=np.int64)[asks["part"]], asks["memory"])
+    found: IntArray = node * nodes + asks["core_memory"] * asks["cores"]
+    return found
+
+
+@compiled
+def count_held(entry, nodes, given, asks, machine, tracked, found):  # type: ignore[no-untyped-def]
+    """Fill *found* with what an entry holds of each resource on these nodes, with so many cores of each."""
+    for column in range(len(found)):
+        kind, total = tracked.kind[column], 0
+        if kind == FIXED:
+            total = tracked.asked[entry, column]
+        elif kind == BILL:
+            total = int(np.floor(bill(asks.part[entry], found, tracked) + 1e-9))
+        else:
+            for place in range(len(nodes)):
+                node = nodes[place]
+                if kind == CORES:
+                    total += given[place]
+                elif kind == MIB:
+                    total += memory_on(entry, node, given[place], asks, machine)
+                elif kind == NODES:
+                    total += 1
+                elif tracked.gpu_type[column] == -1 or tracked.gpu_type[column] == tracked.node_type[node]:
+                    total += machine.gpus[node] if asks.exclusive[entry] else asks.gpus[entry]
+        found[column] = total
+
+
+@compiled
+def bill(partition, amounts, tracked):  # type: ignore[no-untyped-def]
+    """What so much of each resource is billed with in a partition."""
+    most, total, mode = 0.0, 0.0, tracked.mode[0]
+    for column in range(len(amounts)):
+        if tracked.kind[column] == BILL:
+            continue
+        part = tracked.weight[partition, column] * amounts[column]
+        place = tracked.place[column]
+        if mode == SUM or place == OF_SITE or (mode == MAX_GRES and place == OF_GRES):
+            total += part
+        else:
+            most = max(most, part)
+    return max(most + total, 0.0)
+
+
+@compiled
+def _bill_asked(partition, asked, column, tracked):  # type: ignore[no-untyped-def]
+    """Fill a column with what entries would be billed for what they ask for, cut to a whole number."""
+    for entry in range(len(asked)):
+        asked[entry, column] = int(np.floor(bill(partition[entry], asked[entry], tracked) + 1e-9))
+
+
+class Bills:
+    """What entries are billed for: cores, or what their partition says (``TRESBillingWeights``).
+
+    Parameters
+    ----------
+    requests, site, asks
+        The requests, their site, and what their entries ask for.
+    machine : NodeColumns or None
+        The nodes; where left out, entries are billed for what they ask for.
+    """
+
+    def __init__(self, requests: Requests, site: Site, asks: Asks, machine: NodeColumns | None = None) -> None:
+        self._asks, self._machine, self._part = asks, machine, asks["part"]
+        self._tracked: Tracked | None = None
+        if any(each.billing for each in site.partitions):
+            names = dict.fromkeys(name for each in site.partitions for name, _ in (*each.billing, (CPU, 1.0)))
+            self._tracked = tracked_of([name for name in names if name != BILLING], requests, site, asks)
+
+    def of(self, entry: int, nodes: IntArray, cores: IntArray) -> float:
+        """What an entry is billed for while it holds so many cores of nodes."""
+        if self._tracked is None:
+            return int(cores.sum())
+        amounts = self._tracked.asked[entry].copy()
+        if self._machine is not None:
+            count_held(entry, nodes, cores, self._asks, self._machine, self._tracked, amounts)
+        return float(bill(self._part[entry], amounts, self._tracked))
+
+
+def tres_priority(requests: Requests, site: Site, asks: Asks) -> FloatArray:
+    """Weighted sum of the parts that entries ask for of what their partition, or the site, has of each resource."""
+    total = np.zeros(len(asks))
+    if not site.priority.tres:
+        return total
+    names = _with_what_is_billed([name for name, _ in site.priority.tres], site)
+    tracked = tracked_of(names, requests, site, asks)
+    there = np.array([_there(names, site, each) for each in site.partitions], dtype=np.int64)
+    if BILLING in names:
+        _bill_asked(np.arange(len(there)), there, names.index(BILLING), tracked)
+    for name, weight in site.priority.tres:
+        whole = there[asks["part"], names.index(name)]
+        part = tracked.asked[:, names.index(name)] / np.maximum(whole, 1)
+        total += weight * np.where(whole > 0, np.minimum(part, 1.0), 0.0)
+    return total
+
+
+def _with_what_is_billed(names: Sequence[str], site: Site) -> list[str]:
+    """Names, with those that a bill is made of before it where bills are among them."""
+    billed = [name for each in site.partitions for name, _ in each.billing] if BILLING in names else []
+    found = dict.fromkeys([*((CPU,) if BILLING in names else ()), *billed, *names])
+    return [*(name for name in found if name != BILLING), *(name for name in found if name == BILLING)]
+
+
+def _there(names: Sequence[str], site: Site, partition: SitePartition) -> list[int]:
+    """What a partition has of resources, and of those that are of the site what that has."""
+    inside = set(partition.nodes)
+    nodes = [node for node in site.nodes if node.name in inside]
+    return [
+        site.licences.get(licence(name), 0) if licence(name) else sum(_on(node, name) for node in nodes)
+        for name in names
+    ]
+
+
+def _on(node: Node, name: str) -> int:
+    """What a node has of a resource."""
+    if name.startswith(GPUS):
+        return node.gpus if gpu_type(name) in ("", node.gpu_kind) else 0
+    return {CPU: node.cores, MEMORY: node.memory, NODE: 1}.get(name, 0)
