@@ -312,6 +312,9 @@ class Record:
         Where each run of a job was, on machines of nodes; of DAG jobs each task.
     predictions : Predictions or None
         What was believed that jobs would run, of schedulers that predict; None of DAG jobs.
+    reason : (n,) str or None
+        Of rejected jobs what the machine can never give them, on machines of nodes or several pools: ``pool:NAME``,
+        ``features``, ``gpu-kind``, ``task``, ``tasks`` or ``nodes``; empty for all other jobs.
     """
 
     workload: Workload
@@ -331,6 +334,7 @@ class Record:
     until_us: int | None = None
     allocations: Allocations | None = None
     predictions: Predictions | None = None
+    reason: npt.NDArray[np.str_] | None = None
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, cores: int | None = None) -> Record:
@@ -575,6 +579,8 @@ class Record:
             parts["beyond"] = self.beyond.select(rows)
         if self.predictions is not None:
             parts["predictions"] = self.predictions.select(rows)
+        if self.reason is not None:
+            parts["reason"] = self.reason[rows]
         if self.cores_used is not None:
             parts["cores_used"] = self.cores_used[rows]
         if self.logged_submit_us is not None:

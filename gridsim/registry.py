@@ -54,6 +54,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "heuristic": ("gridsim.policy.admission.heuristics",),
     "reservation": ("gridsim.policy.reservation",),
     "balancer": ("gridsim.policy.balancing",),
+    "placement": ("gridsim.policy.placement",),
     "admission": (
         "gridsim.policy.admission.conservative",
         "gridsim.policy.admission.msb",

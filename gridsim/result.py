@@ -141,6 +141,8 @@ class Result:
             "cluster": np.where(record.ran, clusters[record.cluster], ""),
             "status": record.status_names,
         }
+        if record.reason is not None:
+            columns["reason"] = record.reason
         if record.beyond is not None:
             limit = record.beyond.limit_us
             columns["limit"] = seconds(limit)

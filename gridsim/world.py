@@ -394,6 +394,8 @@ def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) 
         return "the workload has jobs of several tasks, or of sizes that the policy chooses"
     if workload.reactions is not None:
         return "users react, and wait for jobs of the workload alone"
+    if workload.demands is not None or any(each.capacity is not None for each in platform.clusters()):
+        return "the machine has nodes or several pools, or jobs ask for more than cores"
     if ways(workload, platform) is not None:
         return "each job has its own part of the machine"
     if not capabilities_of(policy).takes_more:

@@ -77,6 +77,8 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
     scheduler, can = clusters[0].scheduler, clusters[0].can
     if not can.passes:
         return f"the passes of {name_of(scheduler)} are not compiled as a whole"
+    if clusters[0].asked is not None:
+        return "the machine has nodes or several pools, or jobs ask for more than cores"
     if CHAINED in requests.labels:
         return "jobs go on in chains of pieces"
     if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():

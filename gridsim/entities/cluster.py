@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 from simpy import Environment, Event
 
 from gridsim.entities.instant import At, Instant, Ring
@@ -20,6 +21,7 @@ from gridsim.policy.balancing import Bid
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.protocols import NOTHING, Decision, Offer, Quote, Scheduler, Start, Stop, name_of
 from gridsim.policy.queue import Requests
+from gridsim.profile.asked import Asked
 from gridsim.record import Status
 
 __all__ = ["Cluster"]
@@ -82,6 +84,8 @@ class Cluster:
         Where the cluster puts itself when a piece of a rigid job is placed on it.
     can : Capabilities
         Of the scheduler.
+    asked : Asked or None
+        What the requests ask of its nodes and pools; None where it is one pool of cores and they ask for cores alone.
     together : sequence of Cluster
         Clusters that decide whenever this one does (grid-wide fair share).
     """
@@ -99,6 +103,7 @@ class Cluster:
         extend: bool = False,
         tick: int = 1_000_000,
         placing: bool = False,
+        asked: Asked | None = None,
     ) -> None:
         self._env, self.index, self.name, self.kind = env, index, spec.name, spec.kind
         self.cores, self.rate = spec.cores, spec.rate
@@ -115,6 +120,10 @@ class Cluster:
         need, estimate = requests.sizes() if self._molds else (requests.cores, requests.estimate)
         self._need, self._estimate = need.data, estimate.data
         self._least, self._most, self._needed = requests.minimum.data, requests.maximum.data, requests.needed.data
+        self.asked = asked
+        if asked is not None:  # what it can never hold is more than there is, everything else is not
+            never = np.array([bool(reason) for reason in asked.reasons])[asked.classes.of]
+            self._needed = np.where(never, NEVER, 0).data
         self._asked, self._ready = requests.cores.data, requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
         self._start, self._end = outcome.start.data, outcome.end.data
@@ -126,12 +135,13 @@ class Cluster:
         self._unsettled = False  # the scheduler has not been told that the ends of this instant are complete
         self.can, withdrawn = capabilities_of(scheduler), requests.labels.get("withdrawn")
         closing = None if instant.batched else self._decide_priority
-        self.machine = Machine(env, spec.cores, self.can.nodes, owner=scheduler, closing=closing)
+        nodes = self.can.nodes or spec.capacity
+        self.machine = Machine(env, spec.cores, nodes, owner=scheduler, closing=closing, asked=asked)
         self.machine.why_not = "nobody tells its scheduler"
         self._take, self._give_back = self.machine.take, self.machine.give_back
         self._load = Load(requests, outcome.state) if placing else None
-        self.offered, self._nodes = 0, self.can.nodes is not None
-        self._first_node = 0 if self.can.nodes is None else outcome.placed.add(spec.name, self.can.nodes)
+        self.offered, self._nodes = 0, nodes is not None and bool(nodes.nodes)
+        self._first_node = 0 if nodes is None or not nodes.nodes else outcome.placed.add(spec.name, nodes)
         self._never_came = None if self.can.withdraws or withdrawn is None else (withdrawn >= 0).tolist()
         chained = requests.labels.get(CHAINED)
         self._chained = None if chained is None else chained.tolist()
@@ -153,10 +163,10 @@ class Cluster:
 
     def able(self, piece: Piece) -> bool:
         """Whether every task of a piece can run here."""
-        for kind, cores in piece.widest.items():  # noqa: SIM110 (asked for every task and cluster)
-            if kind != self.kind or cores > self.cores:
+        for kind, cores in piece.widest.items():
+            if kind != self.kind or (cores > self.cores and self.asked is None):
                 return False
-        return True
+        return self.asked is None or all(self._needed[request] <= self.cores for request in piece.requests)
 
     def place(self, piece: Piece) -> None:
         """Take a piece: its tasks count as load from now on, and run here when they are ready."""
@@ -171,6 +181,8 @@ class Cluster:
     def refuse(self, request: int) -> None:
         """Leave a request rejected: no cluster can hold it."""
         self._state[request] = DONE
+        if self.asked is not None:
+            self._outcome.refused[request] = self.asked.reason(request)
         if self.users is not None:
             self.users.over(request)
 

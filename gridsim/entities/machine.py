@@ -11,11 +11,14 @@ from simpy.core import BoundClass
 from simpy.resources.base import BaseResource, Get, Put
 
 from gridsim.entities.instant import At
-from gridsim.entities.nodes_left import NodesLeft
+from gridsim.entities.nodes_left import Held, NodesLeft
 from gridsim.errors import PolicyError
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, whole
 from gridsim.policy.protocols import Placement, name_of
+from gridsim.profile.asked import Asked
+from gridsim.profile.carrying import NO_PLACE, SHORT
+from gridsim.profile.floor import EXCLUSIVE, TASKS
 
 __all__ = ["Machine", "Release", "Request"]
 
@@ -56,6 +59,7 @@ class Request(Get["Machine"]):
         if machine.holds is not None and not machine.now < self.until < NEVER:
             raise PolicyError(f"cores are asked for until {until!r} s; expected an instant after {machine.now / 1e6} s")
         self.placement: Placement | None = None
+        self.held: Held | None = None
         super().__init__(machine)
 
 
@@ -89,6 +93,8 @@ class Machine(BaseResource[Release, Request]):
         What its nodes have; one pool of cores where left out.
     owner : object
         Whose decisions are carried out here, or refused: errors name it.
+    asked : Asked, optional
+        What requests ask of its nodes and pools; cores alone where left out.
     closing : int, optional
         Priority of the end of an instant, where a scheduler may lend within one: it decides between two events, and a
         job that ends in this instant holds nothing from now on. Where left out, what is not free is refused at once.
@@ -99,6 +105,8 @@ class Machine(BaseResource[Release, Request]):
         Cores that nobody holds; below 0 while they are lent within an instant.
     nodes : NodesLeft or None
         What they have left.
+    pools : list of int or None
+        What nobody holds of each pool, where requests ask for any.
     holds : object or None
         Who is told when a process of somebody's own begins and ends to hold cores.
     why_not : str or None
@@ -115,12 +123,14 @@ class Machine(BaseResource[Release, Request]):
         *,
         owner: Any = None,
         closing: int | None = None,
+        asked: Asked | None = None,
     ) -> None:
         super().__init__(env, cores)
         self.cores = self.free = cores
-        self.nodes = None if nodes is None else NodesLeft(nodes)
+        self.nodes = None if nodes is None or not nodes.nodes else NodesLeft(nodes)
         self.jobs: dict[int, tuple[int, int]] = {}
-        self._places: dict[int, Placement] = {}  # of each request
+        self._places: dict[int, Held] = {}  # of each request
+        self._asked, self.pools = asked, None if asked is None else asked.columns.amounts.tolist()
         self._owner, self._closing, self._lent = owner, closing, False
         self.holds: Any = None
         self.why_not: str | None = None
@@ -156,6 +166,8 @@ class Machine(BaseResource[Release, Request]):
         if self.free < 0:
             self._short(request, cores, f"only {self.free + cores} of {self.cores} cores are free")
         self.jobs[request] = (cores, until)
+        if self.pools is not None:
+            self._draw(request, cores)
         return None if self.nodes is None and placement is None else self._occupy(request, cores, placement)
 
     def give_back(self, request: int) -> None:
@@ -163,20 +175,43 @@ class Machine(BaseResource[Release, Request]):
         self.free += self.jobs.pop(request)[0]
         if self.nodes is not None:
             self.nodes.give_back(self._places.pop(request))
+        if self.pools is not None and self._asked is not None:
+            for pool, amount in self._asked.of_pools(request):
+                self.pools[pool] += amount
         if self.get_queue:
             self._trigger_get(None)
 
+    def _draw(self, request: int, cores: int) -> None:
+        """Take what a request asks of pools."""
+        assert self._asked is not None
+        assert self.pools is not None
+        for pool, amount in self._asked.of_pools(request):
+            self.pools[pool] -= amount
+            if self.pools[pool] < 0:
+                left, name = self.pools[pool] + amount, self._asked.columns.pools[pool]
+                self._short(request, cores, f"only {left} of the pool {name} are free")
+
     def _occupy(self, request: int, cores: int, placement: Placement | None) -> Placement:
+        if self.nodes is None and placement is not None and not len(placement.node):
+            return placement
         if self.nodes is None:
             raise self._refusal(request, cores, "it is placed on nodes, and the machine has none")
         placement = placement or self.nodes.first(cores)
         if placement is None:
             raise self._refusal(request, cores, "the nodes that are there have too few free")
-        if wrong := self.nodes.wrong(placement, cores):
-            raise self._refusal(request, cores, wrong)
-        if short := self.nodes.take(placement):
-            self._short(request, cores, short)
-        self._places[request] = placement
+        asked = self._asked
+        if not len(placement.node) and (asked is None or asked.classes.shape[asked.classes.of[request], TASKS]):
+            raise self._refusal(request, cores, "it is placed on no node")
+        whole = asked is not None and bool(asked.classes.shape[asked.classes.of[request], EXCLUSIVE])
+        held = self.nodes.read(placement, cores, whole=whole)
+        if isinstance(held, str):
+            raise self._refusal(request, cores, held)
+        went = self.nodes.take(held)
+        if went == NO_PLACE:
+            raise self._refusal(request, cores, self.nodes.wrong(placement))
+        if went == SHORT:
+            self._short(request, cores, self.nodes.short(held))
+        self._places[request] = held
         return placement
 
     def _short(self, request: int, cores: int, why: str) -> None:
@@ -198,6 +233,10 @@ class Machine(BaseResource[Release, Request]):
         if self.free < 0:
             more = f"{-self.free} cores more {at} than the {self.cores} that there are"
             raise PolicyError(f"{name_of(self._owner)} has {more}")
+        if self.pools is not None and min(self.pools, default=0) < 0 and self._asked is not None:
+            pool = self.pools.index(min(self.pools))
+            over = f"{-self.pools[pool]} of the pool {self._asked.columns.pools[pool]}"
+            raise PolicyError(f"{name_of(self._owner)} has {over} more {at} than there is")
         if self.nodes is not None and (over := self.nodes.over()):
             raise PolicyError(f"{name_of(self._owner)} has {over} {at} than there is")
 
@@ -237,8 +276,10 @@ class Machine(BaseResource[Release, Request]):
             return False
         self.free -= event.cores
         if self.nodes is not None and placement is not None:
-            self.nodes.take(placement)
-            event.placement = placement
+            held = self.nodes.read(placement, event.cores)
+            assert isinstance(held, Held)
+            self.nodes.take(held)
+            event.held, event.placement = held, placement
         event.holds = True
         if self.holds is not None:
             self.holds.began(event, self.now)
@@ -248,8 +289,8 @@ class Machine(BaseResource[Release, Request]):
     def _do_put(self, event: Release) -> bool:
         event.request.holds = False
         self.free += event.request.cores
-        if self.nodes is not None and event.request.placement is not None:
-            self.nodes.give_back(event.request.placement)
+        if self.nodes is not None and event.request.held is not None:
+            self.nodes.give_back(event.request.held)
         if self.holds is not None:
             self.holds.ended(event.request)
         event.succeed()

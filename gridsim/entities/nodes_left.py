@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from gridsim.model.capacity import WHOLE_GPU, Capacity
+from gridsim.model.time import IntArray
 from gridsim.policy.protocols import Placement
+from gridsim.profile.carrying import carry
 
-__all__ = ["NodesLeft"]
+__all__ = ["Held", "NodesLeft"]
+
+
+class Held(NamedTuple):
+    """What somebody holds of nodes, as columns.
+
+    Attributes
+    ----------
+    node : (u,) int64
+        Numbers of the nodes.
+    amounts : (r, u) int64
+        How much of each resource.
+    shares : (s, 3) int64
+        Place in *node*, number of the GPU and thousandths of each share of a GPU.
+    """
+
+    node: IntArray
+    amounts: IntArray
+    shares: IntArray
+
+
+_NO_SHARES: IntArray = np.zeros((0, 3), dtype=np.int64)
 
 
 class NodesLeft:
@@ -20,83 +46,105 @@ class NodesLeft:
 
     Attributes
     ----------
-    left : dict of str to list of int
-        By resource, one entry a node; below 0 while it is lent within an instant.
-    gpus : list of list of int
-        Thousandths of each GPU of each node.
-    absent : bytearray
+    left : (r, n) int64
+        By resource and node; below 0 while it is lent within an instant.
+    gpus : (n, g) int64
+        Thousandths of each GPU of each node; 0 for those that it does not have.
+    absent : (n,) uint8
         Which are not there now.
     """
 
     def __init__(self, capacity: Capacity) -> None:
-        self.names = capacity.nodes
-        self.left = {name: column.tolist() for name, column in capacity.amounts.items()}
-        self.gpus = [[WHOLE_GPU] * count for count in capacity.gpus.tolist()]
-        self.absent = bytearray(len(self.names))
+        self.names, self.resources = capacity.nodes, tuple(capacity.amounts)
+        count = len(self.names)
+        self._rows = {name: row for row, name in enumerate(self.resources)}
+        columns = list(capacity.amounts.values())
+        self.left: IntArray = np.array(columns, dtype=np.int64).reshape(len(columns), count)
+        self._counts: IntArray = capacity.gpus.astype(np.int64)
+        most = int(self._counts.max(initial=0))
+        self.gpus: IntArray = np.where(np.arange(most) < self._counts[:, None], WHOLE_GPU, 0).astype(np.int64)
+        self._all: IntArray = self.left.copy()
+        self.absent: npt.NDArray[np.uint8] = np.zeros(count, dtype=np.uint8)
 
-    def wrong(self, placement: Placement, cores: int) -> str:
-        """Why a placement of so many cores is none at all on these nodes, in words; empty where it is one."""
-        node, count = placement.node, len(self.names)
-        if not len(node) or len(set(node)) < len(node):
-            return "it is placed on a node twice" if len(node) else "it is placed on no node"
-        if not 0 <= min(node) <= max(node) < count:
-            return f"it is placed on node {min(node) if min(node) < 0 else max(node)}; there are {count}, from 0"
-        if any(self.absent) and any(self.absent[each] for each in node):
-            return f"node {self.names[next(each for each in node if self.absent[each])]} is absent"
-        for name, amounts in placement.amounts.items():
-            if name not in self.left:
-                return f"nodes have no {name}; they have {', '.join(self.left)}"
-            if len(amounts) != len(node) or min(amounts) < 0:
-                return f"its {name} are {list(amounts)}; one number from 0 for each of {len(node)} nodes is needed"
-        placed = sum(placement.amounts.get("cores", ()))
+    def read(self, placement: Placement, cores: int, *, whole: bool = False) -> Held | str:
+        """A placement of so many cores as columns; in words why it is none.
+
+        Parameters
+        ----------
+        whole : bool
+            Whether it takes all that its nodes have.
+        """
+        node: IntArray = np.array(placement.node, dtype=np.int64)
+        amounts: IntArray = np.zeros((len(self.resources), len(node)), dtype=np.int64)
+        for name, given in placement.amounts.items():
+            row = self._rows.get(name)
+            if row is None:
+                return f"nodes have no {name}; they have {', '.join(self.resources)}"
+            if len(given) != len(node):
+                return f"its {name} are {list(given)}; one number from 0 for each of {len(node)} nodes is needed"
+            amounts[row] = given
+        placed = int(amounts[self._rows["cores"]].sum()) if "cores" in self._rows else 0
         if placed < cores:
             return f"it is placed on {placed} of them"
-        return self._no_gpus(placement) if len(placement.gpus) else ""
+        if len(placement.gpus) not in (0, len(node)):
+            return f"it has GPUs on {len(placement.gpus)} of {len(node)} nodes; an entry for each is needed"
+        if not whole:
+            return Held(node, amounts, _shares(placement) if len(placement.gpus) else _NO_SHARES)
+        if not ((node >= 0) & (node < len(self.names))).all():
+            return self.wrong(placement)
+        held = [(u, gpu, WHOLE_GPU) for u, n in enumerate(node.tolist()) for gpu in range(self._counts[n])]
+        return Held(node, self._all[:, node], np.array(held, dtype=np.int64).reshape(-1, 3))
 
-    def _no_gpus(self, placement: Placement) -> str:
-        if len(placement.gpus) != len(placement.node):
-            return f"it has GPUs on {len(placement.gpus)} of {len(placement.node)} nodes; an entry for each is needed"
-        for node, held in zip(placement.node, placement.gpus, strict=True):
+    def take(self, held: Held) -> int:
+        """Take it; whether all was free (`gridsim.profile.carrying`)."""
+        return int(carry(self.left, self.gpus, self._counts, self.absent, *held, -1))
+
+    def give_back(self, held: Held) -> None:
+        """Give it back."""
+        carry(self.left, self.gpus, self._counts, self.absent, *held, 1)
+
+    def wrong(self, placement: Placement) -> str:
+        """Why a placement is none on these nodes, in words."""
+        node, count = [int(each) for each in placement.node], len(self.names)
+        if len(set(node)) < len(node):
+            return "it is placed on a node twice"
+        if not 0 <= min(node) <= max(node) < count:
+            return f"it is placed on node {min(node) if min(node) < 0 else max(node)}; there are {count}, from 0"
+        for each in node:
+            if self.absent[each]:
+                return f"node {self.names[each]} is absent"
+        for name, amounts in placement.amounts.items():
+            if min(amounts) < 0:
+                return f"its {name} are {list(amounts)}; one number from 0 for each of {len(node)} nodes is needed"
+        for each, held in zip(node, placement.gpus, strict=True):
             for gpu, share in held:
-                if not 0 <= gpu < len(self.gpus[node]):
-                    return f"node {self.names[node]} has no GPU {gpu}; it has {len(self.gpus[node])}, from 0"
+                if not 0 <= gpu < self._counts[each]:
+                    return f"node {self.names[each]} has no GPU {gpu}; it has {self._counts[each]}, from 0"
                 if not 0 < share <= WHOLE_GPU:
                     return f"{share} thousandths of a GPU cannot be held; 1 to {WHOLE_GPU} can"
         return ""
 
-    def take(self, placement: Placement) -> str:
-        """Take what a placement says; what is not free of it, in words."""
-        short = ""
-        for name, amounts in placement.amounts.items():
-            left = self.left[name]
-            for node, amount in zip(placement.node, amounts, strict=True):
-                left[node] -= amount
-                if left[node] < 0:
-                    short = short or f"only {left[node] + amount} {_unit(name)} of node {self.names[node]} are free"
-        for node, held in zip(placement.node, placement.gpus, strict=False):
-            gpus = self.gpus[node]
-            for gpu, share in held:
-                gpus[gpu] -= share
-                if gpus[gpu] < 0:
-                    only = f"only {gpus[gpu] + share} thousandths of GPU {gpu} of node {self.names[node]} are free"
-                    short = short or only
-        return short
-
-    def give_back(self, placement: Placement) -> None:
-        """Give back what a placement says."""
-        for name, amounts in placement.amounts.items():
-            left = self.left[name]
-            for node, amount in zip(placement.node, amounts, strict=True):
-                left[node] += amount
-        for node, held in zip(placement.node, placement.gpus, strict=False):
-            for gpu, share in held:
-                self.gpus[node][gpu] += share
+    def short(self, held: Held) -> str:
+        """What was not free of what has been taken, in words."""
+        over = np.argwhere((self.left[:, held.node] < 0) & (held.amounts > 0))
+        if len(over):
+            row, u = over[0]
+            left = self.left[row, held.node[u]] + held.amounts[row, u]
+            return f"only {left} {_unit(self.resources[row])} of node {self.names[held.node[u]]} are free"
+        for u, gpu, share in held.shares.tolist():
+            node = held.node[u]
+            if self.gpus[node, gpu] < 0:
+                left = self.gpus[node, gpu] + share
+                return f"only {left} thousandths of GPU {gpu} of node {self.names[node]} are free"
+        return ""
 
     def first(self, cores: int) -> Placement | None:
         """So many cores of the first nodes that have any; None where they have too few together."""
+        if "cores" not in self._rows:
+            return None
         node: list[int] = []
         given: list[int] = []
-        for place, left in enumerate(self.left["cores"]):
+        for place, left in enumerate(self.left[self._rows["cores"]].tolist()):
             if cores and left > 0 and not self.absent[place]:
                 node.append(place)
                 given.append(min(cores, left))
@@ -105,18 +153,17 @@ class NodesLeft:
 
     def over(self) -> str:
         """What more is held than there is, in words; empty for nothing."""
-        for name, left in self.left.items():
-            if (least := min(left)) < 0:
-                return f"{-least} {_unit(name)} more of node {self.names[left.index(least)]}"
-        for node, gpus in enumerate(self.gpus):
-            if (least := _least(gpus)) < 0:
-                return f"{-least} thousandths more of GPU {gpus.index(least)} of node {self.names[node]}"
+        for row, node in np.argwhere(self.left < 0)[:1]:
+            return f"{-self.left[row, node]} {_unit(self.resources[row])} more of node {self.names[node]}"
+        for node, gpu in np.argwhere(self.gpus < 0)[:1]:
+            return f"{-self.gpus[node, gpu]} thousandths more of GPU {gpu} of node {self.names[node]}"
         return ""
+
+
+def _shares(placement: Placement) -> IntArray:
+    held = [(u, gpu, share) for u, given in enumerate(placement.gpus) for gpu, share in given]
+    return np.array(held, dtype=np.int64).reshape(-1, 3) if held else _NO_SHARES
 
 
 def _unit(name: str) -> str:
     return "MiB of memory" if name == "memory" else name
-
-
-def _least(values: Sequence[int]) -> int:
-    return min(values, default=0)

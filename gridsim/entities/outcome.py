@@ -43,6 +43,8 @@ class Outcome:
         Runs cut short to make room: request, start, end, for which request.
     placed : Placed
         Where requests run, on machines of nodes.
+    refused : dict of int to str
+        Why requests were rejected that a machine of nodes or pools can never hold.
     """
 
     def __init__(self, requests: Requests, runtime: IntArray, tolerance: FloatArray | None = None) -> None:
@@ -65,6 +67,7 @@ class Outcome:
         self.broken = np.zeros(n, dtype=np.bool_)
         self.cut: list[tuple[int, int, int, int]] = []
         self.placed = Placed()
+        self.refused: dict[int, str] = {}
         self.cancelled_by: IntArray = np.full(n, NEVER, dtype=np.int64)
 
     def resize(self, request: int, cores: int) -> None:

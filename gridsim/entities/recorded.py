@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim.entities.outcome import DONE, NEW, RUNNING, Outcome
 from gridsim.model.platform import Platform
@@ -41,6 +42,7 @@ def recorded(
         start, end, status, used = start.copy(), end.copy(), _status(outcome), None if used is None else used.copy()
     more: dict[str, Any] = {"until_us": until}
     more["allocations"] = outcome.placed.allocations()
+    more["reason"] = _why_rejected(workload, outcome, platform)
     if workload.tasks is None:
         columns = (start, end, status, outcome.cluster)
         submit = requests.submit
@@ -63,6 +65,17 @@ def recorded(
         )
     found = Record(workload, *columns, platform.cores, **more)
     return found if until is None else _come(found, outcome, submit, until)
+
+
+def _why_rejected(workload: Workload, outcome: Outcome, platform: Platform) -> npt.NDArray[np.str_] | None:
+    """What the machine can never give rejected jobs; None where that is more cores than there are, if anything."""
+    if workload.demands is None and all(cluster.capacity is None for cluster in platform.clusters()):
+        return None
+    owner = np.arange(len(outcome.state)) if workload.tasks is None else workload.tasks.job_rows()
+    found = [""] * len(workload)
+    for request, reason in outcome.refused.items():
+        found[owner[request]] = reason
+    return np.array(found, dtype=np.str_)
 
 
 def _status(outcome: Outcome) -> Any:

@@ -39,6 +39,7 @@ class Router:
         self._env, self.children, self.balancer, self.split = env, children, balancer, split
         self._known: dict[tuple[tuple[str, int], ...], list[Router | Cluster]] = {}
         self._leaves = [leaf for child in children for leaf in child.leaves()]
+        self._alike = all(leaf.asked is None for leaf in self._leaves)  # who asks for as many cores, asks for the same
 
     def leaves(self) -> Sequence[Cluster]:
         """Clusters below, from left to right."""
@@ -46,7 +47,9 @@ class Router:
 
     def able(self, piece: Piece) -> bool:
         """Whether for every task some cluster below can run it."""
-        return all(any(leaf.can_run(kind, cores) for leaf in self._leaves) for kind, cores in piece.widest.items())
+        if self._alike:
+            return all(any(leaf.can_run(kind, cores) for leaf in self._leaves) for kind, cores in piece.widest.items())
+        return all(any(leaf.able(piece.alone(task)) for leaf in self._leaves) for task in piece.requests)
 
     def place(self, piece: Piece) -> None:
         """Send a piece down the tree (grid spec, section 7)."""
@@ -61,6 +64,8 @@ class Router:
 
     def _able(self, piece: Piece) -> list[Router | Cluster]:
         """Children that can hold a piece whole, found once for each set of kinds and widths."""
+        if not self._alike:
+            return [child for child in self.children if child.able(piece)]
         key = tuple(piece.widest.items())
         if key not in self._known:
             self._known[key] = [child for child in self.children if child.able(piece)]

@@ -16,6 +16,8 @@ from gridsim.entities.outcome import Outcome
 from gridsim.entities.piece import Piece
 from gridsim.entities.router import Router, Split
 from gridsim.errors import GridsimError, InputError
+from gridsim.model.capacity import Capacity
+from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.pools import Ways
 from gridsim.model.streams import stream
@@ -26,6 +28,7 @@ from gridsim.policy.copies import own as own_copy
 from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import failed, name_of
 from gridsim.policy.queue import ClusterView, Ledger, Requests
+from gridsim.profile.asked import Asked
 
 __all__ = ["TreeOptions", "admission", "clusters_of"]
 
@@ -74,8 +77,11 @@ def clusters_of(
     for index, spec in enumerate(specs):
         own = adapted(own_copy(scheduler))
         runtime = outcome.runtime if capabilities_of(own).oracle else None
-        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime)
+        asked = _asked(spec, requests)
+        view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, asked)
         _set_up(own, view, stream(options.seed, "cluster", index))
+        if asked is not None:
+            asked = _carried(own, spec, requests, asked)
         clusters.append(
             Cluster(
                 env,
@@ -88,12 +94,49 @@ def clusters_of(
                 extend=options.overrun == "extend",
                 tick=tick,
                 placing=len(specs) > 1 or requests.tasks is not None,
+                asked=asked,
             )
         )
     if capabilities_of(scheduler).scope == "grid":
         for cluster in clusters:
             cluster.together = clusters
     return clusters
+
+
+def _asked(spec: ClusterSpec, requests: Requests) -> Asked | None:
+    """What requests ask of the nodes and pools of a cluster; None where all is cores of one pool."""
+    demands, capacity = requests.demands, spec.capacity
+    if capacity is None and (demands is None or ((demands.plain == demands.cores).all() and (demands.plain > 0).all())):
+        return None
+    if demands is None:
+        demands = Demands.plain_cores(requests.cores)
+    return Asked(capacity or Capacity.of((), {"cores": spec.cores}), demands)
+
+
+def _carried(scheduler: Any, spec: ClusterSpec, requests: Requests, asked: Asked) -> Asked | None:
+    """The same, where the scheduler can decide about it; None where it has nodes of its own.
+
+    Raises
+    ------
+    InputError
+        Where it knows one pool of cores only, or sizes are to be chosen.
+    """
+    can = capabilities_of(scheduler)
+    if can.nodes is not None:
+        return None
+    what = "has nodes" if spec.nodes else "has several pools" if spec.pools else "is asked for more than cores"
+    if not can.vectors:
+        raise InputError(
+            f"{name_of(scheduler)} knows one pool of cores; the machine '{spec.name}' {what}. fcfs, first-fit, easy, "
+            "depth and conservative know nodes and pools",
+            field="policy",
+        )
+    if requests.moldable is not None:
+        raise InputError(
+            f"the jobs are moldable, and the machine '{spec.name}' {what}; sizes are chosen on one pool of cores",
+            field="policy",
+        )
+    return asked
 
 
 def _set_up(scheduler: Any, view: ClusterView, rng: np.random.Generator) -> None:

@@ -26,7 +26,9 @@ __all__ = [
     "keeps_holders",
     "knows_runtimes",
     "of_ordering",
+    "picks_gpus",
     "scope_of",
+    "scores_in_columns",
     "search_of",
     "shifts_left",
 ]
@@ -158,6 +160,16 @@ def knows_runtimes(predictor: Any) -> bool:
 def shifts_left(admission: Any) -> bool:
     """Whether an admission leaves no single waiting request that could start earlier."""
     return bool(getattr(admission, "left_shifted", False))
+
+
+def scores_in_columns(rule: Any) -> bool:
+    """Whether a placement rule is compiled: it says by which columns, and is not asked for each task."""
+    return hasattr(rule, "columns")
+
+
+def picks_gpus(rule: Any) -> bool:
+    """Whether a placement rule says which GPU of a node a share goes to."""
+    return hasattr(rule, "gpu")
 
 
 def search_of(admission: Any) -> Any:

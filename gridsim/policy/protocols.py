@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
@@ -28,11 +29,13 @@ __all__ = [
     "Changes",
     "Decision",
     "Lanes",
+    "Nodes",
     "Offer",
     "Ordering",
     "Partition",
     "Passes",
     "Placement",
+    "PlacementRule",
     "Quote",
     "ReservationRule",
     "Scheduler",
@@ -199,10 +202,49 @@ class Placement(NamedTuple):
         Tasks on each node; empty where the request does not count tasks.
     """
 
-    node: Sequence[int]
-    amounts: Mapping[str, Sequence[int]]
+    node: Sequence[int] | IntArray
+    amounts: Mapping[str, Sequence[int] | IntArray]
     gpus: Sequence[Sequence[tuple[int, int]]] = ()
-    tasks: Sequence[int] = ()
+    tasks: Sequence[int] | IntArray = ()
+
+
+class Nodes(NamedTuple):
+    """Nodes as a placement rule sees them; columns with one entry a node.
+
+    Attributes
+    ----------
+    free : mapping of str to (n,) int64
+        What is free of each resource over the whole time of the request, less its own earlier tasks.
+    gpus : (n, g) int64
+        Thousandths free of each GPU; 0 for those that a node does not have.
+    capacity : mapping of str to (n,) int64
+        What each node has.
+    weight : (n,) int64
+        Weights of the nodes.
+    tasks : (n,) int64
+        Tasks of the request that have been laid down there.
+    able : (n,) bool
+        Nodes that the next task may go to; scores of others do not matter.
+    """
+
+    free: Mapping[str, IntArray]
+    gpus: IntArray
+    capacity: Mapping[str, IntArray]
+    weight: IntArray
+    tasks: IntArray
+    able: npt.NDArray[np.bool_]
+
+
+class PlacementRule(Protocol):
+    """Where does the next task go?
+
+    One with ``setup(rng)`` is told of each run; one with ``gpu(free, share) -> int`` chooses among the GPUs of the node
+    that have room for a share: an index of *free*, thousandths by GPU.
+    """
+
+    def scores(self, task: Mapping[str, int], nodes: Nodes) -> FloatArray:
+        """One number a node, lower first; *task* has what each task asks for, ``gpu`` in thousandths."""
+        ...
 
 
 class Start(NamedTuple):
@@ -343,6 +385,8 @@ class Capabilities:
         ``predictions() -> gridsim.record.Predictions``.
     oracle : bool
         It plans with true run times, ``ClusterView.runtime``.
+    vectors : bool
+        It starts requests where a machine of nodes and pools has what they ask for; others know one pool of cores.
     held : bool
         It has ``held(request, until, now)``: a request that is no job holds its cores until an instant, whole
         microseconds, and `ended` tells of its end.
@@ -375,6 +419,7 @@ class Capabilities:
     oracle: bool = False
     held: bool = False
     passes: bool = False
+    vectors: bool = False
     nodes: Capacity | None = None
 
 

@@ -14,6 +14,7 @@ from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.usage import kept, weighted
+from gridsim.profile.asked import Asked
 
 __all__ = ["ClusterView", "Ledger", "Promised", "Queue", "Requests"]
 
@@ -52,6 +53,8 @@ class Requests:
         User, group, queue …, as far as the source tells.
     names : mapping of str to tuple of str
         What the numbers of a label stand for.
+    demands : Demands or None
+        What they ask of nodes and pools; None: plain cores.
     restartable : (n,) bool or None
         Which may be killed and started over; None: all.
     minimum, maximum : (n,) int64
@@ -96,6 +99,7 @@ class Requests:
         self.number: IntArray = workload.job[rows]
         self.labels: Mapping[str, IntArray] = {name: column[rows] for name, column in workload.labels.items()}
         self.names = workload.names
+        self.demands = workload.demands
         self.restartable = None if workload.restartable is None else workload.restartable[rows]
         self.tasks = tasks
         self.ready: IntArray = self.submit.copy() if tasks is None else np.full(len(self.cores), NEVER, dtype=np.int64)
@@ -207,6 +211,7 @@ class ClusterView:
     """What a scheduler gets in `setup`: its cluster's size, all requests that may come, the tick (microseconds).
 
     ``runtime`` (whole microseconds by request) has only who declares to plan with true run times.
+    *asked* is what they ask of its nodes and pools; None where it is one pool of cores and they ask for cores alone.
     """
 
     cores: int
@@ -216,6 +221,7 @@ class ClusterView:
     ledger: Ledger | None = None
     shares: ShareTree | None = None
     runtime: IntArray | None = None
+    asked: Asked | None = None
 
 
 class Ledger:

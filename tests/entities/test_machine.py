@@ -172,8 +172,8 @@ def test_all_is_free_again_when_jobs_have_gone() -> None:
         machine.give_back(8)
     assert machine.free == 8
     assert machine.nodes is not None
-    assert machine.nodes.left == {"cores": [4, 4], "memory": [1000, 500]}
-    assert machine.nodes.gpus == [[1000, 1000], []]
+    assert machine.nodes.left.tolist() == [[4, 4], [1000, 500]]
+    assert machine.nodes.gpus.tolist() == [[1000, 1000], [0, 0]]
     assert not machine.jobs
 
 

@@ -197,9 +197,9 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
 @pytest.mark.parametrize(
     ("policy", "can"),
     [
-        ("easy", Capabilities(held=True, passes=True)),
-        ("wfp3", Capabilities(held=True)),
-        ("fair-share?scope=grid", Capabilities(scope="grid")),
+        ("easy", Capabilities(held=True, passes=True, vectors=True)),
+        ("wfp3", Capabilities(held=True, vectors=True)),
+        ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True)),
         ("moldable-base", Capabilities(sizes=True, takes_more=False)),
         ("molding?partition=asked", Capabilities(takes_more=False)),
         ("conservative", Capabilities(plan=True, effort=2, passes=True)),

@@ -13,6 +13,7 @@ from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import begin, blocks, keeps_holders, knows_runtimes, of_ordering, scope_of
 from gridsim.policy.correction import Request
 from gridsim.policy.ordering import Fifo
+from gridsim.policy.placement import First
 from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import (
     NOTHING,
@@ -23,7 +24,6 @@ from gridsim.policy.protocols import (
     Stop,
     representation,
     starting,
-    starts_of,
 )
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
@@ -31,6 +31,7 @@ from gridsim.policy.scheduler.molded import Molded
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.state import State
 from gridsim.policy.scheduler.turns import turn_of
+from gridsim.policy.scheduler.vector_state import VectorState
 from gridsim.policy.tail import InQueue
 from gridsim.record import Predictions as PredictionRecord
 
@@ -53,6 +54,8 @@ class Backfilling:
         What requests are planned to run; ``requested``: what their users asked for. Killed they are at that alone.
     correct : Corrector
         What is believed of one that outlives its prediction.
+    placement : PlacementRule
+        Where tasks go on a machine of nodes.
 
     Notes
     -----
@@ -65,6 +68,8 @@ class Backfilling:
     backfill_order: Any = field(default_factory=InQueue, kw_only=True, repr=False)
     predict: Any = field(default_factory=Requested, kw_only=True, repr=False)
     correct: Any = field(default_factory=Request, kw_only=True, repr=False)
+    placement: Any = field(default_factory=First, kw_only=True, repr=False)
+    _on_nodes = False
     source: ClassVar[str] = "Lifka 1995; Mu'alem, Feitelson 2001"
 
     def __post_init__(self) -> None:
@@ -84,9 +89,10 @@ class Backfilling:
         whole = can.changes in ("static", "linear") and not can.keep and scope == "cluster"
         return Capabilities(
             scope=scope,
-            held=not can.keep,
+            held=not can.keep and not self._on_nodes,
             passes=whole and in_queue and not predicts,
             predicts=predicts,
+            vectors=in_queue,
             oracle=knows_runtimes(self.predict),
         )
 
@@ -100,8 +106,11 @@ class Backfilling:
         self._predictions = predictions
         tail = None if isinstance(self.backfill_order, InQueue) else self.backfill_order
         begin(tail, rng)
-        state = State(cluster, self.reserve, ledger, predictions, tail)
+        self._on_nodes = cluster.asked is not None
+        given = (cluster, self.reserve, ledger, predictions, tail)
+        state = State(*given) if cluster.asked is None else VectorState(*given, self.placement, rng)
         self._state: State | Molded = state
+        self._starts = state.starts
         self._turn = turn_of(self.ordering, state, cluster)
         self._known = cluster.requests.known
 
@@ -165,4 +174,4 @@ class Backfilling:
         if self._predictions is not None:
             for request in started:
                 self._predictions.began(request, now)
-        return starting(starts_of(started)) if started else NOTHING
+        return starting(self._starts(started)) if started else NOTHING

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import of_ordering
-from gridsim.policy.protocols import Lanes, Passes, ranks_of
+from gridsim.policy.protocols import Lanes, Passes, Start, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
 from gridsim.policy.scheduler.kernels import (
@@ -51,6 +51,9 @@ class State:
         In which order those behind the protected are looked at; the queue's where left out.
     """
 
+    in_slots: ClassVar[bool] = True
+    """Whether `strict_linear` keeps a queue of lines; else it is sorted at each pass."""
+
     def __init__(
         self,
         cluster: ClusterView,
@@ -66,7 +69,7 @@ class State:
         lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
         self._rule, self._capacity = rule, lanes.capacity
         # A pass between two events of an instant may start a request on cores that another gives back within it.
-        busy = min(2 * cluster.cores, n) + 1
+        busy = (min(2 * cluster.cores, n) if cluster.asked is None else n) + 1
         promises = int(min(n, lanes.capacity.sum()))
         self.meta: IntArray = np.array([0, 0, 0, 0, cluster.cores, self.blocking], dtype=np.int64)
         self.running: IntArray = np.zeros((2, busy), dtype=np.int64)
@@ -210,6 +213,10 @@ class State:
             for request in started:
                 self.ledger.change(self._share[request], int(self.requests.cores[request]), now)
         return started
+
+    def starts(self, started: Sequence[int]) -> list[Start]:
+        """The decision that these start."""
+        return starts_of(started)
 
     def begin_at(self, index: int, now: int) -> int | None:
         """Start the request at an index of the queue; None where its cores are not free."""

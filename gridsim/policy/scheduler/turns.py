@@ -86,7 +86,7 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
         if state.requests.moves and len(new := state.arrivals()):  # a line begins when its request comes
             keys[:, new] = ordering.lines(state.queue(new), cluster.tick)
 
-    if state.blocking:
+    if state.blocking and state.in_slots:
         n = len(state.requests)
         blocks = n // lines.BLOCK + 1
         slots = np.full(n, -1, dtype=np.int64)

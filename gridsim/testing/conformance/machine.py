@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from gridsim.model.capacity import NodeGroup
+import numpy as np
+
+from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity, NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
+from gridsim.record import Record
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
-from gridsim.testing.conformance.running import entry, known_only
+from gridsim.testing.conformance.running import entry, known_only, rows_of
 from gridsim.testing.machine.rules import RULES
 
 __all__ = ["Found", "Fragments", "Scheduler", "check_fragmentation", "check_schedule"]
@@ -156,11 +160,86 @@ def check_fragmentation(case: Mapping[str, Any], fragments: Fragments | None = N
 
 def _simulated(workload: Workload, platform: Platform, algorithm: str, parameters: Mapping[str, Any]) -> Found:
     """What gridsim does."""
-    raise Unsupported("no scheduler knows nodes yet")
+    if algorithm == "conservative":
+        raise Unsupported("conservative knows one pool of cores alone")
+    from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
+    from gridsim.simulation import simulate
+
+    record = simulate(workload, platform=platform, policy=_policy(make_policy, algorithm, parameters)).record
+    return {row["job"]: row for row in _rows(record, platform)}, _shares(record, platform)
+
+
+def _policy(make_policy: Callable[[Any], Any], algorithm: str, parameters: Mapping[str, Any]) -> Any:
+    """A policy of gridsim with the parameters of a run."""
+    from gridsim import registry
+
+    given = dict(parameters)
+    rule = registry.Spec(given.pop("placement"), {})
+    for name in ("align", "resources"):
+        if name in given:
+            rule.parameters[name] = given.pop(name)
+    typical = given.pop("typical", None)
+    if typical is not None:
+        rule.parameters["typical"] = [
+            {"each": task.each, "gpu": task.gpu, "gpu_kinds": task.gpu_kinds, "count": count} for task, count in typical
+        ]
+    spec = registry.Spec(algorithm, {"k" if name == "depth" else name: value for name, value in given.items()})
+    found = make_policy(spec)
+    found.placement = registry.make("placement", rule)
+    return found
+
+
+def _rows(record: Record, platform: Platform) -> Iterator[dict[str, Any]]:
+    """Jobs as a case words them."""
+    on_nodes = any(cluster.nodes for cluster in platform.clusters())
+    held, reasons = record.allocations, record.reason if record.reason is not None else [""] * len(record)
+    nodes: list[dict[str, int]] = [{} for _ in range(len(record))]
+    gpus: list[dict[str, dict[str, int]]] = [{} for _ in range(len(record))]
+    if held is not None:
+        for row, node, tasks in zip(held.job.tolist(), held.node.tolist(), held.tasks.tolist(), strict=True):
+            nodes[row][held.nodes[node]] = tasks
+        for piece, gpu, share in zip(held.gpu_row.tolist(), held.gpu.tolist(), held.gpu_share.tolist(), strict=True):
+            gpus[held.job[piece]].setdefault(held.nodes[held.node[piece]], {})[str(gpu)] = share
+    for row, told in enumerate(rows_of(record).values()):
+        found = {"job": told["job"], "status": told["status"]}
+        if told["status"] == "rejected":
+            yield found | {"reason": str(reasons[row])}
+            continue
+        found |= {"start": told["start"], "end": told["end"]}
+        yield found | ({"nodes": nodes[row]} if on_nodes else {}) | ({"gpus": gpus[row]} if gpus[row] else {})
+
+
+def _shares(record: Record, platform: Platform) -> dict[str, Fraction]:
+    """Utilisation by resource, exclusive jobs charged with their whole nodes."""
+    (cluster,) = platform.clusters()
+    capacity = cluster.capacity or Capacity.of((), {"cores": cluster.cores})
+    demands = record.workload.demands or Demands.plain_cores(record.workload.cores)
+    ran = np.flatnonzero(record.start_us < NEVER)
+    length = int(record.end_us[ran].max() - record.workload.submit.min())
+    held = dict.fromkeys(capacity.resources, 0)
+    where = record.allocations
+    for row in ran.tolist():
+        lasted = int(record.end_us[row] - record.start_us[row])
+        pieces = [] if where is None else where.node[where.job == row].tolist()
+        for name in held:
+            amount = int(demands.select([row]).total(name)[0])
+            if demands.exclusive[row] and name in capacity.amounts:
+                amount = int(capacity.amounts[name][pieces].sum())
+            elif demands.exclusive[row] and name == GPU:
+                amount = int(capacity.gpus[pieces].sum()) * WHOLE_GPU
+            held[name] += amount * lasted
+    return {name: Fraction(amount, capacity.total(name) * length) for name, amount in held.items()}
 
 
 def _fragments(
     platform: Platform, typical: Sequence[tuple[Demand, int]], free: Mapping[str, int], gpus: Sequence[int]
 ) -> int:
     """What gridsim says of a node in a state."""
-    raise Unsupported("no rule knows fragments yet")
+    from gridsim.policy.placement import fragments_of
+
+    words = [
+        {"each": task.each, "gpu": task.gpu, "gpu_kinds": task.gpu_kinds, "count": count} for task, count in typical
+    ]
+    (cluster,) = platform.clusters()
+    assert cluster.capacity is not None
+    return fragments_of(cluster.capacity, words, free, gpus)

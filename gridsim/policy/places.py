@@ -1,0 +1,109 @@
+"""Between a scheduler and the columns of what is held: the rule that lays requests down, and where that is in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from gridsim.errors import PolicyError
+from gridsim.model.capacity import WHOLE_GPU
+from gridsim.model.time import IntArray
+from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
+from gridsim.policy.placement import First
+from gridsim.policy.protocols import Nodes, Placement, failed, name_of
+from gridsim.policy.queue import ClusterView
+from gridsim.profile.floor import EXCLUSIVE, GPU, Classes, Sketch
+from gridsim.profile.holdings import Holdings
+from gridsim.profile.laying import OUTSIDE, ready, take
+
+__all__ = ["holdings_of", "placement_at"]
+
+
+def holdings_of(cluster: ClusterView, rule: Any, rng: Generator) -> Holdings:
+    """Nothing held yet on a cluster; tasks go where a rule says."""
+    asked = cluster.asked
+    assert asked is not None
+    begin(rule, rng)
+    if scores_in_columns(rule):
+        return Holdings(asked, rule.columns(asked))
+    columns = First().columns(asked)
+    columns.what[0] = OUTSIDE
+    holdings = Holdings(asked, columns)
+    holdings.outside = _Outside(rule, holdings)
+    return holdings
+
+
+def placement_at(holdings: Holdings, request: int, count: int) -> Placement:
+    """Where a request was put last, on so many nodes, with all that it takes there."""
+    place, classes = holdings.place(count), Classes(*holdings.classes)
+    at = classes.of[request]
+    exclusive, gpu = classes.shape[at, EXCLUSIVE], classes.shape[at, GPU]
+    names, each, tasks = holdings.asked.columns.resources, classes.each[at], place.tasks
+    if exclusive:
+        whole = holdings.asked.columns.nodes[place.node]
+        amounts = {name: whole[:, r] for r, name in enumerate(names)}
+    else:
+        amounts = {name: tasks * asked for name, asked in zip(names, each.tolist(), strict=True) if asked}
+    if not gpu:
+        return Placement(place.node, amounts, (), tasks)
+    gpus = [[(number, share) for number, share in enumerate(node) if share] for node in place.shares.tolist()]
+    return Placement(place.node, amounts, gpus, tasks)
+
+
+class _Outside:
+    """A rule that answers scores: it is asked for each task.
+
+    Parameters
+    ----------
+    rule : PlacementRule
+        The rule.
+    holdings : Holdings
+        In whose sketch it lays requests down.
+    """
+
+    def __init__(self, rule: Any, holdings: Holdings) -> None:
+        self._rule, self._holdings, self._picks = rule, holdings, picks_gpus(rule)
+        asked = holdings.asked
+        self._names = asked.columns.resources
+        self._capacity = {name: asked.columns.nodes[:, r] for r, name in enumerate(self._names)}
+        self._weight = np.array(asked.capacity.weight or [1] * len(asked.columns.nodes), dtype=np.int64)
+
+    def __call__(self, request: int) -> None:
+        """Lay a request down."""
+        holdings = self._holdings
+        classes, sketch = Classes(*holdings.classes), Sketch(*holdings.sketch)
+        at = int(classes.of[request])
+        task = dict(zip(self._names, classes.each[at].tolist(), strict=True)) | {"gpu": int(classes.shape[at, GPU])}
+        step: IntArray = np.array([-1, 0, 0], dtype=np.int64)
+        able = np.zeros(len(sketch.fits), dtype=np.bool_)
+        while ready(holdings.sketch, holdings.classes, at, step, able):
+            node = self._node(task, sketch, able)
+            gpu = -1
+            if 0 < task["gpu"] < WHOLE_GPU and self._picks:
+                gpu = self._gpu(sketch.low[node, len(self._names) : -1], task["gpu"])
+            take(holdings.sketch, holdings.classes, holdings.rule, at, step, node, gpu)
+
+    def _node(self, task: dict[str, int], sketch: Sketch, able: Any) -> int:
+        free = {name: sketch.low[:, r].copy() for r, name in enumerate(self._names)}
+        gpus = sketch.low[:, len(self._names) : -1].copy()
+        nodes = Nodes(free, gpus, self._capacity, self._weight, sketch.laid.copy(), able.copy())
+        try:
+            scores = np.asarray(self._rule.scores(task, nodes), dtype=np.float64)
+        except Exception as error:
+            raise failed(self._rule, "scores", error) from error
+        if scores.shape != able.shape or np.isnan(scores[able]).any():
+            what = f"shape {scores.shape}" if scores.shape != able.shape else "NaN"
+            raise PolicyError(f"{name_of(self._rule)} scores {len(able)} nodes with {what}; one number each is needed")
+        where = np.flatnonzero(able)
+        return int(where[np.argmin(scores[where])])
+
+    def _gpu(self, free: IntArray, share: int) -> int:
+        try:
+            gpu = int(self._rule.gpu(free.copy(), share))
+        except Exception as error:
+            raise failed(self._rule, "gpu", error) from error
+        if not 0 <= gpu < len(free) or free[gpu] < share:
+            raise PolicyError(f"{name_of(self._rule)} picked GPU {gpu}, which has no room for {share} thousandths")
+        return gpu

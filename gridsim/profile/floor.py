@@ -1,0 +1,467 @@
+"""Compiled words over what a machine has free over time: hold, drop, free over an interval.
+
+A *row of blocks* is the step function of a vector: block ``i`` is ``[times[i], times[i + 1])`` with ``free[i]``, the
+last block has no end, neighbours differ. The machine has one of its totals, and each node one of its own: resources,
+then the thousandths of each GPU, then minus the number of holds that have a task there. A *hold* is a demand at a place
+for a time; its tasks on one node are a *piece*, and pieces of a hold are a chain of reused slots. Whole microseconds.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.model.time import IntArray
+from gridsim.profile.compiled import lean
+
+__all__ = [
+    "BLOCKS",
+    "ENDS",
+    "EXCLUSIVE",
+    "FIRST",
+    "GPU",
+    "HOSTS",
+    "MAX_NODES",
+    "MIN_NODES",
+    "NOW",
+    "PER_NODE",
+    "PROMISE",
+    "PROMISED",
+    "PROMISES",
+    "SINCE",
+    "SIZE",
+    "SPARE",
+    "SPARES",
+    "TASK",
+    "TASKS",
+    "UNTIL",
+    "Classes",
+    "Floor",
+    "Sketch",
+    "advance",
+    "as_running",
+    "drop",
+    "hold",
+    "keep",
+    "let_go",
+    "lift",
+    "lower",
+    "postpone",
+    "prepare",
+    "roomy",
+]
+
+SIZE, ENDS, SPARE, SPARES, NOW, PROMISED = range(6)
+"""Places of `Floor.meta`: blocks of the totals, ends of holds, first spare piece, how many there are, the present, and
+holds that are promises: without any, what is free never falls."""
+BLOCKS, PROMISES, THERE = range(3)
+"""Places of `Floor.nodes`."""
+_NEXT, _NODE, _TASKS = range(3)
+FIRST, SINCE, UNTIL, PROMISE = range(4)
+"""Places of `Floor.holds`: first piece (-1 for none), start, end, whether it is a promise and does not run yet."""
+TASKS, GPU, MIN_NODES, MAX_NODES, PER_NODE, EXCLUSIVE, HOSTS, TASK = range(8)
+"""Places of `Classes.shape`: the limits of a demand, the set of its hosts, and the number of what one task asks for."""
+
+
+class Floor(NamedTuple):
+    """What is free over time, and who holds what.
+
+    Attributes
+    ----------
+    times, totals : (m,) and (m, c) int64
+        Blocks of the totals: node resources, thousandths of GPU, pools.
+    ends : (e,) int64
+        Ends of all holds, ascending: with the present, the only instants at which something can be placed first.
+    node_times, node_free : (n, b) and (n, b, k) int64
+        Blocks of each node: resources, GPUs, minus the holds that are there.
+    nodes : (3, n) int64
+        Blocks of each node; promises on it: what is free on a node without any never falls; all holds there.
+    pieces, shares : (3, p) and (p, g) int64
+        Next piece of the hold, node and tasks; thousandths of each GPU for all these tasks.
+    holds : (4, requests) int64
+        First piece, start, end and kind of what each request holds.
+    capacity : (n, k) int64
+        What each node has.
+    meta : (6,) int64
+        Counts.
+    """
+
+    times: IntArray
+    totals: IntArray
+    ends: IntArray
+    node_times: IntArray
+    node_free: IntArray
+    nodes: IntArray
+    pieces: IntArray
+    shares: IntArray
+    holds: IntArray
+    capacity: IntArray
+    meta: IntArray
+
+
+class Classes(NamedTuple):
+    """Demands, each distinct one once.
+
+    Attributes
+    ----------
+    of : (requests,) int64
+        Class of each request.
+    each : (classes, r) int64
+        What one task asks for of each node resource.
+    whole : (classes, c) int64
+        What the job asks for of the totals.
+    shape : (classes, 8) int64
+        Tasks, thousandths of GPU of each, limits, hosts.
+    hosts : (sets, n) int64
+        Whether each node is a host.
+    """
+
+    of: IntArray
+    each: IntArray
+    whole: IntArray
+    shape: IntArray
+    hosts: IntArray
+
+
+class Sketch(NamedTuple):
+    """Where a search and a placement write what they find.
+
+    Attributes
+    ----------
+    low : (n, k) int64
+        Least that is free of each host over an interval; less the tasks that have been laid down.
+    fits : (n,) int64
+        Tasks that each node can take.
+    laid : (n,) int64
+        Tasks laid down on each.
+    given : (n, g) int64
+        Thousandths of each GPU that they were given.
+    scores, sorted, open : (n,) int64
+        Of a placement rule; of limits on nodes: the largest fits, and which nodes have no task yet.
+    tree : (2 * leaves,) int64
+        A tournament between nodes.
+    change : (2, w) int64
+        Changes of totals, and of a node.
+    """
+
+    low: IntArray
+    fits: IntArray
+    laid: IntArray
+    given: IntArray
+    scores: IntArray
+    sorted: IntArray
+    open: IntArray
+    tree: IntArray
+    change: IntArray
+
+
+@lean
+def block_of(times, size, instant):  # type: ignore[no-untyped-def]
+    """Index of the block that holds an instant, the first one for what lies before it."""
+    low, high = 0, size
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if times[middle] <= instant:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@lean
+def _copied(free, source, target):  # type: ignore[no-untyped-def]
+    for k in range(free.shape[1]):
+        free[target, k] = free[source, k]
+
+
+@lean
+def _equal(free, one, other):  # type: ignore[no-untyped-def]
+    k, width = 0, free.shape[1]
+    while k < width and free[one, k] == free[other, k]:
+        k += 1
+    return k == width
+
+
+@lean
+def _split(times, free, size, instant):  # type: ignore[no-untyped-def]
+    """Let a block begin at an instant; its index and the new size."""
+    at = block_of(times, size, instant)
+    if times[at] >= instant:
+        return at, size
+    for i in range(size, at + 1, -1):
+        times[i] = times[i - 1]
+        _copied(free, i - 1, i)
+    times[at + 1] = instant
+    _copied(free, at, at + 1)
+    return at + 1, size + 1
+
+
+@lean
+def _joined(times, free, size, at):  # type: ignore[no-untyped-def]
+    """Let a block go that is equal to the one before it; the new size."""
+    if at < 1 or at >= size or not _equal(free, at - 1, at):
+        return size
+    for i in range(at, size - 1):
+        times[i] = times[i + 1]
+        _copied(free, i + 1, i)
+    return size - 1
+
+
+@lean
+def alter(times, free, size, start, end, change, sign):  # type: ignore[no-untyped-def]
+    """Add *sign* times *change* to what is free in ``[start, end)``; the new size, at most two more."""
+    if end <= start:
+        return size
+    first, size = _split(times, free, size, start)
+    last, size = _split(times, free, size, end)
+    for i in range(first, last):
+        for k in range(free.shape[1]):
+            free[i, k] += sign * change[k]
+    size = _joined(times, free, size, last)
+    return _joined(times, free, size, first)
+
+
+@lean
+def forget(times, free, size, now):  # type: ignore[no-untyped-def]
+    """Let the blocks go that lie before *now*; the new size."""
+    passed = 0
+    while passed + 1 < size and times[passed + 1] <= now:
+        passed += 1
+    if passed:
+        for i in range(passed, size):
+            times[i - passed] = times[i]
+            _copied(free, i, i - passed)
+    if times[0] < now:
+        times[0] = now
+    return size - passed
+
+
+@lean
+def advance(floor, now):  # type: ignore[no-untyped-def]
+    """The present is *now*; nodes forget the past when they are changed."""
+    if floor.meta[NOW] < now:
+        floor.meta[NOW] = now
+        floor.meta[SIZE] = forget(floor.times, floor.totals, floor.meta[SIZE], now)
+
+
+@lean
+def prepare(floor):  # type: ignore[no-untyped-def]
+    """Begin with what the nodes have and no hold; all pieces are spare."""
+    floor = Floor(*floor)
+    for n in range(floor.capacity.shape[0]):
+        floor.nodes[BLOCKS, n] = 1
+        for k in range(floor.capacity.shape[1]):
+            floor.node_free[n, 0, k] = floor.capacity[n, k]
+    for p in range(floor.pieces.shape[1]):
+        floor.pieces[_NEXT, p] = p + 1
+    floor.meta[SIZE], floor.meta[ENDS], floor.meta[SPARE], floor.meta[SPARES] = 1, 0, 0, floor.pieces.shape[1]
+
+
+@lean
+def roomy(floor):  # type: ignore[no-untyped-def]
+    """Whether one more hold has room, wherever it goes: in the totals and ends, in pieces, in blocks of nodes.
+
+    A number: 0 where it has, else 1, 2 or 3 for what has to grow.
+    """
+    # Every bound of a block is a start or an end; two more are there while one is changed.
+    if 2 * floor.meta[ENDS] + 6 > floor.times.shape[0]:
+        return 1
+    if floor.meta[SPARES] < floor.capacity.shape[0]:
+        return 2
+    for n in range(floor.capacity.shape[0]):
+        if 2 * floor.nodes[THERE, n] + 6 > floor.node_times.shape[1]:
+            return 3
+    return 0
+
+
+# -- holds -----------------------------------------------------------------------------------------------------------
+
+
+@lean
+def _to_node(floor, classes, sketch, c, piece, start, end, sign):  # type: ignore[no-untyped-def]
+    """Take what a piece says of its node, or give it back."""
+    n, tasks = floor.pieces[_NODE, piece], floor.pieces[_TASKS, piece]
+    each, change = classes.each, sketch.change[1]
+    resources, gpus = each.shape[1], floor.shares.shape[1]
+    if classes.shape[c, EXCLUSIVE]:
+        for k in range(resources + gpus):
+            change[k] = floor.capacity[n, k]
+    else:
+        for r in range(resources):
+            change[r] = tasks * each[c, r]
+        for g in range(gpus):
+            change[resources + g] = floor.shares[piece, g]
+    change[resources + gpus] = 1
+    times, free = floor.node_times[n], floor.node_free[n]
+    size = forget(times, free, floor.nodes[BLOCKS, n], floor.meta[NOW])
+    floor.nodes[BLOCKS, n] = alter(times, free, size, max(start, floor.meta[NOW]), end, change, sign)
+
+
+@lean
+def _to_totals(floor, classes, sketch, row, start, end, sign):  # type: ignore[no-untyped-def]
+    c, change = classes.of[row], sketch.change[0]
+    resources, gpus, exclusive = classes.each.shape[1], floor.shares.shape[1], classes.shape[c, EXCLUSIVE]
+    for k in range(floor.totals.shape[1]):
+        change[k] = 0 if exclusive and k <= resources else classes.whole[c, k]
+    if exclusive:
+        piece = floor.holds[FIRST, row]
+        while piece >= 0:
+            n = floor.pieces[_NODE, piece]
+            for r in range(resources):
+                change[r] += floor.capacity[n, r]
+            for g in range(gpus):
+                change[resources] += floor.capacity[n, resources + g]
+            piece = floor.pieces[_NEXT, piece]
+    start = max(start, floor.meta[NOW])
+    floor.meta[SIZE] = alter(floor.times, floor.totals, floor.meta[SIZE], start, end, change, sign)
+
+
+@lean
+def _take_end(floor, end):  # type: ignore[no-untyped-def]
+    i = floor.meta[ENDS]
+    while i > 0 and floor.ends[i - 1] > end:
+        floor.ends[i] = floor.ends[i - 1]
+        i -= 1
+    floor.ends[i] = end
+    floor.meta[ENDS] += 1
+
+
+@lean
+def first_end(floor, after):  # type: ignore[no-untyped-def]
+    """Index of the first end of a hold that is not before an instant."""
+    low, high = 0, floor.meta[ENDS]
+    while low < high:
+        middle = (low + high) >> 1
+        if floor.ends[middle] < after:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@lean
+def _drop_end(floor, end):  # type: ignore[no-untyped-def]
+    floor.meta[ENDS] -= 1
+    for i in range(first_end(floor, end), floor.meta[ENDS]):
+        floor.ends[i] = floor.ends[i + 1]
+
+
+@lean
+def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-untyped-def]
+    """Let a request hold what a sketch has laid down, over ``[start, end)``.
+
+    The number of its nodes, which are the first ones of ``sketch.sorted``; below 0 what has to grow before, as `roomy`
+    says.
+    """
+    floor, classes, sketch = Floor(*floor), Classes(*classes), Sketch(*sketch)
+    short = roomy(floor)
+    if short:
+        return -short
+    c = classes.of[row]
+    count = 0
+    last = -1
+    floor.holds[FIRST, row] = -1
+    for n in range(sketch.laid.shape[0]):
+        if sketch.laid[n] == 0:
+            continue
+        piece = floor.meta[SPARE]
+        floor.meta[SPARE] = floor.pieces[_NEXT, piece]
+        floor.meta[SPARES] -= 1
+        if last < 0:
+            floor.holds[FIRST, row] = piece
+        else:
+            floor.pieces[_NEXT, last] = piece
+        floor.pieces[_NEXT, piece], floor.pieces[_NODE, piece] = -1, n
+        floor.pieces[_TASKS, piece] = sketch.laid[n]
+        for g in range(floor.shares.shape[1]):
+            floor.shares[piece, g] = sketch.given[n, g]
+        floor.nodes[PROMISES, n] += promise
+        floor.nodes[THERE, n] += 1
+        _to_node(floor, classes, sketch, c, piece, start, end, np.int64(-1))
+        sketch.sorted[count] = n
+        count += 1
+        last = piece
+    floor.meta[PROMISED] += promise
+    floor.holds[SINCE, row], floor.holds[UNTIL, row], floor.holds[PROMISE, row] = start, end, promise
+    _to_totals(floor, classes, sketch, row, start, end, np.int64(-1))
+    _take_end(floor, end)
+    return count
+
+
+@lean
+def lift(floor, classes, sketch, row, sign):  # type: ignore[no-untyped-def]
+    """Take a hold out of the nodes, or (-1) put it back where it was; the totals and ends stay as they are."""
+    piece = floor.holds[FIRST, row]
+    while piece >= 0:
+        floor.nodes[PROMISES, floor.pieces[_NODE, piece]] -= sign * floor.holds[PROMISE, row]
+        _to_node(floor, classes, sketch, classes.of[row], piece, floor.holds[SINCE, row], floor.holds[UNTIL, row], sign)
+        piece = floor.pieces[_NEXT, piece]
+
+
+@lean
+def lower(floor, classes, sketch, row):  # type: ignore[no-untyped-def]
+    """Let a hold go that has been lifted out of the nodes."""
+    start, end = floor.holds[SINCE, row], floor.holds[UNTIL, row]
+    _to_totals(floor, classes, sketch, row, start, end, np.int64(1))
+    _drop_end(floor, end)
+    piece = floor.holds[FIRST, row]
+    while piece >= 0:
+        after = floor.pieces[_NEXT, piece]
+        floor.nodes[THERE, floor.pieces[_NODE, piece]] -= 1
+        floor.pieces[_NEXT, piece] = floor.meta[SPARE]
+        floor.meta[SPARE] = piece
+        floor.meta[SPARES] += 1
+        piece = after
+    floor.holds[FIRST, row] = -1
+    floor.meta[PROMISED] -= floor.holds[PROMISE, row]
+
+
+@lean
+def drop(floor, classes, sketch, row):  # type: ignore[no-untyped-def]
+    """A request holds nothing from the present on; what it held before is past."""
+    lift(floor, classes, sketch, row, np.int64(1))
+    lower(floor, classes, sketch, row)
+
+
+@lean
+def as_running(floor, row):  # type: ignore[no-untyped-def]
+    """What was a promise runs: it stays as it is."""
+    piece = floor.holds[FIRST, row]
+    while piece >= 0:
+        floor.nodes[PROMISES, floor.pieces[_NODE, piece]] -= floor.holds[PROMISE, row]
+        piece = floor.pieces[_NEXT, piece]
+    floor.meta[PROMISED] -= floor.holds[PROMISE, row]
+    floor.holds[PROMISE, row] = 0
+
+
+@lean
+def postpone(floor, classes, sketch, row, end):  # type: ignore[no-untyped-def]
+    """A hold lasts until a later *end*, in its place; what others were promised there may go below 0."""
+    before = floor.holds[UNTIL, row]
+    piece = floor.holds[FIRST, row]
+    while piece >= 0:
+        _to_node(floor, classes, sketch, classes.of[row], piece, before, end, np.int64(-1))
+        piece = floor.pieces[_NEXT, piece]
+    _to_totals(floor, classes, sketch, row, before, end, np.int64(-1))
+    _drop_end(floor, before)
+    _take_end(floor, end)
+    floor.holds[UNTIL, row] = end
+
+
+@lean
+def let_go(floor, classes, sketch, now, rows, count):  # type: ignore[no-untyped-def]
+    """The first *count* requests of some rows hold nothing from *now* on, which is the present."""
+    floor, classes, sketch = Floor(*floor), Classes(*classes), Sketch(*sketch)
+    advance(floor, now)
+    for k in range(count):
+        drop(floor, classes, sketch, rows[k])
+
+
+@lean
+def keep(floor, classes, sketch, now, row, end):  # type: ignore[no-untyped-def]
+    """`postpone`, *now* being the present."""
+    floor, classes, sketch = Floor(*floor), Classes(*classes), Sketch(*sketch)
+    advance(floor, now)
+    postpone(floor, classes, sketch, row, end)

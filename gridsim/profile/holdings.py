@@ -1,0 +1,150 @@
+"""Who holds what of a machine of several resources, where and until when: the columns, and words to change them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.model.time import NEVER, IntArray
+from gridsim.profile import floor as kernels
+from gridsim.profile.asked import Asked
+from gridsim.profile.fitting import first_place
+from gridsim.profile.floor import SPARE, SPARES, Floor, Sketch
+from gridsim.profile.laying import Rule, lay
+
+__all__ = ["Holdings", "Place"]
+
+
+class Place(NamedTuple):
+    """Where a request is laid down: nodes ascending, tasks on each, thousandths of each GPU there."""
+
+    node: IntArray
+    tasks: IntArray
+    shares: IntArray
+
+
+class Holdings:
+    """What is free of a machine over time, who holds what of it, and where the next one would go.
+
+    Parameters
+    ----------
+    asked : Asked
+        The machine, and what is asked of it.
+    rule : Rule
+        By which tasks are laid down.
+    outside : callable, optional
+        Lays a request down in the sketch instead, for a rule that is not compiled.
+
+    Attributes
+    ----------
+    floor, classes, sketch : tuple of arrays
+        As compiled loops take them.
+    """
+
+    def __init__(self, asked: Asked, rule: Rule, outside: Callable[[int], None] | None = None) -> None:
+        self.asked, self.rule, self.outside = asked, tuple(rule), outside
+        empty, totals = asked.empty, asked.totals
+        nodes, width = empty.shape
+        gpus = width - len(asked.columns.resources) - 1
+        requests = len(asked.classes.of)
+        self.floor: tuple[IntArray, ...] = tuple(
+            Floor(
+                times=np.zeros(64, dtype=np.int64),
+                totals=np.tile(totals, (64, 1)),
+                ends=np.zeros(64, dtype=np.int64),
+                node_times=np.zeros((nodes, 8), dtype=np.int64),
+                node_free=np.zeros((nodes, 8, width), dtype=np.int64),
+                nodes=np.zeros((3, nodes), dtype=np.int64),
+                pieces=np.zeros((3, 64 + nodes), dtype=np.int64),
+                shares=np.zeros((64 + nodes, gpus), dtype=np.int64),
+                holds=np.zeros((4, requests), dtype=np.int64),
+                capacity=empty,
+                meta=np.zeros(6, dtype=np.int64),
+            )
+        )
+        self.classes = tuple(asked.classes)
+        leaves = 1 << max(0, nodes - 1).bit_length()
+
+        def column() -> IntArray:
+            return np.zeros(nodes, dtype=np.int64)
+
+        self.sketch = tuple(
+            Sketch(
+                low=np.zeros((nodes, width), dtype=np.int64),
+                fits=column(),
+                laid=column(),
+                given=np.zeros((nodes, gpus), dtype=np.int64),
+                scores=column(),
+                sorted=column(),
+                open=column(),
+                tree=np.zeros(2 * leaves, dtype=np.int64),
+                change=np.zeros((2, max(width, len(totals))), dtype=np.int64),
+            )
+        )
+        self._laid, self._given, self._nodes = self.sketch[2], self.sketch[3], self.sketch[5]
+        kernels.prepare(self.floor)
+
+    def put(self, request: int, start: int, end: int, *, promise: bool = False) -> int:
+        """Lay a request down where the last search has found that it can be, over ``[start, end)``; on how many nodes.
+
+        Parameters
+        ----------
+        start, end : int
+            Whole microseconds.
+        promise : bool
+            Whether it does not run yet.
+        """
+        if self.outside is None:
+            lay(self.sketch, self.classes, self.rule, request)
+        else:
+            self.outside(request)
+        while True:
+            count = kernels.hold(self.floor, self.classes, self.sketch, request, start, end, int(promise))
+            if count >= 0:
+                return int(count)
+            self._grow(-count)
+
+    def place(self, count: int) -> Place:
+        """Where the last request was put, on so many nodes; a copy."""
+        node = self._nodes[:count].copy()
+        return Place(node, self._laid[node], self._given[node])
+
+    def first_place(self, request: int, duration: int, now: int, before: int = NEVER) -> int:
+        """Earliest instant from *now* on at which a request can be placed for *duration*; -1 for none before *before*.
+
+        Whole microseconds. `put` lays it down there.
+        """
+        return int(first_place(self.floor, self.classes, self.sketch, now, request, duration, before))
+
+    def let_go(self, requests: IntArray, count: int, now: int) -> None:
+        """The first *count* of some requests hold nothing from *now* on."""
+        kernels.let_go(self.floor, self.classes, self.sketch, now, requests, count)
+
+    def until(self, request: int, end: int, now: int) -> None:
+        """A request keeps its place until a later end."""
+        kernels.keep(self.floor, self.classes, self.sketch, now, request, end)
+
+    def _grow(self, what: int) -> None:
+        """Twice the room of the totals and ends (1), of pieces (2), of the blocks of nodes (3)."""
+        floor = Floor(*self.floor)
+        if what == 1:
+            floor = floor._replace(times=_twice(floor.times), totals=_twice(floor.totals), ends=_twice(floor.ends))
+        elif what == 2:
+            before = floor.pieces.shape[1]
+            pieces = np.concatenate([floor.pieces, np.zeros_like(floor.pieces)], axis=1)
+            pieces[0, before:] = np.arange(before + 1, 2 * before + 1)
+            pieces[0, -1] = floor.meta[SPARE]
+            floor.meta[SPARE] = before
+            floor.meta[SPARES] += before
+            floor = floor._replace(pieces=pieces, shares=_twice(floor.shares))
+        else:
+            times = np.concatenate([floor.node_times, np.zeros_like(floor.node_times)], axis=1)
+            free = np.concatenate([floor.node_free, np.zeros_like(floor.node_free)], axis=1)
+            floor = floor._replace(node_times=times, node_free=free)
+        self.floor = tuple(floor)
+
+
+def _twice(column: IntArray) -> IntArray:
+    return np.concatenate([column, np.zeros_like(column)])
