@@ -1,14 +1,11 @@
-"""One run as its user holds it: the record, where it came from, and the files it is written to."""
+"""One run as its user holds it: the record, where it came from, and the folder it is written to."""
 
 from __future__ import annotations
 
-import csv
-import functools
 import importlib
 import importlib.metadata
 import platform as machine
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim import registry
-from gridsim.errors import InputError
-from gridsim.files import write_atomically, write_json
+from gridsim.files import write_json
 from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
 from gridsim.metrics.summary import described, metrics
@@ -32,8 +28,9 @@ from gridsim.model.site.vocabulary import Notice
 from gridsim.model.time import NEVER, IntArray, seconds
 from gridsim.model.workload import Workload
 from gridsim.record import Predictions, Record
+from gridsim.tables import NAMES, TABLES, require_table, write_table
 
-__all__ = ["NAMES", "Result", "read_names", "read_table", "require_table", "versions"]
+__all__ = ["Result", "versions"]
 
 
 def versions() -> dict[str, str]:
@@ -401,7 +398,6 @@ class Result:
         """
         folder = Path(folder)
         require_table(table)
-        write = {"csv": _write_csv, "parquet": _write_parquet}[table]
         cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
         numbers = self.metrics(**cuts)  # refuses what makes no sense before anything is written
         tables = {"jobs": self._columns(bound), "tasks": self.tasks, "allocations": self.allocations}
@@ -409,22 +405,19 @@ class Result:
         for name, columns in (rare | {"reasons": self.reasons, "refused": self.refused}).items():
             (folder / f"{name}.csv").unlink(missing_ok=True)
             if columns:
-                write_atomically(folder / f"{name}.csv", functools.partial(_write, _write_csv, columns))
+                write_table(folder / f"{name}.csv", columns)
         for name, columns in tables.items():
             for other in TABLES:
                 if other != table or not columns:
                     (folder / f"{name}.{other}").unlink(missing_ok=True)  # of an earlier run: not of this one
             if columns:
-                write_atomically(folder / f"{name}.{table}", functools.partial(_write, write, columns))
+                write_table(folder / f"{name}.{table}", columns)
         (folder / NAMES).unlink(missing_ok=True)
         if len((names := _names(self.workload))["name"]):
-            write_atomically(folder / NAMES, functools.partial(_write, _write_csv, names))
+            write_table(folder / NAMES, names)
         write_json(folder / "metrics.json", numbers)
         write_json(folder / "run.json", {**self.provenance(), "metrics": cuts})
 
-
-TABLES = ("csv", "parquet")
-"""Formats of the per-job table."""
 
 _ALWAYS_SHOWN = ("wait_mean", "wait_median", "wait_p95", "bounded_slowdown_mean", "mean_slr", "utilisation", "makespan")
 _SHOWN_IF_ANY = ("killed_walltime", "rejected", "unadmitted")
@@ -451,10 +444,6 @@ def _called(name: str) -> str:
     return name.replace("_", " ")
 
 
-NAMES = "names.csv"
-"""File of the names that numbers of users, accounts and so on stand for."""
-
-
 def _named_labels(workload: Workload) -> list[str]:
     """Labels that are columns of the table: users and groups, and what else has names."""
     known = ("user", "group", "account", "partition", "qos")
@@ -475,98 +464,6 @@ def _names(workload: Workload) -> dict[str, npt.NDArray[Any]]:
     return {"label": np.array(labels), "number": np.array(numbers), "name": np.array(names)}
 
 
-def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
-    """Names of a result directory by label, then by number; empty where it has none.
-
-    Raises
-    ------
-    InputError
-        When its file of names is damaged.
-    """
-    path = Path(folder) / NAMES
-    if not path.is_file():
-        return {}
-    found: dict[str, dict[int, str]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file)
-        try:
-            for row in list(rows)[1:]:
-                if len(row) != 3 or not row[1].isdecimal():
-                    raise InputError(f"has {row!r}; expected label, number and name", path=path)
-                found.setdefault(row[0], {})[int(row[1])] = row[2]
-        except UnicodeDecodeError as error:
-            raise InputError("is no text in UTF-8; expected label, number and name", path=path) from error
-    return found
-
-
-def require_table(table: str) -> None:
-    """Refuse a format of the per-job table that is none, or that needs a package which is not installed.
-
-    Raises
-    ------
-    InputError
-        Naming the package.
-    """
-    if table not in TABLES:
-        raise InputError(f"'{table}' is neither csv nor parquet", field="table")
-    if table == "parquet":
-        _duckdb()
-
-
-def read_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDArray[Any]]:
-    """Columns of a table of a result directory, as `Result.write` wrote them: numbers where all of them are numbers.
-
-    Raises
-    ------
-    InputError
-        When the folder has no such table, or a line of another length.
-    """
-    folder = Path(folder)
-    path = folder / f"{name}.csv"
-    if (folder / f"{name}.parquet").is_file():
-        source = str(folder / f"{name}.parquet").replace("'", "''")
-        found = _duckdb().sql(f"select * from '{source}'").fetchnumpy()
-        return {
-            key: np.ma.filled(column, np.nan) if column.dtype.kind == "f" else column for key, column in found.items()
-        }
-    if not path.is_file():
-        raise InputError(f"has no {name}.csv; expected a result directory", path=folder)
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file)
-        header = next(rows, [])
-        columns: list[list[str]] = [[] for _ in header]
-        for row in rows:
-            if len(row) != len(header):
-                raise InputError(f"has {len(row)} fields; expected {len(header)}", path=path, line=rows.line_num)
-            for column, text in zip(columns, row, strict=True):
-                column.append(text)
-    return {key: _as_numbers(column) for key, column in zip(header, columns, strict=True)}
-
-
-def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
-    """Whole numbers, floats with NaN for empty ones, or the texts as they are.
-
-    Numbers as `_texts` writes them: to Python ``1_2`` is one too, and here it is a task of an array, or a name.
-    """
-    for kind in (np.int64, np.float64) if not any("_" in text for text in texts) else ():
-        try:
-            return np.array([text or "nan" for text in texts], dtype=object).astype(kind)
-        except ValueError:
-            continue
-    return np.array(texts, dtype=str)
-
-
-def _duckdb() -> Any:
-    try:
-        return importlib.import_module("duckdb")
-    except ImportError as error:
-        raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'") from error
-
-
-def _write(write: Callable[[Path, Mapping[str, npt.NDArray[Any]]], None], columns: Any, path: Path) -> None:
-    write(path, columns)
-
-
 def _clusters_of_jobs(record: Record, names: Sequence[str]) -> list[str]:
     """Where the tasks of each job ran: the cluster, or several joined by ``+`` in tree order; empty for none."""
     tasks, times = record.workload.tasks, record.tasks
@@ -578,49 +475,3 @@ def _clusters_of_jobs(record: Record, names: Sequence[str]) -> list[str]:
     for job, cluster in zip((pairs // len(names)).tolist(), (pairs % len(names)).tolist(), strict=True):
         found[job] += ("+" if found[job] else "") + names[cluster]
     return found
-
-
-_CHUNK = 8192
-_MARKS = frozenset(',"\n\r')
-
-
-def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Columns as CSV: whole numbers without a decimal point, others as short as they read back, NaN as empty."""
-    n = len(next(iter(columns.values())))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(columns) + "\n")
-        for first in range(0, n, _CHUNK):
-            texts = [_texts(column[first : first + _CHUNK]) for column in columns.values()]
-            file.writelines(",".join(row) + "\n" for row in zip(*texts, strict=True))
-
-
-def _write_parquet(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Columns as Parquet, through CSV: whole numbers as BIGINT, others as DOUBLE (NULL for NaN), words as VARCHAR."""
-    duckdb = _duckdb()
-    kinds = {"i": "BIGINT", "f": "DOUBLE", "U": "VARCHAR"}
-    types = ", ".join(f"'{name}': '{kinds[column.dtype.kind]}'" for name, column in columns.items())
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        rows = Path(folder) / "jobs.csv"
-        _write_csv(rows, columns)
-        source, target = (str(name).replace("'", "''") for name in (rows, path))
-        table = f"read_csv('{source}', header = true, auto_detect = false, delim = ',', columns = {{{types}}})"
-        duckdb.sql(f"copy (select * from {table}) to '{target}' (format parquet)")
-
-
-def _quoted(text: str) -> str:
-    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _MARKS.intersection(text) else text
-
-
-def _texts(column: npt.NDArray[Any]) -> list[str]:
-    values = column.tolist()
-    if column.dtype.kind == "U":
-        quoted = {value: _quoted(value) for value in set(values)}  # few of them, mostly
-        return [quoted[value] for value in values]
-    if column.dtype.kind != "f":
-        return list(map(str, values))
-    if (np.abs(column) < 1e15).all() and (column == np.trunc(column)).all():  # whole seconds, mostly
-        return list(map(str, column.astype(np.int64).tolist()))
-    return [
-        "" if value != value else str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-        for value in values
-    ]

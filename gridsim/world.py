@@ -369,11 +369,14 @@ class World:
 
     def _as_come(self, found: Record, until: int | None) -> Record:
         """The rows that were used, by when they came."""
-        assert self._submissions is not None
-        if until is None:
-            jobs = np.delete(np.arange(self._submissions.next), self._submissions.held)
-            found = found.select(jobs)
-        return found.select(np.argsort(found.workload.submit, kind="stable")) if self._submissions.any else found
+        submissions = self._submissions
+        assert submissions is not None
+        if until is not None and not submissions.any:
+            return found
+        rows = np.arange(len(found)) if until is not None else np.delete(np.arange(submissions.next), submissions.held)
+        if submissions.any:
+            rows = rows[np.argsort(found.workload.submit[rows], kind="stable")]
+        return found.select(rows)
 
     def result(self) -> Result:
         """The record with its platform, policy and options, for metrics and files.

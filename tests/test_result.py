@@ -23,8 +23,9 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
-from gridsim.result import Result, read_table
+from gridsim.result import Result
 from gridsim.simulation import simulate
+from gridsim.tables import read_table
 from gridsim.workload.read import read_workload
 
 JOBS = Workload.from_columns(
@@ -147,7 +148,7 @@ def test_a_write_that_fails_leaves_the_result_that_was_there(tmp_path: Path, mon
     def fails(column: Any) -> list[str]:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("gridsim.result._texts", fails)
+    monkeypatch.setattr("gridsim.tables._texts", fails)
     with pytest.raises(OSError, match="No space left"):
         result("easy").write(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

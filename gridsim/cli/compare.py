@@ -121,8 +121,8 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.questions.compare import DEFAULT_POLICIES, evidence_of, pending_changes
     from gridsim.questions.labels import labelled
     from gridsim.report.comparison import Comparison
-    from gridsim.result import require_table
     from gridsim.scenario import under_way
+    from gridsim.tables import require_table
 
     require_table(args.table)
     options = Run(

@@ -34,8 +34,8 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.policy.machine import with_nodes
     from gridsim.policy.presets import policy
     from gridsim.report import demands, notices, pools
-    from gridsim.result import require_table
     from gridsim.scenario import Scenario
+    from gridsim.tables import require_table
 
     require_table(args.table)
     scenario = Scenario.from_toml(args.recipe)

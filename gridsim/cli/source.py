@@ -343,6 +343,7 @@ def summary_lines(workload: Workload, platform: Platform) -> list[str]:
 def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Platform | None = None) -> list[str]:
     """What the simulation does not follow, for the end of an answer: of the sites' files, and partitions of the log."""
     from gridsim.model.suited import suited
+    from gridsim.policy.capabilities import capabilities_of
     from gridsim.policy.pools import seen_by
     from gridsim.questions.notices import notices_of  # numpy: not needed for --help
     from gridsim.report.demands import left_aside
@@ -352,7 +353,7 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     told = sentences(notices_of(policies, workload))
     if platform is None:
         return told
-    plain = [it for it in policies.values() if not hasattr(it, "machine")]
+    plain = [it for it in policies.values() if not capabilities_of(it).machine]
     told = [*(left_aside(suited(workload, platform).provenance, platform) if plain else []), *told]
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
     return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told

@@ -14,7 +14,7 @@ from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.record import Record, Refusal
-from gridsim.result import read_table
+from gridsim.tables import read_table
 
 __all__ = ["Parts", "parts_of", "parts_read", "rows_of"]
 

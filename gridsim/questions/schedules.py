@@ -19,7 +19,7 @@ from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.parts import Parts, parts_of, parts_read, rows_of
 from gridsim.record import Record
-from gridsim.result import read_names, read_table
+from gridsim.tables import read_names, read_table
 
 __all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules"]
 

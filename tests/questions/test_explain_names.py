@@ -13,7 +13,8 @@ from gridsim.errors import InputError
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import JobSchedule, read_schedules
 from gridsim.report.explain_text import sentences
-from gridsim.result import NAMES, Result, read_names
+from gridsim.result import Result
+from gridsim.tables import NAMES, read_names
 
 HOSTILE = '<script>alert(1)</script>,"\n=2+2'
 

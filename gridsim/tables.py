@@ -1,0 +1,171 @@
+"""Tables of a run's folder: columns as CSV or Parquet, written whole or not at all, and read again."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.files import write_atomically
+
+__all__ = ["NAMES", "TABLES", "read_names", "read_table", "require_table", "write_table"]
+
+TABLES = ("csv", "parquet")
+"""Formats of the large tables."""
+
+NAMES = "names.csv"
+"""File of the names that numbers of users, accounts and so on stand for."""
+
+_CHUNK = 8192
+_MARKS = frozenset(',"\n\r')
+
+
+def write_table(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write columns whole or not at all, in the format that the name of the file ends in.
+
+    Parameters
+    ----------
+    path : path
+        Ends in one of `TABLES`; its folder is made where it is not there.
+    columns : mapping of str to (n,) array
+        Whole numbers, floats with NaN for none, or texts.
+    """
+    write = {".csv": _write_csv, ".parquet": _write_parquet}[path.suffix]
+    write_atomically(path, lambda part: write(part, columns))
+
+
+def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
+    """Names of a result directory by label, then by number; empty where it has none.
+
+    Raises
+    ------
+    InputError
+        When its file of names is damaged.
+    """
+    path = Path(folder) / NAMES
+    if not path.is_file():
+        return {}
+    found: dict[str, dict[int, str]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        try:
+            for row in list(rows)[1:]:
+                if len(row) != 3 or not row[1].isdecimal():
+                    raise InputError(f"has {row!r}; expected label, number and name", path=path)
+                found.setdefault(row[0], {})[int(row[1])] = row[2]
+        except UnicodeDecodeError as error:
+            raise InputError("is no text in UTF-8; expected label, number and name", path=path) from error
+    return found
+
+
+def require_table(table: str) -> None:
+    """Refuse a format of the per-job table that is none, or that needs a package which is not installed.
+
+    Raises
+    ------
+    InputError
+        Naming the package.
+    """
+    if table not in TABLES:
+        raise InputError(f"'{table}' is neither csv nor parquet", field="table")
+    if table == "parquet":
+        _duckdb()
+
+
+def read_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDArray[Any]]:
+    """Columns of a table of a result directory, as `write_table` wrote it: numbers where all of them are numbers.
+
+    Raises
+    ------
+    InputError
+        When the folder has no such table, or a line of another length.
+    """
+    folder = Path(folder)
+    path = folder / f"{name}.csv"
+    if (folder / f"{name}.parquet").is_file():
+        source = str(folder / f"{name}.parquet").replace("'", "''")
+        found = _duckdb().sql(f"select * from '{source}'").fetchnumpy()
+        return {
+            key: np.ma.filled(column, np.nan) if column.dtype.kind == "f" else column for key, column in found.items()
+        }
+    if not path.is_file():
+        raise InputError(f"has no {name}.csv; expected a result directory", path=folder)
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = csv.reader(file)
+        header = next(rows, [])
+        columns: list[list[str]] = [[] for _ in header]
+        for row in rows:
+            if len(row) != len(header):
+                raise InputError(f"has {len(row)} fields; expected {len(header)}", path=path, line=rows.line_num)
+            for column, text in zip(columns, row, strict=True):
+                column.append(text)
+    return {key: _as_numbers(column) for key, column in zip(header, columns, strict=True)}
+
+
+def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
+    """Whole numbers, floats with NaN for empty ones, or the texts as they are.
+
+    Numbers as `_texts` writes them: to Python ``1_2`` is one too, and here it is a task of an array, or a name.
+    """
+    for kind in (np.int64, np.float64) if not any("_" in text for text in texts) else ():
+        try:
+            return np.array([text or "nan" for text in texts], dtype=object).astype(kind)
+        except ValueError:
+            continue
+    return np.array(texts, dtype=str)
+
+
+def _duckdb() -> Any:
+    try:
+        return importlib.import_module("duckdb")
+    except ImportError as error:
+        raise InputError("Parquet needs duckdb; pip install 'gridsim[parquet]'") from error
+
+
+def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Columns as CSV: whole numbers without a decimal point, others as short as they read back, NaN as empty."""
+    n = len(next(iter(columns.values())))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(columns) + "\n")
+        for first in range(0, n, _CHUNK):
+            texts = [_texts(column[first : first + _CHUNK]) for column in columns.values()]
+            file.writelines(",".join(row) + "\n" for row in zip(*texts, strict=True))
+
+
+def _write_parquet(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Columns as Parquet, through CSV: whole numbers as BIGINT, others as DOUBLE (NULL for NaN), words as VARCHAR."""
+    duckdb = _duckdb()
+    kinds = {"i": "BIGINT", "f": "DOUBLE", "U": "VARCHAR"}
+    types = ", ".join(f"'{name}': '{kinds[column.dtype.kind]}'" for name, column in columns.items())
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        rows = Path(folder) / "jobs.csv"
+        _write_csv(rows, columns)
+        source, target = (str(name).replace("'", "''") for name in (rows, path))
+        table = f"read_csv('{source}', header = true, auto_detect = false, delim = ',', columns = {{{types}}})"
+        duckdb.sql(f"copy (select * from {table}) to '{target}' (format parquet)")
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if _MARKS.intersection(text) else text
+
+
+def _texts(column: npt.NDArray[Any]) -> list[str]:
+    values = column.tolist()
+    if column.dtype.kind == "U":
+        quoted = {value: _quoted(value) for value in set(values)}  # few of them, mostly
+        return [quoted[value] for value in values]
+    if column.dtype.kind != "f":
+        return list(map(str, values))
+    if (np.abs(column) < 1e15).all() and (column == np.trunc(column)).all():  # whole seconds, mostly
+        return list(map(str, column.astype(np.int64).tolist()))
+    return [
+        "" if value != value else str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+        for value in values
+    ]
