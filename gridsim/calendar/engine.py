@@ -154,7 +154,7 @@ class Calendar:
             took = time.monotonic() - begun
             if steps > 1024 or took < _SLICE:  # the first call may have had to compile
                 steps = max(1, min(4 * steps, int(steps * _SLICE / max(took, 1e-6))))
-            if progress is not None:
+            if progress is not None and not numbers[events.OVER]:  # who runs it tells the last
                 progress(self._released())
         self._refuse()
         self._fill_in()
