@@ -149,75 +149,30 @@ class Scenario:
         """
         _known(recipe, ("workload", "options", "policy", "metric", "charge", *TABLES), "recipe", path)
         workload = _table(recipe, "workload", tuple(_TYPES), path)
-        options = _table(recipe, "options", tuple(option.name for option in fields(Run)), path)
-        policy = recipe.get("policy", "easy")
         for key in workload:
             wanted = list if key == "file" and isinstance(workload[key], list) else _TYPES[key]
             _typed(f"workload.{key}", workload[key], wanted, path)
-        _typed("policy", policy, str, path)
         if "file" in workload and "model" in workload:
             raise InputError("give a file or a model, not both", path=path, field="workload.model")
-        file = workload.get("file")
-        if isinstance(file, list):
-            for number, name in enumerate(file):
-                _typed(f"workload.file[{number}]", name, str, path)
-            file = [name if path is None else str(path.parent / name) for name in file]
-        elif file is not None and path is not None:
-            file = str(path.parent / file)
-        folder = Path() if path is None else path.parent
-        with _named(path, "policy"):
-            label, spec = label_of(policy)
-            policy = registry.located(spec, folder)
-            make_policy(policy)
-        model = workload.get("model")
-        if model is not None:
-            with _named(path, "workload.model"):
-                model = registry.located(model, folder)
-                registry.make("model", model)
-        format = workload.get("format")  # noqa: A001 (the word that users know)
-        if format is not None:
-            with _named(path, "workload.format"):
-                format = registry.located(format, folder)  # noqa: A001
-                registry.make("reader", format)
-        mapping = workload.get("mapping")
-        if mapping is not None:
-            mapping = str(folder / mapping) if mapping.endswith(".toml") else mapping
-            with _named(path, "workload.mapping"):
-                mapping_of(mapping)
-        users = workload.get("users")
-        if users is not None:
-            with _named(path, "workload.users"):
-                users = registry.located(users, folder)
-                for transform in with_users(users, ()):
-                    _transform(transform)
-        transforms = _parts(workload.get("transforms", []), "workload.transforms", path, _transform)
-        metrics = _parts(recipe.get("metric", []), "metric", path, lambda it: measures_asked([it]))
-        charges = _parts(recipe.get("charge", []), "charge", path, lambda it: measures_asked((), [it]))
-        with _named(path, "options"):
-            if isinstance(options.get("balancer"), str):
-                options = {**options, "balancer": registry.located(options["balancer"], folder)}
-            run = Run(**options)
         platform = _platform(recipe, path)
         if platform is not None and "cores" in workload:
             raise InputError("[platform] gives the machine; leave out one of them", path=path, field="workload.cores")
+        label, policy = _policy(recipe.get("policy", "easy"), path)
         return cls(
-            file=file,
-            model=model,
-            cores=workload.get("cores"),
+            file=_beside(workload.get("file"), path),
+            model=_part(workload, "model", path, lambda it: registry.make("model", it)),
             rules=workload.get("on", {}),
-            transforms=transforms,
+            transforms=_parts(workload.get("transforms", []), "workload.transforms", path, _transform),
             policy=policy,
-            options=run,
+            options=_options(recipe, path),
             platform=platform,
-            timezone=workload.get("timezone"),
-            users=users,
-            cluster=workload.get("cluster"),
+            users=_part(workload, "users", path, lambda it: [_transform(each) for each in with_users(it, ())]),
             label=label,
-            format=format,
-            metrics=metrics,
-            charges=charges,
-            mapping=mapping,
-            memory=workload.get("memory"),
+            format=_part(workload, "format", path, lambda it: registry.make("reader", it)),
+            metrics=_parts(recipe.get("metric", []), "metric", path, lambda it: measures_asked([it])),
+            charges=_parts(recipe.get("charge", []), "charge", path, lambda it: measures_asked((), [it])),
+            mapping=_mapping(workload.get("mapping"), path),
+            **{key: workload[key] for key in ("cores", "timezone", "cluster", "memory") if key in workload},
         )
 
     def load(self) -> Workload:
@@ -277,6 +232,57 @@ class Scenario:
         return replace(result, label=self.label).with_measures(measures_asked(self.metrics, self.charges))
 
 
+def _beside(file: Any, path: Path | None) -> Any:
+    """A log of a recipe, or several, looked for beside it."""
+    if isinstance(file, list):
+        for number, name in enumerate(file):
+            _typed(f"workload.file[{number}]", name, str, path)
+        return [_beside(name, path) for name in file]
+    return file if file is None or path is None else str(path.parent / file)
+
+
+def _folder(path: Path | None) -> Path:
+    return Path() if path is None else path.parent
+
+
+def _policy(text: Any, path: Path | None) -> tuple[str | None, str | Spec]:
+    """Label and policy of a recipe; made once, so that what is wrong with it is told here."""
+    _typed("policy", text, str, path)
+    with _named(path, "policy"):
+        label, spec = label_of(text)
+        policy = registry.located(spec, _folder(path))
+        make_policy(policy)
+    return label, policy
+
+
+def _part(workload: Mapping[str, Any], key: str, path: Path | None, make: Callable[[Any], object]) -> Any:
+    """A part of a recipe's workload, a file beside it; made once as well."""
+    if key not in workload:
+        return None
+    with _named(path, f"workload.{key}"):
+        found = registry.located(workload[key], _folder(path))
+        make(found)
+    return found
+
+
+def _mapping(text: str | None, path: Path | None) -> str | None:
+    """What the columns of a table are, a file beside the recipe or in words; read once as well."""
+    if text is None:
+        return None
+    found = str(_folder(path) / text) if text.endswith(".toml") else text
+    with _named(path, "workload.mapping"):
+        mapping_of(found)
+    return found
+
+
+def _options(recipe: Mapping[str, Any], path: Path | None) -> Run:
+    options = _table(recipe, "options", tuple(option.name for option in fields(Run)), path)
+    with _named(path, "options"):
+        if isinstance(options.get("balancer"), str):
+            options = {**options, "balancer": registry.located(options["balancer"], _folder(path))}
+        return Run(**options)
+
+
 def _parts(specs: Any, key: str, path: Path | None, make: Callable[[str | Spec], object]) -> tuple[str | Spec, ...]:
     """Parts of a list of a recipe, files beside it; each is made once, so that what is wrong with it is told here."""
     _typed(key, specs, list, path)
@@ -284,7 +290,7 @@ def _parts(specs: Any, key: str, path: Path | None, make: Callable[[str | Spec],
     for number, spec in enumerate(specs):
         _typed(f"{key}[{number}]", spec, str, path)
         with _named(path, f"{key}[{number}]"):
-            found.append(registry.located(spec, Path() if path is None else path.parent))
+            found.append(registry.located(spec, _folder(path)))
             make(found[-1])
     return tuple(found)
 
@@ -301,7 +307,7 @@ def _platform(recipe: Mapping[str, Any], path: Path | None) -> Platform | None:
     beside = [key for key in table if key != "file"] + [name for name in named if name != "platform"]
     if beside:
         raise InputError(f"gives the platform; leave out either it or {beside[0]}", path=path, field="platform.file")
-    return read_platform(Path() / table["file"] if path is None else path.parent / table["file"])
+    return read_platform(_folder(path) / table["file"])
 
 
 _TYPES: dict[str, type] = {
