@@ -15,9 +15,9 @@ import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.closed import in_time, next_change, open_nodes
-from gridsim.policy.slurm.expected import first_fit, rounded, rounded_up
+from gridsim.policy.slurm.expected import earliest, ends_of, first_fit, rounded, rounded_up
 from gridsim.policy.slurm.holding import allowed, postpone, take
-from gridsim.policy.slurm.nodes import FREE, Bytes, select, trial_on
+from gridsim.policy.slurm.nodes import FREE, Bytes, choose, need_of, rooms, select, trial_on
 from gridsim.policy.slurm.planned import empty_plan, is_clear, keep_clear, next_opening, reserve
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
@@ -49,7 +49,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
     plan = empty_plan(rounded(now, look), len(machine.cores))
     promised = np.full(len(machine.cores), NEVER)  # first reservation of each node
     victims = np.zeros(held.counts[0] + waiting + 1, np.int64)
-    found = 0
+    found, ends, least = 0, ends_of(0, now, False, parts)[0], np.full(len(fits), -1)
     for place in range(last + 1):
         while last >= place and not (everything or _could_start(now, order[last], fits, promised, parts)):
             last -= 1
@@ -58,15 +58,18 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
         entry = order[place]
         if not _is_looked_at(entry, now, look, tests, told, parts):
             continue
-        start, used, preempted = _first_place(entry, now, look, plan, victims, trial, parts)
+        start, used, preempted = _first_place(entry, now, look, plan, ends, least, victims, trial, parts)
         if not used:
             continue
+        if preempted > 0:  # they end earlier
+            ends, least[:] = ends_of(0, now, False, parts)[0], -1
         if everything:
             planned[entry] = start if preempted == 0 else now + 1  # when they have gone
         if start == now and preempted == 0:
             take(entry, now + asks.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
             found += 1
+            ends = ends_of(0, now, False, parts)[0]
             if look.starts > 0 and found >= look.starts:
                 break
         elif preempted > 0 or _may_reserve(entry, look, reserving, asks, booked):
@@ -148,28 +151,43 @@ def _within(count, most):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _first_place(entry, now, look, plan, victims, trial, parts):  # type: ignore[no-untyped-def]
+def _first_place(entry, now, look, plan, ends, least, victims, trial, parts):  # type: ignore[no-untyped-def]
     """When an entry is expected to start, on how many nodes (0 for no place), and whom it preempts for that.
 
-    Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`.
+    Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`. *least* has
+    a bound of that by kind, -1 where it is not known yet.
     """
     asks, machine, _, held, closed, rules = parts
-    limit, member = asks.limit[entry], machine.member[asks.group[entry]]
-    start, strong = now, may_preempt(entry, rules)
-    while start - now <= look.window and start < NEVER:
+    limit, need, kind = asks.limit[entry], need_of(entry, asks), asks.kind[entry]
+    start, strong, state, bound = now, may_preempt(entry, rules), machine.now, now
+    if strong:
+        ends, state = ends_of(entry, now, strong, parts)
+    else:
+        if least[kind] < 0:
+            least[kind] = earliest(entry, now, ends, trial, parts)
+        bound = least[kind]
+    while start - now <= look.window and start < NEVER and bound - now <= look.window:
+        following = rounded_up(next_change(start, closed), look) if len(closed.rows) else NEVER
+        following = min(following, next_opening(start, start + limit, machine.packed[asks.group[entry]], plan))
+        if following < bound:
+            start = following
+            continue
         open_nodes(entry, now, start, start + limit, asks, machine, closed, trial.mask, trial.kept)
         keep_clear(start, start + limit, plan, trial.mask)
-        if start == now:
+        if strong and start == now:
             used, preempted = select(entry, trial, asks, machine, machine.now), 0
-            if used == 0 and strong:
+            if used == 0:
                 used, preempted = find_victims(entry, now, victims, trial, parts)
                 if used:
                     postpone(asks.request[entry], victims[:preempted], now, held, rules)
             if used:
                 return start, used, preempted
-        following = rounded_up(next_change(start, closed), look) if len(closed.rows) else NEVER
-        following = min(following, next_opening(start, start + limit, member, plan))
-        used, when = first_fit(entry, now, start, following, strong, look, trial, parts)
+        total, _ = rooms(need, trial, machine, state)
+        if total >= asks.cores[entry] and not (strong and start == now):
+            used = choose(entry, need, trial, asks, machine)
+            if used:
+                return start, used, 0
+        used, when = first_fit(entry, now, following, look, ends, total, trial, parts)
         if used and (when <= start or is_clear(when, rounded(when + limit, look), used, trial.chosen, plan)):
             return max(when, start), used, 0
         start = when if used else following

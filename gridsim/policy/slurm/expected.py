@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gridsim.model.time import MICROSECOND as SECOND
-from gridsim.model.time import NEVER
-from gridsim.policy.slurm.nodes import move, select
-from gridsim.policy.slurm.preemption import preemptable
-from gridsim.profile.compiled import compiled
+import numpy as np
 
-__all__ = ["Look", "first_fit", "rounded", "rounded_up"]
+from gridsim.model.time import MICROSECOND as SECOND
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, choose, move, need_of, room_of, rooms
+from gridsim.policy.slurm.preemption import preemptable
+from gridsim.profile.compiled import compiled, phase
+
+__all__ = ["Ends", "Look", "earliest", "ends_of", "first_fit", "rounded", "rounded_up"]
 
 
 class Look(NamedTuple):
@@ -73,62 +75,143 @@ GRID = 30_000_000
 group counts as rounded down to it."""
 
 
+class Ends(NamedTuple):
+    """What nodes will have left as running entries end, one after the other, at their limits.
+
+    Attributes
+    ----------
+    first : (k + 1,) int64
+        Rows of the running entry at each place of `gridsim.policy.slurm.holding.Held.row`: from one to the next.
+    node, free, jobs, memory, gpus : (m,) int64
+        A node that it holds, and what that will have left when it has ended, and all before it.
+    """
+
+    first: IntArray
+    node: IntArray
+    free: IntArray
+    jobs: IntArray
+    memory: IntArray
+    gpus: IntArray
+
+
 @compiled
-def first_fit(entry, now, start, until, strong, look, trial, parts):  # type: ignore[no-untyped-def]
+def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
+    """What nodes have left without those that an entry may preempt (*strong*), and then as the others end."""
+    asks, machine, _, held, _, rules = parts
+    state, running = machine.now.copy(), held.counts[0]
+    first, rows = np.zeros(running + 1, np.int64), 0
+    for place in range(running):
+        other = held.row[place]
+        begin, end = held.first[other], held.first[other] + held.pieces[other]
+        if strong and preemptable(entry, other, now, asks, rules):
+            move(other, 1, held.node[begin:end], held.cores[begin:end], asks, machine, state)
+        else:
+            rows += end - begin
+        first[place + 1] = rows
+    columns = np.zeros((5, rows), np.int64)
+    ends = Ends(first, columns[0], columns[1], columns[2], columns[3], columns[4])
+    later = state.copy() if strong else state
+    for place in range(running):
+        row = first[place]
+        if row == first[place + 1]:
+            continue
+        other = held.row[place]
+        begin, end = held.first[other], held.first[other] + held.pieces[other]
+        move(other, 1, held.node[begin:end], held.cores[begin:end], asks, machine, later)
+        for piece in range(begin, end):
+            node = held.node[piece]
+            ends.node[row], ends.free[row], ends.jobs[row] = node, later[FREE, node], later[JOBS, node]
+            ends.memory[row] = later[MEMORY, node] if len(later) > MEMORY else 0
+            ends.gpus[row] = later[GPUS, node] if len(later) > GPUS else 0
+            row += 1
+    return ends, state
+
+
+@phase
+def _more_room(row, need, ends, trial, machine):  # type: ignore[no-untyped-def]
+    """By how much the room of a node grows at a row of *ends*; the trial's room is that of then."""
+    node = ends.node[row]
+    before = trial.room[node]
+    trial.room[node] = room_of(
+        machine.cores[node],
+        machine.memory[node],
+        min(ends.free[row] - trial.kept[node], trial.mask[node]),
+        ends.memory[row],
+        ends.gpus[row],
+        ends.jobs[row],
+        need,
+    )
+    return trial.room[node] - before
+
+
+@compiled
+def first_fit(entry, now, until, look, ends, total, trial, parts):  # type: ignore[no-untyped-def]
     """How many nodes an entry gets, and when, as running ones end; none and `NEVER` where that is not enough.
 
-    Tried on the nodes of the mask after each group of ends up to *until*, and where *start* is later than *now* also
-    before them. What the entry may preempt (*strong*) is out of the way from the beginning. A group is an end and all
-    within 30 s of it, three times, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that
-    would close it counts as rounded down to 30 s. It is not looked at where that end is on other nodes. No
-    documentation says these two, nor the number of short ones: they are what fits the plans of a real Slurm 22.05 best.
+    Tried on the nodes of the mask, whose room, *total* cores, is filled in, after each group of ends up to *until*.
+    What the entry may preempt is not among *ends*. A group is an end and all within 30 s of it, three times, then
+    within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that would close it counts as rounded down to
+    30 s. It is not looked at where that end is on other nodes. No documentation says these two, nor the number of short
+    ones: they are what fits the plans of a real Slurm 22.05 best.
     """
-    asks, machine, _, held, _, rules = parts
-    state = machine.now.copy()
-    if strong:
-        for other in held.row[: held.counts[0]]:
-            if preemptable(entry, other, now, asks, rules):
-                first, last = held.first[other], held.first[other] + held.pieces[other]
-                move(other, 1, held.node[first:last], held.cores[first:last], asks, machine, state)
-    if start > now:
-        used = select(entry, trial, asks, machine, state)
-        if used:
-            return used, now
+    asks, machine, _, held, _, _ = parts
+    need = need_of(entry, asks)
     span, groups, opened, time = GRID, 0, NEVER, now
     for place in range(held.counts[0]):
-        other = held.row[place]
-        first, last = held.first[other], held.first[other] + held.pieces[other]
-        if (strong and preemptable(entry, other, now, asks, rules)) or not _touches(first, last, held, trial.mask):
+        expected, touched = _whole(held.end[place], now), False
+        late = expected > until or expected - now > look.window
+        for row in range(ends.first[place], ends.first[place + 1]):
+            if trial.mask[ends.node[row]] > 0:
+                if late:
+                    return 0, NEVER
+                touched = True
+                total += _more_room(row, need, ends, trial, machine)
+        if not touched:
             continue
-        ends = _whole(held.end[place], now)
-        if ends > until or ends - now > look.window:
-            return 0, NEVER
-        move(other, 1, held.node[first:last], held.cores[first:last], asks, machine, state)
-        time, opened = ends, min(opened, ends)
+        time, opened = expected, min(opened, expected)
         if place + 1 < held.counts[0]:
             following = _down(_whole(held.end[place + 1], now), GRID, look)
             if following - opened <= span:
                 continue
-        used = select(entry, trial, asks, machine, state)
+        used = _chosen(entry, need, total, trial, asks, machine)
         if used:
             return used, time
         opened, groups = NEVER, groups + 1
         if groups > 2:
             span = span + look.linear if look.linear > 0 else 2 * span
-    used = select(entry, trial, asks, machine, state) if opened < NEVER else 0
+    used = _chosen(entry, need, total, trial, asks, machine) if opened < NEVER else 0
     return used, time if used else NEVER
+
+
+@phase
+def _chosen(entry, need, total, trial, asks, machine):  # type: ignore[no-untyped-def]
+    """How many nodes an entry gets of the trial's room, *total* cores."""
+    return choose(entry, need, trial, asks, machine) if total >= asks.cores[entry] else 0
+
+
+@compiled
+def earliest(entry, now, ends, trial, parts):  # type: ignore[no-untyped-def]
+    """Before when an entry cannot start, whatever is planned and reserved: when its nodes have as many cores left.
+
+    The room of the trial is used for that.
+    """
+    asks, machine, _, held, _, _ = parts
+    need, member = need_of(entry, asks), machine.member[asks.group[entry]]
+    for node in range(len(member)):
+        trial.mask[node], trial.kept[node] = ANY if member[node] else 0, 0
+    total, _ = rooms(need, trial, machine, machine.now)
+    if total >= asks.cores[entry]:
+        return now
+    for place in range(held.counts[0]):
+        for row in range(ends.first[place], ends.first[place + 1]):
+            if member[ends.node[row]]:
+                total += _more_room(row, need, ends, trial, machine)
+        if total >= asks.cores[entry]:
+            return _whole(held.end[place], now)
+    return NEVER
 
 
 @compiled
 def _whole(end, now):  # type: ignore[no-untyped-def]
     """When a running job reaches its limit, as Slurm keeps it: in whole seconds, and still to come."""
     return max(end // SECOND * SECOND, now + 1)
-
-
-@compiled
-def _touches(first, last, held, mask):  # type: ignore[no-untyped-def]
-    """Whether any of some pieces is on a node of *mask*."""
-    for piece in range(first, last):  # noqa: SIM110 (compiled)
-        if mask[held.node[piece]] > 0:
-            return True
-    return False

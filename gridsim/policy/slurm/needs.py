@@ -14,7 +14,7 @@ from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import Entries, entries_of, label_of, names_of
 from gridsim.policy.slurm.fair_tree import FairShares
 from gridsim.policy.slurm.limits import Owner
-from gridsim.policy.slurm.nodes import ALL, Asks, Bytes, NodeColumns
+from gridsim.policy.slurm.nodes import ALL, WORD, Asks, Bytes, NodeColumns
 from gridsim.policy.slurm.priority import Factors, size_factor
 from gridsim.policy.slurm.tres import tres_priority
 from gridsim.profile.compiled import records
@@ -176,7 +176,8 @@ def machine_of(site: Site, requests: Requests, asks: Asks) -> NodeColumns:
     now = now[: 4 if asks["gpus"].any() else 3 if site.memory else 2].copy()
     numbered = (asks["lane"], asks["part"], asks["user"], asks["association"], asks["array"])
     counts = np.array([column.max(initial=0) + 1 for column in numbered], dtype=np.int64)
-    return NodeColumns(cores, memory, gpus, weight, now, _members(site, requests, asks), counts)
+    member = _members(site, requests, asks)
+    return NodeColumns(cores, memory, gpus, weight, now, member, _packed(member), counts)
 
 
 def _members(site: Site, requests: Requests, asks: Asks) -> Bytes:
@@ -189,6 +190,14 @@ def _members(site: Site, requests: Requests, asks: Asks) -> Bytes:
         names, constraint = of_partition[asks["part"][entry]], wanted[asks["request"][entry]]
         member[group] = [node.name in names and meets(node.features, constraint) for node in site.nodes]
     return member
+
+
+def _packed(member: Bytes) -> IntArray:
+    """The same, `WORD` nodes a number."""
+    groups, nodes = member.shape
+    padded = np.pad(member.astype(np.int64), ((0, 0), (0, -nodes % WORD)))
+    found: IntArray = (padded.reshape(groups, -1, WORD) << np.arange(WORD)).sum(axis=2)
+    return found
 
 
 def meets(features: Sequence[str], constraint: str) -> bool:

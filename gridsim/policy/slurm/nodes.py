@@ -32,13 +32,16 @@ __all__ = [
     "GPUS",
     "JOBS",
     "MEMORY",
+    "WORD",
     "Asks",
     "NodeColumns",
     "Trial",
+    "choose",
     "memory_on",
     "move",
     "need_of",
     "room_of",
+    "rooms",
     "select",
     "trial_on",
 ]
@@ -57,6 +60,10 @@ FREE, JOBS, MEMORY, GPUS = range(4)
 looks at them."""
 
 
+WORD = 32
+"""Nodes that are told by the bits of one number, so that many are looked at in one step."""
+
+
 class NodeColumns(NamedTuple):
     """The nodes, in the order of the configuration.
 
@@ -68,6 +75,8 @@ class NodeColumns(NamedTuple):
         What nobody holds: rows `FREE`, `JOBS`, `MEMORY` and `GPUS`, or the first of them.
     member : (g, n) uint8
         Which nodes belong to which group: to a partition, with the features that a request wants.
+    packed : (g, w) int64
+        The same, `WORD` nodes a number: a bit for each of them.
     counts : (5,) int64
         How many lanes, partitions, users, associations and job arrays there are.
     """
@@ -78,6 +87,7 @@ class NodeColumns(NamedTuple):
     weight: IntArray
     now: IntArray
     member: Bytes
+    packed: IntArray
     counts: IntArray
 
 
@@ -179,12 +189,21 @@ def select(entry, trial, asks, machine, state):  # type: ignore[no-untyped-def]
 
     *state* is what nodes have left, now or later; the trial is filled with nodes and cores.
     """
-    mask, kept, room, chosen, given = trial
-    each = need_of(entry, asks)
-    total, nodes = _rooms(each, mask, kept, room, machine, state)
-    need, least, highest = asks.cores[entry], asks.nodes[entry], asks.most_nodes[entry]
-    if total < need or nodes < least:
+    need = need_of(entry, asks)
+    total, nodes = rooms(need, trial, machine, state)
+    if total < asks.cores[entry] or nodes < asks.nodes[entry]:
         return 0
+    return choose(entry, need, trial, asks, machine)
+
+
+@compiled
+def choose(entry, each, trial, asks, machine):  # type: ignore[no-untyped-def]
+    """The same where the trial has the room of each node, and there is enough of it in all.
+
+    The room is used up where the entry fits, and stays as it was where it does not.
+    """
+    room, chosen, given = trial.room, trial.chosen, trial.given
+    need, least, highest = asks.cores[entry], asks.nodes[entry], asks.most_nodes[entry]
     used = 0
     if least == 0:
         left = room.copy() if highest > 0 else room
@@ -199,9 +218,10 @@ def select(entry, trial, asks, machine, state):  # type: ignore[no-untyped-def]
     return used
 
 
-@phase
-def _rooms(need, mask, kept, room, machine, state):  # type: ignore[no-untyped-def]
-    """Fill *room* with what an entry could have of each node; the sum, and how many nodes have any."""
+@compiled
+def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
+    """Fill the trial's room with what an entry could have of each node; the sum, and how many nodes have any."""
+    mask, kept, room = trial.mask, trial.kept, trial.room
     total, nodes = 0, 0
     plain = need.memory == 0 and need.core_memory == 0 and need.gpus == 0
     plain = plain and not need.exclusive and need.unit <= 1 and need.most == 0

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.nodes import Bytes
+from gridsim.policy.slurm.nodes import WORD
 from gridsim.profile.compiled import compiled
 
 __all__ = ["Plan", "empty_plan", "is_clear", "keep_clear", "next_opening", "reserve"]
@@ -25,8 +25,8 @@ class Plan(NamedTuple):
     ----------
     begin, end, after : (r,) int64
         Whole microseconds, and the row of the next interval; -1 for the last one, which has no end.
-    taken : (r, nodes) uint8
-        Whether a node is planned.
+    taken : (r, w) int64
+        The nodes that are planned, a bit each, as `gridsim.policy.slurm.nodes.NodeColumns.packed` has them.
     rows : (1,) int64
         How many rows were ever used.
     """
@@ -34,34 +34,44 @@ class Plan(NamedTuple):
     begin: IntArray
     end: IntArray
     after: IntArray
-    taken: Bytes
+    taken: IntArray
     rows: IntArray
 
 
 @compiled
 def empty_plan(begin, nodes):  # type: ignore[no-untyped-def]
     """Nothing is planned, from an instant on."""
-    plan = _room(32, nodes)
+    plan = _space(32, -(-nodes // WORD))
     plan.begin[0], plan.end[0], plan.after[0], plan.rows[0] = begin, NEVER, -1, 1
     return plan
 
 
 @compiled
-def _room(rows, nodes):  # type: ignore[no-untyped-def]
+def _space(rows, words):  # type: ignore[no-untyped-def]
     return Plan(
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
         np.zeros(rows, np.int64),
-        np.zeros((rows, nodes), np.uint8),
+        np.zeros((rows, words), np.int64),
         np.zeros(1, np.int64),
     )
 
 
 @compiled
+def _bits(used, chosen, words):  # type: ignore[no-untyped-def]
+    """The first *used* of the nodes *chosen*."""
+    bits = np.zeros(words, np.int64)
+    for place in range(used):
+        bits[chosen[place] // WORD] |= 1 << (chosen[place] % WORD)
+    return bits
+
+
+@compiled
 def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     """Plan the first *used* of the nodes *chosen*; the plan with room for the next ones."""
+    words = plan.taken.shape[1]
     if plan.rows[0] + 2 > len(plan.begin):
-        wider = _room(2 * len(plan.begin), plan.taken.shape[1])
+        wider = _space(2 * len(plan.begin), words)
         for old, new in ((plan.begin, wider.begin), (plan.end, wider.end), (plan.after, wider.after)):
             new[: len(old)] = old
         wider.taken[: len(plan.begin)] = plan.taken
@@ -69,11 +79,11 @@ def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
         plan = wider
     _divide(begin, plan)
     _divide(end, plan)
-    row = 0
+    bits, row = _bits(used, chosen, words), 0
     while row >= 0:
         if plan.begin[row] >= begin and plan.end[row] <= end:
-            for place in range(used):
-                plan.taken[row, chosen[place]] = 1
+            for word in range(words):
+                plan.taken[row, word] |= bits[word]
         row = plan.after[row]
     row = 0
     while plan.after[row] >= 0:
@@ -102,8 +112,8 @@ def _divide(time, plan):  # type: ignore[no-untyped-def]
 
 @compiled
 def _equal(row, other, plan):  # type: ignore[no-untyped-def]
-    for node in range(plan.taken.shape[1]):  # noqa: SIM110 (compiled)
-        if plan.taken[row, node] != plan.taken[other, node]:
+    for word in range(plan.taken.shape[1]):  # noqa: SIM110 (compiled)
+        if plan.taken[row, word] != plan.taken[other, word]:
             return False
     return True
 
@@ -111,23 +121,27 @@ def _equal(row, other, plan):  # type: ignore[no-untyped-def]
 @compiled
 def keep_clear(start, end, plan, mask):  # type: ignore[no-untyped-def]
     """Take nodes out of *mask* that are planned at any time from *start* to *end*, that included."""
-    row = 0
+    planned, row = np.zeros(plan.taken.shape[1], np.int64), 0
     while row >= 0 and plan.begin[row] <= end:
         if plan.end[row] > start:
-            for node in range(len(mask)):
-                if plan.taken[row, node]:
-                    mask[node] = 0
+            for word in range(len(planned)):
+                planned[word] |= plan.taken[row, word]
         row = plan.after[row]
+    for word in range(len(planned)):
+        if planned[word]:
+            for node in range(word * WORD, min((word + 1) * WORD, len(mask))):
+                if planned[word] >> (node % WORD) & 1:
+                    mask[node] = 0
 
 
 @compiled
 def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     """Whether none of the nodes chosen is planned at any time from *start* to *end*, that not included."""
-    row = 0
+    bits, row = _bits(used, chosen, plan.taken.shape[1]), 0
     while row >= 0 and plan.begin[row] < end:
         if plan.end[row] > start:
-            for place in range(used):
-                if plan.taken[row, chosen[place]]:
+            for word in range(len(bits)):
+                if plan.taken[row, word] & bits[word]:
                     return False
         row = plan.after[row]
     return True
@@ -137,15 +151,15 @@ def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
 def next_opening(start, end, member, plan):  # type: ignore[no-untyped-def]
     """When to look again at a job that does not fit from *start* to *end*; `NEVER` where it is left out of the plan.
 
-    At the first end of an interval after which nodes of its partition (*member*) are free that were planned within it.
-    Of the intervals after *end*, only the first one is looked at.
+    At the first end of an interval after which nodes of its partition (*member*, bits) are free that were planned
+    within it. Of the intervals after *end*, only the first one is looked at.
     """
     row = 0
     while plan.after[row] >= 0:
         following = plan.after[row]
         if plan.end[row] > start:
-            for node in range(len(member)):
-                if member[node] and plan.taken[row, node] and not plan.taken[following, node]:
+            for word in range(len(member)):
+                if member[word] & plan.taken[row, word] & ~plan.taken[following, word]:
                     return plan.end[row]
             if plan.begin[row] > end:
                 return NEVER

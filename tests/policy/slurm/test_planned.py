@@ -11,9 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.model.time import NEVER
+from gridsim.policy.slurm.nodes import WORD
 from gridsim.policy.slurm.planned import Plan, empty_plan, is_clear, keep_clear, next_opening, reserve
 
-NODES, LAST = 5, 40
+NODES, LAST = WORD + 5, 40
 SETS = st.lists(st.integers(0, NODES - 1), min_size=1, max_size=NODES, unique=True)
 RESERVATIONS = st.lists(st.tuples(st.integers(0, LAST - 2), st.integers(1, 12), SETS), max_size=25)
 
@@ -27,10 +28,16 @@ def planned(reservations: list[tuple[int, int, list[int]]]) -> tuple[Plan, Any]:
     return plan, plain
 
 
+def nodes_of(taken: Any) -> list[bool]:
+    """Which nodes the bits of a row stand for."""
+    return [bool(taken[node // WORD] >> node % WORD & 1) for node in range(NODES)]
+
+
 def intervals(plan: Plan) -> list[tuple[int, int, tuple[int, ...]]]:
     found, row = [], 0
     while row >= 0:
-        found.append((int(plan.begin[row]), int(plan.end[row]), tuple(np.flatnonzero(plan.taken[row]).tolist())))
+        nodes = tuple(np.flatnonzero(nodes_of(plan.taken[row])).tolist())
+        found.append((int(plan.begin[row]), int(plan.end[row]), nodes))
         row = int(plan.after[row])
     return found
 
@@ -63,7 +70,7 @@ def test_nodes_are_clear_where_nobody_has_planned_them(reservations: Any, start:
 
 # What a real Slurm did with a job of two nodes, one of which was planned from the first of these instants to the last:
 # others were planned on other nodes, so that the time falls into intervals. Seconds after the pass; its log's numbers.
-BOTH = (np.array([1, 1, 0, 0, 0], dtype=np.uint8), [1])
+BOTH = (np.array([0b00011, 0]), [1])
 
 
 @pytest.mark.parametrize(
