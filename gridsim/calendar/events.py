@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import lean
 
 __all__ = [
     "BATCHED",
@@ -96,7 +96,7 @@ RUNTIME, ESTIMATE, CORES, START = range(4)
 _AT, _ORDER, _REQUEST = range(3)
 
 
-@compiled
+@lean
 def push(heap, size, at, order, request):  # type: ignore[no-untyped-def]
     """Expect an event of a request; nothing was expected later than *order*."""
     i = size
@@ -110,7 +110,7 @@ def push(heap, size, at, order, request):  # type: ignore[no-untyped-def]
     heap[_AT, i], heap[_ORDER, i], heap[_REQUEST, i] = at, order, request
 
 
-@compiled
+@lean
 def pop(heap, size):  # type: ignore[no-untyped-def]
     """Take the first event out of a heap of *size*; its request."""
     first = heap[_REQUEST, 0]
@@ -136,7 +136,7 @@ def pop(heap, size):  # type: ignore[no-untyped-def]
     return first
 
 
-@compiled
+@lean
 def begin(now, starts, count, jobs, ends, looks, numbers):  # type: ignore[no-untyped-def]
     """Let the first *count* of *starts* hold their cores and expect their ends; False where there are too few cores.
 
@@ -164,7 +164,7 @@ def begin(now, starts, count, jobs, ends, looks, numbers):  # type: ignore[no-un
     return True
 
 
-@compiled
+@lean
 def _ends(now, most, jobs, ends, gone, numbers):  # type: ignore[no-untyped-def]
     """Let at most so many requests end that do so now; how many did."""
     count = 0
@@ -177,7 +177,7 @@ def _ends(now, most, jobs, ends, gone, numbers):  # type: ignore[no-untyped-def]
     return count
 
 
-@compiled
+@lean
 def _looks(now, jobs, looks, late, numbers):  # type: ignore[no-untyped-def]
     """Look at all requests that should have ended by now: how many go on, for a tick, two, four … more."""
     count = 0
@@ -196,7 +196,7 @@ def _looks(now, jobs, looks, late, numbers):  # type: ignore[no-untyped-def]
     return count
 
 
-@compiled
+@lean
 def next_step(wake, gone, jobs, come, ends, looks, late, numbers):  # type: ignore[no-untyped-def]
     """The next `Step`; *wake* is when a pass is due although nothing happens. Sets ``numbers[OVER]``.
 

@@ -15,7 +15,7 @@ from gridsim.policy.admission import kernels as plans
 from gridsim.policy.scheduler.kernels import CORES, HEAD, TAIL, backfill, begin_running, end_running, take_in
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
 from gridsim.policy.scheduler.state import EVERYONE
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, lean
 
 __all__ = ["backfilling", "linear", "planned", "strict_lines"]
 
@@ -25,7 +25,7 @@ NONE, IN_ORDER, BY_ARRIVAL = range(3)
 somebody goes on who should have ended; whether ends have not been looked at."""
 
 
-@compiled
+@lean
 def backfilling(steps, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a queue that stays sorted; *events* and *passes* are `Events` and `Queued` as plain tuples."""
     jobs, come, ends, looks, late, numbers = events
@@ -51,7 +51,7 @@ def backfilling(steps, events, passes):  # type: ignore[no-untyped-def]
     waits[1] = blocked
 
 
-@compiled
+@lean
 def linear(steps, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a queue that is sorted along lines at each, in which some pass others: `Lined` as a plain tuple."""
     jobs, come, ends, looks, late, numbers = events
@@ -76,7 +76,7 @@ def linear(steps, events, passes):  # type: ignore[no-untyped-def]
             break
 
 
-@compiled
+@lean
 def strict_lines(steps, events, passes):  # type: ignore[no-untyped-def]
     """Passes in which the largest line comes first and nobody passes: `InSlots` as a plain tuple."""
     jobs, come, ends, looks, late, numbers = events
@@ -97,7 +97,7 @@ def strict_lines(steps, events, passes):  # type: ignore[no-untyped-def]
             break
 
 
-@compiled
+@lean
 def overran(ended, count, late, table, running, moves, meta):  # type: ignore[no-untyped-def]
     """Let go who ended in this step, and expect the requests in *late* to hold their cores for longer."""
     take_in(table, running, moves, meta, ended, meta[TAIL])
@@ -107,11 +107,11 @@ def overran(ended, count, late, table, running, moves, meta):  # type: ignore[no
         begin_running(running, meta, late[0, k], late[1, k], cores)
 
 
-@compiled
+@lean
 def planned(steps, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a plan in which every request has a start, the earliest when it came; it is compressed after ends."""
     jobs, come, ends, looks, late, numbers = events
-    plan, columns, held, began, gone, flags = passes
+    plan, columns, held, began, gone, order, flags = passes
     times, free, meta, waiting, starts = plan
     coming, cores, estimate = columns
     running, expected, _ = held
@@ -123,13 +123,13 @@ def planned(steps, events, passes):  # type: ignore[no-untyped-def]
             break
         if step.ended:
             if flags[UNSETTLED] and not numbers[BATCHED]:
-                settle(now, plan, columns, held, flags)
+                settle(now, plan, columns, held, order, flags)
             give_back(now, step.ended, gone, plan, running, expected, cores, flags)
         for k in range(step.late):
             expected[late[0, k]] = late[1, k]
             flags[OVERRAN] = flags[UNSETTLED] = 1
         if flags[UNSETTLED] and (step.decides or step.last > step.first):
-            settle(now, plan, columns, held, flags)
+            settle(now, plan, columns, held, order, flags)
         for k in range(step.first, step.last):
             row = come[1, k]
             start = plans.earliest_start(times, free, meta, now, cores[row], estimate[row])
@@ -142,7 +142,7 @@ def planned(steps, events, passes):  # type: ignore[no-untyped-def]
             break
 
 
-@compiled
+@lean
 def give_back(now, count, gone, plan, running, expected, cores, flags):  # type: ignore[no-untyped-def]
     """Take who ended out of a plan, and note until when they would have held their cores."""
     times, free, meta, _, _ = plan
@@ -157,16 +157,26 @@ def give_back(now, count, gone, plan, running, expected, cores, flags):  # type:
     flags[UNSETTLED] = 1
 
 
-@compiled
-def settle(now, plan, columns, held, flags):  # type: ignore[no-untyped-def]
+@lean
+def settle(now, plan, columns, held, order, flags):  # type: ignore[no-untyped-def]
     """Plan again after an overrun, else compress what was given back."""
-    _, _, meta, waiting, _ = plan
+    _, _, meta, _, _ = plan
     head, tail = meta[plans.HEAD], meta[plans.TAIL]
     if flags[OVERRAN]:
         plans.replan(plan, columns, held, now)
     elif flags[FRONTIER] > now and flags[COMPRESS] != NONE and tail > head:
         if flags[COMPRESS] == IN_ORDER:
-            plans.shift_left(plan, columns, now, np.arange(head, tail), flags[FRONTIER])
+            for k in range(tail - head):
+                order[k] = head + k
+            plans.shift_left(plan, columns, now, order[: tail - head], flags[FRONTIER])
         else:
-            plans.shift_left(plan, columns, now, np.argsort(waiting[head:tail]) + head, NEVER)
+            compress_by_arrival(plan, columns, now)
     flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
+
+
+@compiled
+def compress_by_arrival(plan, columns, now):  # type: ignore[no-untyped-def]
+    """Compress in the order in which the requests came."""
+    _, _, meta, waiting, _ = plan
+    head, tail = meta[plans.HEAD], meta[plans.TAIL]
+    plans.shift_left(plan, columns, now, np.argsort(waiting[head:tail]) + head, NEVER)

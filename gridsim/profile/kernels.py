@@ -10,12 +10,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, lean, phase
 
-__all__ = ["advance", "block_at", "change", "earlier", "earliest", "earliest_from", "fits", "only_running"]
+__all__ = [
+    "advance",
+    "block_at",
+    "change",
+    "earlier",
+    "earliest",
+    "earliest_from",
+    "falls",
+    "fits",
+    "fits_before",
+    "only_running",
+]
 
 
-@compiled
+@lean
 def block_at(times, size, instant):  # type: ignore[no-untyped-def]
     """Index of the block that holds *instant* (at or after ``times[0]``), by bisection."""
     low, high = 0, size
@@ -28,7 +39,7 @@ def block_at(times, size, instant):  # type: ignore[no-untyped-def]
     return low
 
 
-@compiled
+@lean
 def advance(times, free, size, now):  # type: ignore[no-untyped-def]
     """Forget the past: the profile begins at *now*; returns its new size."""
     passed = 0
@@ -43,7 +54,7 @@ def advance(times, free, size, now):  # type: ignore[no-untyped-def]
     return size - passed
 
 
-@compiled
+@lean
 def change(times, free, size, start, end, cores):  # type: ignore[no-untyped-def]
     """Add *cores* (negative to take them) to the free cores of ``[start, end)``; returns the new size.
 
@@ -84,7 +95,7 @@ def change(times, free, size, start, end, cores):  # type: ignore[no-untyped-def
     return size
 
 
-@compiled
+@lean
 def fits(times, free, size, cores, duration):  # type: ignore[no-untyped-def]
     """Whether *cores* are free from the beginning of the profile for *duration*."""
     end = times[0] + duration
@@ -96,7 +107,28 @@ def fits(times, free, size, cores, duration):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@lean
+def falls(times, free, size, low, when, least):  # type: ignore[no-untyped-def]
+    """Write down the blocks that have fewer free cores than *low* and all before: when, and how many; their number."""
+    count = 0
+    for i in range(size):
+        if free[i] < low:
+            low = free[i]
+            when[count], least[count] = times[i], low
+            count += 1
+    return count
+
+
+@phase
+def fits_before(when, least, count, cores, end):  # type: ignore[no-untyped-def]
+    """What `fits` says of at most *low* cores until *end*, by what `falls` has written down."""
+    i = 0
+    while i < count and when[i] < end and least[i] >= cores:
+        i += 1
+    return i == count or when[i] >= end
+
+
+@lean
 def earliest(times, free, size, cores, duration):  # type: ignore[no-untyped-def]
     """First instant from which *cores* stay free for *duration*; holes are used.
 
@@ -111,7 +143,7 @@ def earliest(times, free, size, cores, duration):  # type: ignore[no-untyped-def
     return candidate
 
 
-@compiled
+@lean
 def earliest_from(times, free, size, cores, duration, begin):  # type: ignore[no-untyped-def]
     """The same from *begin* on (at or after the present): what is known to be no earlier need not be searched."""
     i = block_at(times, size, begin)
@@ -125,7 +157,7 @@ def earliest_from(times, free, size, cores, duration, begin):  # type: ignore[no
     return candidate
 
 
-@compiled
+@lean
 def earlier(times, free, size, cores, duration, planned, frontier):  # type: ignore[no-untyped-def]
     """Where a job planned at *planned* could start, its own place in the profile counted as free for itself.
 

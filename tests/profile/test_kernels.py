@@ -118,6 +118,22 @@ def test_a_job_fits_now_when_its_cores_are_free_throughout(
     assert found == plain.fits(plain.now, cores, duration)
 
 
+@settings(deadline=None)
+@given(profiles(), st.integers(1, CORES), st.integers(1, HORIZON))
+def test_where_a_profile_falls_says_the_same_of_what_is_free_now(
+    made: tuple[Plain, Compiled, object], cores: int, duration: int
+) -> None:
+    plain, compiled, _ = made
+    cores = min(cores, plain.at(plain.now))
+    when, least = np.zeros_like(compiled.times), np.zeros_like(compiled.times)
+    count = kernels.falls(compiled.times, compiled.free, compiled.size, plain.at(plain.now), when, least)
+    assert [int(at) for at in when[:count]] == [
+        at for at in range(plain.now + 1, HORIZON + 1) if plain.at(at) < min(map(plain.at, range(plain.now, at)))
+    ]
+    found = kernels.fits_before(when, least, count, cores, plain.now + duration)
+    assert found == plain.fits(plain.now, cores, duration)
+
+
 @settings(max_examples=300, deadline=None)
 @given(profiles(), st.data())
 def test_a_planned_job_moves_to_the_earliest_place_beside_all_others(

@@ -16,7 +16,7 @@ Bundles, plain tuples since these are handed over quickest:
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import lean
 from gridsim.profile.kernels import advance, change, earlier, earliest, only_running
 
 __all__ = [
@@ -36,14 +36,14 @@ __all__ = [
 HEAD, TAIL, SIZE, RUNNING = 0, 1, 2, 3
 
 
-@compiled
+@lean
 def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-untyped-def]
     """Earliest place from *now* on in the plan as it stands."""
     meta[SIZE] = advance(times, free, meta[SIZE], now)
     return earliest(times, free, meta[SIZE], cores, duration)
 
 
-@compiled
+@lean
 def enter(plan, coming, row, start, cores, duration):  # type: ignore[no-untyped-def]
     """Plan *row* at *start*: it holds its cores in the profile and its place in the order."""
     times, free, meta, waiting, planned = plan
@@ -58,7 +58,7 @@ def enter(plan, coming, row, start, cores, duration):  # type: ignore[no-untyped
     meta[TAIL] += 1
 
 
-@compiled
+@lean
 def stop(times, free, meta, running, now, row, until, cores):  # type: ignore[no-untyped-def]
     """A running request ends: what it would have held from *now* until its expected end is free."""
     for k in range(meta[RUNNING]):
@@ -71,13 +71,13 @@ def stop(times, free, meta, running, now, row, until, cores):  # type: ignore[no
         meta[SIZE] = change(times, free, meta[SIZE], now, until, cores)
 
 
-@compiled
+@lean
 def came_before(coming, one, other):  # type: ignore[no-untyped-def]
     """Whether a request stands before another in job order."""
     return coming[one] < coming[other] or (coming[one] == coming[other] and one < other)
 
 
-@compiled
+@lean
 def sort_waiting(meta, waiting, planned, coming):  # type: ignore[no-untyped-def]
     """Order the waiting requests by planned start, then job order; they are nearly sorted."""
     for i in range(meta[HEAD] + 1, meta[TAIL]):
@@ -91,7 +91,7 @@ def sort_waiting(meta, waiting, planned, coming):  # type: ignore[no-untyped-def
         waiting[k], planned[k] = row, start
 
 
-@compiled
+@lean
 def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-def]
     """Compress: the request at each place of *order* in turn moves to its earliest start, all others staying.
 
@@ -118,7 +118,7 @@ def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-
         sort_waiting(meta, waiting, planned, coming)
 
 
-@compiled
+@lean
 def adopt(plan, columns, held, now, rows, starts):  # type: ignore[no-untyped-def]
     """Let *rows*, by planned start, be the waiting requests, at *starts*."""
     times, free, meta, waiting, planned = plan
@@ -132,7 +132,7 @@ def adopt(plan, columns, held, now, rows, starts):  # type: ignore[no-untyped-de
     meta[HEAD], meta[TAIL], meta[SIZE] = 0, rows.shape[0], size
 
 
-@compiled
+@lean
 def replan(plan, columns, held, now):  # type: ignore[no-untyped-def]
     """Make the plan anew: running requests until their expected ends, then the waiting ones in planned order.
 
@@ -151,7 +151,7 @@ def replan(plan, columns, held, now):  # type: ignore[no-untyped-def]
     sort_waiting(meta, waiting, planned, coming)
 
 
-@compiled
+@lean
 def due(meta, waiting, planned, estimate, running, began, expected, now):  # type: ignore[no-untyped-def]
     """Let the requests planned for *now* run; returns how many rows were added behind the running ones."""
     count = 0

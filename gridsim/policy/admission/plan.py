@@ -156,7 +156,8 @@ class Plan:
         """What compiled changes work on in a run of so many requests, with room for them all (`gridsim.calendar`)."""
         self._to_front(requests)
         self._ensure(requests)
-        return self._arrays, self._columns, self._held, self.began, np.zeros_like(self.running_rows)
+        gone, order = np.zeros_like(self.running_rows), np.zeros_like(self.waiting)
+        return self._arrays, self._columns, self._held, self.began, gone, order
 
     def __len__(self) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])

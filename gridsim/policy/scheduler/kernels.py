@@ -8,7 +8,7 @@ Layouts (few arrays, since each costs a call as much as a short pass does):
   arrivals are appended behind and sorted in by `take_in`.
 - ``running`` (2, busy): expected ends (ascending) and request rows, in ``[0, meta[RUNNING])``.
 - ``moves`` (2, busy): rows that a pass started, rows that ended since the last one.
-- ``blocks`` (2, room): scratch for a profile. ``lanes`` (2, k): capacity of each lane, scratch.
+- ``blocks`` (4, room): scratch for a profile, and for where it falls. ``lanes`` (2, k): capacity of each lane, scratch.
 - ``meta``: the four counts named here, the cores of the machine, and whether nobody passes a blocked request;
   ``HELD`` are the cores of running requests.
 """
@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridsim.profile.compiled import compiled, phase
-from gridsim.profile.kernels import change, earliest, fits
+from gridsim.profile.compiled import compiled, lean, phase
+from gridsim.profile.kernels import change, earliest, falls, fits, fits_before
 
 __all__ = [
     "BLOCKING",
@@ -46,7 +46,7 @@ CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY, RANK = range(8)
 _GONE = -1
 
 
-@compiled
+@lean
 def before(table, one, other):  # type: ignore[no-untyped-def]
     """Whether a request comes before another in the queue: by place, then job order, ready time, task index."""
     for key in (PLACE, JOB, READY):
@@ -55,7 +55,7 @@ def before(table, one, other):  # type: ignore[no-untyped-def]
     return one < other
 
 
-@compiled
+@lean
 def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untyped-def]
     """Let *ended* requests go and sort the arrivals in ``[meta[TAIL], tail)`` of the queue into it.
 
@@ -82,7 +82,7 @@ def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untype
     meta[TAIL] = tail
 
 
-@compiled
+@lean
 def begin_running(running, meta, row, end, cores):  # type: ignore[no-untyped-def]
     """Put a request among the running ones, by expected end; equal ends in order of starting."""
     low, high = 0, meta[RUNNING]
@@ -101,7 +101,7 @@ def begin_running(running, meta, row, end, cores):  # type: ignore[no-untyped-de
     meta[HELD] += cores
 
 
-@compiled
+@lean
 def end_running(running, meta, row, cores):  # type: ignore[no-untyped-def]
     """Take a request from the running ones."""
     i = 0
@@ -114,7 +114,7 @@ def end_running(running, meta, row, cores):  # type: ignore[no-untyped-def]
         running[1, k] = running[1, k + 1]
 
 
-@compiled
+@lean
 def available_now(now, running, meta, cores):  # type: ignore[no-untyped-def]
     """Free cores: a request whose expected end is not after *now* holds nothing (``per-event`` passes see such)."""
     available = meta[TOTAL] - meta[HELD]
@@ -125,7 +125,7 @@ def available_now(now, running, meta, cores):  # type: ignore[no-untyped-def]
     return available
 
 
-@compiled
+@lean
 def running_profile(now, available, running, meta, cores, times, free):  # type: ignore[no-untyped-def]
     """Write the profile of the running requests from *now* on; returns its size."""
     times[0], free[0] = now, available
@@ -142,7 +142,7 @@ def running_profile(now, available, running, meta, cores, times, free):  # type:
     return size
 
 
-@compiled
+@phase
 def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta):  # type: ignore[no-untyped-def]
     """One pass: start what may start, protect the holders of lanes; returns how many requests ``moves[0]`` names.
 
@@ -151,11 +151,12 @@ def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta
     lane has capacity. Where nobody passes, the first that does not start ends the pass. At most *limit* requests start.
 
     Until a promise is made the running profile only rises, so a request fits when its cores are free now; the profile
-    is written down at the first promise, and a pass that makes none stays linear in what it looks at.
+    is written down at the first promise, and a pass that makes none stays linear in what it looks at. From then on
+    each is held against the few blocks where the profile falls below all before.
     """
     take_in(table, running, moves, meta, ended, tail)
     cores, estimate, lane, waiting = table[CORES], table[ESTIMATE], table[LANE], table[QUEUE]
-    times, free = blocks[0], blocks[1]
+    times, free, when, least = blocks[0], blocks[1], blocks[2], blocks[3]
     head = meta[HEAD]
     if head == tail:
         return 0
@@ -165,24 +166,26 @@ def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta
     for k in range(capacity.shape[0]):
         left[k] = capacity[k]
         open_lanes += capacity[k]
-    size = 0
+    size = low = 0
     count = 0
     kept = 0  # looked at and not started; moved to the front of the looked-at stretch
     i = head
     while i < tail and available > 0 and count < limit:
         row = waiting[i]
         need = cores[row]
-        if need <= available and (size == 0 or fits(times, free, size, need, estimate[row])):
+        if need <= available and fits_before(when, least, low, need, now + estimate[row]):
             moves[0, count] = row
             count += 1
             available -= need
             begin_running(running, meta, row, now + estimate[row], need)
             if size:
                 size = change(times, free, size, now, now + estimate[row], -need)
+                low = falls(times, free, size, available, when, least)
         else:
             if meta[BLOCKING]:
                 break
-            waiting[head + kept] = row
+            if count:
+                waiting[head + kept] = row
             kept += 1
             if open_lanes > 0 and left[lane[row]] > 0:
                 left[lane[row]] -= 1
@@ -191,6 +194,7 @@ def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta
                     size = running_profile(now, available, running, meta, cores, times, free)
                 start = earliest(times, free, size, need, estimate[row])
                 size = change(times, free, size, start, start + estimate[row], -need)
+                low = falls(times, free, size, available, when, least)
         i += 1
     if count:  # close the gap: what was kept moves up to what was not looked at
         for k in range(kept):
@@ -266,7 +270,7 @@ def _begin(now, row, size, count, table, running, moves, times, free, meta):  # 
     return change(times, free, size, now, end, -table[CORES, row]) if size else 0
 
 
-@compiled
+@lean
 def _close_gaps(waiting, meta):  # type: ignore[no-untyped-def]
     """Move who still waits up to the end of the queue."""
     place = meta[TAIL]
@@ -277,7 +281,7 @@ def _close_gaps(waiting, meta):  # type: ignore[no-untyped-def]
     meta[HEAD] = place
 
 
-@compiled
+@lean
 def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
     """Start the request at *index* of the queue if its cores are free; whether it did."""
     waiting = table[QUEUE]
@@ -293,7 +297,7 @@ def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@lean
 def index_of(table, meta, row):  # type: ignore[no-untyped-def]
     """Index of a waiting request in the queue."""
     i = meta[HEAD]

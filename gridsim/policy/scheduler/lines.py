@@ -24,7 +24,7 @@ from gridsim.policy.scheduler.kernels import (
     begin_running,
     end_running,
 )
-from gridsim.profile.compiled import compiled, phase
+from gridsim.profile.compiled import lean, phase
 
 __all__ = ["BLOCK", "Slots", "larger", "precedes", "sort_linear", "strict_linear"]
 
@@ -62,7 +62,7 @@ class Slots(NamedTuple):
     counts: IntArray
 
 
-@compiled
+@lean
 def product(one, other):  # type: ignore[no-untyped-def]
     """Product of two whole numbers from 0 as (upper, lower) 64 bits."""
     mask = np.uint64(0xFFFFFFFF)
@@ -75,7 +75,7 @@ def product(one, other):  # type: ignore[no-untyped-def]
     return a_high * b_high + (middle >> shift) + (carry >> shift), (carry << shift) | (low & mask)
 
 
-@compiled
+@lean
 def larger(one, below_one, other, below_other):  # type: ignore[no-untyped-def]
     """Whether ``one / below_one > other / below_other``, exactly; all whole numbers, the lower ones above 0.
 
@@ -89,7 +89,7 @@ def larger(one, below_one, other, below_other):  # type: ignore[no-untyped-def]
     return left_high > right_high or (left_high == right_high and left_low > right_low)
 
 
-@compiled
+@lean
 def sort_linear(now, table, lines, head, tail):  # type: ignore[no-untyped-def]
     """Put the whole queue into the order of its lines at *now*, largest ``(now + lines[0]) / lines[1]`` first."""
     waiting = table[QUEUE]
@@ -107,7 +107,7 @@ def sort_linear(now, table, lines, head, tail):  # type: ignore[no-untyped-def]
         stride //= 3
 
 
-@compiled
+@lean
 def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
     """Whether a request has the larger line at *now*; ties by job order, ready time, task index."""
     if larger(now + lines[0, one], lines[1, one], now + lines[0, other], lines[1, other]):
@@ -117,7 +117,7 @@ def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
     return before(table, one, other)
 
 
-@compiled
+@lean
 def strict_linear(now, ended, tail, table, running, moves, meta, queue):  # type: ignore[no-untyped-def]
     """A pass in which nobody passes: start the request of the largest line while it fits; returns how many started.
 
@@ -154,7 +154,7 @@ def _empty_slot(slot, slots):  # type: ignore[no-untyped-def]
     slots.expiry[slot // BLOCK] = _EXPIRED
 
 
-@compiled
+@lean
 def enter_slot(now, table, slots, row):  # type: ignore[no-untyped-def]
     """Put a request into an empty slot, and into its block's knowledge."""
     lines, firsts, expiry, counts = slots.lines, slots.firsts, slots.expiry, slots.counts
@@ -177,7 +177,7 @@ def enter_slot(now, table, slots, row):  # type: ignore[no-untyped-def]
         expiry[block] = min(expiry[block], overtakes(lines, row, first))
 
 
-@compiled
+@lean
 def first_of_all(now, table, slots):  # type: ignore[no-untyped-def]
     """The request of the largest line at *now*; there is one."""
     best = _EMPTY
@@ -190,7 +190,7 @@ def first_of_all(now, table, slots):  # type: ignore[no-untyped-def]
     return best
 
 
-@compiled
+@lean
 def look_into(now, table, lines, slots, firsts, expiry, block):  # type: ignore[no-untyped-def]
     """Find the first request of a block, and until when it stays that."""
     best = _EMPTY
@@ -210,7 +210,7 @@ def look_into(now, table, lines, slots, firsts, expiry, block):  # type: ignore[
     expiry[block] = max(until, now + 1)
 
 
-@compiled
+@lean
 def overtakes(lines, row, first):  # type: ignore[no-untyped-def]
     """An instant before which a request does not pass the first of its block: the crossing of two lines, rounded down.
 

@@ -81,7 +81,7 @@ class State:
         self.table[:2] = requests.cores, requests.estimate
         self.table[3] = lanes.lane
         self.table[5:7] = requests.place, requests.ready
-        blocks = np.zeros((2, 2 * (busy + promises) + 8), dtype=np.int64)
+        blocks = np.zeros((4, 2 * (busy + promises) + 8), dtype=np.int64)
         capacities = np.stack([lanes.capacity, lanes.capacity])
         self.arrays = (self.table, self.running, self.moves, blocks, capacities, self.meta)
         self._waiting, self._ready, self._gone = self.table[QUEUE].data, self.table[READY].data, self.moves[1].data
