@@ -49,6 +49,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.policy.ordering",
         "gridsim.policy.dag_ordering",
         "gridsim.policy.fair_share",
+        "gridsim.policy.dominant_share",
         "gridsim.policy.slurm.ordering",
     ),
     "heuristic": ("gridsim.policy.admission.heuristics",),

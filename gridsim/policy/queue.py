@@ -100,6 +100,7 @@ class Requests:
         self.labels: Mapping[str, IntArray] = {name: column[rows] for name, column in workload.labels.items()}
         self.names = workload.names
         self.demands = workload.demands
+        self._totals: dict[str, FloatArray] = {}
         self.restartable = None if workload.restartable is None else workload.restartable[rows]
         self.tasks = tasks
         self.ready: IntArray = self.submit.copy() if tasks is None else np.full(len(self.cores), NEVER, dtype=np.int64)
@@ -142,6 +143,17 @@ class Requests:
         self.deadline[request] = job.deadline[0]
         for name in _MADE_OF_COLUMNS:
             self.__dict__.pop(name, None)
+        self._totals.clear()
+
+    def demand(self, resource: str) -> FloatArray:
+        """All that each request asks for of a resource, over its tasks and pools; of ``gpu`` thousandths."""
+        if resource not in self._totals:
+            if self.demands is None:
+                asked = self.cores if resource == "cores" else np.zeros(len(self), dtype=np.int64)
+            else:
+                asked = self.demands.total(resource)
+            self._totals[resource] = asked.astype(np.float64)
+        return self._totals[resource]
 
     @cached_property
     def _views(self) -> tuple[Any, Any, Any]:
@@ -223,6 +235,13 @@ class ClusterView:
     runtime: IntArray | None = None
     asked: Asked | None = None
 
+    @property
+    def totals(self) -> dict[str, int]:
+        """What it has in all by resource, GPUs in thousandths."""
+        if self.asked is None:
+            return {"cores": self.cores}
+        return {name: self.asked.capacity.total(name) for name in self.asked.capacity.resources}
+
 
 class Ledger:
     """Cores in use by share: of one cluster, or of all clusters that keep one ledger together.
@@ -272,7 +291,8 @@ class Queue:
     rows : (n,) int64
         Numbers of the requests.
     state : mapping
-        ``free`` and ``total`` cores of the cluster; ``tick``, s.
+        ``free`` and ``total`` cores of the cluster; ``totals`` of all that it has; ``running``, a queue of those that
+        run; ``tick``, s.
     predicted : (m,) int64, optional
         What is believed that each request will run, whole microseconds; where nothing predicts as estimated.
     """
@@ -334,6 +354,22 @@ class Queue:
     def critical_path(self) -> FloatArray:
         """Critical paths of their jobs, s."""
         return self.requests.critical_path[self.rows] / 1e6
+
+    def demand(self, resource: str) -> FloatArray:
+        """All that they ask for of ``cores``, ``memory`` (MiB), ``gpu`` (thousandths), a pool …, over all tasks."""
+        return self.requests.demand(resource)[self.rows]
+
+    @property
+    def totals(self) -> Mapping[str, int]:
+        """What the cluster has of each resource, in the units of `demand`."""
+        found: Mapping[str, int] = self.state["totals"]
+        return found
+
+    @property
+    def running(self) -> Queue:
+        """Requests that run now."""
+        found: Queue = self.state["running"]
+        return found
 
     def label(self, name: str) -> IntArray:
         """A label column, such as ``user``; -1 where unknown."""

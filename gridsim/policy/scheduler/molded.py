@@ -172,7 +172,9 @@ class Molded:
         else:
             rows = rows[np.lexsort((rows, self._ready[rows], self.requests.job[rows]))]
         held = int(self._need[self.running].sum()) if self.running else 0
-        state = {"free": self.cores - held, "total": self.cores, "tick": self._tick}
+        running = Queue(self.requests, np.array(self.running, dtype=np.int64))
+        state: dict[str, Any] = {"free": self.cores - held, "total": self.cores, "tick": self._tick}
+        state |= {"totals": {"cores": self.cores}, "running": running}
         ranks = ranks_of(self.ordering, Queue(self.requests, rows, state), now / MICROSECOND)
         return rows[np.argsort(ranks, kind="stable")]
 

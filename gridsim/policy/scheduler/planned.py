@@ -105,7 +105,7 @@ class Planned:
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
-        self._requests = cluster.requests
+        self._requests, self._totals = cluster.requests, cluster.totals
         self._plan = Plan(cluster.requests, cluster.cores, cluster.tick)
         self._frontier = 0
         self._overrun = False
@@ -248,7 +248,8 @@ class Planned:
     def _queue(self, rows: IntArray) -> Queue:
         total, running = self._plan.cores, self._plan.running()
         predicted = None if self._predictions is None else self._predictions.present
-        state = {"free": total - int(self._plan.need[running].sum()), "total": total}
+        state: dict[str, Any] = {"free": total - int(self._plan.need[running].sum()), "total": total}
+        state |= {"totals": self._totals, "running": Queue(self._requests, running)}
         return Queue(self._requests, rows, state, predicted)
 
     def dispatch(self, now: int) -> Decision:

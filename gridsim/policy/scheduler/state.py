@@ -66,6 +66,7 @@ class State:
         n = len(requests)
         self.requests, self.blocking, self.ledger = requests, bool(rule.blocking), ledger
         self._tick = cluster.tick / 1e6
+        self._totals = cluster.totals
         lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
         self._rule, self._capacity = rule, lanes.capacity
         # A pass between two events of an instant may start a request on cores that another gives back within it.
@@ -249,7 +250,9 @@ class State:
         """Requests as an ordering sees them."""
         total, held = int(self.meta[TOTAL]), int(self.meta[HELD])
         predicted = None if self._predictions is None else self._predictions.present
-        return Queue(self.requests, rows, {"free": total - held, "total": total, "tick": self._tick}, predicted)
+        running = Queue(self.requests, self.running[1, : self.meta[RUNNING]])
+        known = {"free": total - held, "total": total, "totals": self._totals, "running": running, "tick": self._tick}
+        return Queue(self.requests, rows, known, predicted)
 
     def available(self, now: int) -> int:
         """Free cores as a pass counts them."""
