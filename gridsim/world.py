@@ -118,7 +118,7 @@ class World:
             raise InputError("the jobs have several tasks; users react to jobs of one task", field="users")
         policy = make_policy(policy)
         platform = seen_by(policy, platform)
-        workload = suited(workload, platform, sited=hasattr(policy, "machine"))
+        workload = suited(workload, platform, sited=capabilities_of(policy).machine)
         self.workload, self.platform, self.options = workload, platform, options
         self._policy, self._tick, self._progress = policy, whole(options.tick_of(workload)), progress
         self.env = Clock(instant)
