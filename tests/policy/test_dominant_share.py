@@ -68,3 +68,14 @@ def test_whose_a_job_is_can_be_another_label() -> None:
     for by, starts in (("account", [0, 0, 10, 5]), ("user", [0, 0, 5, 10])):
         record = simulate(jobs, platform=Platform.single(8), policy=f"easy?ordering=drf(by={by})").record
         assert record.start.tolist() == starts
+
+
+def test_all_resources_of_a_machine_count() -> None:
+    # The same example as a run, on a machine of pools: with 9 cores and 18 of memory A gets three tasks, B two.
+    asked = [Demand(cores=1, pools={"memory": 4})] * 5 + [Demand(cores=3, pools={"memory": 1})] * 5
+    jobs = Workload.from_columns(
+        submit=[0] * 10, runtime=[100] * 10, demands=Demands.of(asked), labels={"user": [1] * 5 + [2] * 5}
+    )
+    machine = Platform.of_nodes([], {"cores": 9, "memory": 18})
+    started = simulate(jobs, platform=machine, policy="easy?ordering=drf").record.start == 0
+    assert (started[:5].sum(), started[5:].sum()) == (3, 2)
