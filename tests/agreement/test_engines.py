@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ INSTANTS = ("batched", "per-event")
 OVERRUNS = ("kill", "extend")
 
 
+@dataclass
 class ByWidth:
     """A rule of two lanes: narrow requests, of which two hold a promise, and wide ones, of which one does."""
 
