@@ -11,6 +11,7 @@ from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.questions import compare as comparing
 from gridsim.questions import quote as quoting
+from gridsim.questions.replicate import families
 from gridsim.report.comparison import Comparison
 from gridsim.report.quotation import Quotation
 from gridsim.workers import Workers
@@ -30,6 +31,8 @@ def compare(
     own: str | None = None,
     metrics: Iterable[Any] = (),
     charges: Iterable[Any] = (),
+    shake: int = 0,
+    shake_by: int | None = None,
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Comparison:
@@ -55,6 +58,10 @@ def compare(
         site.
     metrics, charges : iterable of str or object
         Beside the usual numbers: by name, ``file.py:Class``, or an object (`gridsim.metrics.measures`).
+    shake : int
+        Run the policies on so many shaken workloads too, 2 or more: whether the answer survives; 0 for none.
+    shake_by : int, optional
+        Seconds by which a submit time moves at most; 60 where left out.
     progress : callable, optional
         Told the label and the number of jobs released so far.
     workers : int or Workers
@@ -73,6 +80,8 @@ def compare(
     """
     how: dict[str, Any] = {"platform": platform, "options": options, "own": own, "progress": progress}
     how |= {"bound": bound, "warmup": warmup, "cooldown": cooldown, "metrics": metrics, "charges": charges}
+    seed = Run().seed if options is None else options.seed
+    how["families"] = families(shake=shake, shake_by=shake_by, seed=seed)
     return Comparison.view(comparing.compare(workload, policies, workers=workers, **how))
 
 

@@ -99,6 +99,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.workload.transform.profiles",
         "gridsim.workload.transform.cirne",
         "gridsim.workload.transform.react",
+        "gridsim.workload.transform.shake",
     ),
 }
 """Kinds of pluggable things, and the modules of gridsim that hold them. Installed packages add modules through

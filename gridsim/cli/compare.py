@@ -70,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ask too what 10 and 20 %% more cores, 20 %% more load and estimates twice as good would do, under the "
         "first and the best policy: up to eight runs more",
     )
+    add_replicas(told)
     told.add_argument("--bound", type=_bound, default=10.0, metavar="S", help="of bounded slowdown, s (default: 10)")
     told.add_argument("--warmup", type=_duration, default=0.0, metavar="T", help="leave out jobs of the first T")
     told.add_argument("--cooldown", type=_duration, default=0.0, metavar="T", help="and of the last (90, 12h, 2d)")
@@ -79,6 +80,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_figures(told)
     told.add_argument("--no-page", action="store_true", help="do not make the HTML page")
     told.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def add_replicas(group: argparse._ActionsContainer) -> None:
+    """Add the options that ask the same of many workloads made of one."""
+    group.add_argument(
+        "--shake",
+        type=int,
+        default=0,
+        metavar="N",
+        help="run every policy on N workloads too whose submit times are moved a little at random: in how many of them "
+        "the answer is the same is part of it (20 are usual)",
+    )
+    group.add_argument("--shake-by", type=int, metavar="S", help="by up to so many seconds (default: 60)")
 
 
 def add_figures(group: argparse._ActionsContainer) -> None:
@@ -120,6 +134,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
     from gridsim.questions.compare import DEFAULT_POLICIES, evidence_of, pending_changes
     from gridsim.questions.labels import labelled
+    from gridsim.questions.replicate import PendingReplicas, families, with_replicas
     from gridsim.report.comparison import Comparison
     from gridsim.scenario import under_way
     from gridsim.tables import require_table
@@ -136,6 +151,7 @@ def run(args: argparse.Namespace) -> int:
         engine=args.engine,
     )
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
+    alike = families(shake=args.shake, shake_by=args.shake_by, seed=args.seed)
     own = own_policy(policies, args.own)
     measures = measures_asked(args.metric, args.charge)
     if nodes := source.nodes_asked(args):
@@ -149,8 +165,9 @@ def run(args: argparse.Namespace) -> int:
     used += f", --engine {options.engine}" if options.engine != "auto" else ""
     tell([*source.summary_lines(workload, platform), used], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
-    progress = JobsProgress(len(workload), len(policies) + replays_once_more(workload, options) + guessed)
-    with workers.workers_for(args, workload, len(policies), progress) as team, progress:
+    runs = len(policies) * (1 + sum(each.replicas for each in alike))
+    progress = JobsProgress(len(workload), runs + replays_once_more(workload, options) + guessed)
+    with workers.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show}
         answers = under_way(workload, policies, team, platform=platform, **how)
         replayed = own or next(iter(policies))
@@ -158,11 +175,14 @@ def run(args: argparse.Namespace) -> int:
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
         evidence = evidence_of(results, options=options, command=workers.command(), **cuts)
+        same: dict[str, Any] = {"platform": platform, "cuts": cuts, **how}
+        pending = [PendingReplicas.of(each, workload, policies, team, **same) for each in alike]
         drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))
         changes = pending_changes(evidence, policies, team, platform=platform, **how) if args.what_if else {}
         progress.expect(sum(len(each.changes) - 1 for each in changes.values()) - guessed)
         whatifs = tuple(each.whatif(label, **cuts, lenient=True) for label, each in changes.items())
-        comparison = Comparison.view(replace(evidence, replay=replay.result(), whatifs=whatifs))
+        evidence = with_replicas(replace(evidence, replay=replay.result(), whatifs=whatifs), pending)
+        comparison = Comparison.view(evidence)
         written = _write(args, comparison, results, team, drawn)
     if args.json:
         print(json.dumps(comparison.to_dict(), indent=1))
@@ -174,7 +194,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(comparison: Comparison) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import whatif_text
+    from gridsim.report import replicas_text, whatif_text
     from gridsim.report.tables import changes, terminal
     from gridsim.report.trust import trust_in
 
@@ -183,11 +203,13 @@ def _tell(comparison: Comparison) -> None:
     for sentence in comparison.warnings():
         console.print(sentence, markup=False)
     console.print(terminal(comparison.table(), width=console.width))
-    if found := comparison.by_weight():
+    if by_weight := comparison.by_weight():
         console.print(
             f"Change of the mean response against {comparison.baseline}, by weight of the jobs:", markup=False
         )
-        console.print(changes(found, width=console.width))
+        console.print(changes(by_weight, width=console.width))
+    for found in comparison.replicated:
+        console.print(replicas_text.table(comparison, found, width=console.width))
     for sentence in comparison.sentences()[len(comparison.warnings()) :]:
         console.print(sentence, markup=False)
     if comparison.replay is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -22,10 +22,11 @@ from gridsim.questions.changes import changes_beside
 from gridsim.questions.evidence import Evidence
 from gridsim.questions.labels import labelled
 from gridsim.questions.replay import Replay
+from gridsim.questions.replicate import Family, PendingReplicas, with_replicas
 from gridsim.questions.whatif import Pending
 from gridsim.result import Result, versions
 from gridsim.scenario import simulate_all
-from gridsim.workers import Workers
+from gridsim.workers import Workers, crew
 
 __all__ = ["DEFAULT_POLICIES", "compare", "evidence_of", "pending_changes"]
 
@@ -45,12 +46,14 @@ def compare(
     own: str | None = None,
     metrics: Iterable[Any] = (),
     charges: Iterable[Any] = (),
+    families: Sequence[Family] = (),
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Evidence:
     """Simulate *policies* on the same workload and compare what they did with its jobs.
 
-    Parameters as those of `gridsim.compare`, which is this with a view that tells what comes of it.
+    Parameters as those of `gridsim.compare`, which is this with a view that tells what comes of it; *families* are the
+    workloads made of this one on which the same policies run too.
     """
     made = {label: policy(what) for label, what in labelled(policies).items()}
     own = own_policy(made, own)
@@ -59,10 +62,15 @@ def compare(
     platform = in_pools(
         workload, platform or machine(workload, policies=made.values()), made.values(), options.partitions
     )
-    results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
-    results = {label: result.with_measures(measures) for label, result in results.items()}
-    replay = None if own is None else replay_of(results, own, policies=made, options=options, progress=progress)
-    return evidence_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown, replay=replay)
+    cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
+    how: dict[str, Any] = {"platform": platform, "options": options, "progress": progress}
+    with crew(workers, share=[workload]) as team:
+        results = simulate_all(workload, made, workers=team, **how)
+        results = {label: result.with_measures(measures) for label, result in results.items()}
+        pending = [PendingReplicas.of(it, workload, made, team, cuts=cuts, **how) for it in families]
+        replay = None if own is None else replay_of(results, own, policies=made, options=options, progress=progress)
+        evidence = evidence_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown, replay=replay)
+        return with_replicas(evidence, pending)
 
 
 def evidence_of(

@@ -25,6 +25,7 @@ from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.changes import WhatIf
 from gridsim.questions.replay import Replay
+from gridsim.questions.replicas import Replicated
 from gridsim.record import Record
 
 __all__ = [
@@ -132,6 +133,8 @@ class Evidence:
         The machine as each policy has it, where that is another than *platform*: one that keeps partitions itself.
     measures : mapping of str to Metric
         Metrics and charges that somebody asked for, which are shown below the others.
+    replicated : sequence of Replicated
+        The same policies on many workloads made of this one, where asked.
     """
 
     records: Mapping[str, Record]
@@ -148,6 +151,7 @@ class Evidence:
     whatifs: Sequence[WhatIf] = ()
     platforms: Mapping[str, Platform] = field(default_factory=dict)
     measures: Mapping[str, Metric] = field(default_factory=dict)
+    replicated: Sequence[Replicated] = ()
 
     @classmethod
     def of(

@@ -20,7 +20,7 @@ from gridsim.metrics.summary import described
 from gridsim.model.card import card
 from gridsim.model.frames import frame
 from gridsim.questions.evidence import Evidence, GroupRow
-from gridsim.report import caveats, curves, robustness, sentences, tables, whatif_text
+from gridsim.report import caveats, curves, replicas_text, robustness, sentences, tables, whatif_text
 from gridsim.report.trust import trust, trust_in
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ class Comparison(Evidence):
         list of str
             In plain words, the most important first.
         """
-        return [*self.warnings(), *sentences.answer(self), *caveats.caveats(self)]
+        told = [*sentences.answer(self), *replicas_text.answer(self)]
+        return [*self.warnings(), *told, *caveats.caveats(self)]
 
     def warnings(self) -> list[str]:
         """What must be known before the answer is read: that the site's own policy is far from the log.
@@ -189,7 +190,8 @@ class Comparison(Evidence):
         """Write ``metrics.json`` and the numbers as tidy CSV files, one value a cell; returns their names.
 
         ``metrics.csv``, ``differences.csv``, ``groups.csv``, those of `gridsim.report.curves.FILES` that there are
-        numbers for, and ``whatif.csv`` where changes were asked.
+        numbers for, ``whatif.csv`` where changes were asked, and those of `gridsim.report.replicas_text.files` where
+        other workloads were.
 
         Parameters
         ----------
@@ -211,6 +213,9 @@ class Comparison(Evidence):
             write_text(folder / f"{name}.csv", _csv([field.name for field in fields(kind)], rows))
         for file, columns, numbers in curves.tables(self):
             write_text(folder / file, _csv(columns, numbers))
+            written.add(file)
+        for file, names, cells in replicas_text.files(self):
+            write_text(folder / file, _csv(names, cells))
             written.add(file)
         if self.whatifs:
             write_text(folder / whatif_text.FILE, whatif_text.csv_text(self.whatifs))
@@ -235,6 +240,7 @@ class Comparison(Evidence):
                 "groups": [asdict(row) for row in self.groups],
                 "trust": None if (known := trust(self)) is None else asdict(known),
                 "what_if": [whatif_text.as_dict(found) for found in self.whatifs],
+                "replicas": [replicas_text.as_dict(self, found) for found in self.replicated],
                 "bound": self.bound,
                 "warmup": self.warmup,
                 "cooldown": self.cooldown,

@@ -27,6 +27,7 @@ from gridsim.report import (
     gantt,
     notices,
     pictures,
+    replicas_text,
     robustness,
     sentences,
     tables,
@@ -124,7 +125,12 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PagePar
         lead=list(_lead(comparison)),
         differences=told_of(comparison.differences),
         warnings=() if known is None else known.warnings,
-        answer=sentences.answer(comparison),
+        answer=[*sentences.answer(comparison), *replicas_text.answer(comparison)],
+        replicated=[
+            (replicas_text.caption(it), replicas_text.lines(comparison, it), f"{it.role}.csv")
+            for it in comparison.replicated
+        ],
+        replicas_head=replicas_text.HEAD,
         caveats=caveats.caveats(comparison),
         table=tables.rows(comparison.metrics, moldable=comparison.of_moldable, measures=comparison.measures),
         by_weight=robustness.categories(comparison),

@@ -1,0 +1,157 @@
+"""The same policies on many workloads made of one, shaken or with its users drawn anew: a run a replica and policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.metrics.summary import metrics
+from gridsim.model.platform import Platform
+from gridsim.model.pools import in_pools
+from gridsim.model.streams import stream
+from gridsim.model.workload import Workload
+from gridsim.options import Run
+from gridsim.policy.presets import policy as make_policy
+from gridsim.questions.evidence import Evidence
+from gridsim.questions.replicas import Replicated, Role
+from gridsim.registry import name_of
+from gridsim.simulation import run
+from gridsim.workers import Awaited, Workers
+from gridsim.workload.transform.shake import Shake
+
+__all__ = ["Family", "PendingReplicas", "families", "with_replicas"]
+
+_MOST = 10_000
+"""Replicas that can be asked for."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Workloads made of one: replica k is the same for every policy.
+
+    Parameters
+    ----------
+    role : {"shake", "resample"}
+        How.
+    transform : object
+        What makes a replica of the workload and a random stream.
+    replicas : int
+        How many.
+    seed : int
+        Of the scenario; replica k draws from its stream of the role and k.
+    """
+
+    role: Role
+    transform: Any
+    replicas: int
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.replicas <= _MOST:
+            raise InputError(f"{self.replicas} replicas; expected 2 to {_MOST:,}", field=self.role)
+
+    def member(self, workload: Workload, replica: int) -> Workload:
+        """Replica number *replica*, from 0."""
+        made: Workload = self.transform.apply(workload, stream(self.seed, self.role, replica))
+        return made
+
+    def written(self) -> dict[str, Any]:
+        """What files say of it; JSON types only."""
+        told = {"transform": name_of(type(self.transform)), **asdict(self.transform)}
+        return {"role": self.role, "seed": self.seed, "replicas": self.replicas, **told}
+
+
+def families(*, shake: int = 0, shake_by: int | None = None, seed: int = 1) -> list[Family]:
+    """Families that were asked for by how many replicas of each.
+
+    Raises
+    ------
+    InputError
+        For *shake_by* without *shake*.
+    """
+    if shake_by is not None and not shake:
+        raise InputError("says how far to shake and nothing says how often; give --shake 20 too", field="shake-by")
+    return [Family("shake", Shake() if shake_by is None else Shake(shake_by), shake, seed)] if shake else []
+
+
+@dataclass(frozen=True, slots=True)
+class PendingReplicas:
+    """The runs of a family: workers have them at once, and they are waited for where `found` is called."""
+
+    family: Family
+    answers: Mapping[str, Sequence[Awaited[dict[str, float]]]]
+
+    @classmethod
+    def of(
+        cls,
+        family: Family,
+        workload: Workload,
+        policies: Mapping[str, Any],
+        workers: Workers,
+        *,
+        platform: Platform,
+        options: Run,
+        cuts: Mapping[str, Any],
+        progress: Callable[[str, int], None] | None = None,
+    ) -> PendingReplicas:
+        """Begin the runs.
+
+        Parameters
+        ----------
+        policies : mapping
+            By label.
+        cuts : mapping of str to float
+            ``bound``, ``warmup`` and ``cooldown`` as `gridsim.metrics.summary.metrics` takes them.
+        progress : callable, optional
+            Told the label with the replica, and the number of jobs released so far.
+        """
+
+        def begun(label: str, replica: int) -> Awaited[dict[str, float]]:
+            told = None if progress is None else partial(progress, f"{label}, {family.role} {replica + 1}")
+            what = (workload, family, replica, platform, policies[label], options, dict(cuts))
+            return workers.submit(_numbers, *what, name=label, progress=told)
+
+        made: dict[str, list[Awaited[dict[str, float]]]] = {label: [] for label in policies}
+        for replica in range(family.replicas):
+            for label in policies:
+                made[label].append(begun(label, replica))
+        return cls(family, made)
+
+    def found(self, original: Mapping[str, Mapping[str, float]]) -> Replicated:
+        """The numbers; *original* are those of the workload as it is."""
+        numbers = {}
+        for label, answers in self.answers.items():
+            rows = [answer.result() for answer in answers]
+            names = [name for name in original[label] if all(name in row for row in rows)]
+            numbers[label] = {name: np.array([row[name] for row in rows]) for name in names}
+        return Replicated(self.family.role, self.family.written(), original, numbers)
+
+
+def _numbers(
+    workload: Workload,
+    family: Family,
+    replica: int,
+    platform: Platform,
+    policy: Any,
+    options: Run,
+    cuts: Mapping[str, Any],
+    progress: Callable[[int], None] | None = None,
+) -> dict[str, float]:
+    """Numbers of a policy on one replica."""
+    made, scheduler = family.member(workload, replica), make_policy(policy)
+    whole = in_pools(made, platform, [scheduler], options.partitions)
+    return metrics(run(made, whole, scheduler, options, progress=progress), **cuts)
+
+
+def with_replicas(evidence: Evidence, pending: Sequence[PendingReplicas]) -> Evidence:
+    """The comparison with what the families show, which `run.json` tells of too."""
+    if not pending:
+        return evidence
+    found = tuple(each.found(evidence.metrics) for each in pending)
+    info = {**evidence.info, "replicas": [dict(each.info) for each in found]}
+    return replace(evidence, replicated=found, info=info)

@@ -1,0 +1,124 @@
+"""Whether an answer survives other workloads alike, in words, in a table, and as files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gridsim.metrics.summary import described
+from gridsim.questions.evidence import MEANS, Evidence, best
+from gridsim.questions.replicas import Pair, Replicated, Spread
+from gridsim.report.sheet import WIDTH, sheet
+from gridsim.report.tables import shown
+from gridsim.words import duration, listed
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+__all__ = ["HEAD", "Line", "answer", "as_dict", "caption", "files", "lines", "table"]
+
+_TITLES = {
+    "wait_mean": "wait",
+    "response_mean": "response",
+    "bounded_slowdown_mean": "bounded slowdown",
+    "mean_slr": "SLR",
+}
+
+_VERDICTS = {
+    "shake": {
+        "does not change": "shaking does not change it",
+        "turned round": "shaking turns it round",
+        "noise": "within the noise of the input",
+    },
+}
+
+HEAD = ("as it is", "mean", "sd", "least", "most")
+"""Titles of the columns of the table."""
+
+
+class Line(NamedTuple):
+    """A row of the table: a mean under a policy, and its values as people read them, in the order of `HEAD`."""
+
+    title: str
+    cells: tuple[str, ...]
+
+
+def _compared(comparison: Evidence) -> list[str]:
+    """Names of the means of what is compared, the headline first."""
+    return [MEANS.get(name, f"{name}_mean") for name in comparison.compared]
+
+
+def answer(comparison: Evidence) -> list[str]:
+    """In how many replicas the best policy stays ahead of the others: a sentence a metric compared."""
+    if len(comparison.records) < 2:
+        return []
+    return [told for each in comparison.replicated for told in _told(comparison, each)]
+
+
+def _told(comparison: Evidence, found: Replicated) -> Iterator[str]:
+    for number, metric in enumerate(_compared(comparison)):
+        winner = best(found.original, metric)
+        pairs = [found.pair(metric, winner, other) for other in comparison.labels if other != winner]
+        pairs = [it for it in pairs if it.replicas]
+        parts = [
+            f"{listed([_part(it) for it in pairs if it.verdict == verdict])} ({meaning})"
+            for verdict, meaning in _VERDICTS[found.role].items()
+            if any(it.verdict == verdict for it in pairs)
+        ]
+        if parts:
+            lead = f"{_lead(found)}: the" if not number else "The"
+            yield f"{lead} mean {_TITLES.get(metric, metric)} under {winner} is lower than {listed(parts)}."
+
+
+def _lead(found: Replicated) -> str:
+    by = duration(float(found.info["by"]))
+    return f"Shaken {found.replicas} times, every submit time by up to {by}"
+
+
+def _part(it: Pair) -> str:
+    if not it.original:
+        return f"under {it.other} in {it.lower} of {it.replicas}, and the same as it is"
+    return f"under {it.other} in {it.lower} of {it.replicas}"
+
+
+def lines(comparison: Evidence, found: Replicated) -> list[Line]:
+    """Rows of the table: each mean that is compared, under each policy."""
+    return [
+        Line(f"{_TITLES.get(metric, metric).removeprefix('bounded ')}, {policy}", _cells(found.spread(metric, policy)))
+        for metric in _compared(comparison)
+        for policy in comparison.labels
+    ]
+
+
+def _cells(it: Spread) -> tuple[str, ...]:
+    return tuple(shown(it.metric, value) for value in (it.original, it.mean, it.sd, it.least, it.most))
+
+
+def caption(found: Replicated) -> str:
+    """What the table is of."""
+    return f"Means. {_lead(found)}"
+
+
+def table(comparison: Evidence, found: Replicated, *, width: int = WIDTH) -> RenderableType:
+    """The same for a terminal."""
+    rows = lines(comparison, found)
+    columns = {title: [row.cells[place] for row in rows] for place, title in enumerate(HEAD)}
+    return sheet([row.title for row in rows], columns, width=width, caption=caption(found))
+
+
+def files(comparison: Evidence) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
+    """Name, columns and rows of each file: spreads of all numbers, and every two policies by what is compared."""
+    for found in comparison.replicated:
+        spreads = [(*it, described(it.metric, comparison.measures).unit) for it in found.spreads()]
+        yield f"{found.role}.csv", (*Spread._fields, "unit"), spreads
+        pairs = [it for metric in _compared(comparison) for it in found.pairs(metric)]
+        yield f"{found.role}_pairs.csv", Pair._fields, list(pairs)
+
+
+def as_dict(comparison: Evidence, found: Replicated) -> dict[str, Any]:
+    """Everything in JSON's types."""
+    return {
+        **found.info,
+        "spreads": [it._asdict() for it in found.spreads()],
+        "pairs": [it._asdict() for metric in _compared(comparison) for it in found.pairs(metric)],
+    }

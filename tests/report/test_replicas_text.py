@@ -1,0 +1,51 @@
+"""What is told of many workloads alike."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from gridsim.cli import main
+
+SHAKEN = ["compare", "--jobs", "80", "--load", "0.9", "--policy", "fcfs", "--policy", "easy", "--shake", "4"]
+
+
+def test_the_share_that_agrees_is_part_of_the_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SHAKEN, "--shake-by", "5", "--out", str(tmp_path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    sentence = (
+        "Shaken 4 times, every submit time by up to 5 s: the mean wait under easy is lower than under fcfs in 4 of 4"
+    )
+    assert f"{sentence} (shaking does not change it)." in told
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Small changes of the input" in page
+    assert "shake.csv" in page
+    with (tmp_path / "shake.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["metric"] == "wait_mean"]
+    assert [row["policy"] for row in rows] == ["fcfs", "easy"]
+    metrics = json.loads((tmp_path / "metrics.json").read_text())
+    assert [float(row["original"]) for row in rows] == [metrics[label]["wait_mean"] for label in ("fcfs", "easy")]
+    assert all(float(row["least"]) <= float(row["mean"]) <= float(row["most"]) for row in rows)
+    with (tmp_path / "shake_pairs.csv").open(newline="") as file:
+        pair = next(csv.DictReader(file))
+    assert (pair["metric"], pair["policy"], pair["other"], pair["lower"]) == ("wait_mean", "easy", "fcfs", "4")
+    assert json.loads((tmp_path / "run.json").read_text())["replicas"] == [
+        {"role": "shake", "seed": 1, "replicas": 4, "transform": "shake", "by": 5}
+    ]
+
+
+def test_one_policy_has_a_table_and_no_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "--jobs", "50", "--policy", "easy", "--shake", "2", "--no-page", "--out", str(tmp_path)]
+    assert main(words) == 0
+    told = capsys.readouterr().out
+    assert "wait, easy" in told
+    assert "is lower than" not in told
+
+
+def test_how_far_without_how_often_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["compare", "--jobs", "50", "--shake-by", "5", "--out", str(tmp_path / "out")]) == 2
+    assert "field 'shake-by'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
