@@ -12,10 +12,10 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
-from gridsim.model.pools import in_pools
 from gridsim.model.streams import stream
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.evidence import Evidence
 from gridsim.questions.replicas import Replicated, Role
