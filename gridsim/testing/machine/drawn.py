@@ -113,21 +113,17 @@ def draw_rule(rng: Generator, machine: Machine, name: str | None = None) -> Rule
     name = _one(rng, RULES) if name is None else name
     resources = None
     if rng.random() < 0.3:
-        names = [*machine.resources, *(["gpu"] if machine.largest("gpu") else [])]
+        names = [name for name in (*machine.resources, "gpu") if machine.largest(name)]
         resources = tuple(each for each in names if rng.random() < 0.6) or None
-    typical = tuple(
-        Typical(
-            Demand(
-                tasks=1,
-                each={"cores": int(rng.integers(0, 4))},
-                gpu=int(_one(rng, (0, 300, 500, 1000, 2000))),
-                gpu_kinds=_one(rng, (None, None, frozenset("B"))),
-            ),
-            int(rng.integers(1, 6)),
-        )
-        for _ in range(int(rng.integers(1, 5)))
-    )
+    typical = tuple(_draw_typical(rng) for _ in range(int(rng.integers(1, 5))))
     return Rule(name, _one(rng, ("high", "low")), resources, typical)
+
+
+def _draw_typical(rng: Generator) -> Typical:
+    gpu = int(_one(rng, (0, 300, 500, 1000, 2000)))
+    each = {"cores": int(rng.integers(0 if gpu else 1, 4))}
+    kinds = _one(rng, (None, None, frozenset("B"))) if gpu else None
+    return Typical(Demand(tasks=1, each=each, gpu=gpu, gpu_kinds=kinds), int(rng.integers(1, 6)))
 
 
 def smallest(jobs: Sequence[Job], fails: Callable[[Sequence[Job]], bool]) -> list[Job]:

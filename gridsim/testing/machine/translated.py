@@ -126,6 +126,7 @@ def schedule_of(record: Record, platform: Platform) -> list[Job]:
         job.start, job.end = int(record.start_us[job.number]), int(record.end_us[job.number])
         job.expected = NEVER if job.start >= NEVER else job.start + job.estimate
         job.status = Status(int(record.status[job.number])).name
+        job.reason = None if record.reason is None else str(record.reason[job.number]) or None
     if held is None:
         return jobs
     shares: dict[int, list[tuple[int, int]]] = {}
@@ -182,6 +183,7 @@ def record_of(workload: Workload, platform: Platform, jobs: Sequence[Job]) -> Re
         cluster=np.zeros(len(jobs), dtype=np.int16),
         cores=cluster.cores,
         allocations=held if machine.nodes else None,
+        capacity=cluster.capacity,
     )
 
 

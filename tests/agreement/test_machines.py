@@ -1,0 +1,40 @@
+"""Machines of nodes: the second implementation and the fast one agree job by job, with nodes and GPUs."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from gridsim.testing.machine.compared import difference
+from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
+from gridsim.testing.machine.rules import RULES
+
+POLICIES = ("fcfs", "first-fit", "easy", "depth")
+MACHINES = {"usual": 75, "search": 2500, "thorough": 20_000}[os.environ.get("GRIDSIM_HYPOTHESIS", "usual")]
+"""Random machines for each policy: 300 in all in the default suite, 10,000 in a search."""
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_both_make_the_same_schedules_with_the_same_places(policy: str) -> None:
+    rng = np.random.default_rng([17, POLICIES.index(policy)])
+    for number in range(MACHINES):
+        machine = draw_machine(rng)
+        rule = draw_rule(rng, machine, RULES[number % len(RULES)])
+        options = {"k": int(rng.integers(2, 5))} if policy == "depth" else {}
+        if policy == "conservative":
+            options = {"compress": str(rng.choice(["planned", "planned", "arrival", "none"]))}
+        overrun = "extend" if number % 4 == 3 else "kill"
+        found = difference(machine, draw_jobs(rng, machine), policy, rule, overrun=overrun, **options)
+        assert not found, found
+
+
+@pytest.mark.parametrize("order", ["sjf", "largest-cores", "smallest-area"])
+def test_both_agree_under_other_orders_of_the_queue(order: str) -> None:
+    rng = np.random.default_rng([18, len(order)])
+    for number in range(MACHINES // 10):
+        machine = draw_machine(rng)
+        policy = ("fcfs", "first-fit", "easy", "depth")[number % 4]
+        found = difference(machine, draw_jobs(rng, machine), policy, draw_rule(rng, machine), order=order, k=2)
+        assert not found, found
