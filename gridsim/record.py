@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.allocations import Allocations
+from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 
@@ -310,6 +311,8 @@ class Record:
         Of a run that stands still: until when it is told, whole microseconds.
     allocations : Allocations or None
         Where each run of a job was, on machines of nodes; of DAG jobs each task.
+    capacity : Capacity or None
+        Nodes and pools of the machine, of a platform of one cluster that has any.
     predictions : Predictions or None
         What was believed that jobs would run, of schedulers that predict; None of DAG jobs.
     reason : (n,) str or None
@@ -333,6 +336,7 @@ class Record:
     beyond: Beyond | None = None
     until_us: int | None = None
     allocations: Allocations | None = None
+    capacity: Capacity | None = None
     predictions: Predictions | None = None
     reason: npt.NDArray[np.str_] | None = None
 
@@ -570,7 +574,7 @@ class Record:
 
     def _parts(self, rows: Any) -> dict[str, Any]:
         """What is there of DAG jobs and of promises, for the jobs in *rows*."""
-        parts: dict[str, Any] = {"until_us": self.until_us}
+        parts: dict[str, Any] = {"until_us": self.until_us, "capacity": self.capacity}
         if self.promises is not None:
             parts["promises"] = self.promises.select(rows)
         if self.reasons is not None:

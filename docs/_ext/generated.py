@@ -23,7 +23,7 @@ from sphinx.application import Sphinx
 from gridsim import registry
 from gridsim.cli.list import KINDS as LISTED
 from gridsim.metrics.dag import DAG_METRICS
-from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, PREEMPTION_METRICS, Metric
+from gridsim.metrics.summary import DEADLINE_METRICS, METRICS, PREEMPTION_METRICS, RESOURCE_METRICS, Metric
 from gridsim.model.network import Network
 from gridsim.policy.presets import PRESETS
 from gridsim.testing.schedules import ALIASES
@@ -109,6 +109,11 @@ def deadline_metrics() -> Iterator[nodes.Node]:
 def preemption_metrics() -> Iterator[nodes.Node]:
     """Those that it holds besides where the policy preempts."""
     yield _of_metrics(PREEMPTION_METRICS)
+
+
+def resource_metrics() -> Iterator[nodes.Node]:
+    """Those that it holds besides of machines of nodes and pools."""
+    yield _of_metrics(RESOURCE_METRICS)
 
 
 def _of_metrics(metrics: Mapping[str, Metric]) -> nodes.table:
@@ -268,6 +273,7 @@ WRITERS: dict[str, Callable[..., Iterator[nodes.Node]]] = {
     "metrics": metrics,
     "deadline-metrics": deadline_metrics,
     "preemption-metrics": preemption_metrics,
+    "resource-metrics": resource_metrics,
     "dag-metrics": dag_metrics,
     "network": network,
     "violations": violations,

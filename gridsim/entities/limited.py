@@ -90,6 +90,7 @@ class Limited:
             beyond=Beyond("split", self.limit, *runs),
             predictions=None if found.predictions is None else found.predictions.select(first),
             allocations=None if found.allocations is None else found.allocations.of_jobs(row),
+            capacity=found.capacity,
         )
 
     def _status(self, found: Record, began: Any) -> Any:

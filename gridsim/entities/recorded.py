@@ -63,6 +63,8 @@ def recorded(
             np.maximum.reduceat(status, begins),
             outcome.cluster[begins],
         )
+    clusters = list(platform.clusters())
+    more["capacity"] = clusters[0].capacity if len(clusters) == 1 else None
     found = Record(workload, *columns, platform.cores, **more)
     return found if until is None else _come(found, outcome, submit, until)
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.metrics.by_resource import resource_metrics
 from gridsim.metrics.charges import CategorySlowdowns
 from gridsim.metrics.dag import DAG_METRICS, dag_metrics
 from gridsim.metrics.deadlines import concerns_deadlines, deadline_metrics
@@ -22,6 +23,7 @@ from gridsim.metrics.prediction import (
     prediction_metrics,
 )
 from gridsim.metrics.preemption import concerns_preemption, preemption_metrics
+from gridsim.metrics.resources import concerns_resources
 from gridsim.metrics.responsiveness import BOUND, MEASURES, SUMMARY, measure, summarise
 from gridsim.metrics.schedule import Schedule
 from gridsim.metrics.utilisation import (
@@ -46,6 +48,7 @@ __all__ = [
     "GRID_METRICS",
     "METRICS",
     "PREEMPTION_METRICS",
+    "RESOURCE_METRICS",
     "UNFINISHED_METRICS",
     "Metric",
     "cut",
@@ -179,12 +182,24 @@ PREEMPTION_METRICS: dict[str, Metric] = {
 }
 """What it answers besides where the policy preempts running jobs without promising anything."""
 
+RESOURCE_METRICS: dict[str, Metric] = {
+    "resource_utilisation": Metric("", "higher", "share held of a resource; who is alone on a node holds all of it"),
+    "resource_used": Metric("", "higher", "share that tasks ask for; the rest of it is lost to exclusive use"),
+    "stranded": Metric("", "lower", "share free on nodes that have no room for a task of any waiting job"),
+    "fragmentation": Metric("", "lower", "idle GPU of no use to the typical tasks of the workload, over all GPU"),
+    "fragmentation_of_idle": Metric("", "lower", "the same over what is idle"),
+    "waits_short_of": Metric("", None, "share of all waiting by what jobs were short of when they began to wait"),
+}
+"""What it answers besides of machines of nodes and pools, by resource in brackets (``stranded[memory]``): means over
+time, and of a run that is told of before anything has ended, how it stood at the last arrival."""
+
 ALL_METRICS = {
     **METRICS,
     **UNFINISHED_METRICS,
     **GRID_METRICS,
     **DEADLINE_METRICS,
     **PREEMPTION_METRICS,
+    **RESOURCE_METRICS,
     **PREDICTION_METRICS,
     **PROMISE_METRICS,
 }
@@ -322,6 +337,8 @@ def metrics(
         found |= preemption_metrics(record, kept)
     if record.tasks is None and (concerns_predictions(record) if predictions is None else predictions):
         found |= prediction_metrics(chosen)
+    if concerns_resources(record):
+        found |= resource_metrics(record, kept, window(record, warmup, cooldown) if warmup or cooldown else None)
     return found | {it.name: it.number(chosen) for it in measures if it.part is not None}
 
 

@@ -25,11 +25,14 @@ __all__ = [
     "makespan_window",
     "mean_queue_length",
     "offered_load",
+    "overlap",
     "queue_length",
+    "steps",
     "throughput",
     "useful_utilisation",
     "utilisation",
     "waiting_area",
+    "waits",
 ]
 
 HOUR = 3600.0
@@ -149,7 +152,7 @@ class Steps:
 
 def busy_cores(record: Record) -> Steps:
     """Cores held by jobs, over time."""
-    return _steps(*record.holds())
+    return steps(*record.holds())
 
 
 def queue_length(record: Record) -> Steps:
@@ -158,19 +161,27 @@ def queue_length(record: Record) -> Steps:
     A job that is killed to make room for another one waits again, until it begins anew. Of DAG jobs: tasks that were
     ready and not yet started.
     """
-    begin, start, _ = _waits(record)
-    return _steps(begin, start, np.ones(len(begin), dtype=np.int64))
+    begin, start, _ = waits(record)
+    return steps(begin, start, np.ones(len(begin), dtype=np.int64))
 
 
-def _waits(record: Record) -> tuple[IntArray, IntArray, IntArray]:
-    """From when to when everything waited that ran, whole microseconds, and the cores it waited for."""
-    begin, start, cores = record.workload.submit, record.start_us, record.workload.cores
-    if record.tasks is not None and record.workload.tasks is not None:
-        begin, start, cores = record.tasks.ready_us, record.tasks.start_us, record.workload.tasks.cores
+def waits(record: Record) -> tuple[IntArray, IntArray, IntArray]:
+    """From when to when everything waited that ran, whole microseconds, and its row: of tasks where jobs have several.
+
+    Returns
+    -------
+    begin, until : (k,) int64
+        Whole microseconds.
+    row : (k,) int64
+        Several times that of a job which waited again, to begin anew or to go on.
+    """
+    begin, start = record.workload.submit, record.start_us
+    if record.tasks is not None:
+        begin, start = record.tasks.ready_us, record.tasks.start_us
     elif len(record.earlier_runs()[0]):
         return _waits_between_runs(record)
-    ran = start < NEVER
-    return begin[ran], start[ran], cores[ran]
+    ran = np.flatnonzero(start < NEVER)
+    return begin[ran], start[ran], ran
 
 
 def _waits_between_runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:
@@ -181,11 +192,10 @@ def _waits_between_runs(record: Record) -> tuple[IntArray, IntArray, IntArray]:
     begin = np.concatenate([record.workload.submit[ran], end])
     until = np.concatenate([record.start_us[ran], start])
     # Runs of a job do not overlap, so its waits begin and end in the same order.
-    begin, until, row = begin[np.lexsort((begin, row))], until[np.lexsort((until, row))], np.sort(row)
-    return begin, until, record.workload.cores[row]
+    return begin[np.lexsort((begin, row))], until[np.lexsort((until, row))], np.sort(row)
 
 
-def _steps(begin: IntArray, end: IntArray, amount: IntArray) -> Steps:
+def steps(begin: IntArray, end: IntArray, amount: IntArray) -> Steps:
     """Sum of the *amount* of everything that is in ``[begin, end)``, microseconds, over time."""
     times = np.concatenate([begin, end])
     if not len(times):
@@ -208,7 +218,7 @@ def _microseconds(record: Record, start: float | None, end: float | None) -> tup
     return whole(float(low)), whole(float(high))
 
 
-def _overlap(begin: IntArray, end: IntArray, low: int, high: int) -> IntArray:
+def overlap(begin: IntArray, end: IntArray, low: int, high: int) -> IntArray:
     """Microseconds that each ``[begin, end)`` shares with ``[low, high)``."""
     shared = np.minimum(end, high)
     shared -= np.maximum(begin, low)
@@ -235,7 +245,7 @@ def utilisation(record: Record, start: float | None = None, end: float | None = 
     if high <= low:
         return float("nan")
     start_us, end_us, cores = record.holds()
-    held = _overlap(start_us, end_us, low, high)
+    held = overlap(start_us, end_us, low, high)
     return float(np.multiply(held, cores, dtype=np.float64).sum() / (high - low) / record.cores)
 
 
@@ -255,8 +265,8 @@ def mean_queue_length(record: Record, start: float | None = None, end: float | N
     low, high = _microseconds(record, start, end)
     if high <= low:
         return float("nan")
-    begin, until, _ = _waits(record)
-    waited = _overlap(begin, until, low, high)
+    begin, until, _ = waits(record)
+    waited = overlap(begin, until, low, high)
     return float(waited.sum(dtype=np.float64) / (high - low))
 
 
@@ -275,8 +285,9 @@ def waiting_area(record: Record) -> float:
     A job that is killed to make room for another one does not wait while it runs, though its work is lost.
     """
     if record.tasks is not None or record.kills.any():
-        begin, start, cores = _waits(record)
-        return float((cores * seconds(start - begin)).sum())
+        begin, start, row = waits(record)
+        cores = record.workload.cores if record.workload.tasks is None else record.workload.tasks.cores
+        return float((cores[row] * seconds(start - begin)).sum())
     return float(np.nansum(record.workload.cores * record.wait))
 
 

@@ -20,6 +20,7 @@ from gridsim.errors import InputError
 from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.demand import Demands
 from gridsim.model.time import FloatArray, IntArray
+from gridsim.model.typical import typical_tasks
 from gridsim.policy.protocols import Nodes
 from gridsim.profile.asked import Asked
 from gridsim.profile.laying import (
@@ -294,26 +295,13 @@ def _fragmentation(asked: Asked, typical: Sequence[Mapping[str, Any]], whole: bo
 
 def _frequent(asked: Asked, named: Sequence[str], popularity: float) -> list[dict[str, Any]]:
     """The most frequent task demands of the jobs, as few as make that part of all tasks (R23)."""
-    classes, names = asked.classes, asked.columns.resources
-    kept = [at for at, name in enumerate(names) if (name in named if named else name != "memory")]
-    jobs = np.bincount(classes.of, minlength=len(classes.shape))
-    kinds = asked.demands.gpu_kinds
-    counts: dict[tuple[Any, ...], int] = {}
-    for at, first in zip(*np.unique(classes.of, return_index=True), strict=True):
-        tasks, gpu = classes.shape[at, :2].tolist()
-        if tasks:
-            key = (tuple(classes.each[at, kept].tolist()), min(gpu, WHOLE_GPU), gpu, kinds[int(first)])
-            counts[key] = counts.get(key, 0) + tasks * int(jobs[at])
-    ordered = sorted(counts.items(), key=lambda it: (it[1], it[0][:3], it[0][3]), reverse=True)
-    found: list[dict[str, Any]] = []
-    together, all_tasks = 0, sum(counts.values())
-    for (each, _, gpu, accepted), count in ordered:
-        if together >= popularity * all_tasks:
-            break
-        amounts = {names[at]: amount for at, amount in zip(kept, each, strict=True)}
-        found.append({"each": amounts, "gpu": gpu, "gpu_kinds": accepted, "count": count})
-        together += count
-    return found
+    names = [name for name in asked.columns.resources if (name in named if named else name != "memory")]
+    found = typical_tasks(asked.demands, names, popularity)
+    rows = zip(found.each.tolist(), found.gpu.tolist(), found.gpu_kinds, found.counts.tolist(), strict=True)
+    return [
+        {"each": dict(zip(found.resources, each, strict=True)), "gpu": gpu, "gpu_kinds": kinds, "count": count}
+        for each, gpu, kinds, count in rows
+    ]
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

@@ -107,6 +107,19 @@ SHOWN_PREEMPTION: Mapping[str, str] = {
 }
 """What comes last where a policy preempts."""
 
+SHOWN_RESOURCES: Mapping[str, str] = {
+    "resource_utilisation": "{} held",
+    "resource_used": "{} asked for",
+    "stranded": "{} stranded",
+    "fragmentation": "GPU fragmented",
+    "waits_short_of": "waits short of {}",
+}
+"""What comes last on machines of nodes and pools, by resource."""
+
+_SHORT_OF = "waits_short_of"
+
+_MOST_SHORT_OF = 4
+
 _MOST_PREEMPTORS = 3
 
 _SHORT = ("wait_mean", "wait_p95", "bounded_slowdown_mean", "utilisation")
@@ -164,7 +177,7 @@ def shown(metric: str, value: float, measures: Mapping[str, Metric] | None = Non
     unit = described(metric, measures).unit
     if unit == "s":
         return duration(value)
-    if metric in _SHARES:
+    if metric in _SHARES or metric.partition("[")[0] in SHOWN_RESOURCES:
         return f"{100 * value:.1f} %"
     if unit == "jobs" and float(value).is_integer():
         return number(value)
@@ -193,6 +206,7 @@ def rows(
         *_deadline_rows(metrics),
         *(_row(name, titles[name], values(name), mark=_fair(name) or fair) for name in usual),
         *_preemption_rows(metrics),
+        *_resource_rows(metrics),
     ]
     more = [name for name in measures or () if name not in {row.metric for row in found}]
     return found + [
@@ -220,6 +234,19 @@ def _preemption_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row
         for key in groups[:_MOST_PREEMPTORS]:
             values = {label: numbers[key] for label, numbers in metrics.items()}
             yield _row(key, f"… by {key.removeprefix(f'{name}[').removesuffix(']')}", values, mark=False)
+
+
+def _resource_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
+    """What was held, lost and stranded of each resource, and what jobs that waited were short of, most of them."""
+    names = list(dict.fromkeys(name for numbers in metrics.values() for name in numbers))
+    for base, title in SHOWN_RESOURCES.items():
+        keys = [name for name in names if name == base or name.startswith(f"{base}[")]
+        if base == _SHORT_OF:
+            keys.sort(key=lambda name: -sum(numbers.get(name, 0.0) for numbers in metrics.values()))
+            keys = keys[:_MOST_SHORT_OF]
+        for key in keys:
+            values = {label: numbers.get(key, 0.0) for label, numbers in metrics.items()}
+            yield _row(key, title.format(key.removeprefix(base).strip("[]")), values)
 
 
 def _fair(name: str) -> bool:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
-from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity, NodeGroup
+from gridsim.metrics.resources import share_held
+from gridsim.metrics.utilisation import utilisation
+from gridsim.model.capacity import NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
-from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
@@ -28,9 +27,12 @@ _COUNTS = ("cores", "tasks", "gpu", "min_nodes", "max_nodes", "tasks_per_node")
 _TIMES = ("submit", "estimate", "runtime")
 _PARAMETERS = ("placement", "align", "typical", "resources", "depth", "compress")
 _ALGORITHMS = ("fcfs", "first-fit", "easy", "depth", "conservative")
+_ROUNDING = 1e-12
+"""Of shares; everything else is compared exactly."""
+
 _ROW = ("status", "start", "end", "nodes", "gpus", "reason")
 
-Found = tuple[Mapping[int, Mapping[str, Any]], Mapping[str, Fraction]]
+Found = tuple[Mapping[int, Mapping[str, Any]], Mapping[str, Fraction | float]]
 """Rows of jobs by number, worded as a case does, and utilisation by resource."""
 
 Scheduler = Callable[[Workload, Platform, str, Mapping[str, Any]], Found]
@@ -122,7 +124,7 @@ def _run(spec: Mapping[str, Any], where: str, workload: Workload, platform: Plat
     _compare_jobs(comparison, rows, entry(expected, "jobs", list, f"{where}.expected"))
     told = entry(expected, "utilisation", dict, f"{where}.expected", {})
     for resource, share in told.items():
-        comparison.equal(f"utilisation of {resource}", shares.get(resource), Fraction(share))
+        comparison.near(f"utilisation of {resource}", shares.get(resource), Fraction(share), _ROUNDING)
     return comparison.verdict(label)
 
 
@@ -166,7 +168,7 @@ def _simulated(workload: Workload, platform: Platform, algorithm: str, parameter
     from gridsim.simulation import simulate
 
     record = simulate(workload, platform=platform, policy=_policy(make_policy, algorithm, parameters)).record
-    return {row["job"]: row for row in _rows(record, platform)}, _shares(record, platform)
+    return {row["job"]: row for row in _rows(record, platform)}, _shares(record)
 
 
 def _policy(make_policy: Callable[[Any], Any], algorithm: str, parameters: Mapping[str, Any]) -> Any:
@@ -209,26 +211,11 @@ def _rows(record: Record, platform: Platform) -> Iterator[dict[str, Any]]:
         yield found | ({"nodes": nodes[row]} if on_nodes else {}) | ({"gpus": gpus[row]} if gpus[row] else {})
 
 
-def _shares(record: Record, platform: Platform) -> dict[str, Fraction]:
+def _shares(record: Record) -> dict[str, float]:
     """Utilisation by resource, exclusive jobs charged with their whole nodes."""
-    (cluster,) = platform.clusters()
-    capacity = cluster.capacity or Capacity.of((), {"cores": cluster.cores})
-    demands = record.workload.demands or Demands.plain_cores(record.workload.cores)
-    ran = np.flatnonzero(record.start_us < NEVER)
-    length = int(record.end_us[ran].max() - record.workload.submit.min())
-    held = dict.fromkeys(capacity.resources, 0)
-    where = record.allocations
-    for row in ran.tolist():
-        lasted = int(record.end_us[row] - record.start_us[row])
-        pieces = [] if where is None else where.node[where.job == row].tolist()
-        for name in held:
-            amount = int(demands.select([row]).total(name)[0])
-            if demands.exclusive[row] and name in capacity.amounts:
-                amount = int(capacity.amounts[name][pieces].sum())
-            elif demands.exclusive[row] and name == GPU:
-                amount = int(capacity.gpus[pieces].sum()) * WHOLE_GPU
-            held[name] += amount * lasted
-    return {name: Fraction(amount, capacity.total(name) * length) for name, amount in held.items()}
+    if record.capacity is None:
+        return {"cores": utilisation(record)}
+    return {name: share_held(record, name) for name in record.capacity.resources}
 
 
 def _fragments(

@@ -1,15 +1,19 @@
-"""Utilisation of a finished schedule (section 5.3), as exact fractions."""
+"""What a finished schedule made of the machine (section 5.3), as exact fractions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
+from itertools import pairwise
 
 from gridsim.model.time import NEVER
-from gridsim.testing.machine.parts import WHOLE, Machine
+from gridsim.testing.machine.parts import WHOLE, Demand, Hold, Machine, Node
+from gridsim.testing.machine.room import Room, can_be_placed, fit, free_at, has_features, has_kind
+from gridsim.testing.machine.rules import Typical, fragments
 from gridsim.testing.machine.schedule import Job
 
-__all__ = ["used", "utilisation"]
+__all__ = ["fragmentation", "short_of", "stranded", "used", "utilisation"]
 
 
 def utilisation(machine: Machine, jobs: Sequence[Job]) -> dict[str, Fraction]:
@@ -49,3 +53,83 @@ def _held(machine: Machine, job: Job, name: str, exclusive: bool) -> int:
         return sum(_of_node(machine, number, name) for number in job.nodes())
     asked = job.demand.gpu if name == "gpu" else job.demand.each.get(name, 0)
     return job.demand.tasks * asked
+
+
+def stranded(machine: Machine, jobs: Sequence[Job]) -> dict[str, Fraction]:
+    """Share of each node resource, free on nodes that can take no task of any waiting job; mean over time."""
+
+    def mean(name: str) -> Fraction:
+        def of_no_use(room: Room, waiting: Sequence[Job]) -> Fraction:
+            some = [job for job in waiting if job.demand.tasks]
+            idle = [n for n in range(len(machine.nodes)) if not any(_takes_one(machine, job, room, n) for job in some)]
+            free = sum(sum(room.gpus[n]) if name == "gpu" else room.amounts[n][name] for n in idle)
+            return Fraction(free, _total(machine, name)) if some else Fraction(0)
+
+        return _mean(machine, jobs, of_no_use)
+
+    return {name: mean(name) for name in (*machine.resources, "gpu") if _total(machine, name) > 0}
+
+
+def _takes_one(machine: Machine, job: Job, room: Room, number: int) -> bool:
+    """Whether a node has a fit for a job, limits on nodes aside."""
+    without = replace(job.demand, min_nodes=1, max_nodes=None, tasks_per_node=None)
+    return fit(machine, without, room, number) > 0
+
+
+def fragmentation(machine: Machine, jobs: Sequence[Job], typical: Sequence[Typical]) -> tuple[Fraction, Fraction]:
+    """Idle GPU of no use to typical tasks, over all GPU and over what was idle; means over time."""
+    counts, total = sum(each.count for each in typical), _total(machine, "gpu")
+
+    def useless(room: Room) -> int:
+        numbers = range(len(machine.nodes))
+        return sum(fragments(machine.nodes[n], typical, room.amounts[n], room.gpus[n]) for n in numbers)
+
+    def of_idle(room: Room) -> Fraction:
+        idle = sum(map(sum, room.gpus))
+        return Fraction(useless(room), counts * idle) if idle else Fraction(0)
+
+    whole = _mean(machine, jobs, lambda room, waiting: Fraction(useless(room), counts * total))
+    return whole, _mean(machine, jobs, lambda room, waiting: of_idle(room))
+
+
+def _mean(machine: Machine, jobs: Sequence[Job], of: Callable[[Room, Sequence[Job]], Fraction]) -> Fraction:
+    """Mean over time of something, from the first submit to the last end."""
+    ran = [job for job in jobs if job.end < NEVER]
+    if not ran:
+        return Fraction(0)
+    holds = [Hold(job.demand, job.places, job.start, job.end) for job in ran]
+    instants = sorted({job.submit for job in jobs} | {job.start for job in ran} | {job.end for job in ran})
+    total = Fraction(0)
+    for now, then in pairwise(instants):
+        waiting = [job for job in ran if job.submit <= now < job.start]
+        total += of(free_at(machine, holds, now), waiting) * (then - now)
+    first, last = min(job.submit for job in jobs), max(job.end for job in ran)
+    inside = [instant for instant in instants if instant <= last]
+    assert inside[0] == first
+    return total / (last - first)
+
+
+def short_of(machine: Machine, jobs: Sequence[Job], one: Job, now: int) -> str:
+    """The one thing without which a waiting job could start; ``order`` where it could, ``several`` for none."""
+    running = [job for job in jobs if job.start <= now < job.end]
+    room = free_at(machine, [Hold(job.demand, job.places, job.start, job.end) for job in running], now)
+    asked, hosts = one.demand, _marked(machine, one.demand)
+    without = {
+        "order": asked,
+        **{name: replace(asked, each={**asked.each, name: 0}) for name in machine.resources},
+        "gpu": replace(asked, gpu=0, features=frozenset({"host"})),
+        "features": replace(asked, features=frozenset(), partitions=frozenset(), gpu_kinds=None),
+        "nodes": replace(asked, min_nodes=1, max_nodes=None, tasks_per_node=None, exclusive=False),
+        **{name: replace(asked, pools={**asked.pools, name: 0}) for name in sorted(machine.pools)},
+    }
+    return next((name for name, demand in without.items() if can_be_placed(hosts, demand, room)), "several")
+
+
+def _marked(machine: Machine, demand: Demand) -> Machine:
+    """The machine, with a word for the nodes that have the features and the kind of GPU asked for."""
+
+    def marked(node: Node) -> Node:
+        host = has_features(node, demand) and has_kind(node, demand)
+        return replace(node, features=node.features | {"host"}) if host else node
+
+    return replace(machine, nodes=[marked(node) for node in machine.nodes])

@@ -1,0 +1,307 @@
+"""What was free on a machine of nodes and of no use, and what waiting jobs were short of (specification, 3.6 and 5.3).
+
+The schedule is replayed once, from its record: what is held, who waits. `stood` tells the rest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.metrics.resources import asked_of_nodes, held, runs
+from gridsim.metrics.utilisation import arrival_window, makespan_window, waits
+from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
+from gridsim.model.demand import NO_LIMIT, Demands, WordSets
+from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.model.typical import TypicalTasks, typical_tasks
+from gridsim.record import Record, Status
+
+__all__ = ["ORDER", "SEVERAL", "Stood", "short_of", "stood"]
+
+ORDER = "order"
+"""The word for jobs that could start and waited for their turn."""
+
+SEVERAL = "several"
+"""The word for jobs that no single thing would have let start."""
+
+_HOSTS, _LIMITS = "features", "nodes"
+
+
+class Stood(NamedTuple):
+    """How a machine of nodes stood.
+
+    Attributes
+    ----------
+    stranded : mapping of str to float
+        Part of each resource of nodes, and of ``gpu``, that was free where no waiting job had room for a task.
+    fragmentation : float
+        Idle GPU of no use to the typical tasks, as a part of all GPU.
+    fragmentation_of_idle : float
+        As a part of what was idle.
+    """
+
+    stranded: dict[str, float]
+    fragmentation: float
+    fragmentation_of_idle: float
+
+
+def stood(
+    record: Record,
+    start: float | None = None,
+    end: float | None = None,
+    *,
+    at_last_arrival: bool = False,
+    typical: TypicalTasks | None = None,
+) -> Stood:
+    """Means over time of what was of no use.
+
+    Parameters
+    ----------
+    start, end : float, optional
+        The interval, s; from the first submit to the last end where left out.
+    at_last_arrival : bool
+        Not the means but how it stood when the last job had come.
+    typical : TypicalTasks, optional
+        Those of the workload where left out.
+
+    Notes
+    -----
+    A job that asks for pools alone has no use for a node, and counts as nobody that waits. While nobody waits nothing
+    is stranded.
+    """
+    found = _Replayed(record, typical)
+    window = makespan_window(record)
+    low, high = (window.start if start is None else start), (window.end if end is None else end)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        low = high = 0.0
+    levels = found.play(whole(float(low)), whole(float(high)), whole(arrival_window(record).end))
+    names, width = found.names, len(found.names)
+    length = whole(float(high)) - whole(float(low))
+    numbers = levels[2] if at_last_arrival else levels[0] / length if length > 0 else levels[0] * np.nan
+    totals = [found.capacity.total(name) for name in (*names, GPU)]
+    stranded = {
+        name: float(number / total)
+        for name, number, total in zip((*names, GPU), numbers, totals, strict=False)
+        if total > 0
+    }
+    counts = max(1, int(found.typical.counts.sum()))
+    gpus = totals[-1]
+    return Stood(
+        stranded,
+        float(numbers[width + 1] / counts / gpus) if gpus else float("nan"),
+        float(numbers[width + 2] / counts) if gpus else float("nan"),
+    )
+
+
+def short_of(record: Record, rows: IntArray, instants: IntArray) -> npt.NDArray[np.str_]:
+    """What kept jobs from starting at some instants: the one thing that each could have started without.
+
+    Parameters
+    ----------
+    rows : (k,) int64
+        Jobs, of DAG jobs tasks.
+    instants : (k,) int64
+        Whole microseconds; after everything that happened in each.
+
+    Returns
+    -------
+    (k,) str
+        The name of a resource, ``gpu``, or of a pool; ``features`` where only nodes with other features, partitions or
+        kinds of GPU have room; ``nodes`` where limits on nodes or exclusive use are in the way; ``several`` where no
+        single one of these would do; ``order`` where the job could have started and had to wait for its turn.
+    """
+    found = _Replayed(record, None)
+    order = np.argsort(instants, kind="stable")
+    answers = np.zeros(len(rows), dtype=np.int64)
+    asked = np.stack([instants[order], found.of[rows[order]]]).astype(np.int64)
+    found.play(0, 0, 0, asked, answers)
+    words = np.array([*found.names, GPU, _HOSTS, _LIMITS, *found.pools, SEVERAL, ORDER])
+    told = np.empty(len(rows), dtype=words.dtype)
+    told[order] = words[answers]  # `SEVERAL` and `ORDER` are numbered from behind
+    return told
+
+
+class _Replayed:
+    """A record as the compiled replay takes it."""
+
+    def __init__(self, record: Record, typical: TypicalTasks | None) -> None:
+        assert record.capacity is not None
+        self.record, self.capacity, self.demands = record, record.capacity, asked_of_nodes(record)
+        self.names = sorted(self.capacity.amounts)
+        told_apart = [name for name in self.names if name != "memory"]
+        self.typical = typical_tasks(self.demands, told_apart) if typical is None else typical
+        self.pools = sorted(self.capacity.pools)
+        self.of, self.first = self._classes()
+
+    def _classes(self) -> tuple[IntArray, IntArray]:
+        """Class of each row, and a row of each class."""
+        asked = self.demands
+        kinds = np.where(asked.gpu > 0, asked.gpu_kinds.of, 0)
+        shape = (asked.plain, asked.tasks, asked.gpu, asked.min_nodes, asked.max_nodes, asked.tasks_per_node)
+        words = (asked.features.of, asked.partitions.of, kinds, asked.exclusive)
+        columns = np.stack([*shape, *words, *asked.each.values(), *asked.pools.values()], axis=1)
+        _, first, of = np.unique(columns, axis=0, return_index=True, return_inverse=True)
+        return of.reshape(-1), first
+
+    def play(
+        self, low: int, high: int, last: int, asked: IntArray | None = None, answers: IntArray | None = None
+    ) -> npt.NDArray[np.float64]:
+        """Sums over ``[low, high)``, how it stood last and at the *last* arrival; answers to what is *asked*."""
+        from gridsim.profile.standing import replay  # compiled: only where a machine has nodes
+
+        capacity, n = self.capacity, len(self.capacity.nodes)
+        events, pieces = self._held()
+        asked = np.zeros((2, 0), dtype=np.int64) if asked is None else asked
+        answers = np.zeros(asked.shape[1], dtype=np.int64) if answers is None else answers
+        amounts = [capacity.amounts[name] for name in self.names]
+        most = int(capacity.gpus.max(initial=0))
+        standing = (
+            np.stack(amounts, axis=1).copy() if amounts and n else np.zeros((n, len(amounts)), dtype=np.int64),
+            np.where(np.arange(most) < capacity.gpus[:, None], WHOLE_GPU, 0).astype(np.int64),
+            np.array([capacity.pools[name] for name in self.pools], dtype=np.int64),
+            *(np.zeros(n, dtype=np.int64) for _ in range(3)),
+            np.zeros(len(self.first), dtype=np.int64),
+            np.zeros(len(self.first) + 1, dtype=np.int64),
+        )
+        levels = (np.zeros((3, len(amounts) + 3)), np.array([low, high, last], dtype=np.int64))
+        replay(events, pieces, self._waiting(), self._tasks(), self._typical(), standing, levels, asked, answers)
+        return levels[0]
+
+    def _held(self) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:
+        """Pieces of nodes, then runs with what they hold of pools; and when each is taken and given back."""
+        record, held_there = self.record, self.record.allocations
+        columns = [held(record, name) for name in self.names]
+        pool = [held(record, name) for name in self.pools]
+        count = 0 if held_there is None else len(held_there)
+        start, end, row = runs(record) if pool else (np.zeros(0, dtype=np.int64),) * 3
+        width = max(len(columns), len(pool))
+        amounts = np.zeros((count + len(row), width), dtype=np.int64)
+        for at, (_, _, amount) in enumerate(columns):
+            amounts[:count, at] = amount
+        for at, (_, _, amount) in enumerate(pool):
+            amounts[count:, at] = amount
+        node = np.full(count + len(row), -1, dtype=np.int64)
+        first: IntArray = np.zeros(len(node) + 1, dtype=np.int64)
+        gpu, share = first[:0], first[:0]
+        if held_there is not None:
+            node[:count] = held_there.node
+            start, end = np.append(held_there.start_us, start), np.append(held_there.end_us, end)
+            piece, gpu, share = self._gpus()
+            first[1:] = np.cumsum(np.bincount(piece, minlength=len(node)))
+        time = np.concatenate([start, end])
+        what, sign = np.tile(np.arange(len(node)), 2), np.repeat([1, -1], len(node))
+        # What is given back in an instant comes before what is taken: nothing is ever below 0.
+        order = np.lexsort((sign, time))
+        order = order[time[order] < NEVER]
+        return (time[order], what[order], sign[order]), (node, amounts, first, gpu, share)
+
+    def _gpus(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Piece, number and thousandths of GPUs held, in order of pieces; of exclusive jobs all of their nodes."""
+        pieces, capacity = self.record.allocations, self.capacity
+        assert pieces is not None
+        whole_nodes = self.demands.exclusive[pieces.job]
+        kept = ~whole_nodes[pieces.gpu_row]
+        all_of = np.where(whole_nodes & (pieces.node >= 0), capacity.gpus[pieces.node], 0)
+        more = np.repeat(np.arange(len(pieces)), all_of)
+        number = np.arange(len(more)) - np.repeat(np.cumsum(all_of) - all_of, all_of)
+        at = np.append(pieces.gpu_row[kept], more)
+        order = np.argsort(at, kind="stable")
+        gpu, share = (
+            np.append(pieces.gpu[kept], number),
+            np.append(pieces.gpu_share[kept], np.full(len(more), WHOLE_GPU)),
+        )
+        return at[order], gpu[order].astype(np.int64), share[order].astype(np.int64)
+
+    def _waiting(self) -> tuple[IntArray, ...]:
+        """When classes of jobs come and go that wait; who waits to the end does so too."""
+        record = self.record
+        begin, until, row = waits(record)
+        if record.tasks is None:
+            still = np.flatnonzero(record.status == Status.waiting)
+            begin = np.append(begin, record.workload.submit[still])
+            until, row = np.append(until, np.full(len(still), NEVER)), np.append(row, still)
+        kept = until > begin
+        begin, until, of = begin[kept], until[kept], self.of[row[kept]]
+        time, what = np.concatenate([begin, until]), np.tile(of, 2)
+        sign = np.repeat([1, -1], len(of))
+        order = np.lexsort((-sign, time))
+        order = order[time[order] < NEVER]
+        return time[order], what[order], sign[order]
+
+    def _tasks(self) -> tuple[IntArray, IntArray, IntArray, npt.NDArray[np.bool_]]:
+        """What classes ask for, with the nodes that each may have."""
+        asked, capacity = self.demands.select(self.first), self.capacity
+        on_nodes = bool(capacity.nodes)
+        plain = asked.plain > 0
+        tasks = np.where(plain & on_nodes, asked.plain, asked.tasks)
+        none = np.zeros(len(tasks), dtype=np.int64)
+
+        def limit(column: IntArray) -> IntArray:
+            return np.where(column == NO_LIMIT, tasks, np.minimum(column, tasks))
+
+        each = [np.where(plain & (name == "cores"), 1, asked.each.get(name, none)) for name in self.names]
+        # What nodes have nothing of fits none: it counts as a limit that only other nodes would lift.
+        unknown = [column > 0 for name, column in asked.each.items() if name not in capacity.amounts]
+        pools = [asked.pools.get(name, none) + (asked.plain if name == "cores" else 0) for name in self.pools]
+        table, hosts = self._hosts(asked, unknown)
+        shape = [tasks, asked.gpu, asked.exclusive, table, asked.min_nodes]
+        shape += [limit(asked.max_nodes), limit(asked.tasks_per_node)]
+        return _stacked(shape, len(tasks)), _stacked(each, len(tasks)), _stacked(pools, len(tasks)), hosts
+
+    def _hosts(self, asked: Demands, unknown: list[npt.NDArray[np.bool_]]) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        """Row of the table of each class, and whether each node is a host of its classes."""
+        capacity = self.capacity
+        nowhere = np.any(unknown, axis=0) if unknown else np.zeros(len(asked), dtype=np.bool_)
+        kinds = np.where(asked.gpu > 0, asked.gpu_kinds.of, 0)
+        columns = np.stack([asked.features.of, asked.partitions.of, kinds, asked.gpu > 0, nowhere], axis=1)
+        different, of = np.unique(columns, axis=0, return_inverse=True)
+        features, partitions = (
+            _agree(words, nodes, len(capacity.nodes), all_of)
+            for words, nodes, all_of in (
+                (asked.features, capacity.features, True),
+                (asked.partitions, capacity.partitions, False),
+            )
+        )
+        accepted = _accepted(asked.gpu_kinds.sets, capacity)
+        hosts = [
+            features[one] & partitions[two] & (accepted[three] | (not gpu)) & (not lost)
+            for one, two, three, gpu, lost in different.tolist()
+        ]
+        return of.reshape(-1), np.array(hosts, dtype=np.bool_).reshape(len(different), len(capacity.nodes))
+
+    def _typical(self) -> tuple[IntArray, ...]:
+        typical, m = self.typical, len(self.typical.gpu)
+        none = np.zeros(m, dtype=np.int64)
+        columns = dict(zip(typical.resources, typical.each.T, strict=True))
+        each = _stacked([columns.get(name, none) for name in self.names], m)
+        accepted = _accepted(typical.gpu_kinds, self.capacity).astype(np.int64)
+        return each, typical.gpu.astype(np.int64), accepted, typical.counts.astype(np.int64)
+
+
+def _stacked(columns: list[npt.NDArray[np.generic]] | list[IntArray], rows: int) -> IntArray:
+    found: IntArray = np.zeros((rows, len(columns)), dtype=np.int64)
+    for place, column in enumerate(columns):
+        found[:, place] = column
+    return found
+
+
+def _agree(words: WordSets, nodes: tuple[tuple[str, ...], ...], n: int, all_of: bool) -> npt.NDArray[np.bool_]:
+    """Whether nodes have all of each set of words, or one of them; they do where nobody says what nodes have."""
+    found = np.ones((len(words.sets), n), dtype=np.bool_)
+    if not nodes:
+        return found
+    for row, asked in enumerate(words.sets):
+        if asked:
+            wanted = set(asked)
+            found[row] = [wanted <= set(has) if all_of else bool(wanted & set(has)) for has in nodes]
+    return found
+
+
+def _accepted(kinds: tuple[tuple[str, ...], ...], capacity: Capacity) -> npt.NDArray[np.bool_]:
+    """Whether the GPUs of nodes are of one of each set of kinds, and there are any."""
+    has = capacity.gpus > 0
+    of = capacity.gpu_kind or (GPU,) * len(has)
+    rows = [has & np.array([not asked or kind in asked for kind in of], dtype=np.bool_) for asked in kinds]
+    return np.array(rows, dtype=np.bool_).reshape(len(kinds), len(has))

@@ -1,0 +1,359 @@
+"""How a machine of nodes stood while a schedule went on: a compiled replay of what its nodes and pools held.
+
+Events are sorted by their instants; all of one instant happen before anybody looks. Free amounts are over nodes and
+resources as `gridsim.model.capacity.Capacity` names them; GPUs are thousandths by node and number.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.model.capacity import WHOLE_GPU
+from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.profile.compiled import compiled, phase
+
+__all__ = ["ORDER", "SEVERAL", "Events", "Levels", "Pieces", "Standing", "Tasks", "Typical", "replay"]
+
+NOTHING = -1
+"""No constraint is left out."""
+
+ORDER, SEVERAL = -1, -2
+"""What a job is short of where it could start, and waits for its turn; and where leaving out no single one helps."""
+
+INTEGRAL, LEVEL, LAST = range(3)
+"""Rows of `Levels.of`: summed over time, now, and as it was at the last arrival."""
+
+
+class Events(NamedTuple):
+    """What happens: instants (e,) in order; the number of a piece or class, and +1 or -1."""
+
+    time: IntArray
+    what: IntArray
+    sign: IntArray
+
+
+class Pieces(NamedTuple):
+    """What is held.
+
+    Attributes
+    ----------
+    node : (p,) int64
+        Of each piece; -1 for amounts of pools.
+    amounts : (p, r) int64
+        By resource of nodes, or by pool.
+    first : (p + 1,) int64
+        Where the GPUs of each begin in *gpu*.
+    gpu, share : (g,) int64
+        Numbers of GPUs on the node, and thousandths.
+    """
+
+    node: IntArray
+    amounts: IntArray
+    first: IntArray
+    gpu: IntArray
+    share: IntArray
+
+
+class Tasks(NamedTuple):
+    """What is asked for, by class of equal demands.
+
+    Attributes
+    ----------
+    shape : (c, 7) int64
+        Tasks, thousandths of GPU of each, whether exclusive, row of *hosts*, least nodes, most nodes, most on a node.
+    each : (c, r) int64
+        Amounts for each task.
+    pools : (c, p) int64
+        Amounts of pools.
+    hosts : (h, n) bool
+        Which nodes have the features, the partition and the kind of GPU.
+    """
+
+    shape: IntArray
+    each: IntArray
+    pools: IntArray
+    hosts: IntArray
+
+
+class Typical(NamedTuple):
+    """Typical tasks: amounts (m, r), thousandths of GPU (m,), which nodes accept them (m, n), counts (m,)."""
+
+    each: IntArray
+    gpu: IntArray
+    accepted: IntArray
+    counts: IntArray
+
+
+class Standing(NamedTuple):
+    """How the machine stands.
+
+    Attributes
+    ----------
+    free : (n, r) int64
+        Free of each resource of a node.
+    gpus : (n, g) int64
+        Thousandths free of each GPU; 0 for those that a node does not have.
+    pools : (p,) int64
+        Free of each pool.
+    touched : (n,) int64
+        Pieces on each node.
+    covered : (n,) int64
+        Classes that wait and have a fit on the node.
+    fragments : (n,) int64
+        F of each node.
+    waiting : (c,) int64
+        How many of each class wait.
+    active : (c + 1,) int64
+        Classes of which any wait; their number stands last.
+    """
+
+    free: IntArray
+    gpus: IntArray
+    pools: IntArray
+    touched: IntArray
+    covered: IntArray
+    fragments: IntArray
+    waiting: IntArray
+    active: IntArray
+
+
+class Levels(NamedTuple):
+    """What is told.
+
+    Attributes
+    ----------
+    of : (3, r + 3) float64
+        Free where nobody who waits has a fit, by resource and then GPUs; fragments; fragments over idle GPUs.
+    window : (3,) int64
+        From when to when sums go, and the last arrival.
+    """
+
+    of: FloatArray
+    window: IntArray
+
+
+@compiled
+def replay(events, pieces, queue, tasks, typical, standing, levels, asked, short):  # type: ignore[no-untyped-def]
+    """Let everything happen; sums over time, and what each that *asked* was short of then.
+
+    *events* take and give back pieces, *queue* are comings and goings of classes of waiting jobs, *asked* (2, q) are
+    instants in order and classes. *short* (q,) gets a resource, the number of resources for GPUs, one more for what
+    nodes must be like, two more for limits on nodes and exclusive use, three more and so on for pools; `ORDER`,
+    `SEVERAL`.
+    """
+    events, queue, levels = Events(*events), Events(*queue), Levels(*levels)
+    pieces, tasks, typical, standing = Pieces(*pieces), Tasks(*tasks), Typical(*typical), Standing(*standing)
+    _begin(typical, standing, levels)
+    i = j = k = 0
+    now = levels.window[0]
+    scratch = np.zeros(standing.free.shape[0], dtype=np.int64)
+    while True:
+        then = NEVER
+        if i < len(events.time):
+            then = min(then, events.time[i])
+        if j < len(queue.time):
+            then = min(then, queue.time[j])
+        if k < asked.shape[1]:
+            then = min(then, asked[0, k])
+        _add(now, min(then, levels.window[1]), standing, levels)
+        if then == NEVER:
+            break
+        now = max(now, then)
+        while i < len(events.time) and events.time[i] == then:
+            _take(events.what[i], events.sign[i], pieces, tasks, typical, standing, levels)
+            i += 1
+        while j < len(queue.time) and queue.time[j] == then:
+            _come(queue.what[j], queue.sign[j], tasks, standing, levels)
+            j += 1
+        while k < asked.shape[1] and asked[0, k] == then:
+            short[k] = _short_of(asked[1, k], tasks, standing, scratch)
+            k += 1
+        if then <= levels.window[2]:
+            _keep(standing, levels)
+
+
+@compiled
+def _begin(typical, standing, levels):  # type: ignore[no-untyped-def]
+    width = standing.free.shape[1]
+    for n in range(standing.free.shape[0]):
+        standing.fragments[n] = _fragments(n, typical, standing)
+        levels.of[LEVEL, width + 1] += standing.fragments[n]
+        _free(n, 1, standing, levels)
+
+
+@phase
+def _free(n, sign, standing, levels):  # type: ignore[no-untyped-def]
+    """Count what is free on a node, among that of no use and all that is idle, or no more."""
+    width = standing.free.shape[1]
+    gpus = 0
+    for g in range(standing.gpus.shape[1]):
+        gpus += standing.gpus[n, g]
+    levels.of[LEVEL, width + 2] += sign * gpus
+    if standing.covered[n] == 0:
+        for r in range(width):
+            levels.of[LEVEL, r] += sign * standing.free[n, r]
+        levels.of[LEVEL, width] += sign * gpus
+
+
+@phase
+def _waits(standing):  # type: ignore[no-untyped-def]
+    return standing.active[len(standing.active) - 1] > 0
+
+
+@compiled
+def _add(since, until, standing, levels):  # type: ignore[no-untyped-def]
+    """What stood from an instant to another; nothing is of no use while nobody waits."""
+    if until <= since:
+        return
+    width, length = standing.free.shape[1], float(until - since)
+    if _waits(standing):
+        for r in range(width + 1):
+            levels.of[INTEGRAL, r] += levels.of[LEVEL, r] * length
+    levels.of[INTEGRAL, width + 1] += levels.of[LEVEL, width + 1] * length
+    if levels.of[LEVEL, width + 2] > 0:
+        levels.of[INTEGRAL, width + 2] += levels.of[LEVEL, width + 1] / levels.of[LEVEL, width + 2] * length
+
+
+@compiled
+def _keep(standing, levels):  # type: ignore[no-untyped-def]
+    """How it stands, for whoever asks about the last arrival."""
+    width = standing.free.shape[1]
+    for r in range(width + 1):
+        levels.of[LAST, r] = levels.of[LEVEL, r] if _waits(standing) else 0.0
+    levels.of[LAST, width + 1] = levels.of[LEVEL, width + 1]
+    idle = levels.of[LEVEL, width + 2]
+    levels.of[LAST, width + 2] = levels.of[LEVEL, width + 1] / idle if idle > 0 else 0.0
+
+
+@compiled
+def _take(piece, sign, pieces, tasks, typical, standing, levels):  # type: ignore[no-untyped-def]
+    """A piece is held from now on (+1), or given back (-1)."""
+    n = pieces.node[piece]
+    if n < 0:
+        for p in range(len(standing.pools)):
+            standing.pools[p] -= sign * pieces.amounts[piece, p]
+        return
+    width = standing.free.shape[1]
+    _free(n, -1, standing, levels)
+    for r in range(width):
+        standing.free[n, r] -= sign * pieces.amounts[piece, r]
+    for at in range(pieces.first[piece], pieces.first[piece + 1]):
+        standing.gpus[n, pieces.gpu[at]] -= sign * pieces.share[at]
+    standing.touched[n] += sign
+    standing.covered[n] = 0
+    for at in range(standing.active[len(standing.active) - 1]):
+        if _fit(standing.active[at], n, 1, NOTHING, tasks, standing) > 0:
+            standing.covered[n] += 1
+    _free(n, 1, standing, levels)
+    before = standing.fragments[n]
+    standing.fragments[n] = _fragments(n, typical, standing)
+    levels.of[LEVEL, width + 1] += standing.fragments[n] - before
+
+
+@compiled
+def _come(c, sign, tasks, standing, levels):  # type: ignore[no-untyped-def]
+    """One more of a class waits, or one less; a class without tasks has no use for a node."""
+    standing.waiting[c] += sign
+    if tasks.shape[c, 0] == 0 or standing.waiting[c] != (1 if sign > 0 else 0):
+        return
+    active = standing.active
+    last = len(active) - 1
+    if sign > 0:
+        active[active[last]] = c
+        active[last] += 1
+    else:
+        at = 0
+        while active[at] != c:
+            at += 1
+        active[last] -= 1
+        active[at] = active[active[last]]
+    for n in range(standing.free.shape[0]):
+        if _fit(c, n, 1, NOTHING, tasks, standing) > 0:
+            _free(n, -1, standing, levels)
+            standing.covered[n] += sign
+            _free(n, 1, standing, levels)
+
+
+@compiled
+def _fit(c, n, most, spared, tasks, standing):  # type: ignore[no-untyped-def]
+    """How many tasks of a class a node has room for, up to *most*, where one constraint is left out."""
+    width = standing.free.shape[1]
+    if spared != width + 1 and not tasks.hosts[tasks.shape[c, 3], n]:
+        return 0
+    if spared != width + 2 and tasks.shape[c, 2] and standing.touched[n] > 0:
+        return 0
+    found = most
+    for r in range(width):
+        if tasks.each[c, r] > 0 and r != spared:
+            found = min(found, standing.free[n, r] // tasks.each[c, r])
+    g = tasks.shape[c, 1]
+    if g > 0 and spared != width:
+        room = 0
+        for at in range(standing.gpus.shape[1]):
+            room += standing.gpus[n, at] // g if g < WHOLE_GPU else standing.gpus[n, at] // WHOLE_GPU
+        found = min(found, room if g < WHOLE_GPU else room // (g // WHOLE_GPU))
+    return max(found, 0)
+
+
+@compiled
+def _able(c, spared, tasks, standing, fits):  # type: ignore[no-untyped-def]
+    """Whether a job of a class could start now, one constraint left out (section 3.2 of the specification)."""
+    width = standing.free.shape[1]
+    for p in range(len(standing.pools)):
+        if spared != width + 3 + p and standing.pools[p] < tasks.pools[c, p]:
+            return False
+    k, least, most, each = tasks.shape[c, 0], tasks.shape[c, 4], tasks.shape[c, 5], tasks.shape[c, 6]
+    if spared == width + 2:
+        least, most, each = 1, k, k
+    if k == 0:
+        return True
+    hosts = 0
+    for n in range(standing.free.shape[0]):
+        fits[n] = -_fit(c, n, each, spared, tasks, standing)
+        hosts += fits[n] < 0
+    if hosts < least:
+        return False
+    if most < hosts:
+        fits.sort()
+    room = 0
+    for n in range(len(fits) if most >= hosts else most):
+        room -= fits[n]
+    return room >= k
+
+
+@compiled
+def _short_of(c, tasks, standing, scratch):  # type: ignore[no-untyped-def]
+    """The one thing without which a job could start."""
+    if _able(c, NOTHING, tasks, standing, scratch):
+        return ORDER
+    for spared in range(standing.free.shape[1] + 3 + len(standing.pools)):
+        if _able(c, spared, tasks, standing, scratch):
+            return spared
+    return SEVERAL
+
+
+@compiled
+def _fragments(n, typical, standing):  # type: ignore[no-untyped-def]
+    """F of a node (section 3.6): idle thousandths that are of no use to the typical tasks."""
+    total, width = 0, standing.free.shape[1]
+    idle = 0
+    for at in range(standing.gpus.shape[1]):
+        idle += standing.gpus[n, at]
+    if idle == 0:
+        return 0
+    for m in range(len(typical.gpu)):
+        g = min(typical.gpu[m], WHOLE_GPU)
+        useless, able = 0, 0
+        for at in range(standing.gpus.shape[1]):
+            if standing.gpus[n, at] >= g:
+                able += standing.gpus[n, at] > 0
+            else:
+                useless += standing.gpus[n, at]
+        short = g == 0 or not typical.accepted[m, n] or able < max(1, typical.gpu[m] // WHOLE_GPU)
+        for r in range(width):
+            short = short or standing.free[n, r] < typical.each[m, r]
+        total += typical.counts[m] * (idle if short else useless)
+    return total

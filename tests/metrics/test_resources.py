@@ -1,0 +1,171 @@
+"""What jobs held of nodes, GPUs and pools, what was of no use, and what waiting jobs were short of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import gridsim as gs
+from gridsim.metrics.by_resource import resource_metrics, waits_short_of
+from gridsim.metrics.resources import allocated, only_arrivals, share_held
+from gridsim.metrics.stranding import short_of, stood
+from gridsim.metrics.summary import described, metrics
+from gridsim.model.capacity import NodeGroup
+from gridsim.model.demand import Demand, Demands
+from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER
+from gridsim.model.typical import typical_tasks
+from gridsim.model.workload import Workload
+from gridsim.record import Record
+from gridsim.report.tables import rows
+from gridsim.testing.machine import shares
+from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
+from gridsim.testing.machine.parts import Machine
+from gridsim.testing.machine.rules import typical_of
+from gridsim.testing.machine.schedule import Job, schedule
+from gridsim.testing.machine.translated import demand_of, jobs_of, machine_of, platform_of, record_of, workload_of
+
+
+def made(platform: Platform, workload: Workload, policy: str = "easy") -> Record:
+    return record_of(workload, platform, schedule(machine_of(platform), jobs_of(workload), policy))
+
+
+def drawn(seed: int, count: int) -> Iterator[tuple[Machine, list[Job], Record]]:
+    """Schedules of the second implementation, which ran at least one job."""
+    rng = np.random.default_rng([24, seed])
+    while count:
+        machine = draw_machine(rng)
+        workload, platform = workload_of(draw_jobs(rng, machine)), platform_of(machine)
+        policy = ("fcfs", "easy", "conservative")[count % 3]
+        jobs = schedule(machine_of(platform), jobs_of(workload), policy, draw_rule(rng, machine))
+        if any(job.start < NEVER for job in jobs):
+            count -= 1
+            yield machine_of(platform), jobs, record_of(workload, platform, jobs)
+
+
+def test_shares_held_and_used_are_the_exact_ones() -> None:
+    exclusive = 0
+    for machine, jobs, record in drawn(1, 60):
+        held, used = shares.utilisation(machine, jobs), shares.used(machine, jobs)
+        for name, share in held.items():
+            assert share_held(record, name) == pytest.approx(float(share), abs=1e-12)
+            assert share_held(record, name, used=True) == pytest.approx(float(used[name]), abs=1e-12)
+            exclusive += share != used[name]
+    assert exclusive > 20
+
+
+def test_what_is_stranded_and_fragmented_is_what_a_slow_count_finds() -> None:
+    found = 0
+    for machine, jobs, record in drawn(2, 60):
+        told = stood(record)
+        stranded = shares.stranded(machine, jobs)
+        assert told.stranded == pytest.approx({name: float(share) for name, share in stranded.items()}, abs=1e-12)
+        found += any(stranded.values())
+        typical = typical_of(machine, [job.demand for job in jobs])
+        if machine.largest("gpu") and typical:
+            of_all, of_idle = shares.fragmentation(machine, jobs, typical)
+            assert told.fragmentation == pytest.approx(float(of_all), abs=1e-12)
+            assert told.fragmentation_of_idle == pytest.approx(float(of_idle), abs=1e-12)
+    assert found > 20
+
+
+def test_what_waiting_jobs_are_short_of_is_what_trying_finds() -> None:
+    words: set[str] = set()
+    for machine, jobs, record in drawn(3, 150):
+        waiting = [
+            (job, now) for job in jobs if job.start < NEVER for now in (job.submit, job.start - 1) if now >= job.submit
+        ]
+        rows = np.array([job.number for job, _ in waiting])
+        instants = np.array([now for _, now in waiting])
+        expected = [shares.short_of(machine, jobs, job, now) for job, now in waiting if now < job.start]
+        kept = [now < job.start for job, now in waiting]
+        told = short_of(record, rows[kept], instants[kept]).tolist()
+        assert told == expected
+        words |= set(told)
+    assert words >= {"cores", "memory", "gpu", "nodes", "several", "order", "licence"}
+
+
+def test_typical_tasks_are_those_of_the_second_implementation() -> None:
+    rng = np.random.default_rng(25)
+    for _ in range(60):
+        machine = draw_machine(rng)
+        workload = workload_of(draw_jobs(rng, machine))
+        assert workload.demands is not None
+        found = typical_tasks(workload.demands)
+        other = typical_of(machine, [demand_of(workload.demands[row]) for row in range(len(workload))])
+        each = [
+            {name: amount for name, amount in zip(found.resources, amounts, strict=True) if amount}
+            for amounts in found.each.tolist()
+        ]
+        told = list(zip(each, found.gpu.tolist(), map(frozenset, found.gpu_kinds), found.counts.tolist(), strict=True))
+        assert told == [
+            (dict(it.demand.each), it.demand.gpu, it.demand.gpu_kinds or frozenset(), it.count) for it in other
+        ]
+
+
+NODES = [NodeGroup(group="n", count=2, capacity={"cores": 4}, gpus=1)]
+
+
+def test_pools_and_gpus_over_time() -> None:
+    machine = Platform.of_nodes(NODES, {"licence": 4})
+    asked = [Demand(tasks=1, each={"cores": 1}, gpu=500, pools={"licence": 3}), Demand(tasks=2, each={"cores": 2})]
+    record = made(machine, Workload.from_columns(submit=[0, 5], runtime=[10, 10], demands=Demands.of(asked)))
+    assert [(t, v) for t, v in zip(*_steps(record, "licence"), strict=True)] == [(0, 3), (10, 0)]
+    assert [(t, v) for t, v in zip(*_steps(record, "gpu"), strict=True)] == [(0, 500), (10, 0)]
+    assert share_held(record, "cores") == (10 + 40) / (8 * 15)
+    assert share_held(record, "gpu", 0, 10) == 0.25
+    assert np.isnan(share_held(record, "gpu", 10, 10))
+
+
+def _steps(record: Record, name: str) -> tuple[list[float], list[float]]:
+    steps = allocated(record, name)
+    return steps.times_s.tolist(), steps.values.tolist()
+
+
+def test_a_run_of_arrivals_is_told_as_it_stood_at_the_last_one() -> None:
+    asked = [Demand(tasks=1, each={"cores": 1}, gpu=600), Demand(tasks=1, each={"cores": 1}, gpu=600)]
+    arrivals = Workload.from_columns(submit=[0, 1], runtime=[1000, 1000], demands=Demands.of(asked))
+    world = gs.World(arrivals, Platform.of_nodes(NODES), "easy")
+    world.run(until=500)
+    record = world.record()
+    assert only_arrivals(record)
+    told = resource_metrics(record)
+    assert told["fragmentation"] == 0.4  # 400 of each GPU, of no use to 600
+    assert told["fragmentation_of_idle"] == 1.0
+    assert told["resource_utilisation[gpu]"] == 0.6
+    assert not only_arrivals(made(Platform.of_nodes(NODES), arrivals))
+
+
+def test_numbers_and_rows_by_resource_are_there_on_machines_of_nodes_alone() -> None:
+    machine = Platform.of_nodes(NODES, {"licence": 4})
+    asked = [
+        Demand(tasks=2, each={"cores": 1}, gpu=1000, pools={"licence": 1}),
+        Demand(tasks=1, each={"cores": 3}, gpu=500, exclusive=True),
+    ]
+    jobs = Workload.from_columns(submit=[0, 1], runtime=[10, 10], demands=Demands.of(asked))
+    numbers = metrics(made(machine, jobs))
+    assert numbers["resource_utilisation[licence]"] == 0.125
+    assert numbers["resource_utilisation[cores]"] == (2 * 10 + 4 * 10) / (8 * 20)
+    assert numbers["resource_used[cores]"] == (2 * 10 + 3 * 10) / (8 * 20)
+    assert numbers["resource_used[gpu]"] == (2000 * 10 + 500 * 10) / (2000 * 20)
+    assert numbers["stranded[cores]"] == pytest.approx(6 * 9 / (8 * 20))  # 3 free on each node, none untouched
+    assert numbers["waits_short_of[several]"] == 1.0  # neither a GPU nor a node to itself
+    assert {described(name).unit for name in numbers if "[" in name} == {""}
+    titles = {row.title: row.cells["easy"].text for row in rows({"easy": numbers})}
+    assert titles["licence held"] == "12.5 %"
+    assert titles["cores asked for"] == "31.2 %"
+    assert titles["waits short of several"] == "100.0 %"
+    plain = metrics(Record.from_rows([{"submit": 0, "start": 0, "end": 9, "cores": 2}]))
+    assert not {name for name in plain if "[" in name or name.startswith("fragment")}
+
+
+def test_a_cut_leaves_out_the_waits_of_other_jobs() -> None:
+    asked = [Demand(tasks=1, each={"cores": 4}), Demand(tasks=2, each={"cores": 4}), Demand(tasks=1, gpu=1000)]
+    jobs = Workload.from_columns(
+        submit=[0, 1, 2], runtime=[10, 10, 10], demands=Demands.of([*asked[:2], Demand(tasks=2, each={"cores": 1})])
+    )
+    record = made(Platform.of_nodes(NODES), jobs, "fcfs")
+    assert waits_short_of(record) == {"cores": 9 / 27, "order": 18 / 27}
+    assert waits_short_of(record, np.array([False, True, False])) == {"cores": 1.0}
