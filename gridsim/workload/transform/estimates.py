@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.model.tasks import Tasks
 from gridsim.model.time import IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.workload.provenance import recorded
 from gridsim.workload.transform.tolerance import by_number
 
-__all__ = ["BetterEstimates", "ExactEstimates", "NoisyEstimates"]
+__all__ = ["BetterEstimates", "ExactEstimates", "NoisyEstimates", "with_estimates"]
 
 _WIDEST = 5.0
 """Largest spread: there, one job in a thousand is estimated wrongly by a factor of five million."""
@@ -20,6 +21,23 @@ _BEST = 1e6
 """Times that estimates may be better: there, a year too much is half a minute."""
 _LEAST_ESTIMATE = 1_000_000
 """A second, in whole microseconds."""
+
+
+def with_estimates(workload: Workload, estimate: IntArray, tasks: Tasks | None = None) -> tuple[Workload, int]:
+    """The workload with other estimates, and how many deadlines were moved to the earliest end that these allow.
+
+    Parameters
+    ----------
+    estimate : (n,) int64
+        Whole microseconds, one a job.
+    tasks : Tasks, optional
+        Those of DAG jobs, with estimates of their own.
+    """
+    least = workload.submit + estimate
+    moved = workload.deadline < least
+    found = replace(workload, estimate=estimate, tasks=tasks, deadline=np.where(moved, least, workload.deadline))
+    found.check()
+    return found, int(np.count_nonzero(moved))
 
 
 @dataclass(frozen=True)
@@ -131,12 +149,9 @@ class NoisyEstimates:
         if workload.tasks is not None:
             raise InputError("the jobs have several tasks; only estimates of rigid jobs can be drawn")
         estimate = self._estimates(workload, rng)
-        least = workload.submit + estimate
-        moved = workload.deadline < least
-        noisy = replace(workload, estimate=estimate, deadline=np.where(moved, least, workload.deadline))
-        noisy.check()
+        noisy, moved = with_estimates(workload, estimate)
         short = int(np.count_nonzero(estimate < workload.runtime))
-        return recorded(noisy, self, too_short=short, deadlines_moved=int(np.count_nonzero(moved)))
+        return recorded(noisy, self, too_short=short, deadlines_moved=moved)
 
     def _estimates(self, workload: Workload, rng: np.random.Generator) -> IntArray:
         tick = whole(float(workload.provenance.get("tick", 1.0)))

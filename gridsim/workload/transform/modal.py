@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from gridsim.model.time import seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.workload.provenance import recorded
 from gridsim.workload.synthetic.modal import Law, Modal, customary_maximum
+from gridsim.workload.transform.estimates import with_estimates
 
 __all__ = ["ModalEstimates"]
 
@@ -76,9 +77,6 @@ class ModalEstimates(Law):
         maximum = customary_maximum(float(runtime.max(initial=0))) if self.maximum is None else self.maximum
         found = Modal.of(runtime, Law(*(getattr(self, it.name) for it in fields(Law))), rng, maximum=maximum)
         estimate = whole(found.estimate)
-        least = workload.submit + estimate
-        moved = workload.deadline < least
-        modal = replace(workload, estimate=estimate, deadline=np.where(moved, least, workload.deadline))
-        modal.check()
-        facts = {"maximum": maximum, "repaired": found.repaired, "deadlines_moved": int(np.count_nonzero(moved))}
+        modal, moved = with_estimates(workload, estimate)
+        facts = {"maximum": maximum, "repaired": found.repaired, "deadlines_moved": moved}
         return recorded(modal, self, values=len(np.unique(estimate)), **facts)

@@ -11,6 +11,7 @@ from gridsim.errors import InputError
 from gridsim.model.time import FloatArray, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.workload.provenance import recorded
+from gridsim.workload.transform.estimates import with_estimates
 
 __all__ = ["RoughEstimates"]
 
@@ -77,11 +78,8 @@ class RoughEstimates:
             tasks = replace(tasks, estimate=self._estimates(tasks.runtime, tick, rng))
             estimate = np.maximum.reduceat(tasks.chains(tasks.estimate), tasks.first[:-1])
             short = int(np.count_nonzero(tasks.estimate < tasks.runtime))
-        least = workload.submit + estimate
-        moved = workload.deadline < least
-        rough = replace(workload, estimate=estimate, tasks=tasks, deadline=np.where(moved, least, workload.deadline))
-        rough.check()
-        return recorded(rough, self, too_short=short, deadlines_moved=int(np.count_nonzero(moved)))
+        rough, moved = with_estimates(workload, estimate, tasks)
+        return recorded(rough, self, too_short=short, deadlines_moved=moved)
 
     def _estimates(self, runtime: IntArray, tick: int, rng: np.random.Generator) -> IntArray:
         ticks = np.clip(np.ceil(self._ticks(runtime / tick, rng)), 1, _LARGEST)
