@@ -26,7 +26,6 @@ from gridsim.profile.floor import (
     Classes,
     Floor,
     Sketch,
-    advance,
     block_of,
     first_end,
 )
@@ -148,16 +147,15 @@ def can_place(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped
 
 
 @lean
-def first_place(floor, classes, sketch, now, row, duration, before):  # type: ignore[no-untyped-def]
-    """First instant from *now* on at which a request can be placed for *duration*; -1 for none before *before*.
+def first_place(floor, classes, sketch, begin, row, duration, before):  # type: ignore[no-untyped-def]
+    """First instant from *begin* on at which a request can be placed for *duration*; -1 for none before *before*.
 
     Only the present and the ends of holds can be answers. The sketch tells what is free there. Without promises what is
     free never falls, and the first end is found by bisection.
     """
     floor, classes, sketch = Floor(*floor), Classes(*classes), Sketch(*sketch)
-    advance(floor, now)
     c, count, rising = classes.of[row], floor.meta[ENDS], floor.meta[PROMISED] == 0
-    at, index, high = now, first_end(floor, now + 1), -1  # no bisection yet
+    at, index, high = begin, first_end(floor, begin + 1), -1  # no bisection yet
     while at < before:
         short = totals_over(floor, classes, c, at, at + duration)
         able = short < 0 and fits_over(floor, classes, sketch, c, at, at + duration)

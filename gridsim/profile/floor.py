@@ -392,20 +392,19 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
 
 @lean
 def lift(floor, classes, sketch, row, sign):  # type: ignore[no-untyped-def]
-    """Take a hold out of the nodes, or (-1) put it back where it was; the totals and ends stay as they are."""
+    """Take a hold out of what is free, or (-1) put it back where it was; pieces and ends stay as they are."""
     piece = floor.holds[FIRST, row]
     while piece >= 0:
         floor.nodes[PROMISES, floor.pieces[_NODE, piece]] -= sign * floor.holds[PROMISE, row]
         _to_node(floor, classes, sketch, classes.of[row], piece, floor.holds[SINCE, row], floor.holds[UNTIL, row], sign)
         piece = floor.pieces[_NEXT, piece]
+    _to_totals(floor, classes, sketch, row, floor.holds[SINCE, row], floor.holds[UNTIL, row], sign)
 
 
 @lean
-def lower(floor, classes, sketch, row):  # type: ignore[no-untyped-def]
-    """Let a hold go that has been lifted out of the nodes."""
-    start, end = floor.holds[SINCE, row], floor.holds[UNTIL, row]
-    _to_totals(floor, classes, sketch, row, start, end, np.int64(1))
-    _drop_end(floor, end)
+def lower(floor, row):  # type: ignore[no-untyped-def]
+    """Let a hold go that has been lifted."""
+    _drop_end(floor, floor.holds[UNTIL, row])
     piece = floor.holds[FIRST, row]
     while piece >= 0:
         after = floor.pieces[_NEXT, piece]
@@ -422,18 +421,26 @@ def lower(floor, classes, sketch, row):  # type: ignore[no-untyped-def]
 def drop(floor, classes, sketch, row):  # type: ignore[no-untyped-def]
     """A request holds nothing from the present on; what it held before is past."""
     lift(floor, classes, sketch, row, np.int64(1))
-    lower(floor, classes, sketch, row)
+    lower(floor, row)
 
 
 @lean
-def as_running(floor, row):  # type: ignore[no-untyped-def]
-    """What was a promise runs: it stays as it is."""
-    piece = floor.holds[FIRST, row]
+def as_running(floor, sketch, now, row):  # type: ignore[no-untyped-def]
+    """What was a promise runs: it stays where it is. The number of its nodes, which the sketch tells."""
+    floor, sketch = Floor(*floor), Sketch(*sketch)
+    advance(floor, now)
+    count, piece = 0, floor.holds[FIRST, row]
     while piece >= 0:
-        floor.nodes[PROMISES, floor.pieces[_NODE, piece]] -= floor.holds[PROMISE, row]
+        n = floor.pieces[_NODE, piece]
+        floor.nodes[PROMISES, n] -= floor.holds[PROMISE, row]
+        sketch.sorted[count], sketch.laid[n] = n, floor.pieces[_TASKS, piece]
+        for g in range(floor.shares.shape[1]):
+            sketch.given[n, g] = floor.shares[piece, g]
+        count += 1
         piece = floor.pieces[_NEXT, piece]
     floor.meta[PROMISED] -= floor.holds[PROMISE, row]
     floor.holds[PROMISE, row] = 0
+    return count
 
 
 @lean

@@ -111,16 +111,20 @@ class Holdings:
         node = self._nodes[:count].copy()
         return Place(node, self._laid[node], self._given[node])
 
-    def first_place(self, request: int, duration: int, now: int, before: int = NEVER) -> int:
-        """Earliest instant from *now* on at which a request can be placed for *duration*; -1 for none before *before*.
+    def first_place(self, request: int, duration: int, begin: int, before: int = NEVER) -> int:
+        """Earliest instant from *begin* on, before *before*, at which a request can be placed for *duration*; -1 for none.
 
         Whole microseconds. `put` lays it down there.
         """
-        return int(first_place(self.floor, self.classes, self.sketch, now, request, duration, before))
+        return int(first_place(self.floor, self.classes, self.sketch, begin, request, duration, before))
 
     def let_go(self, requests: IntArray, count: int, now: int) -> None:
         """The first *count* of some requests hold nothing from *now* on."""
         kernels.let_go(self.floor, self.classes, self.sketch, now, requests, count)
+
+    def begin(self, request: int, now: int) -> int:
+        """What was promised to a request from *now* on, it holds; on how many nodes, as `place` tells."""
+        return int(kernels.as_running(self.floor, self.sketch, now, request))
 
     def until(self, request: int, end: int, now: int) -> None:
         """A request keeps its place until a later end."""

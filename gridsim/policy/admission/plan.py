@@ -11,7 +11,7 @@ import numpy as np
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import kernels
 from gridsim.policy.admission.kernels import HEAD, RUNNING, SIZE, TAIL
-from gridsim.policy.protocols import Arrangement, Offer, ranks_of
+from gridsim.policy.protocols import Arrangement, Offer, Start, ranks_of, starts_of
 from gridsim.policy.queue import Promised, Requests
 from gridsim.profile.kernels import advance, only_running
 
@@ -271,10 +271,11 @@ class Plan:
         kernels.stop(self.times, self.free, self.meta, self.running_rows, now, request, until, self.need[request])
         return until
 
-    def compress(self, places: IntArray, now: int, frontier: int = NEVER) -> None:
+    def compress(self, places: IntArray, now: int, frontier: int = NEVER, *, again: bool = False) -> None:
         """Move the requests at these places of the order, one after the other, to their earliest starts.
 
-        None moves later.
+        None moves later. Where this is done *again* as long as somebody moves, in planned order, that changes nothing:
+        on one pool of cores none could move after it.
         """
         kernels.shift_left(self._arrays, self._columns, now, places + self.meta[HEAD], frontier)
 
@@ -304,6 +305,10 @@ class Plan:
         last = self.meta[RUNNING]
         started: list[int] = self.running_rows[last - count : last].tolist()
         return started
+
+    def starts_of(self, rows: Sequence[int]) -> list[Start]:
+        """The decision that these start."""
+        return starts_of(rows)
 
     def next_start(self) -> int:
         """Planned start of the first waiting request; `NEVER` when none waits."""

@@ -13,8 +13,10 @@ from numpy.random import Generator
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.vector_plan import VectorPlan
 from gridsim.policy.capabilities import begin, fixes_sizes, knows_runtimes, scope_of, shifts_left
 from gridsim.policy.correction import Request
+from gridsim.policy.placement import First
 from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import (
     NOTHING,
@@ -27,7 +29,6 @@ from gridsim.policy.protocols import (
     ranks_of,
     representation,
     starting,
-    starts_of,
 )
 from gridsim.policy.queue import ClusterView, Queue
 from gridsim.policy.scheduler.molded import Shapes
@@ -57,7 +58,8 @@ class Planned:
     partition : Partition, optional
         How wide moldable jobs are planned, once and for all on arrival: as wide as lets them end first. As wide as they
         asked for where left out.
-
+    placement : PlacementRule
+        Where tasks go on a machine of nodes.
     predict : Predictor
         What requests are planned to run; ``requested``: what their users asked for. Killed they are at that alone.
     correct : Corrector
@@ -74,6 +76,7 @@ class Planned:
     ordering: Any | None = None
     partition: Any | None = None
     compress_at: Literal["early", "every"] = field(default="early", kw_only=True)
+    placement: Any = field(default_factory=First, kw_only=True, repr=False)
     predict: Any = field(default_factory=Requested, kw_only=True, repr=False)
     correct: Any = field(default_factory=Request, kw_only=True, repr=False)
     source: ClassVar[str] = "Mu'alem, Feitelson 2001; Islam, Balaji, Sadayappan, Panda 2003"
@@ -101,12 +104,17 @@ class Planned:
         scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
         whole = type(self.admission) is Conservative and self.ordering is None and self.partition is None
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
-        return replace(can, passes=whole and not predicts)
+        vectors = type(self.admission) is Conservative and self.partition is None
+        return replace(can, passes=whole and not predicts, vectors=vectors)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
         self._requests, self._totals = cluster.requests, cluster.totals
-        self._plan = Plan(cluster.requests, cluster.cores, cluster.tick)
+        self._plan = (
+            Plan(cluster.requests, cluster.cores, cluster.tick)
+            if cluster.asked is None
+            else VectorPlan(cluster, self.placement, rng)
+        )
         self._frontier = 0
         self._overrun = False
         self._nothing = NOTHING  # with the wake of the last time; most decisions start nothing
@@ -243,7 +251,8 @@ class Planned:
         if self.ordering is not None:
             ranks = ranks_of(self.ordering, self._queue(rows[places]), now / 1e6)
             places = places[np.argsort(ranks, kind="stable")]
-        self._plan.compress(places, now, frontier)
+        in_order = self.ordering is None and self.compress == "planned"
+        self._plan.compress(places, now, frontier, again=in_order)
 
     def _queue(self, rows: IntArray) -> Queue:
         total, running = self._plan.cores, self._plan.running()
@@ -263,5 +272,5 @@ class Planned:
         if self._predictions is not None:
             for request in rows:
                 self._predictions.began(request, now)
-        starts = starts_of(rows) if self._shapes is None else [Start(row, int(plan.need[row])) for row in rows]
+        starts = plan.starts_of(rows) if self._shapes is None else [Start(row, int(plan.need[row])) for row in rows]
         return starting(starts, wake)

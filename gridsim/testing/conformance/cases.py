@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.testing.conformance import charges, deadline, grid, load, moldable, prediction, ranges
+from gridsim.testing.conformance import charges, deadline, grid, load, machine, moldable, prediction, ranges
 from gridsim.testing.conformance.outcome import Outcome, Unsupported
 
 __all__ = ["CASES", "FAMILIES", "NOT_BUILT", "WORDS", "check", "family", "read_cases"]
@@ -45,11 +45,11 @@ FAMILIES: Mapping[str, Mapping[str, _Check]] = {
     },
     "prediction": {"schedule": prediction.check_schedule},
     "grid-dag": {"schedule": grid.check_schedule, "metrics": grid.check_metrics},
+    "machine": {"schedule": machine.check_schedule, "fragmentation": machine.check_fragmentation},
 }
 """Kinds of cases in each family, and who checks them."""
 
 NOT_BUILT: Mapping[str, tuple[str, ...]] = {
-    "machine": ("fragmentation",),
     "availability": ("checkpoint", "energy", "delay"),
 }
 """Families that are specified and not built yet, and the kinds of cases that only they have."""

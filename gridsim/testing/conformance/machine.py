@@ -162,8 +162,6 @@ def check_fragmentation(case: Mapping[str, Any], fragments: Fragments | None = N
 
 def _simulated(workload: Workload, platform: Platform, algorithm: str, parameters: Mapping[str, Any]) -> Found:
     """What gridsim does."""
-    if algorithm == "conservative":
-        raise Unsupported("conservative knows one pool of cores alone")
     from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
     from gridsim.simulation import simulate
 

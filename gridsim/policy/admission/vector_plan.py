@@ -1,0 +1,161 @@
+"""The plan of a cluster with nodes, or with pools of more than cores: reservations at places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.random import Generator
+
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.admission.kernels import HEAD, RUNNING, TAIL
+from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.vector_kernels import AT, FRONTIER, MOVED, SINCE, START, next_move, sort_order
+from gridsim.policy.places import holdings_of, placement_at
+from gridsim.policy.protocols import Arrangement, Placement, Start
+from gridsim.policy.queue import ClusterView
+
+__all__ = ["VectorPlan"]
+
+
+class VectorPlan(Plan):
+    """A `Plan` of requests that ask for several resources.
+
+    It takes requests in behind all promises, and moves none for another: rules that search for other arrangements know
+    one pool of cores.
+
+    Parameters
+    ----------
+    cluster : ClusterView
+        The cluster.
+    rule : PlacementRule
+        Where tasks go.
+    rng : Generator
+        For rules that draw.
+    """
+
+    __slots__ = ("_found", "_held_until", "_holdings", "_one", "_placements")
+
+    def __init__(self, cluster: ClusterView, rule: Any, rng: Generator) -> None:
+        super().__init__(cluster.requests, cluster.cores, cluster.tick)
+        n = len(cluster.requests)
+        self.running_rows = np.zeros(n + 1, dtype=np.int64)
+        self._holdings = holdings_of(cluster, rule, rng)
+        self._held_until: IntArray = np.full(n, NEVER, dtype=np.int64)
+        self._one: IntArray = np.zeros(1, dtype=np.int64)
+        self._placements: dict[int, Placement] = {}
+        self._found = (-1, 0)  # request and start of the last search, as the sketch has them
+
+    def earliest(self, request: int, now: int) -> int:
+        """Earliest place of a request from *now* on, holes used, everyone else staying where they are."""
+        start = self._holdings.first_place(request, int(self.estimate[request]), now)
+        self._found = (request, start)
+        return start
+
+    def reserve(self, request: int, start: int) -> None:
+        """Promise *start* to a request that joins the waiting ones, at the place that the rule finds for it."""
+        self._ensure(1)
+        tail = int(self.meta[TAIL])
+        self.waiting[tail], self.planned[tail] = request, start
+        self.meta[TAIL] = tail + 1
+        self._lay(request, start)
+        self._sort()
+
+    def _lay(self, request: int, start: int) -> None:
+        """Lay a request down at *start*, where it fits; of another search than the last one that is looked at again."""
+        end = start + int(self.estimate[request])
+        if self._found != (request, start):
+            self._holdings.first_place(request, end - start, start, start + 1)
+        self._found = (-1, 0)
+        self._held_until[request] = end
+        self._holdings.put(request, start, end, promise=True)
+
+    def _sort(self) -> None:
+        sort_order(self.meta, self.waiting, self.planned, self.requests.coming)
+
+    def ended(self, request: int, now: int) -> int:
+        """Give back what a running request would have held; returns its expected end."""
+        until, last = int(self.expected[request]), int(self.meta[RUNNING]) - 1
+        place = int(np.flatnonzero(self.running() == request)[0])
+        self.running_rows[place] = self.running_rows[last]
+        self.meta[RUNNING] = last
+        self._let_go(request, now)
+        return until
+
+    def _let_go(self, request: int, now: int) -> None:
+        self._one[0] = request
+        self._found = (-1, 0)
+        self._holdings.let_go(self._one, 1, now)
+
+    def compress(self, places: IntArray, now: int, frontier: int = NEVER, *, again: bool = False) -> None:
+        """Move the requests at these places of the order, one after the other, to their earliest starts.
+
+        None moves later; who finds no earlier start keeps its place. *again*: in planned order until nobody moves.
+        """
+        step: IntArray = np.array([-1, 0, now, frontier, 0], dtype=np.int64)
+        order = places + int(self.meta[HEAD])
+        while True:
+            self._shift_left(order, now, step)
+            if not step[MOVED]:
+                return
+            self._sort()
+            if not again:
+                return
+            # Only what was given back by those who moved is new to the others.
+            order = np.arange(self.meta[HEAD], self.meta[TAIL])
+            step[:] = -1, 0, step[SINCE] if step[SINCE] > now else now, step[FRONTIER], 0
+
+    def _shift_left(self, order: IntArray, now: int, step: IntArray) -> None:
+        """One pass over the requests at these places."""
+        holdings, plan = self._holdings, (self.waiting, self.planned)
+        first, last = NEVER, -1
+        while next_move(now, order, step, plan, self.estimate, holdings.floor, holdings.classes, holdings.sketch):
+            place = int(order[step[AT]])
+            row, old = int(self.waiting[place]), int(self.planned[place])
+            first, last = min(first, old), max(last, old + int(self.estimate[row]))
+            self.planned[place] = step[START]
+            self._found = (row, int(step[START]))
+            self._lay(row, int(step[START]))
+        step[SINCE], step[FRONTIER] = first, last
+
+    def replan(self, now: int) -> None:
+        """Place all waiting requests again in planned order, after a running one outlived its estimate.
+
+        It keeps its place, and promises that the new places do not keep are broken.
+        """
+        rows = self.order().copy()
+        self._holdings.let_go(rows, len(rows), now)
+        for row in self.running().tolist():
+            if self.expected[row] != self._held_until[row]:
+                self._held_until[row] = self.expected[row]
+                self._holdings.until(row, int(self.expected[row]), now)
+        for place, row in enumerate(rows.tolist(), int(self.meta[HEAD])):
+            self.planned[place] = self.earliest(row, now)
+            self._lay(row, int(self.planned[place]))
+        self._sort()
+        rows = self.order()
+        self.broken[rows] |= self.planned_starts() + self.estimate[rows] > self.granted[rows]
+
+    def adopt(self, arrangement: Arrangement, now: int) -> None:
+        """Let an arrangement be the plan of all that waits: not here."""
+        raise NotImplementedError("plans of several resources are not rearranged")
+
+    def due(self, now: int) -> Sequence[int]:
+        """Requests planned for *now*: they run from here on."""
+        started = list[int]()
+        head, tail = int(self.meta[HEAD]), int(self.meta[TAIL])
+        while head < tail and self.planned[head] <= now:
+            row = int(self.waiting[head])
+            self.running_rows[self.meta[RUNNING]] = row
+            self.meta[RUNNING] += 1
+            self.began[row], self.expected[row] = now, now + self.estimate[row]
+            self._placements[row] = placement_at(self._holdings, row, self._holdings.begin(row, now))
+            started.append(row)
+            head += 1
+        self.meta[HEAD] = head
+        return started
+
+    def starts_of(self, rows: Sequence[int]) -> list[Start]:
+        """The decision that these start, each at its place."""
+        return [Start(row, 0, self._placements.pop(row)) for row in rows]
