@@ -217,9 +217,8 @@ def _rule(
     names = (*columns.resources, "gpu")
     most = [*columns.nodes.max(axis=0, initial=0).tolist(), int(columns.gpus.max(initial=0)) * WHOLE_GPU]
     for name in named:
-        if len(columns.nodes) and not dict(zip(names, most, strict=True)).get(name):
-            has = ", ".join(each for each, amount in zip(names, most, strict=True) if amount)
-            raise InputError(f"no node has {name}; they have {has}", field="resources")
+        if len(columns.nodes) and name not in names:
+            raise InputError(f"nodes have no {name}; they have {', '.join(names)}", field="resources")
     counts = [amount if not named or name in named else 0 for name, amount in zip(names, most, strict=True)]
     parts = [amount * amount if products else amount for amount in counts]
     unit = math.lcm(*(part for part in parts if part)) if any(parts) else 1

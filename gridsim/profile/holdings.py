@@ -112,7 +112,7 @@ class Holdings:
         return Place(node, self._laid[node], self._given[node])
 
     def first_place(self, request: int, duration: int, begin: int, before: int = NEVER) -> int:
-        """Earliest instant from *begin* on, before *before*, at which a request can be placed for *duration*; -1 for none.
+        """First instant from *begin* on, before *before*, at which a request can be placed for so long; -1 for none.
 
         Whole microseconds. `put` lays it down there.
         """

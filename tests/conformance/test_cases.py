@@ -14,12 +14,13 @@ from gridsim.testing.oracle import schedule
 
 OWN = {path.stem: case for path, case in read_cases([Path(__file__).parent / "cases"])}
 
-FEWEST = {"deadline-admission": 24, "grid-dag": 55, "moldable": 20, "prediction": 17}
+FEWEST = {"deadline-admission": 24, "grid-dag": 55, "machine": 22, "moldable": 20, "prediction": 17}
 """Cases of each family that is built."""
 
 SPECIFIED = {
     "deadline-admission": "d46b893d64561de590029cd13a90994f46705f36b7cfa64ca300b02acefcea0c",
     "grid-dag": "13f67de07be98cb499d4913fabdc21add7323c21f55fec5dc964000a1c6f4467",
+    "machine": "d0200c67c7dc2bb557321cdbd0107eea05b1b51528b92f0d6669bd8317dafb8a",
     "prediction": "5ae5bc0d8f271a488b667dfc7d6edb99ff436b4c8c1e74a9f9b2af147e9692e1",
     "moldable": "cd71ac503c28ffa56335a872f81dc49700344c592bead6a5e6138e556ac10a47",
 }
