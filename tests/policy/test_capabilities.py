@@ -202,8 +202,8 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
         ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True)),
         ("moldable-base", Capabilities(sizes=True, takes_more=False)),
         ("molding?partition=asked", Capabilities(takes_more=False)),
-        ("conservative", Capabilities(plan=True, effort=2, passes=True)),
-        ("conservative?ordering=sjf", Capabilities(plan=True, effort=2)),
+        ("conservative", Capabilities(plan=True, effort=2, passes=True, vectors=True)),
+        ("conservative?ordering=sjf", Capabilities(plan=True, effort=2, vectors=True)),
         ("qops", Capabilities(plan=True, guarantees=True, promise=True, declined=True, broken=True, effort=10)),
     ],
 )
