@@ -33,6 +33,8 @@ def compare(
     charges: Iterable[Any] = (),
     shake: int = 0,
     shake_by: int | None = None,
+    resample: int = 0,
+    resample_load: float | None = None,
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Comparison:
@@ -62,6 +64,10 @@ def compare(
         Run the policies on so many shaken workloads too, 2 or more: whether the answer survives; 0 for none.
     shake_by : int, optional
         Seconds by which a submit time moves at most; 60 where left out.
+    resample : int
+        Run the policies on so many workloads too whose users are drawn anew from those of this one, 2 or more.
+    resample_load : float, optional
+        How many times as many users these have; 1 where left out.
     progress : callable, optional
         Told the label and the number of jobs released so far.
     workers : int or Workers
@@ -81,7 +87,8 @@ def compare(
     how: dict[str, Any] = {"platform": platform, "options": options, "own": own, "progress": progress}
     how |= {"bound": bound, "warmup": warmup, "cooldown": cooldown, "metrics": metrics, "charges": charges}
     seed = Run().seed if options is None else options.seed
-    how["families"] = families(shake=shake, shake_by=shake_by, seed=seed)
+    asked: dict[str, Any] = {"shake": shake, "shake_by": shake_by, "resample": resample}
+    how["families"] = families(**asked, resample_load=resample_load, seed=seed)
     return Comparison.view(comparing.compare(workload, policies, workers=workers, **how))
 
 

@@ -100,6 +100,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.workload.transform.cirne",
         "gridsim.workload.transform.react",
         "gridsim.workload.transform.shake",
+        "gridsim.workload.transform.resample",
     ),
 }
 """Kinds of pluggable things, and the modules of gridsim that hold them. Installed packages add modules through

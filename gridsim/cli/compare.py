@@ -93,6 +93,17 @@ def add_replicas(group: argparse._ActionsContainer) -> None:
         "the answer is the same is part of it (20 are usual)",
     )
     group.add_argument("--shake-by", type=int, metavar="S", help="by up to so many seconds (default: 60)")
+    group.add_argument(
+        "--resample",
+        type=int,
+        default=0,
+        metavar="N",
+        help="run every policy on N workloads too whose users are drawn anew from those of the log, each with all "
+        "their jobs in weeks of their own",
+    )
+    group.add_argument(
+        "--resample-load", type=float, metavar="X", help="with X times as many users, and so the load (default: 1)"
+    )
 
 
 def add_figures(group: argparse._ActionsContainer) -> None:
@@ -151,7 +162,8 @@ def run(args: argparse.Namespace) -> int:
         engine=args.engine,
     )
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
-    alike = families(shake=args.shake, shake_by=args.shake_by, seed=args.seed)
+    asked: dict[str, Any] = {"shake": args.shake, "shake_by": args.shake_by, "resample": args.resample}
+    alike = families(**asked, resample_load=args.resample_load, seed=args.seed)
     own = own_policy(policies, args.own)
     measures = measures_asked(args.metric, args.charge)
     if nodes := source.nodes_asked(args):

@@ -22,6 +22,7 @@ from gridsim.questions.replicas import Replicated, Role
 from gridsim.registry import name_of
 from gridsim.simulation import run
 from gridsim.workers import Awaited, Workers
+from gridsim.workload.transform.resample import Resample
 from gridsim.workload.transform.shake import Shake
 
 __all__ = ["Family", "PendingReplicas", "families", "with_replicas"]
@@ -66,17 +67,32 @@ class Family:
         return {"role": self.role, "seed": self.seed, "replicas": self.replicas, **told}
 
 
-def families(*, shake: int = 0, shake_by: int | None = None, seed: int = 1) -> list[Family]:
+def families(
+    *,
+    shake: int = 0,
+    shake_by: int | None = None,
+    resample: int = 0,
+    resample_load: float | None = None,
+    seed: int = 1,
+) -> list[Family]:
     """Families that were asked for by how many replicas of each.
 
     Raises
     ------
     InputError
-        For *shake_by* without *shake*.
+        For *shake_by* without *shake*, and *resample_load* without *resample*.
     """
     if shake_by is not None and not shake:
         raise InputError("says how far to shake and nothing says how often; give --shake 20 too", field="shake-by")
-    return [Family("shake", Shake() if shake_by is None else Shake(shake_by), shake, seed)] if shake else []
+    if resample_load is not None and not resample:
+        raise InputError("says at which load and nothing says how often; give --resample 20 too", field="resample-load")
+    found: list[Family] = []
+    if shake:
+        found.append(Family("shake", Shake() if shake_by is None else Shake(shake_by), shake, seed))
+    if resample:
+        drawn = Resample() if resample_load is None else Resample(load=resample_load)
+        found.append(Family("resample", drawn, resample, seed))
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +101,7 @@ class PendingReplicas:
 
     family: Family
     answers: Mapping[str, Sequence[Awaited[dict[str, float]]]]
+    facts: Mapping[str, Any]
 
     @classmethod
     def of(
@@ -116,11 +133,13 @@ class PendingReplicas:
             what = (workload, family, replica, platform, policies[label], options, dict(cuts))
             return workers.submit(_numbers, *what, name=label, progress=told)
 
+        told = family.member(workload, 0).provenance["transforms"][-1]  # what is refused is refused here
+        facts = {name: told[name] for name in ("weeks", "users_of_log") if name in told}
         made: dict[str, list[Awaited[dict[str, float]]]] = {label: [] for label in policies}
         for replica in range(family.replicas):
             for label in policies:
                 made[label].append(begun(label, replica))
-        return cls(family, made)
+        return cls(family, made, facts)
 
     def found(self, original: Mapping[str, Mapping[str, float]]) -> Replicated:
         """The numbers; *original* are those of the workload as it is."""
@@ -129,7 +148,7 @@ class PendingReplicas:
             rows = [answer.result() for answer in answers]
             names = [name for name in original[label] if all(name in row for row in rows)]
             numbers[label] = {name: np.array([row[name] for row in rows]) for name in names}
-        return Replicated(self.family.role, self.family.written(), original, numbers)
+        return Replicated(self.family.role, {**self.family.written(), **self.facts}, original, numbers)
 
 
 def _numbers(

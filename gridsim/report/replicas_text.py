@@ -10,12 +10,13 @@ from gridsim.questions.evidence import MEANS, Evidence, best
 from gridsim.questions.replicas import Pair, Replicated, Spread
 from gridsim.report.sheet import WIDTH, sheet
 from gridsim.report.tables import shown
-from gridsim.words import duration, listed
+from gridsim.words import counted, duration, listed
+from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["HEAD", "Line", "answer", "as_dict", "caption", "files", "lines", "table"]
+__all__ = ["HEAD", "Line", "answer", "as_dict", "caption", "caveats", "files", "lines", "table"]
 
 _TITLES = {
     "wait_mean": "wait",
@@ -30,7 +31,14 @@ _VERDICTS = {
         "turned round": "shaking turns it round",
         "noise": "within the noise of the input",
     },
+    "resample": {
+        "does not change": "it holds in workloads like this one",
+        "turned round": "in workloads like this one it is the other way round",
+        "noise": "it depends on the workload",
+    },
 }
+
+_AGAIN = {"shake": "Shaken so, ", "resample": "Drawn so, "}
 
 HEAD = ("as it is", "mean", "sd", "least", "most")
 """Titles of the columns of the table."""
@@ -66,13 +74,30 @@ def _told(comparison: Evidence, found: Replicated) -> Iterator[str]:
             if any(it.verdict == verdict for it in pairs)
         ]
         if parts:
-            lead = f"{_lead(found)}: the" if not number else "The"
+            lead = f"{_lead(found)}: the" if not number else f"{_AGAIN[found.role]}the"
             yield f"{lead} mean {_TITLES.get(metric, metric)} under {winner} is lower than {listed(parts)}."
 
 
 def _lead(found: Replicated) -> str:
-    by = duration(float(found.info["by"]))
-    return f"Shaken {found.replicas} times, every submit time by up to {by}"
+    if found.role == "shake":
+        by = duration(float(found.info["by"]))
+        return f"Shaken {found.replicas} times, every submit time by up to {by}"
+    load = float(found.info["load"])
+    times = "" if load == 1 else f", {load:g} times as many as in the log"
+    return f"With its users drawn anew {found.replicas} times{times}"
+
+
+def caveats(comparison: Evidence) -> list[str]:
+    """Where users drawn anew are few, or the weeks that they are put into."""
+    told = []
+    for found in comparison.replicated:
+        users, weeks = found.info.get("users_of_log", FEW_USERS), found.info.get("weeks", FEW_WEEKS)
+        if users < FEW_USERS or weeks < FEW_WEEKS:
+            told.append(
+                f"Users drawn anew are those of {counted(users, 'user')} in {counted(weeks, 'week')}: with fewer than "
+                f"{FEW_USERS} or in fewer than {FEW_WEEKS} weeks single persons decide, and such workloads say little."
+            )
+    return told
 
 
 def _part(it: Pair) -> str:

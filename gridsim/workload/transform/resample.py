@@ -1,0 +1,272 @@
+"""Many workloads from one log: its users drawn anew, each with all their jobs, in weeks of their own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.dates import calendar_of
+from gridsim.model.reactions import NOBODY, Reactions
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
+from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.workload.provenance import recorded
+
+__all__ = ["FEW_USERS", "FEW_WEEKS", "Resample"]
+
+_WEEK = 7 * 86_400 * MICROSECOND
+_TRIES = 1_000
+"""Draws of users until their work is as wanted; then the nearest."""
+
+FEW_USERS, FEW_WEEKS = 30, 8
+"""Fewer of them make replicas that differ little, or by single persons."""
+
+_MOST_WEEKS = 5_200
+
+
+class _Users(NamedTuple):
+    """Whose jobs they are, in weeks of the log.
+
+    Attributes
+    ----------
+    of : (n,) int64
+        User of each job, from 0; a job of an unknown user has one of its own.
+    span : (users,) int64
+        Weeks from the first to the last with a job.
+    work : (users,) float64
+        Core-seconds.
+    """
+
+    of: IntArray
+    span: IntArray
+    work: FloatArray
+
+
+class _Chosen(NamedTuple):
+    """Jobs of the copies: rows of the log, copy, how often they went round the end, and when they come now."""
+
+    rows: IntArray
+    copy: IntArray
+    round_the_end: IntArray
+    submit: IntArray
+
+
+@dataclass(frozen=True)
+class Resample:
+    """Another workload like this one: persons drawn anew from its users, each with all their jobs, in other weeks.
+
+    Parameters
+    ----------
+    load : float
+        Users in parts of those of the log, and so the load: 1.2 has a fifth more of them.
+    weeks : int or None
+        Length; that of the log where left out.
+    long_term : int
+        Users whose jobs span so many weeks are drawn among themselves.
+    within : float or None
+        Draw users until their work is what *load* asks for within this part of it; None takes the first draw, and a few
+        heavy users then decide.
+
+    Notes
+    -----
+    Weeks begin on Monday at midnight of the log's clock, or with the first submit where it has no dates. Of each of the
+    two classes of users round(load * users * weeks / weeks of the log) are drawn with replacement. Each begins in a
+    week drawn from all, copies of one person never in the same; all their jobs move by the same whole number of weeks,
+    round the end. So hour and weekday of each job stay, and a user's jobs keep their distances but for one wrap. Copies
+    are new users; jobs have new numbers. What a log says that a job comes after is kept inside a copy, and dropped
+    where wrapping turned it round (``turned_round``).
+
+    Real users hold back when the machine is full, and independent copies do not: load swings more from week to week
+    than in the log, and for longer.
+
+    References
+    ----------
+    In the spirit of Zakay, Feitelson, "Workload resampling for performance evaluation of parallel job schedulers", ICPE
+    2013; the rules are our own: section 2 of the project's specification of methods.
+
+    Examples
+    --------
+    >>> weeks = np.arange(20) * 7 * 86_400
+    >>> log = Workload.from_columns(
+    ...     submit=weeks, runtime=np.full(20, 60), cores=np.ones(20), labels={"user": np.arange(20) % 4})
+    >>> len(Resample(load=0.5, within=None).apply(log, np.random.default_rng(1)))
+    10
+    """
+
+    load: float = 1.0
+    weeks: int | None = None
+    long_term: int = 12
+    within: float | None = 0.05
+
+    source: ClassVar[str] = "after Zakay, Feitelson 2013"
+
+    def __post_init__(self) -> None:
+        for name, good, rule in (
+            ("load", 0.01 <= self.load <= 100, "0.01 to 100"),
+            ("weeks", self.weeks is None or 1 <= self.weeks <= _MOST_WEEKS, f"1 to {_MOST_WEEKS}"),
+            ("long_term", self.long_term >= 1, "1 or more"),
+            ("within", self.within is None or 0 < self.within <= 1, "above 0, at most 1, or none"),
+        ):
+            if not good:
+                raise InputError(f"is {getattr(self, name)}; expected {rule}", field=name)
+
+    def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
+        """Another workload like this one.
+
+        Raises
+        ------
+        InputError
+            For jobs of several tasks, without jobs, and where no user is drawn.
+        """
+        if workload.tasks is not None:
+            raise InputError("the jobs have several tasks; users of rigid jobs can be drawn")
+        if not len(workload):
+            raise InputError("there are no jobs, so there are no users to draw")
+        start = _first_week(workload)
+        week = (workload.submit - start) // _WEEK
+        length = int(week.max()) + 1
+        target = self.weeks or length
+        if workload.reactions is not None and target < length:
+            raise InputError(f"is {target}; users who react need the {length} of the log at least", field="weeks")
+        users = _users(workload, week)
+        drawn, off = self._drawn(users, target / length, rng)
+        if not len(drawn):
+            raise InputError(f"no user is drawn at a load of {self.load:g} in {target} weeks", field="load")
+        begins = _begins(drawn, target, rng)
+        rows, copy = _rows_of(users.of, drawn)
+        first = np.full(len(users.span), length)
+        np.minimum.at(first, users.of, week)
+        round_the_end, moved = np.divmod(begins[copy] + week[rows] - first[users.of[rows]], target)
+        submit = start + moved * _WEEK + (workload.submit[rows] - start) % _WEEK
+        later = _WEEK if int(submit.min()) < 0 else 0  # the first week may have begun before the log's clock
+        chosen = _Chosen(rows, copy, round_the_end, submit + later)
+        made, turned = _made(workload, chosen, len(drawn))
+        facts = {"weeks": target, "users": len(drawn), "users_of_log": len(users.span), "work": off}
+        return recorded(made, self, **facts, turned_round=turned, shift=-later / MICROSECOND)
+
+    def _drawn(self, users: _Users, part: float, rng: np.random.Generator) -> tuple[IntArray, float]:
+        """Users drawn, long-term ones first, and their work in parts of what is wanted."""
+        lasting = users.span >= self.long_term
+        classes = [np.flatnonzero(lasting), np.flatnonzero(~lasting)]
+        counts = [round(self.load * len(members) * part) for members in classes]
+        if not any(counts):
+            return np.empty(0, dtype=np.int64), 0.0
+        wanted = self.load * float(users.work.sum()) * part
+        best, off = np.empty(0, dtype=np.int64), np.inf
+        for _ in range(_TRIES):
+            drawn = np.concatenate(
+                [rng.choice(them, count) for them, count in zip(classes, counts, strict=True) if count]
+            )
+            work = float(users.work[drawn].sum()) / wanted
+            if abs(work - 1) < abs(off - 1):
+                best, off = drawn, work
+            if self.within is None or abs(work - 1) <= self.within:
+                break
+        return best, off
+
+
+def _first_week(workload: Workload) -> int:
+    """Monday, midnight, at or before the first submit, on the log's clock; may be below 0."""
+    first = int(workload.submit.min())
+    calendar = calendar_of(workload.provenance)
+    if calendar is None:
+        return first
+    date = calendar.date(first // MICROSECOND)
+    midnight = first // MICROSECOND - (date.hour * 3600 + date.minute * 60 + date.second)
+    return (midnight - date.weekday() * 86_400) * MICROSECOND
+
+
+def _users(workload: Workload, week: IntArray) -> _Users:
+    label = workload.labels.get("user", np.full(len(workload), UNKNOWN))
+    lowest = min(int(label.min()), 0)
+    own = np.where(label == UNKNOWN, lowest - 1 - np.arange(len(label)), label)  # an unknown user: one of its own
+    _, of = np.unique(own, return_inverse=True)
+    count = int(of.max()) + 1
+    first, last = np.full(count, np.iinfo(np.int64).max), np.zeros(count, dtype=np.int64)
+    np.minimum.at(first, of, week)
+    np.maximum.at(last, of, week)
+    return _Users(of, last - first + 1, np.bincount(of, weights=workload.area).astype(np.float64))
+
+
+def _begins(drawn: IntArray, target: int, rng: np.random.Generator) -> IntArray:
+    """Week in which each copy begins, copies of a person in different ones as long as there are any."""
+    begins = rng.integers(target, size=len(drawn))
+    taken: dict[int, set[int]] = {}
+    for place, person in enumerate(drawn.tolist()):
+        weeks = taken.setdefault(person, set())
+        if len(weeks) == target:
+            weeks.clear()
+        while int(begins[place]) in weeks:
+            begins[place] = rng.integers(target)
+        weeks.add(int(begins[place]))
+    return begins
+
+
+def _rows_of(of: IntArray, drawn: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows of the jobs of each drawn user, copy after copy, and which copy each row is of."""
+    order = np.argsort(of, kind="stable")
+    counts = np.bincount(of)
+    begin = np.concatenate([[0], np.cumsum(counts)])
+    size = counts[drawn]
+    copy = np.repeat(np.arange(len(drawn)), size)
+    within = np.arange(len(copy)) - np.repeat(np.cumsum(size) - size, size)
+    return order[begin[drawn][copy] + within], copy
+
+
+def _made(workload: Workload, chosen: _Chosen, copies: int) -> tuple[Workload, int]:
+    """The jobs of the copies as new ones; how many no longer come after what they came after."""
+    if int(chosen.submit.max()) + int(workload.estimate.max()) >= NEVER:
+        raise InputError("the last jobs come too late to be counted", field="weeks")
+    order = np.lexsort((chosen.rows, chosen.copy, chosen.submit))
+    chosen = _Chosen(*(column[order] for column in chosen))
+    jobs, submit = workload.select(chosen.rows), chosen.submit
+    labels, logged = {**jobs.labels, "user": chosen.copy + 1}, dict(jobs.logged)
+    turned = 0
+    for columns, name in ((labels, "after"), (logged, "preceding")):
+        if name in columns:
+            columns[name], count = _renumbered(columns[name], jobs.job, chosen.copy)
+            turned += count
+    made = replace(
+        jobs,
+        job=np.arange(1, len(submit) + 1),
+        submit=submit,
+        deadline=np.where(jobs.deadline < NEVER, jobs.deadline - jobs.submit + submit, NEVER),
+        labels=labels,
+        logged=logged,
+        names={label: known for label, known in workload.names.items() if label != "user"},
+        reactions=None if jobs.reactions is None else _reactions(jobs.reactions, chosen, copies),
+    )
+    return made, turned
+
+
+def _renumbered(named: IntArray, job: IntArray, copy: IntArray) -> tuple[IntArray, int]:
+    """New numbers of the jobs that jobs come after, in the same copy and before; how many were turned round."""
+    place = {key: row for row, key in enumerate(zip(copy.tolist(), job.tolist(), strict=True))}
+    found, turned = np.full(len(named), UNKNOWN), 0
+    for row in np.flatnonzero(named != UNKNOWN).tolist():
+        before = place.get((int(copy[row]), int(named[row])))
+        if before is not None and before < row:
+            found[row] = before + 1
+        else:
+            turned += before is not None
+    return found, turned
+
+
+def _reactions(reactions: Reactions, chosen: _Chosen, copies: int) -> Reactions:
+    """With batches of their own for each copy; what went round the end comes first, and is no answer to the rest."""
+    known = [column for column in (reactions.batch, reactions.before, reactions.then) if column is not None]
+    count = max(int(column.max(initial=NOBODY)) for column in known) + 1
+    stated = min(reactions.stated_from, count)
+    part = 2 * chosen.copy + (chosen.round_the_end == 0)  # a copy goes round once at most
+
+    def numbered(column: IntArray) -> IntArray:
+        own = part * stated + column
+        said = 2 * copies * stated + part * (count - stated) + (column - stated)
+        found: IntArray = np.where(column == NOBODY, NOBODY, np.where(column < stated, own, said))
+        return found
+
+    then = None if reactions.then is None else numbered(reactions.then)
+    made = replace(reactions, batch=numbered(reactions.batch), before=numbered(reactions.before), then=then)
+    return made if reactions.stated_from == NEVER else replace(made, stated_from=2 * copies * stated)
