@@ -31,6 +31,7 @@ __all__ = [
     "file_of",
     "files_named",
     "find",
+    "forget",
     "kind_of",
     "knows",
     "located",
@@ -139,11 +140,26 @@ def kebab(name: str) -> str:
 
 
 @cache
+def _entries() -> Any:
+    """What installed packages register: looked for once, since that reads a file of each package."""
+    return importlib.metadata.entry_points()
+
+
+def _entries_of(kind: str) -> list[importlib.metadata.EntryPoint]:
+    return sorted(_entries().select(group=f"gridsim.{kind}"), key=lambda entry: (entry.name, entry.value))
+
+
+@cache
 def _modules(kind: str) -> tuple[ModuleType, ...]:
     own = [importlib.import_module(name) for name in KINDS[kind]]
-    entries = importlib.metadata.entry_points(group=f"gridsim.{kind}")
     wider = _modules(_INCLUDED[kind]) if kind in _INCLUDED else ()
-    return (*wider, *own, *map(_installed, sorted(entries, key=lambda entry: (entry.name, entry.value))))
+    return (*wider, *own, *map(_installed, _entries_of(kind)))
+
+
+def forget() -> None:
+    """Look anew for what installed packages register, as after an installation."""
+    for found in (_entries, _modules, _table, _own):
+        found.cache_clear()
 
 
 def _installed(entry: importlib.metadata.EntryPoint) -> ModuleType:
@@ -215,6 +231,21 @@ def _table(kind: str) -> dict[str, type]:
     return table
 
 
+@cache
+def _own(kind: str, name: str) -> type | None:
+    """A class of gridsim's own, importing no more modules than it takes; None where that does not tell.
+
+    Where installed packages register some of the kind, all are looked at: a name that two have is an error.
+    """
+    if kind in _INCLUDED or _entries_of(kind):
+        return None
+    for module in KINDS[kind]:
+        for thing in _public(importlib.import_module(module)):
+            if name in (name_of(thing), *getattr(thing, "aliases", ())):
+                return thing
+    return None
+
+
 def names(kind: str) -> dict[str, type]:
     """Every class of a kind under its first name, in the order of their modules."""
     return {name_of(thing): thing for thing in dict.fromkeys(_table(kind).values())}
@@ -243,6 +274,9 @@ def find(kind: str, name: str) -> type:
     if _names_file(name):
         path, _, attribute = name.rpartition(":") if not name.endswith(".py") else (name, "", "")
         return _from_file(Path(path), attribute)
+    own = _own(kind, name)
+    if own is not None:
+        return own
     table = _table(kind)
     if name not in table:
         raise UnknownNameError(kind, name, table)

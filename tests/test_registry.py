@@ -276,17 +276,12 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: site-policies\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text(f"[gridsim.ordering]\nsite = {value}\n")
         monkeypatch.syspath_prepend(tmp_path / "site")
-        _forget()
+        registry.forget()
 
     yield install
     monkeypatch.undo()
     sys.modules.pop("site_policies", None)
-    _forget()
-
-
-def _forget() -> None:
-    registry._modules.cache_clear()
-    registry._table.cache_clear()
+    registry.forget()
 
 
 def test_a_policy_of_an_installed_package_is_found_by_name(installed: Callable[[str, str], None]) -> None:

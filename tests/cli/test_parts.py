@@ -115,8 +115,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
     def forget() -> None:
         sys.modules.pop("our_site", None)
-        registry._modules.cache_clear()
-        registry._table.cache_clear()
+        registry.forget()
 
     yield install
     monkeypatch.undo()

@@ -96,3 +96,20 @@ def test_of_two_processes_one_compiles_and_the_other_takes_it(tmp_path: Path) ->
     words = [sys.executable, str(tmp_path / "two.py"), str(tmp_path / "kept"), str(time.time() + 1.5)]
     both = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     assert sorted(process.communicate(timeout=300)[0].strip() for process in both) == ["0", "1"]
+
+
+DOT = """
+import sys
+import numba, numpy as np
+from gridsim.profile import kernels
+assert kernels.block_at(np.array([0, 3, 7]), 3, 5) == 1
+assert "scipy.linalg" not in sys.modules
+assert "scipy.linalg.cython_blas" not in sys.modules
+squared = numba.njit(lambda row: np.dot(row, row))
+print(squared(np.arange(4.0)))
+"""
+
+
+def test_no_loop_waits_for_linear_algebra_and_whoever_wants_it_has_it() -> None:
+    told = subprocess.run([sys.executable, "-c", DOT], capture_output=True, text=True, check=True).stdout
+    assert told == "14.0\n"
