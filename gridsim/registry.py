@@ -102,6 +102,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.workload.transform.react",
         "gridsim.workload.transform.shake",
         "gridsim.workload.transform.resample",
+        "gridsim.workload.transform.flurries",
     ),
 }
 """Kinds of pluggable things, and the modules of gridsim that hold them. Installed packages add modules through

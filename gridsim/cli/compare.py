@@ -14,6 +14,8 @@ from gridsim.cli.clock import duration
 from gridsim.errors import InputError
 
 if TYPE_CHECKING:
+    from gridsim.model.workload import Workload
+    from gridsim.questions.evidence import Evidence
     from gridsim.report.comparison import Comparison
     from gridsim.report.gallery import Kind
     from gridsim.report.page import PageParts
@@ -71,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "first and the best policy: up to eight runs more",
     )
     add_replicas(told)
+    add_flurries(told)
     told.add_argument("--bound", type=_bound, default=10.0, metavar="S", help="of bounded slowdown, s (default: 10)")
     told.add_argument("--warmup", type=_duration, default=0.0, metavar="T", help="leave out jobs of the first T")
     told.add_argument("--cooldown", type=_duration, default=0.0, metavar="T", help="and of the last (90, 12h, 2d)")
@@ -103,6 +106,17 @@ def add_replicas(group: argparse._ActionsContainer) -> None:
     )
     group.add_argument(
         "--resample-load", type=float, metavar="X", help="with X times as many users, and so the load (default: 1)"
+    )
+
+
+def add_flurries(group: argparse._ActionsContainer) -> None:
+    """Add the option that leaves floods of jobs by one user out."""
+    group.add_argument(
+        "--flurries",
+        choices=("keep", "drop", "both"),
+        default="keep",
+        help="floods of jobs by one user in a log: they stay, which is told; they are left out; or every policy runs "
+        "with and without, and what changes is told (default: keep)",
     )
 
 
@@ -168,6 +182,8 @@ def run(args: argparse.Namespace) -> int:
     measures = measures_asked(args.metric, args.charge)
     if nodes := source.nodes_asked(args):
         policies = source.with_nodes(policies, nodes)
+    if args.flurries == "drop":
+        args.transform = ["without-flurries", *(args.transform or ())]
     workload, platform = source.load(args, options, policies.values())
     if nodes:  # the log is of another machine: nothing that it says has happened is comparable
         workload = replace(workload, logged={})
@@ -177,7 +193,7 @@ def run(args: argparse.Namespace) -> int:
     used += f", --engine {options.engine}" if options.engine != "auto" else ""
     tell([*source.summary_lines(workload, platform), used], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
-    runs = len(policies) * (1 + sum(each.replicas for each in alike))
+    runs = len(policies) * (1 + sum(each.replicas for each in alike) + (args.flurries == "both"))
     progress = JobsProgress(len(workload), runs + replays_once_more(workload, options) + guessed)
     with workers.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show}
@@ -189,12 +205,13 @@ def run(args: argparse.Namespace) -> int:
         evidence = evidence_of(results, options=options, command=workers.command(), **cuts)
         same: dict[str, Any] = {"platform": platform, "cuts": cuts, **how}
         pending = [PendingReplicas.of(each, workload, policies, team, **same) for each in alike]
+        cleaned = _cleaned(workload, policies, team, args, measures, platform=platform, **how)
         drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))
         changes = pending_changes(evidence, policies, team, platform=platform, **how) if args.what_if else {}
         progress.expect(sum(len(each.changes) - 1 for each in changes.values()) - guessed)
         whatifs = tuple(each.whatif(label, **cuts, lenient=True) for label, each in changes.items())
         evidence = with_replicas(replace(evidence, replay=replay.result(), whatifs=whatifs), pending)
-        comparison = Comparison.view(evidence)
+        comparison = Comparison.view(replace(evidence, cleaned=cleaned))
         written = _write(args, comparison, results, team, drawn)
     if args.json:
         print(json.dumps(comparison.to_dict(), indent=1))
@@ -202,6 +219,24 @@ def run(args: argparse.Namespace) -> int:
         _tell(comparison)
     print(f"\n{written}", file=told)
     return 0
+
+
+def _cleaned(
+    workload: Workload, policies: dict[str, Any], team: Workers, args: argparse.Namespace, measures: Any, **how: Any
+) -> Evidence | None:
+    """The same comparison without flurries, where it was asked for; of the same jobs where there are none."""
+    if args.flurries != "both":
+        return None
+    from gridsim.questions.compare import evidence_of
+    from gridsim.scenario import under_way
+    from gridsim.workload.transform.flurries import WithoutFlurries
+
+    shown = how.pop("progress")
+    told = None if shown is None else lambda label, jobs: shown(f"{label}, without flurries", jobs)
+    answers = under_way(WithoutFlurries().apply(workload), policies, team, progress=told, **how)
+    results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
+    cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
+    return evidence_of(results, options=how["options"], **cuts)
 
 
 def _tell(comparison: Comparison) -> None:

@@ -38,6 +38,19 @@ def add_arguments(parser: ArgumentParser) -> None:
     source.add_log_options(check, "FILE [FILE ...]")
     check.set_defaults(workload_action=_check)
 
+    flurries = verbs.add_parser("flurries", help="floods of jobs by one user: who, when, how many")
+    flurries.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
+    flurries.add_argument("--json", action="store_true", help="print them as JSON")
+    for name, kind, metavar, what in (
+        ("times", float, "X", "at least so many times the median of jobs in a window (default: 2)"),
+        ("share", float, "X", "at least this share of the jobs of the window (default: 0.5)"),
+        ("least", int, "N", "at least so many jobs in it (default: 500)"),
+        ("window", float, "S", "length of a window, s (default: 604800, a week)"),
+    ):
+        flurries.add_argument(f"--{name}", type=kind, metavar=metavar, help=what)
+    source.add_log_options(flurries, "FILE [FILE ...]")
+    flurries.set_defaults(workload_action=_flurries)
+
     convert = verbs.add_parser("convert", help="write a log anew, with the rules for damaged lines applied")
     _add_files(convert)
     convert.add_argument(
@@ -110,6 +123,32 @@ def _describe(args: Namespace) -> None:
         _print_json(facts)
     else:
         _print_facts(str(workload.provenance["source"]), facts)
+
+
+def _flurries(args: Namespace) -> None:
+    from rich.table import Table
+
+    from gridsim.report import flurries_text
+    from gridsim.words import percent, times
+    from gridsim.workload.transform.flurries import WithoutFlurries  # numpy: not needed for --help
+
+    names = ("times", "share", "least", "window")
+    rule = WithoutFlurries(**{name: getattr(args, name) for name in names if getattr(args, name) is not None})
+    workload = source.read(args.file, args)
+    found = flurries_text.rows(workload, rule)
+    if args.json:
+        _print_json({"rule": {name: getattr(rule, name) for name in names}, "flurries": found})
+        return
+    if not found:
+        print("No user floods the log." if "user" in workload.labels else "The log names no users.")
+        return
+    table = Table("user", "from its first job to its last", "jobs", "median window", "of the window", box=None)
+    for it in found:
+        cells = (f"{it['jobs']:,}", times(it["times"]), percent(it["share"]))
+        table.add_row(it["user"], it["period"], *cells)
+    for column in table.columns[2:]:
+        column.justify = "right"
+    _console().print(table)
 
 
 def _check(args: Namespace) -> None:

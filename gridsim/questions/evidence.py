@@ -135,6 +135,8 @@ class Evidence:
         Metrics and charges that somebody asked for, which are shown below the others.
     replicated : sequence of Replicated
         The same policies on many workloads made of this one, where asked.
+    cleaned : Evidence or None
+        The same policies on the workload without flurries, where asked.
     """
 
     records: Mapping[str, Record]
@@ -152,6 +154,7 @@ class Evidence:
     platforms: Mapping[str, Platform] = field(default_factory=dict)
     measures: Mapping[str, Metric] = field(default_factory=dict)
     replicated: Sequence[Replicated] = ()
+    cleaned: Evidence | None = None
 
     @classmethod
     def of(

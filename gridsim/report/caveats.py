@@ -12,7 +12,17 @@ from gridsim.model.dates import calendar_of
 from gridsim.model.time import seconds
 from gridsim.questions.evidence import Evidence
 from gridsim.record import Record
-from gridsim.report import admission, demands, notices, predictions, preemption, refusals, replicas_text, users
+from gridsim.report import (
+    admission,
+    demands,
+    flurries_text,
+    notices,
+    predictions,
+    preemption,
+    refusals,
+    replicas_text,
+    users,
+)
 from gridsim.words import between, duration, listed, number
 
 __all__ = ["caveats"]
@@ -26,6 +36,7 @@ def caveats(comparison: Evidence) -> list[str]:
         *demands.caveats(comparison),
         *_saturated(comparison),
         *users.caveats(comparison),
+        *flurries_text.caveats(comparison),
         *replicas_text.caveats(comparison),
         *_cuts(comparison),
         *_statuses(comparison),

@@ -20,7 +20,7 @@ from gridsim.metrics.summary import described
 from gridsim.model.card import card
 from gridsim.model.frames import frame
 from gridsim.questions.evidence import Evidence, GroupRow
-from gridsim.report import caveats, curves, replicas_text, robustness, sentences, tables, whatif_text
+from gridsim.report import caveats, curves, flurries_text, replicas_text, robustness, sentences, tables, whatif_text
 from gridsim.report.trust import trust, trust_in
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Comparison(Evidence):
         list of str
             In plain words, the most important first.
         """
-        told = [*sentences.answer(self), *replicas_text.answer(self)]
+        told = [*sentences.answer(self), *replicas_text.answer(self), *flurries_text.answer(self)]
         return [*self.warnings(), *told, *caveats.caveats(self)]
 
     def warnings(self) -> list[str]:
@@ -241,6 +241,7 @@ class Comparison(Evidence):
                 "trust": None if (known := trust(self)) is None else asdict(known),
                 "what_if": [whatif_text.as_dict(found) for found in self.whatifs],
                 "replicas": [replicas_text.as_dict(self, found) for found in self.replicated],
+                "without_flurries": None if self.cleaned is None else self.cleaned.metrics,
                 "bound": self.bound,
                 "warmup": self.warmup,
                 "cooldown": self.cooldown,

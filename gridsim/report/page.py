@@ -24,6 +24,7 @@ from gridsim.report import (
     change,
     differences,
     explain_text,
+    flurries_text,
     gantt,
     notices,
     pictures,
@@ -125,7 +126,11 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PagePar
         lead=list(_lead(comparison)),
         differences=told_of(comparison.differences),
         warnings=() if known is None else known.warnings,
-        answer=[*sentences.answer(comparison), *replicas_text.answer(comparison)],
+        answer=[
+            *sentences.answer(comparison),
+            *replicas_text.answer(comparison),
+            *flurries_text.answer(comparison),
+        ],
         replicated=[
             (replicas_text.caption(it), replicas_text.lines(comparison, it), f"{it.role}.csv")
             for it in comparison.replicated

@@ -1,0 +1,91 @@
+"""Floods of jobs by one user, in words: who they are of, and whether the answer is another one without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gridsim.model.dates import calendar_of
+from gridsim.model.workload import Workload
+from gridsim.questions.evidence import MEANS, Evidence
+from gridsim.report import sentences
+from gridsim.report.tables import shown
+from gridsim.words import between, counted, listed, number, percent, times
+from gridsim.workload.transform.flurries import Flurry, WithoutFlurries, flurries
+
+__all__ = ["answer", "caveats", "named", "rows"]
+
+_NUMBERS = re.compile(r"[\d.,]+(?: ?(?:%|d|h|min|s|times)\b)*")
+
+
+def named(workload: Workload, user: int) -> str:
+    """A user as people know them."""
+    names = workload.names.get("user")
+    return names[user] if names and user < len(names) else str(user)
+
+
+def rows(workload: Workload, rule: WithoutFlurries) -> list[dict[str, Any]]:
+    """The flurries of a workload, with the name of the user and the period as people read it; JSON types only."""
+    calendar = calendar_of(workload.provenance)
+    return [
+        {**it._asdict(), "user": named(workload, it.user), "period": between(it.first, it.last, calendar)}
+        for it, _ in flurries(workload, rule)
+    ]
+
+
+def _told(workload: Workload, found: Sequence[Flurry]) -> str:
+    """Who floods, when, with how much."""
+    calendar = calendar_of(workload.provenance)
+    return listed(
+        [
+            f"user {named(workload, it.user)} ({counted(it.jobs, 'job')}, {between(it.first, it.last, calendar)}; "
+            f"{percent(it.share)} of the jobs of a week, {times(it.times)} the median week)"
+            for it in found
+        ]
+    )
+
+
+def caveats(comparison: Evidence) -> list[str]:
+    """That a flood of jobs by one user is in the log, where nobody asked what it does."""
+    workload = comparison.records[comparison.baseline].workload_given
+    found = [] if comparison.cleaned is not None else [it for it, _ in flurries(workload)]
+    if not found:
+        return []
+    return [
+        f"One user floods the log: {_told(workload, found)}. Such a flurry may decide an answer that says nothing of "
+        "other users; --flurries both tells it with and without."
+    ]
+
+
+def answer(comparison: Evidence) -> Iterator[str]:
+    """What is said without flurries and is not said with them, where they were asked for."""
+    other = comparison.cleaned
+    if other is None:
+        return
+    workload = comparison.records[comparison.baseline].workload_given
+    found = [it for it, _ in flurries(workload)]
+    if not found:
+        yield "No user floods the log, so there is nothing to leave out."
+        return
+    metric = MEANS[comparison.headline]
+    means = [
+        f"{shown(metric, other.metrics[label][metric])} under {label} ({shown(metric, numbers[metric])} with it)"
+        for label, numbers in comparison.metrics.items()
+    ]
+    left = number(len(workload) - len(other.records[other.baseline]))
+    yield (
+        f"Without the flurry of {_told(workload, found)}, {left} jobs fewer, the mean {comparison.headline} is "
+        f"{listed(means)}."
+    )
+    said = {_words(sentence) for sentence in sentences.answer(comparison)}
+    changed = [sentence for sentence in sentences.answer(other) if _words(sentence) not in said]
+    if changed:
+        yield f"Then the answer is another one: {' '.join(changed)}"
+    else:
+        yield "Then the answer is the same but for its numbers."
+
+
+def _words(sentence: str) -> str:
+    """A sentence without its numbers."""
+    return _NUMBERS.sub("", sentence)
