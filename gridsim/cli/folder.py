@@ -23,7 +23,7 @@ RESULT = TABLES | {"metrics.json", "run.json", "names.csv"}
 
 COMPARISON = frozenset(
     {"metrics.csv", "differences.csv", "groups.csv", "report.html"}
-    | {"distributions.csv", "over_time.csv", "fairness.csv", "deadlines.csv", "whatif.csv"}
+    | {"distributions.csv", "over_time.csv", "fairness.csv", "load.csv", "deadlines.csv", "whatif.csv"}
     | {"shake.csv", "shake_pairs.csv", "resample.csv", "resample_pairs.csv"}
 )
 """What only `gridsim compare` writes beside the folders of its policies."""

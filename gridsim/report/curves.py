@@ -10,6 +10,7 @@ import numpy as np
 
 from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import FairnessOverTime, fairness_over_time
+from gridsim.metrics.load_performance import Joint, joint
 from gridsim.metrics.responsiveness import measure
 from gridsim.metrics.utilisation import Steps, busy_cores, queue_length
 from gridsim.model.time import FloatArray
@@ -21,21 +22,27 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BINS",
+    "DAYS",
     "FILES",
     "DeadlineRow",
     "Distribution",
     "DistributionRow",
     "FairnessRow",
+    "LoadRow",
     "OverTimeRow",
     "busy_share",
     "distribution",
     "fairness",
+    "joints",
     "tables",
     "waiting",
 ]
 
 BINS = 120
 """Equal bins of time of the figures over time."""
+
+DAYS = 20
+"""Days below which load is not held against performance."""
 
 _POINTS = 400
 
@@ -83,6 +90,17 @@ class FairnessRow:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadRow:
+    """A day; the columns of ``load.csv``: its first instant (s), offered load, mean bounded slowdown and jobs."""
+
+    policy: str
+    start: float
+    load: float
+    slowdown: float
+    jobs: int
+
+
+@dataclass(frozen=True, slots=True)
 class DeadlineRow:
     """What became of how many deadlines; the columns of ``deadlines.csv``."""
 
@@ -95,6 +113,7 @@ FILES: Mapping[str, type] = {
     "distributions.csv": DistributionRow,
     "over_time.csv": OverTimeRow,
     "fairness.csv": FairnessRow,
+    "load.csv": LoadRow,
     "deadlines.csv": DeadlineRow,
 }
 """Files that there may be beside a page, with their rows."""
@@ -144,12 +163,25 @@ def fairness(comparison: Evidence) -> dict[str, FairnessOverTime]:
     return {label: it for label, it in found.items() if it is not None and np.isfinite(it.gini).any()}
 
 
+def joints(comparison: Evidence) -> dict[str, Joint]:
+    """Load and slowdown of each day by policy; empty with fewer than `DAYS` of them, and of DAG or moldable jobs."""
+    if comparison.of_dags or comparison.of_moldable:
+        return {}
+    kept = comparison.kept
+    records = comparison.records.items()
+    found = {
+        label: joint(record if kept.all() else record.select(kept), bound=comparison.bound) for label, record in records
+    }
+    return found if all(len(it.load) >= DAYS for it in found.values()) else {}
+
+
 def tables(comparison: Evidence) -> Iterator[tuple[str, list[str], list[tuple[Any, ...]]]]:
     """Files of `FILES` that there are numbers for: name, columns and rows."""
     found: dict[str, Iterator[Any]] = {
         "distributions.csv": _distributions(comparison),
         "over_time.csv": _courses(comparison),
         "fairness.csv": _periods(comparison),
+        "load.csv": _days(comparison),
         "deadlines.csv": _deadlines(comparison),
     }
     for name, rows in found.items():
@@ -180,6 +212,13 @@ def _periods(comparison: Evidence) -> Iterator[FairnessRow]:
         columns = (it.edges_s[:-1], it.edges_s[1:], it.users, it.jobs, it.slowdown, it.gini, it.share)
         for row in zip(*(column.tolist() for column in columns), strict=True):
             yield FairnessRow(label, *row)
+
+
+def _days(comparison: Evidence) -> Iterator[LoadRow]:
+    for label, it in joints(comparison).items():
+        columns = (it.start, it.load, it.slowdown, it.jobs)
+        for row in zip(*(column.tolist() for column in columns), strict=True):
+            yield LoadRow(label, *row)
 
 
 def _deadlines(comparison: Evidence) -> Iterator[DeadlineRow]:

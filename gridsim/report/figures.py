@@ -18,6 +18,7 @@ import numpy as np
 
 from gridsim.metrics.compare import Difference
 from gridsim.metrics.fairness import FairnessOverTime
+from gridsim.metrics.load_performance import Joint
 from gridsim.metrics.responsiveness import measure
 from gridsim.metrics.utilisation import Steps
 from gridsim.model.dates import Calendar, calendar_of
@@ -46,6 +47,7 @@ __all__ = [
     "job_by_job",
     "largest_share",
     "legend",
+    "load_against_slowdown",
     "queue",
     "responses",
     "schedule_lengths",
@@ -250,6 +252,28 @@ def queue(records: Mapping[str, Record]) -> Figure:
         of_dags = next(iter(records.values())).tasks is not None
         axes.set_ylabel("waiting tasks" if of_dags else "waiting jobs")
         return figure
+
+
+def load_against_slowdown(found: Mapping[str, Joint]) -> Figure:
+    """Days as points: offered load across, mean bounded slowdown of the jobs that came upwards; a sign a policy."""
+    with drawing() as (figure, axes):
+        for place, (label, it) in enumerate(found.items()):
+            shape: dict[str, Any] = {"s": 16, "alpha": 0.65, "linewidths": 0}
+            colour, sign = PALETTE[place % len(PALETTE)], _SIGNS[place % len(_SIGNS)]
+            axes.scatter(it.load, it.slowdown, color=colour, marker=sign, label=label, **shape)
+        axes.set_yscale("log", base=2)
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=1)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set_xlabel("offered load of a day")
+        axes.set_ylabel("mean bounded slowdown")
+        if len(found) > 1:
+            legend(axes)
+        return figure
+
+
+_SIGNS = ("o", "s", "^", "D", "v", "P", "X", "p")
+"""Of points, in the order of the policies."""
 
 
 def inequality(

@@ -11,9 +11,10 @@ from gridsim.metrics.compare import Difference
 from gridsim.metrics.deadlines import outcomes
 from gridsim.metrics.fairness import large_users
 from gridsim.metrics.groups import LABELLED
+from gridsim.metrics.load_performance import LEAST
 from gridsim.model.dates import calendar_of
 from gridsim.report import admission, captions, curves, fairness_text, figures
-from gridsim.words import duration, number, percent
+from gridsim.words import duration, listed, number, percent
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -99,6 +100,23 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         + f"Waiting jobs over time, means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.queue(records), "queue"),
         "over_time.csv",
+    )
+    yield from _load(comparison, names)
+
+
+def _load(comparison: Evidence, names: str) -> Iterator[Picture]:
+    """Load against performance, where there are days enough."""
+    found = curves.joints(comparison)
+    if not found:
+        return
+    ranks = [f"{it.rank_correlation():.2f} under {label}" for label, it in found.items()]
+    told = listed(ranks) if len(ranks) < 5 else f"{ranks[0]}, the first policy"
+    yield Picture(
+        "Load against performance",
+        f"Each point is a day with at least {LEAST} jobs: how much work came, and how slowly that was served, under "
+        f"{names}. Rank correlation: {told}. What a day suffers is partly what earlier days left.",
+        Drawing(figures.load_against_slowdown(found), "load"),
+        "load.csv",
     )
 
 
