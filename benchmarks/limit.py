@@ -1,0 +1,180 @@
+"""How far simulation is from what the machine can do: jobs per CPU second, beside the same schedule by a page of C.
+
+    python benchmarks/limit.py LOG.swf.gz [LOG …] [--repeat 5] [--reference refsim.c]
+    python benchmarks/limit.py --jobs 1000000              # a generated workload at a load of 0.8
+    python benchmarks/limit.py --jobs 500 --check          # no speed: both engines and the C make the same starts
+
+A row is one policy on one log: a simulation from the workload in memory to its record, and from the file to the starts
+in a process of its own, CPU seconds. The C is a second program that schedules FCFS, EASY and conservative; without it
+(or without a compiler) its columns are empty. It is given what gridsim read: runtimes cut at the estimates.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import gridsim as gs
+from gridsim.errors import CheckFailed
+from gridsim.model.machine import machine_cores
+from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.model.workload import Workload
+from gridsim.record import Record
+from gridsim.simulation import Run, run
+from gridsim.workload.synthetic.lublin import default_workload
+
+POLICIES = {
+    "fcfs": "fcfs",
+    "easy": "easy",
+    "first-fit": "",
+    "easy?ordering=sjf": "",
+    "conservative": "",
+    "conservative?compress=arrival": "cons",
+}
+"""What is measured, and the word of the C for it, where it has one."""
+
+REFERENCE = Path(__file__).resolve().parents[2] / "shared" / "perf" / "refsim.c"
+
+ALONE = """
+import sys
+import gridsim as gs
+workload = gs.read_workload(sys.argv[1])
+gs.simulate(workload, platform=gs.Platform.single(int(sys.argv[2])), policy=sys.argv[3])
+"""
+
+
+class Trace(NamedTuple):
+    """A workload and the file that the C reads."""
+
+    workload: Workload
+    cores: int
+    file: Path
+
+
+def traced(workload: Workload, folder: Path) -> Trace:
+    """The jobs that fit the machine, in whole seconds, here and as a file of SWF."""
+    cores, _ = machine_cores(workload, None)
+    workload = workload.select(workload.cores <= cores)
+    submit = workload.submit // MICROSECOND
+    estimate = np.maximum(1, workload.estimate // MICROSECOND)
+    runtime = np.clip(workload.runtime // MICROSECOND, 1, estimate)
+    file = folder / "trace.swf"
+    columns = zip(submit.tolist(), runtime.tolist(), workload.cores.tolist(), estimate.tolist(), strict=True)
+    with file.open("w") as lines:
+        lines.write(f"; MaxProcs: {cores}\n")
+        for job, (came, ran, width, asked) in enumerate(columns, 1):
+            lines.write(f"{job} {came} -1 {ran} {width} -1 -1 {width} {asked} -1 1 1 1 -1 -1 -1 -1 -1\n")
+    whole = Workload.from_columns(submit=submit, runtime=runtime, estimate=estimate, cores=workload.cores)
+    return Trace(whole, cores, file)
+
+
+def compiled_reference(source: Path, folder: Path) -> Path | None:
+    """The C, compiled; None where it or a compiler is not there."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None or not source.is_file():
+        return None
+    subprocess.run([compiler, "-O2", "-o", str(folder / "reference"), str(source)], check=True)
+    return folder / "reference"
+
+
+def by_reference(program: Path, trace: Trace, word: str, folder: Path) -> tuple[float, np.ndarray]:
+    """CPU seconds of the C's simulation alone, and its starts, s."""
+    out = folder / "starts.csv"
+    words = [str(program), str(trace.file), str(trace.cores), word, str(out)]
+    told = subprocess.run(words, check=True, capture_output=True, text=True).stderr
+    found = re.search(r"\bsim ([0-9.]+)", told)
+    assert found is not None
+    return float(found[1]), np.loadtxt(out, delimiter=",", skiprows=1, usecols=2, ndmin=1)
+
+
+def simulated(trace: Trace, policy: str, engine: str) -> tuple[float, Record]:
+    """CPU seconds of one simulation, and its record."""
+    begun = time.process_time()
+    record = run(trace.workload, gs.Platform.single(trace.cores), policy, Run(engine=engine))  # type: ignore[arg-type]
+    return time.process_time() - begun, record
+
+
+def alone(trace: Trace, policy: str) -> float:
+    """CPU seconds of a whole process from the file to the starts."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", ALONE, str(trace.file), str(trace.cores), policy], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def check(name: str, trace: Trace, program: Path | None, folder: Path) -> None:
+    """Raise `CheckFailed` where two of them make different starts."""
+    for policy, word in POLICIES.items():
+        _, record = simulated(trace, policy, "compiled")
+        others = {"SimPy": simulated(trace, policy, "simpy")[1].start_us}
+        if word and program is not None:
+            others["C"] = np.round(by_reference(program, trace, word, folder)[1] * MICROSECOND).astype(np.int64)
+        for other, start in others.items():
+            if (different := int(np.count_nonzero(record.start_us != start))) or (start >= NEVER).any():
+                raise CheckFailed(f"{name}: {policy}: {different} starts are not those of {other}")
+        print(f"{name}: {policy}: {len(record)} starts as by {' and '.join(others)}")
+
+
+def measured(name: str, trace: Trace, program: Path | None, folder: Path, repeat: int) -> None:
+    """Print a row a policy."""
+    for policy, word in POLICIES.items():
+        simulated(trace, policy, "compiled")  # what is to be compiled, is
+        ours, theirs = [], []
+        for _ in range(repeat):
+            ours.append(simulated(trace, policy, "compiled")[0])
+            if word and program is not None:
+                theirs.append(by_reference(program, trace, word, folder)[0])
+        jobs, took, process = len(trace.workload), float(np.median(ours)), alone(trace, policy)
+        row = f"{name:32} {policy:29} {jobs:9,} {took:8.3f} {jobs / took / 1e6:9.2f} {process:10.2f}"
+        if theirs:
+            least = float(np.median(theirs))
+            row += f" {least:8.3f} {jobs / least / 1e6:9.2f} {took / least:6.1f}"
+        print(row, flush=True)
+
+
+def workloads(args: argparse.Namespace) -> Iterator[tuple[str, Workload]]:
+    """Logs, or a generated workload."""
+    for log in args.logs:
+        yield Path(log).name, gs.read_workload(log)
+    if args.jobs:
+        yield f"generated ({args.jobs})", default_workload(jobs=args.jobs, load=0.8, seed=1)
+
+
+def main() -> None:
+    """Print the table, or check."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("logs", nargs="*")
+    parser.add_argument("--jobs", type=int, default=0)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--reference", type=Path, default=REFERENCE)
+    parser.add_argument("--check", action="store_true")
+    args = parser.parse_args()
+    if not args.check:
+        print(f"{'':32} {'':29} {'':9} {'gridsim':>18} {'process':>10} {'C':>18}")
+        print(
+            f"{'log':32} {'policy':29} {'jobs':>9} {'s':>8} {'M jobs/s':>9} {'s':>10} {'s':>8} {'M jobs/s':>9} {'x':>6}"
+        )
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        program = compiled_reference(args.reference, folder)
+        for name, workload in workloads(args):
+            trace = traced(workload, folder)
+            if args.check:
+                check(name, trace, program, folder)
+            else:
+                measured(name, trace, program, folder, args.repeat)
+
+
+if __name__ == "__main__":
+    main()

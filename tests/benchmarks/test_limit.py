@@ -1,0 +1,23 @@
+"""The benchmark of the limit holds the engines against each other, never against a clock."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "limit.py"
+
+
+def test_the_engines_make_the_same_starts(tmp_path: Path) -> None:
+    words = [sys.executable, str(SCRIPT), "--jobs", "300", "--check", "--reference", str(tmp_path / "none.c")]
+    told = subprocess.run(words, check=True, capture_output=True, text=True).stdout
+    assert [line.split(": ")[1] for line in told.splitlines()] == [
+        "fcfs",
+        "easy",
+        "first-fit",
+        "easy?ordering=sjf",
+        "conservative",
+        "conservative?compress=arrival",
+    ]
+    assert all(line.endswith("300 starts as by SimPy") for line in told.splitlines())
