@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,9 @@ __all__ = ["TEMPLATES", "breakable", "environment", "p_shown", "prose", "ratio_s
 TEMPLATES = Path(__file__).parent / "templates"
 
 
+@cache
 def environment(*folders: Path, **filters: Callable[..., Any]) -> Environment:
-    """Templates of pages: whatever is put in is escaped, and what is missing is an error.
+    """Templates of pages: whatever is put in is escaped, and what is missing is an error; each is compiled once.
 
     Parameters
     ----------
