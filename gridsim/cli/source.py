@@ -286,7 +286,7 @@ def load(
     if not args.log:
         workload = generate(args)
     else:
-        given = [f"--{name}" for name in _GENERATOR if getattr(args, name) is not None]
+        given = [f"--{name}" for name in _GENERATOR if getattr(args, name, None) is not None]
         if given:
             raise InputError(
                 f"{', '.join(given)} shape the built-in workload; leave out either them or {' '.join(args.log)}"
