@@ -23,6 +23,7 @@ from gridsim.model.site import (
     Scheduling,
     Site,
     SitePartition,
+    TresLimits,
 )
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
@@ -188,6 +189,26 @@ def partitions(draw: st.DrawFn, nodes: tuple[Node, ...], *, limits: bool, preemp
     return tuple(found)
 
 
+CHOICES = (
+    *(
+        ("group", name, most)
+        for name, most in (("mem", 150), ("node", 3), ("gres/gpu", 2), ("billing", 9), ("license/a", 1))
+    ),
+    *(("user", name, most) for name, most in (("mem", 120), ("node", 2), ("gres/gpu", 2))),
+    *(("account", name, most) for name, most in (("mem", 150), ("billing", 8))),
+    *(("job", "mem", 100), ("job", "gres/gpu", 2), ("node", "cpu", 3), ("least", "cpu", 2)),
+    *(
+        ("group_minutes", name, most)
+        for name, most in (("cpu", 1), ("cpu", 3), ("mem", 40), ("node", 1), ("billing", 3))
+    ),
+    *(("group_run_minutes", name, most) for name, most in (("cpu", 4), ("node", 2), ("gres/gpu", 1))),
+    *(("job_minutes", "cpu", 5), ("job_minutes", "mem", 60)),
+)
+TRES = st.lists(st.sampled_from(CHOICES), max_size=2).map(
+    lambda found: TresLimits(**{kind: ((name, most),) for kind, name, most in found})
+)
+
+
 @st.composite
 def associations(draw: st.DrawFn, limits: bool) -> tuple[Association, ...]:
     if not draw(st.booleans()):
@@ -206,6 +227,7 @@ def associations(draw: st.DrawFn, limits: bool) -> tuple[Association, ...]:
             "most_cores": draw(maybe(4)),
             "most_nodes": draw(maybe(1)),
             "longest": draw(st.sampled_from([NEVER, NEVER, 50 * SECOND])),
+            "tres": draw(TRES),
         }
 
     phys = Association("phys", parent=draw(st.sampled_from(["root", ""])), shares=draw(shares), **more())
@@ -238,6 +260,8 @@ def levels(draw: st.DrawFn, *, limits: bool, preempts: bool) -> tuple[Qos, ...]:
                 group_cores=draw(maybe(8)),
                 most_cores=draw(maybe(4)),
                 longest=draw(st.sampled_from([NEVER, NEVER, 60 * SECOND])),
+                tres=draw(TRES),
+                decays=draw(st.booleans()),
             )
         if preempts:
             qos = replace(
@@ -315,6 +339,8 @@ def sites(draw: st.DrawFn, *, limits: bool = False, preempts: bool = False, rese
         default_memory=draw(st.sampled_from([0, 20])),
         default_core_memory=draw(st.sampled_from([0, 0, 10])),
         most_memory=draw(st.sampled_from([0, 0, 150])),
+        safe=limits and draw(st.booleans()),
+        licences=draw(st.sampled_from([{}, {"a": 1}, {"a": 3, "b": 2}])),
         preemption=draw(PREEMPTION) if preempts else Preemption(),
     )
 
@@ -341,6 +367,7 @@ def workloads(draw: st.DrawFn, site: Site, *, largest: int = 25, plain: bool = F
             "user": [*USERS, ""],
             "account": [*ACCOUNTS],
             "qos": [*QOS, "", ""],
+            "licenses": ["", "", "", "a", "a:2,b"] if site.licences else [""],
             "constraint": ["", "", "", "big", "big&fast", "fast|big", "[big*1&fast*1]"],
         }
         if site.reservations:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gridsim.errors import InputError
-from gridsim.model.site import PARENT, Node, Site
+from gridsim.model.site import PARENT, Node, Site, TresLimits
 from gridsim.model.site_file import (
     SiteClock,
     expanded,
@@ -145,7 +145,7 @@ def test_a_dump_says_who_is_below_whom_and_who_may_do_what(tmp_path: Path) -> No
     assert (lab.parent, lab.shares) == ("bio", PARENT)
     assert (ann.account, ann.user, ann.shares, ann.most_jobs, ann.most_submitted) == ("lab", "ann", 3, 6, 60)
     assert (ann.most_cores, ann.most_nodes) == (8, 2)
-    assert ignored == {"association MaxTRESPerJob gres/gpu": 1}
+    assert (ann.tres, ignored) == (TresLimits(job=(("gres/gpu", 1),)), {})
 
 
 def test_a_list_by_depth_and_one_with_parents_say_the_same(tmp_path: Path) -> None:
@@ -182,7 +182,32 @@ def test_qos_have_priorities_and_limits(tmp_path: Path) -> None:
     (high, low), ignored = read_qos(written(tmp_path, text))
     assert (high.priority, high.preempts, high.usage_factor, high.longest) == (100, ("low",), 2.0, 86_400 * SECOND)
     assert (high.user_cores, high.user_jobs, low.mode) == (8, 4, "REQUEUE")
-    assert ignored == {"QOS GrpTRESMins": 1}
+    assert (high.tres, low.tres, ignored) == (TresLimits(group_minutes=(("cpu", 9),)), TresLimits(), {})
+
+
+def test_limits_of_resources_are_read_under_all_their_names(tmp_path: Path) -> None:
+    # sacctmgr(1), "SPECIFICATIONS FOR QOS"; memory in MiB, below 0 for none, old names as of resource_limits.html.
+    text = "Name|Priority|Flags|GrpTRES|MaxTRESPerNode|MinTRES|GrpTRESRunMins|MaxTRESMinsPerJob|MaxNodesPU|MaxTRESPA\n"
+    text += "a|1|NoDecay|mem=2G,license/x=3,node=-1|gres/gpu:a100=2|cpu=4|mem=5|billing=60|7|cpu=8,gres/gpu=1\n"
+    ((found,), ignored) = read_qos(written(tmp_path, text))
+    assert found.tres == TresLimits(
+        group=(("mem", 2048), ("license/x", 3)),
+        node=(("gres/gpu:a100", 2),),
+        least=(("cpu", 4),),
+        group_run_minutes=(("mem", 5),),
+        job_minutes=(("billing", 60),),
+        user=(("node", 7),),
+        account=(("gres/gpu", 1),),
+    )
+    assert (found.account_cores, found.decays, ignored) == (8, False, {})
+    with pytest.raises(InputError, match=r"line 2.*grptres.*is 'cpu=2G'"):
+        read_qos(written(tmp_path, "Name|Priority|GrpTRES\na|1|cpu=2G\n"))
+
+
+def test_what_is_done_when_a_budget_is_used_up_is_read(tmp_path: Path) -> None:
+    text = "AccountingStorageEnforce=associations,limits,safe\nPriorityUsageResetPeriod=MONTHLY\n"
+    site = read_slurm_conf(written(tmp_path, text + "NodeName=n1\nPartitionName=a Nodes=n1\n"))
+    assert (site.safe, site.enforce, site.priority.reset) == (True, True, "MONTHLY")
 
 
 def test_every_form_of_a_real_cluster_gives_one_tree(run_a: Path) -> None:

@@ -51,9 +51,9 @@ def test_slips_in_values_nodes_and_partitions_are_unknown_too(
 
 
 def test_what_changes_most_of_the_schedule_comes_first_behind_what_is_unknown(tmp_path: Path) -> None:
-    text = "CompleteWait=32\nLicenses=matlab:3\nOverTimeLimit=10\nPriorityWeightAssoc=9\nZzz=1\n" + MACHINE
+    text = "CompleteWait=32\nDefMemPerGPU=3\nOverTimeLimit=10\nPriorityWeightAssoc=9\nZzz=1\n" + MACHINE
     told = found(tmp_path, text)
-    assert [it.text for it in told] == ["Zzz", "PriorityWeightAssoc", "OverTimeLimit", "Licenses", "CompleteWait"]
+    assert [it.text for it in told] == ["Zzz", "PriorityWeightAssoc", "OverTimeLimit", "DefMemPerGPU", "CompleteWait"]
     assert [it.effect for it in told[1:]] == [Effect.order, Effect.limits, Effect.resources, Effect.little]
 
 
@@ -70,15 +70,14 @@ def test_lines_of_nodes_that_are_down_are_told_and_are_no_keys(tmp_path: Path) -
 
 def test_limits_of_the_accounting_database_that_are_not_modelled_are_told_as_limits(tmp_path: Path) -> None:
     qos, assoc = tmp_path / "qos", tmp_path / "assoc"
-    qos.write_text("Name|Priority|Flags|GrpTRESMins|MaxTRESPerNode|MaxTRES\na|1|DenyOnLimit|cpu=5|cpu=2|gres/gpu=1\n")
+    qos.write_text("Name|Priority|Flags|GrpTRESMins|GrpWall|MaxTRES\na|1|DenyOnLimit,Relative|cpu=5|9|bb/cray=1\n")
     assoc.write_text("Account|User|ParentName|Share|GrpWall|MaxWal\nroot||||60|\nbio||root|1|60|5\n")
     told = notices(read_qos(qos)[1] | read_associations(assoc)[1])
     assert [(it.text, it.unknown, it.count) for it in told] == [
         ("association maxwal", True, 1),
-        ("QOS Flags DenyOnLimit", False, 1),
-        ("QOS GrpTRESMins", False, 1),
-        ("QOS MaxTRES gres/gpu", False, 1),
-        ("QOS MaxTRESPerNode", False, 1),
+        ("QOS Flags Relative", False, 1),
+        ("QOS GrpWall", False, 1),
+        ("QOS MaxTRES bb/cray", False, 1),
         ("association GrpWall", False, 2),
     ]
     assert {it.effect for it in told[1:]} == {Effect.limits}
@@ -102,4 +101,4 @@ def test_no_word_stands_in_two_groups_of_a_section() -> None:
     for table in vocabulary._SECTIONS.values():
         for word in table.values():
             assert not (word.followed and word.effect < Effect.none)
-    assert matters("", "Licenses", "matlab:1")
+    assert matters("", "DefMemPerGPU", "1")

@@ -19,6 +19,7 @@ from gridsim.model.site.labels import LABELS
 from gridsim.model.site.nodes import Allowed, Node, Reservation, SitePartition
 from gridsim.model.site.owners import PARENT, Association, Qos
 from gridsim.model.site.parameters import Preemption, Priority, Scheduling
+from gridsim.model.site.tres import TresLimits
 from gridsim.model.site.vocabulary import Notice, notices
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Scheduling",
     "Site",
     "SitePartition",
+    "TresLimits",
 ]
 
 
@@ -67,6 +69,8 @@ class Site:
         Who may preempt whom.
     enforce : bool
         Whether limits hold (``AccountingStorageEnforce`` with ``limits``).
+    safe : bool
+        Whether a job starts only where its limits over time last until its time limit (``…Enforce`` with ``safe``).
     licences : mapping of str to int
         How many there are of each (``Licenses``).
     ignored : mapping of str to int
@@ -94,6 +98,7 @@ class Site:
     most_memory: int = 0
     preemption: Preemption = field(default_factory=Preemption)
     enforce: bool = True
+    safe: bool = False
     licences: Mapping[str, int] = field(default_factory=dict)
     ignored: Mapping[str, int] = field(default_factory=dict)
 

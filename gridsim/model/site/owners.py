@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gridsim.model.site.tres import NO_LIMITS, TresLimits
 from gridsim.model.time import NEVER
 
 __all__ = ["PARENT", "Association", "Qos"]
@@ -36,6 +37,8 @@ class Association:
         ``MaxWall``, whole microseconds.
     usage : float
         Decayed core-seconds at the beginning, where the source says it.
+    tres : TresLimits
+        Limits of other resources, and over time.
     """
 
     account: str
@@ -52,6 +55,7 @@ class Association:
     longest: int = NEVER
     default_qos: str = ""
     usage: float = 0.0
+    tres: TresLimits = NO_LIMITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +85,11 @@ class Qos:
     within : bool
         Whether its jobs may preempt one another (``PreemptMode=WITHIN``).
     usage_factor : float
-        How much of the use counts for fair share.
+        How much of the use counts for fair share, and for limits over time.
+    tres : TresLimits
+        Limits of other resources, and over time.
+    decays : bool
+        Whether what counts for its limits over time is forgotten as usage is (not with the flag ``NoDecay``).
     """
 
     name: str
@@ -102,3 +110,5 @@ class Qos:
     exempt: int | None = None
     within: bool = False
     usage_factor: float = 1.0
+    tres: TresLimits = NO_LIMITS
+    decays: bool = True

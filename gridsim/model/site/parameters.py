@@ -33,6 +33,8 @@ class Priority:
         ``PriorityDecayHalfLife``; 0: usage does not decay.
     period : int
         ``PriorityCalcPeriod``.
+    reset : {"", "DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY"}
+        ``PriorityUsageResetPeriod``: when usage begins anew; empty for never.
     favor_small, relative_size, fair_tree, always_accrue : bool
         ``PriorityFavorSmall``, and the flags ``SMALL_RELATIVE_TO_TIME``, not ``NO_FAIR_TREE``, ``ACCRUE_ALWAYS``.
     dampening : int
@@ -50,6 +52,7 @@ class Priority:
     oldest: int = 7 * 86_400_000_000
     half_life: int = 7 * 86_400_000_000
     period: int = 300_000_000
+    reset: Literal["", "DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY"] = ""
     favor_small: bool = False
     relative_size: bool = False
     fair_tree: bool = True

@@ -5,9 +5,27 @@ Names are those of slurm.schedmd.com/tres.html, version 22.05.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+
 from gridsim.model.capacity import GPU
 
-__all__ = ["BILLING", "CPU", "GPUS", "LICENCE", "MEMORY", "NODE", "Weights", "gpu_type", "licence"]
+__all__ = [
+    "BILLING",
+    "CPU",
+    "GPUS",
+    "LICENCE",
+    "MEMORY",
+    "NODE",
+    "NO_LIMITS",
+    "Amounts",
+    "TresLimits",
+    "Weights",
+    "gpu_type",
+    "licence",
+    "licences_asked",
+]
 
 CPU, MEMORY, NODE, BILLING = "cpu", "mem", "node", "billing"
 GPUS = f"gres/{GPU}"
@@ -17,6 +35,47 @@ LICENCE = "license/"
 
 Weights = tuple[tuple[str, float], ...]
 """Names and a weight of each unit: a core, a MiB, a node, a GPU, a licence."""
+
+
+Amounts = tuple[tuple[str, int], ...]
+"""Names and how many units of each."""
+
+
+@dataclass(frozen=True, slots=True)
+class TresLimits:
+    """Limits of resources that an association or a QOS sets, beside those of cores that have fields of their own.
+
+    Attributes
+    ----------
+    group, user, account : tuple of (str, int)
+        ``GrpTRES``, ``MaxTRESPU`` and ``MaxTRESPA``: held at once by all, by each user, by each account.
+    job, node, least : tuple of (str, int)
+        ``MaxTRES``, ``MaxTRESPerNode`` and ``MinTRES`` of one job.
+    group_minutes, group_run_minutes, job_minutes : tuple of (str, int)
+        ``GrpTRESMins``, ``GrpTRESRunMins`` and ``MaxTRESMins``, unit-minutes.
+
+    Examples
+    --------
+    >>> sorted(TresLimits(group=(("mem", 100),), least=(("cpu", 2),)).names())
+    ['cpu', 'mem']
+    """
+
+    group: Amounts = ()
+    user: Amounts = ()
+    account: Amounts = ()
+    job: Amounts = ()
+    node: Amounts = ()
+    least: Amounts = ()
+    group_minutes: Amounts = ()
+    group_run_minutes: Amounts = ()
+    job_minutes: Amounts = ()
+
+    def names(self) -> Iterator[str]:
+        """Resources that any of them limits."""
+        return (name for each in fields(self) for name, _ in getattr(self, each.name))
+
+
+NO_LIMITS = TresLimits()
 
 
 def gpu_type(name: str) -> str:
@@ -39,3 +98,21 @@ def licence(name: str) -> str:
     ('matlab', '')
     """
     return name.removeprefix(LICENCE) if name.startswith(LICENCE) else ""
+
+
+def licences_asked(text: str) -> dict[str, int]:
+    """How many of each licence a job asks for (sbatch(1), ``--licenses``): "the license name can be followed by a colon
+    or an equals sign and a count; the default is one".
+
+    Of alternatives (``a|b``) the first counts.
+
+    Examples
+    --------
+    >>> licences_asked("matlab:2,ansys@server=4,idl")
+    {'matlab': 2, 'ansys@server': 4, 'idl': 1}
+    """
+    found: dict[str, int] = {}
+    for word in filter(None, (part.strip() for part in re.split("[,;]", text.partition("|")[0]))):
+        name, _, count = re.sub("[=:](?=[0-9]+$)", " ", word).partition(" ")
+        found[name] = found.get(name, 0) + int(count or 1)
+    return found

@@ -102,12 +102,12 @@ _GENERAL = _table(
         PartitionName PreemptExemptTime PreemptMode PreemptParameters PreemptType PriorityCalcPeriod
         PriorityDecayHalfLife PriorityFavorSmall PriorityFlags PriorityMaxAge PriorityType PriorityWeightAge
         PriorityWeightFairshare PriorityWeightJobSize PriorityWeightPartition PriorityWeightQOS SchedulerParameters
-        PriorityWeightTRES SchedulerType SelectType SelectTypeParameters Include
+        PriorityWeightTRES PriorityUsageResetPeriod Licenses SchedulerType SelectType SelectTypeParameters Include
         """
     ),
     _missing(
         Effect.order,
-        "PriorityWeightAssoc:0 PrioritySiteFactorPlugin:none|site_factor/none PriorityUsageResetPeriod:none",
+        "PriorityWeightAssoc:0 PrioritySiteFactorPlugin:none|site_factor/none",
     ),
     _missing(
         Effect.limits, "EnforcePartLimits:no|any OverTimeLimit:0 ResvOverRun:0 DependencyParameters MCSPlugin:mcs/none"
@@ -115,7 +115,7 @@ _GENERAL = _table(
     _missing(
         Effect.resources,
         """
-        TopologyPlugin:none|topology/none|topology/default|topology/flat Licenses MaxMemPerCPU:0|unlimited DefCpuPerGPU
+        TopologyPlugin:none|topology/none|topology/default|topology/flat MaxMemPerCPU:0|unlimited DefCpuPerGPU
         DefMemPerGPU DownNodes NodeSet FrontendName SuspendProgram ResumeProgram BurstBufferType:none|burst_buffer/none
         NodeFeaturesPlugins AllowSpecResourcesUsage:0|no
         """,
@@ -235,17 +235,18 @@ _QOS = _table(
         Name Priority UsageFactor MaxWall MaxWallDurationPerJob GrpJobs GrpSubmit GrpSubmitJobs MaxJobs MaxJobsPU
         MaxJobsPerUser MaxSubmit MaxSubmitJobs MaxSubmitPU MaxSubmitJobsPU MaxSubmitJobsPerUser MaxJobsPA
         MaxJobsPerAccount GrpTRES MaxTRES MaxTRESPerJob MaxTRESPU MaxTRESPerUser MaxTRESPA MaxTRESPerAccount GrpCPUs
-        MaxCPUs MaxCPUsPerJob MaxCPUsPU MaxCPUsPerUser Preempt PreemptMode GraceTime PreemptExemptTime
+        MaxCPUs MaxCPUsPerJob MaxCPUsPU MaxCPUsPerUser Preempt PreemptMode GraceTime PreemptExemptTime GrpTRESMins
+        GrpTRESRunMins GrpTRESRunMin MaxTRESPerNode MaxTRESMins MaxTRESMinsPerJob MinTRES MinTRESPerJob MinCPUs
+        MinCPUsPerJob GrpNodes GrpMemory GrpCPUMins GrpCPURunMins MaxNodes MaxNodesPerJob MaxNodesPU MaxNodesPerUser
+        MaxCPUMins MaxCPUMinsPerJob Flags
         """
     ),
     _missing(
         Effect.limits,
         """
-        Flags GrpTRESMins GrpTRESRunMins GrpTRESRunMin GrpWall MaxTRESPerNode MaxTRESMins MaxTRESMinsPerJob
-        MaxTRESRunMinsPA MaxTRESRunMinsPU MaxSubmitPA MaxSubmitJobsPA MaxSubmitJobsPerAccount MinTRES MinTRESPerJob
-        MinCPUs MinCPUsPerJob GrpJobsAccrue MaxJobsAccrue MaxJobsAccruePA MaxJobsAccruePU MaxJobsAccruePerUser
-        MaxJobsAccruePerAccount MinPrioThres MinPrioThreshold LimitFactor:1.000000|1|-1 GrpNodes GrpMemory GrpCPUMins
-        GrpCPURunMins MaxNodes MaxNodesPerJob MaxNodesPU MaxNodesPerUser MaxCPUMins MaxCPUMinsPerJob MaxCPURunMinsPU
+        GrpWall MaxTRESRunMinsPA MaxTRESRunMinsPU MaxSubmitPA MaxSubmitJobsPA MaxSubmitJobsPerAccount GrpJobsAccrue
+        MaxJobsAccrue MaxJobsAccruePA MaxJobsAccruePU MaxJobsAccruePerUser MaxJobsAccruePerAccount MinPrioThres
+        MinPrioThreshold LimitFactor:1.000000|1|-1 MaxCPURunMinsPU
         """,
     ),
     _quiet("UsageThres UsageThreshold Description ID"),
@@ -256,15 +257,14 @@ _ASSOCIATION = _table(
         """
         Fairshare Share RawShares RawUsage MaxJobs MaxSubmitJobs MaxSubmit GrpJobs GrpSubmitJobs GrpSubmit
         MaxWallDurationPerJob MaxWall DefaultQOS GrpTRES MaxTRES MaxTRESPerJob GrpCPUs MaxCPUs MaxCPUsPerJob MaxNodes
-        MaxNodesPerJob Account User ParentName
+        MaxNodesPerJob Account User ParentName GrpTRESMins GrpTRESRunMins GrpTRESRunMin MaxTRESPerNode MaxTRESMins
+        MaxTRESMinsPerJob GrpNodes GrpMemory GrpCPUMins GrpCPURunMins MaxCPUMins MaxCPUMinsPerJob
         """
     ),
     _missing(
         Effect.limits,
         """
-        GrpTRESMins GrpTRESRunMins GrpTRESRunMin GrpWall MaxTRESPerNode MaxTRESMins MaxTRESMinsPerJob GrpJobsAccrue
-        MaxJobsAccrue MinPrioThreshold MinPrioThres GrpNodes GrpMemory GrpCPUMins GrpCPURunMins MaxCPUMins
-        MaxCPUMinsPerJob
+        GrpWall GrpJobsAccrue MaxJobsAccrue MinPrioThreshold MinPrioThres
         """,
     ),
     _quiet(
@@ -315,10 +315,11 @@ _FLAGS = {
         _followed("OFF CANCEL REQUEUE WITHIN"), _missing(Effect.order, "SUSPEND GANG PRIORITY CHECKPOINT")
     ),
     "QOS Flags": _table(
+        _followed("DenyOnLimit NoDecay"),
         _missing(
             Effect.limits,
             """
-            DenyOnLimit EnforceUsageThreshold NoDecay NoReserve OverPartQOS PartitionMaxNodes PartitionMinNodes
+            EnforceUsageThreshold NoReserve OverPartQOS PartitionMaxNodes PartitionMinNodes
             PartitionQOS PartitionTimeLimit Relative RequiresReservation UsageFactorSafe
             """,
         ),
@@ -374,8 +375,8 @@ def notices(counts: Mapping[str, int]) -> tuple[Notice, ...]:
 
     Examples
     --------
-    >>> [(it.text, it.nearest) for it in notices({"Licenses": 1, "PriorityWeightAssoc": 1, "PriorityWeigthAge": 1})]
-    [('PriorityWeigthAge', 'PriorityWeightAge'), ('PriorityWeightAssoc', ''), ('Licenses', '')]
+    >>> [(it.text, it.nearest) for it in notices({"DownNodes": 1, "PriorityWeightAssoc": 1, "PriorityWeigthAge": 1})]
+    [('PriorityWeigthAge', 'PriorityWeightAge'), ('PriorityWeightAssoc', ''), ('DownNodes', '')]
     """
     found = [_notice(text, count) for text, count in counts.items()]
     return tuple(sorted(found, key=lambda it: (not it.unknown, it.effect, it.text)))

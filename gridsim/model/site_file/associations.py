@@ -12,7 +12,8 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.model.site import PARENT, Association
 from gridsim.model.site.vocabulary import canonical, matters
-from gridsim.model.site_file.words import lines_of, minutes, resources, table
+from gridsim.model.site_file.tres import limit, with_limits
+from gridsim.model.site_file.words import lines_of, minutes, table
 
 __all__ = ["read_associations"]
 
@@ -56,6 +57,26 @@ _NAMES = {
     "maxnodes": "most_nodes",
     "maxnodesperjob": "most_nodes",
 }
+_TRES = {
+    "grptres": "group",
+    "maxtres": "job",
+    "maxtresperjob": "job",
+    "maxtrespernode": "node",
+    "grptresmins": "group_minutes",
+    "grptresrunmins": "group_run_minutes",
+    "grptresrunmin": "group_run_minutes",
+    "maxtresmins": "job_minutes",
+    "maxtresminsperjob": "job_minutes",
+}
+_OLD = {
+    "grpnodes": ("group", "node"),
+    "grpmemory": ("group", "mem"),
+    "grpcpumins": ("group_minutes", "cpu"),
+    "grpcpurunmins": ("group_run_minutes", "cpu"),
+    "maxcpumins": ("job_minutes", "cpu"),
+    "maxcpuminsperjob": ("job_minutes", "cpu"),
+}
+"""What limits of one resource were called before version 15.08 (resource_limits.html)."""
 
 
 def _limits(words: Mapping[str, str], ignored: Counter[str], where: tuple[Path, int]) -> dict[str, Any]:
@@ -74,14 +95,18 @@ def _limits(words: Mapping[str, str], ignored: Counter[str], where: tuple[Path, 
                 found[field] = text
             elif field is not None:
                 found[field] = None if int(text) < 0 else int(text)
-            elif key in ("grptres", "maxtres", "maxtresperjob"):
-                owner = f"association {canonical('association', key)}"
-                resources(owner, text, "group" if key == "grptres" else "most", found, ignored)
+            elif key in _TRES:
+                limit(f"association {canonical('association', key)}", text, _TRES[key], found, ignored)
+                if "node" in (of_job := found.get("tres", {}).get("job", {})):
+                    found["most_nodes"] = of_job.pop("node")
+            elif key in _OLD:
+                kind, name = _OLD[key]
+                limit(f"association {canonical('association', key)}", f"{name}={text}", kind, found, ignored)
             elif matters("association", key):
                 ignored[f"association {canonical('association', key)}"] += 1
         except ValueError as error:
             raise InputError(f"is '{text}'; expected a number", path=where[0], line=where[1], field=key) from error
-    return found
+    return with_limits(found)
 
 
 def _dumped(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[Association, ...]:

@@ -89,6 +89,13 @@ _PRIORITY_FLAGS = {
     "MAX_TRES": ("billed", "max"),
     "MAX_TRES_GRES": ("billed", "max gres"),
 }
+_RESETS: Mapping[str, Literal["DAILY", "WEEKLY", "MONTHLY", "QUARTERLY", "YEARLY"]] = {
+    "DAILY": "DAILY",
+    "WEEKLY": "WEEKLY",
+    "MONTHLY": "MONTHLY",
+    "QUARTERLY": "QUARTERLY",
+    "YEARLY": "YEARLY",
+}
 _LISTS = (
     *("SchedulerType", "PriorityType", "PriorityFlags", "SelectType", "SelectTypeParameters"),
     *("PreemptType", "PreemptMode", "PreemptParameters"),
@@ -143,6 +150,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         half_life=0 if half_life >= NEVER else half_life,
         oldest=7 * 86_400 * MICROSECOND if oldest < 0 else oldest,
         period=time("PriorityCalcPeriod", 300 * MICROSECOND),
+        reset=_RESETS.get(text("PriorityUsageResetPeriod").upper(), ""),
         favor_small=text("PriorityFavorSmall", "NO").upper() == "YES",
         dampening=max(1, number("FairShareDampeningFactor", 1)),
         **weights,
@@ -160,6 +168,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         "whole_nodes": select == "select/linear",
         "preemption": _preemption(text, time),
         "enforce": bool({"limits", "safe", "all", "1"} & set(enforce)) or "qos" in enforce,
+        "safe": "safe" in enforce,
         "licences": _licences(*keys.get("licenses", ("", None))),
     }
 

@@ -10,7 +10,8 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.model.site import Qos
 from gridsim.model.site.vocabulary import canonical, matters
-from gridsim.model.site_file.words import lines_of, minutes, resources, table
+from gridsim.model.site_file.tres import limit, with_limits
+from gridsim.model.site_file.words import lines_of, minutes, table
 
 __all__ = ["read_qos"]
 
@@ -38,13 +39,36 @@ _QOS = {
 
 _QOS_TRES = {
     "grptres": "group",
-    "maxtres": "most",
-    "maxtresperjob": "most",
+    "maxtres": "job",
+    "maxtresperjob": "job",
     "maxtrespu": "user",
     "maxtresperuser": "user",
     "maxtrespa": "account",
     "maxtresperaccount": "account",
+    "maxtrespernode": "node",
+    "mintres": "least",
+    "mintresperjob": "least",
+    "grptresmins": "group_minutes",
+    "grptresrunmins": "group_run_minutes",
+    "grptresrunmin": "group_run_minutes",
+    "maxtresmins": "job_minutes",
+    "maxtresminsperjob": "job_minutes",
 }
+_QOS_OLD = {
+    "mincpus": ("least", "cpu"),
+    "mincpusperjob": ("least", "cpu"),
+    "grpnodes": ("group", "node"),
+    "grpmemory": ("group", "mem"),
+    "maxnodes": ("job", "node"),
+    "maxnodesperjob": ("job", "node"),
+    "maxnodespu": ("user", "node"),
+    "maxnodesperuser": ("user", "node"),
+    "grpcpumins": ("group_minutes", "cpu"),
+    "grpcpurunmins": ("group_run_minutes", "cpu"),
+    "maxcpumins": ("job_minutes", "cpu"),
+    "maxcpuminsperjob": ("job_minutes", "cpu"),
+}
+"""What limits of one resource were called before version 15.08 (resource_limits.html)."""
 
 
 def read_qos(path: str | Path) -> tuple[tuple[Qos, ...], Counter[str]]:
@@ -70,7 +94,10 @@ def _qos(path: Path, number: int, row: Mapping[str, str], ignored: Counter[str])
             elif key in _QOS:
                 found[_QOS[key]] = int(text)
             elif key in _QOS_TRES:
-                resources(f"QOS {canonical('QOS', key)}", text, _QOS_TRES[key], found, ignored)
+                limit(f"QOS {canonical('QOS', key)}", text, _QOS_TRES[key], found, ignored)
+            elif key in _QOS_OLD:
+                kind, name = _QOS_OLD[key]
+                limit(f"QOS {canonical('QOS', key)}", f"{name}={text}", kind, found, ignored)
             elif key == "preempt":
                 found["preempts"] = tuple(text.split(","))
             elif key == "preemptmode":
@@ -80,13 +107,13 @@ def _qos(path: Path, number: int, row: Mapping[str, str], ignored: Counter[str])
             elif key == "preemptexempttime":
                 found["exempt"] = None if text == "-1" else minutes(text)
             elif key == "flags":
+                found["decays"] = "NODECAY" not in text.upper().split(",")
                 ignored.update(f"QOS Flags {flag}" for flag in text.split(",") if matters("QOS Flags", flag))
             elif matters("QOS", key, text):
                 ignored[f"QOS {canonical('QOS', key)}"] += 1
         except ValueError as error:
             raise InputError(f"is '{text}'; expected a number", path=path, line=number, field=key) from error
-    found.pop("most_nodes", None)
-    return Qos(row["name"], **found)
+    return Qos(row["name"], **with_limits(found))
 
 
 def _mode(text: str, ignored: Counter[str]) -> dict[str, Any]:

@@ -6,11 +6,13 @@ Sources: tres.html; slurm.conf(5), ``TRESBillingWeights`` and ``PriorityWeightTR
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
-from gridsim.model.site.tres import BILLING, CPU, GPUS, LICENCE, MEMORY, NODE, Weights
+from gridsim.model.site.tres import BILLING, CPU, GPUS, LICENCE, MEMORY, NODE, TresLimits, Weights
 
-__all__ = ["named", "weights"]
+__all__ = ["limit", "named", "weights", "with_limits"]
 
 _BY_NUMBER = {"1": CPU, "2": MEMORY, "4": NODE, "5": BILLING}
 """Numbers of those that each accounting database has (tres.html, ``sacctmgr show tres``)."""
@@ -71,3 +73,57 @@ def weights(text: str) -> tuple[Weights, list[str]]:
             power = _UNITS.index(number[2].upper() or "M") - _UNITS.index("M")
             found[name] = weight / 1024**power if name == MEMORY else weight
     return tuple(found.items()), unknown
+
+
+_OWN_FIELDS = {
+    ("group", CPU): "group_cores",
+    ("job", CPU): "most_cores",
+    ("user", CPU): "user_cores",
+    ("account", CPU): "account_cores",
+}
+"""Limits that have a field of their own."""
+
+
+def limit(key: str, text: str, kind: str, found: dict[str, Any], ignored: Counter[str]) -> None:
+    """Put down a limit such as ``cpu=8,mem=100G``; memory in MiB where it has no unit, below 0 for none.
+
+    Parameters
+    ----------
+    key, text : str
+        What the limit is told as where a resource of it is not modelled; and the list.
+    kind : str
+        Field of `TresLimits`.
+    found : dict
+        Where those go that have fields of their own; the others under ``tres``, by kind.
+
+    Raises
+    ------
+    ValueError
+        For an amount that is none.
+    """
+    for word, value in words(text):
+        name = named(word)
+        if name is None:
+            ignored[f"{key} {word}"] += 1
+            continue
+        amount = _amount(value, memory=name == MEMORY)
+        if (kind, name) in _OWN_FIELDS:
+            found[_OWN_FIELDS[kind, name]] = amount
+        elif amount is not None:
+            found.setdefault("tres", {}).setdefault(kind, {})[name] = amount
+
+
+def _amount(text: str, *, memory: bool) -> int | None:
+    """A whole number, of memory MiB; None where it is below 0."""
+    number = re.fullmatch(rf"(-?\d+)([{_UNITS}]?)", text, re.IGNORECASE)
+    if number is None or (number[2] and not memory):
+        raise ValueError(text)
+    count, power = int(number[1]), _UNITS.index(number[2].upper() or "M") - _UNITS.index("M")
+    return None if count < 0 else count * 1024**power if power >= 0 else -(-count // 1024)
+
+
+def with_limits(found: dict[str, Any]) -> dict[str, Any]:
+    """Fields of an owner, with the limits that were put down."""
+    if not (kinds := found.pop("tres", {})):
+        return found
+    return found | {"tres": TresLimits(**{kind: tuple(each.items()) for kind, each in kinds.items()})}

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.files import read_text
 from gridsim.model.time import MICROSECOND, NEVER
 
-__all__ = ["ConfLine", "expanded", "lines_of", "minutes", "resources", "table"]
+__all__ = ["ConfLine", "expanded", "lines_of", "minutes", "table"]
 
 
 def lines_of(path: Path, expected: str) -> list[str]:
@@ -150,15 +148,3 @@ def table(path: Path, lines: Sequence[str], needed: Sequence[str]) -> Iterator[t
             if len(cells) < len(header):
                 raise InputError(f"has {len(cells)} fields, the header {len(header)}", path=path, line=number)
             yield number, dict(zip(header, cells, strict=False))
-
-
-def resources(key: str, text: str, prefix: str, found: dict[str, Any], ignored: Counter[str]) -> None:
-    """Limits of resources such as ``cpu=8,node=2``: cores are modelled, nodes of one job too."""
-    for word in text.split(","):
-        name, _, value = word.partition("=")
-        if name in ("cpu", "1"):
-            found[f"{prefix}_cores"] = int(value)
-        elif name in ("node", "4") and prefix == "most":
-            found["most_nodes"] = int(value)
-        else:
-            ignored[f"{key} {name}"] += 1

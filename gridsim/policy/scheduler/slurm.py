@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,19 +27,22 @@ from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.slurm.backfill import backfill_pass
 from gridsim.policy.slurm.bookings import Bookings
+from gridsim.policy.slurm.budgets import Budgets
 from gridsim.policy.slurm.closed import closed_of
 from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
 from gridsim.policy.slurm.expected import Look
 from gridsim.policy.slurm.holding import held_by, release
 from gridsim.policy.slurm.intake import Intake
-from gridsim.policy.slurm.limits import Owner, Submissions, limits_of
-from gridsim.policy.slurm.needs import SECOND, asks_of, machine_of
+from gridsim.policy.slurm.limits import Submissions, limits_of
+from gridsim.policy.slurm.needs import SECOND, asks_of, machine_of, use_factors
+from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.passes import main_pass
 from gridsim.policy.slurm.placing import Placing
 from gridsim.policy.slurm.preemption import REQUEUE, rules_of
 from gridsim.policy.slurm.reach import pools_of, reach_of
 from gridsim.policy.slurm.reasons import WORDS, Diary
 from gridsim.policy.slurm.repeats import Repeats, Stillness
+from gridsim.policy.slurm.resets import last_reset
 from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills
@@ -154,7 +158,10 @@ class Slurm:
     def notices(self) -> tuple[Notice, ...]:
         """What the site's files say and this does not follow; of reservations only where it is known when they are."""
         assert self.site is not None
-        return self.site.notices if self.reservations and self.epoch is None else self.resolved().notices
+        site = self.site if self.reservations and self.epoch is None else self.resolved()
+        if site.priority.reset and self.epoch is None:  # nobody knows when that is
+            site = replace(site, ignored={**site.ignored, "PriorityUsageResetPeriod": 1})
+        return site.notices
 
     def longest(self, workload: Workload) -> IntArray:
         """Longest time that each job may ask for on this site, whole microseconds; `NEVER` for no limit.
@@ -213,6 +220,12 @@ class Slurm:
             return round(self.boot * SECOND)
         return SiteClock(self.epoch, self.timezone).instant(self.boot, field="boot")
 
+    def _resets(self, site: Site) -> Callable[[int], int] | None:
+        """When usage begins anew, where it does and dates are known."""
+        if not site.priority.reset or self.epoch is None:
+            return None
+        return partial(last_reset, site.priority.reset, clock=SiteClock(self.epoch, self.timezone))
+
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run.
 
@@ -231,7 +244,7 @@ class Slurm:
         owners = owners_of(requests, site, self._entries)
         self._asks = asks_of(requests, site, owners, self._entries)
         self._machine = machine_of(site, requests, self._asks)
-        self._limits = limits_of(site, owners)
+        self._limits, counters, names = limits_of(site, owners, requests, self._asks)
         self._bills = Bills(requests, site, self._asks, self._machine)
         self._held = held_by(self._asks, len(site.nodes))
         self._placing = Placing(site, self._asks, self._machine, self._held)
@@ -240,8 +253,12 @@ class Slurm:
         requeue = label_of(requests, "requeue")[self._entries.request]
         self._rules = rules_of(site, owners, self._asks, requeue)
         classes = (self._rules.may, self._rules.own["kind"])
-        self._standing = Standing(requests, site, owners, self._asks, self._boot + LATER, classes)
-        self._intake = Intake(site, owners, self._entries, self._asks, self._machine, self._limits, self._closed)
+        reset = self._resets(site)
+        used = (self._asks["limit"], use_factors(site, owners))
+        budgets = Budgets(site, counters, self._limits, names, *used, resets=reset is not None)
+        self._standing = Standing(requests, site, owners, self._asks, self._boot + LATER, classes, budgets, reset)
+        parts = (self._entries, self._asks, self._machine, self._limits, names, self._closed)
+        self._intake = Intake(site, owners, *parts)
         look = site.scheduling
         limits = (look.tests, look.user_tests, look.partition_tests, look.association_tests, look.starts)
         more = (look.both_tests, look.linear, look.array_reserves, look.partition_reserves, look.once)
@@ -513,4 +530,4 @@ _CAN = Capabilities(
 
 
 def _copied(columns: Any) -> Any:
-    return type(columns)(*(column.copy() for column in columns))
+    return type(columns)(*(_copied(each) if isinstance(each, tuple) else each.copy() for each in columns))

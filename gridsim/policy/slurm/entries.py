@@ -18,7 +18,7 @@ from gridsim.model.site import Association, Site
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.limits import Owner
+from gridsim.policy.slurm.owner import Owner
 
 __all__ = ["Entries", "entries_of", "label_of", "names_of", "owners_of", "reservation_names"]
 

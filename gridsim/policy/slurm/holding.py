@@ -9,6 +9,7 @@ import numpy as np
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.closed import count_inside
 from gridsim.policy.slurm.nodes import Asks, Bytes, move
+from gridsim.policy.slurm.tres import begin_tres, count_tres, over_limit
 from gridsim.profile.compiled import compiled
 
 __all__ = ["Held", "allowed", "give_way", "held_by", "postpone", "release", "take"]
@@ -74,6 +75,8 @@ def allowed(entry, cores, limits):  # type: ignore[no-untyped-def]
             return False
         if limits.cores_used[counter] + cores > limits.cores[counter]:
             return False
+        if len(limits.tres.resource) and over_limit(entry, counter, limits.tres) >= 0:
+            return False
     return True
 
 
@@ -83,6 +86,8 @@ def _count(entry, cores, sign, limits):  # type: ignore[no-untyped-def]
         counter = limits.counter[place]
         limits.jobs_used[counter] += sign
         limits.cores_used[counter] += sign * cores
+    if len(limits.tres.resource):
+        count_tres(entry, sign, limits.first[entry], limits.first[entry + 1], limits.counter, limits.tres)
 
 
 @compiled
@@ -96,6 +101,8 @@ def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
     for place in range(len(nodes)):
         held.node[at + place], held.cores[at + place] = nodes[place], given[place]
         cores += given[place]
+    if len(limits.tres.resource):
+        begin_tres(entry, nodes, given, asks, machine, limits.tres)
     _count(entry, cores, 1, limits)
     if len(closed.rows.node):
         count_inside(entry, 1, nodes, given, asks, closed)

@@ -14,11 +14,13 @@ from itertools import islice
 import numpy as np
 
 from gridsim.model.site import Site, SitePartition
+from gridsim.model.site.tres import licence
 from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.policy.slurm.closed import Closed, next_change, seen_all
 from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
-from gridsim.policy.slurm.limits import Limits, Owner, Submissions
+from gridsim.policy.slurm.limits import Limits, Submissions
 from gridsim.policy.slurm.nodes import ANY, Asks, NodeColumns, Trial, select
+from gridsim.policy.slurm.owner import Owner
 from gridsim.record import Refusal
 
 __all__ = ["Intake"]
@@ -35,13 +37,14 @@ class Intake:
         asks: Asks,
         machine: NodeColumns,
         limits: Limits,
+        names: Sequence[str],
         closed: Closed,
     ) -> None:
         self._site, self._owners, self._entries, self._asks = site, owners, entries, asks
         self._machine, self._limits, self._closed = machine, limits, closed
         self._part, self._limit = asks["part"].tolist(), asks["limit"].tolist()
         self._reservation, self._counted_by = entries.reservation.tolist(), bool(len(limits.counter))
-        self._submissions = Submissions(site)
+        self._submissions, self._names = Submissions(site), names
         self._counted: dict[int, Owner] = {}
         self._fitting: dict[int, bool] = {}
 
@@ -63,9 +66,14 @@ class Intake:
         owner = self._counted[request] = self._owners[entries[0]]
         self._submissions.take(owner)
 
-    def _wants(self, entry: int) -> tuple[int, int, int]:
+    def _wants(self, entry: int) -> tuple[int, int, int, dict[str, int]]:
         asks = self._asks
-        return int(asks["cores"][entry]), int(asks["nodes"][entry]), int(asks["limit"][entry])
+        return int(asks["cores"][entry]), int(asks["nodes"][entry]), int(asks["limit"][entry]), self._tres(entry)
+
+    def _tres(self, entry: int) -> dict[str, int]:
+        """What an entry asks for of each resource that limits name."""
+        amounts = self._limits.tres.tracked.asked[entry].tolist() if self._names else ()
+        return dict(zip(self._names, amounts, strict=True))
 
     def refusal(self, request: int, now: int, over: set[int]) -> Refusal:
         """Why a request that could start in no entry is refused: what is said of the first of them."""
@@ -110,7 +118,11 @@ class Intake:
             most = partition.most_memory if own else self._site.most_memory
             rule = f"MaxMemPerNode of {where if own else 'the site'}"
             return Refusal("MaxMemPerLimit", int(self._asks["memory"][entry]), most, "MiB", rule)
-        never = self._submissions.never(owner, int(self._asks["cores"][entry]))
+        time = int(self._limits.tres.time[entry])
+        for name, asked in self._tres(entry).items():
+            if licence(name) and asked > (most := self._site.licences.get(licence(name), 0)):
+                return Refusal("Licenses", asked, most, f"of licence {licence(name)}", "Licenses of the site")
+        never = self._submissions.never(owner, int(self._asks["cores"][entry]), self._tres(entry), time)
         return never or self._too_large(entry, now)
 
     def _too_large(self, entry: int, now: int) -> Refusal | None:
@@ -155,7 +167,8 @@ class Intake:
         """Whether limits of what may run at once would ever let an entry start."""
         limits, cores = self._limits, self._asks["cores"][entry]
         counters = limits.counter[limits.first[entry] : limits.first[entry + 1]]
-        return not ((limits.jobs[counters] < 1) | (limits.cores[counters] < cores)).any()
+        tres = (limits.tres.most[counters] < limits.tres.asked[entry]).any()
+        return not (((limits.jobs[counters] < 1) | (limits.cores[counters] < cores)).any() or tres)
 
     def _memory_allowed(self, entry: int, partition: SitePartition) -> bool:
         most = self._site.most_memory if partition.most_memory is None else partition.most_memory

@@ -7,17 +7,34 @@ block others (slurm.conf(5), ``assoc_limit_stop``).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from gridsim.model.site import Association, Qos, Site
+from gridsim.model.site import Association, Qos, Site, TresLimits
+from gridsim.model.site.tres import LICENCE, Amounts, licence, licences_asked
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.policy.slurm.reasons import WORDS, codes_of
+from gridsim.policy.queue import Requests
+from gridsim.policy.slurm.nodes import Asks
+from gridsim.policy.slurm.owner import Owner
+from gridsim.policy.slurm.reasons import WORDS, codes_of, tres_word
+from gridsim.policy.slurm.tres import (
+    AT_ONCE,
+    RUNNING,
+    UNLIMITED,
+    USED,
+    USED_SAFELY,
+    Tracked,
+    TresColumns,
+    licences_of,
+    tracked_of,
+    with_billed,
+)
 from gridsim.record import Refusal
 
-__all__ = ["Limits", "Owner", "Submissions", "limits_of"]
+__all__ = ["Counter", "Limits", "Submissions", "limits_of", "tres_names"]
 
 NO_LIMIT = 1 << 40
 
@@ -25,15 +42,28 @@ Key = tuple[Any, ...]
 """What a counter counts, and of whom: ``("qos user", "low", "ann")``."""
 
 
-class Owner(NamedTuple):
-    """Whose a request is: account, user, QOS, QOS of its partition; array and its throttle, -1 for none."""
+class Counter(NamedTuple):
+    """A counter of a site: what it counts, and its limits; None and empty for none.
 
-    account: str
-    user: str
-    qos: str
-    partition_qos: str = ""
-    array: int = -1
-    array_limit: int = -1
+    Attributes
+    ----------
+    key : tuple
+        What it counts, and of whom.
+    jobs, cores : int or None
+        At once.
+    once, used, running : tuple of (str, int)
+        Resources held at once; used, unit-minutes; held times the time that is left, unit-minutes.
+    decays : bool
+        Whether use is forgotten.
+    """
+
+    key: Key
+    jobs: int | None
+    cores: int | None
+    once: Amounts = ()
+    used: Amounts = ()
+    running: Amounts = ()
+    decays: bool = True
 
 
 class Limits(NamedTuple):
@@ -49,6 +79,8 @@ class Limits(NamedTuple):
         Counters of request *i* are ``counter[first[i]:first[i + 1]]``.
     jobs_code, cores_code : (c,) int64
         What is said of a request that they hold back (`gridsim.policy.slurm.reasons.WORDS`).
+    tres : TresColumns
+        Limits of other resources, and over time.
     """
 
     jobs: IntArray
@@ -59,24 +91,96 @@ class Limits(NamedTuple):
     counter: IntArray
     jobs_code: IntArray
     cores_code: IntArray
+    tres: TresColumns
 
 
-def limits_of(site: Site, owners: Iterable[Owner]) -> Limits:
-    """Counters of a site for requests of these owners."""
+def limits_of(
+    site: Site, owners: Sequence[Owner], requests: Requests, asks: Asks
+) -> tuple[Limits, list[Counter], list[str]]:
+    """Counters of a site for entries of these owners: as passes look at them, and as they are; and resources' names."""
+    licences = _licences(site, requests)
+    asking = _asking(licences, requests)[asks["request"]].tolist()
     counters = _Counters(site)
     kinds: dict[Owner, list[int]] = {}
     counter: list[int] = []
     first = [0]
-    for owner in owners:
+    for owner, asks_for_licences in zip(owners, asking, strict=True):
         if owner not in kinds:
-            kinds[owner] = [counters.number(*each) for each in counters.of(owner)]
+            kinds[owner] = [counters.number(each) for each in counters.of(owner)]
         counter += kinds[owner]
+        if asks_for_licences:
+            counter.append(counters.number(Counter(("licences",), None, None, licences)))
         first.append(len(counter))
-    jobs, cores = np.array(counters.jobs, dtype=np.int64), np.array(counters.cores, dtype=np.int64)
+    found = counters.found
+    jobs, cores = (
+        np.array([NO_LIMIT if most is None else most for most in column], dtype=np.int64)
+        for column in ([each.jobs for each in found], [each.cores for each in found])
+    )
     zeros = np.zeros(len(jobs), dtype=np.int64)
-    codes: IntArray = np.array([codes_of(key[0]) for key in counters.numbers], dtype=np.int64).reshape(-1, 2)
+    codes: IntArray = np.array([codes_of(each.key[0]) for each in found], dtype=np.int64).reshape(-1, 2)
     belong = (np.array(first), np.array(counter, dtype=np.int64))
-    return Limits(jobs, cores, zeros, zeros.copy(), *belong, *codes.T.copy())
+    names = with_billed([*tres_names(site), *(name for name, _ in licences)], site)
+    tres = _tres_columns(found, site, owners, tracked_of(names, requests, site, asks), names, asks)
+    jobs_code, cores_code = codes.T.copy()
+    return Limits(jobs, cores, zeros, zeros.copy(), *belong, jobs_code, cores_code, tres), found, names
+
+
+def _licences(site: Site, requests: Requests) -> Amounts:
+    """Licences that any request asks for, and how many there are."""
+    asked = dict.fromkeys(name for text in requests.names.get("licenses", ()) for name in licences_asked(text))
+    return tuple((LICENCE + name, site.licences.get(name, 0)) for name in asked)
+
+
+def _asking(licences: Amounts, requests: Requests) -> npt.NDArray[np.bool_]:
+    """Which requests ask for any of them."""
+    found = np.zeros(len(requests), dtype=np.bool_)
+    for name, _ in licences:
+        found |= licences_of(requests, licence(name)) > 0
+    return found
+
+
+def _tres_columns(
+    counters: Sequence[Counter],
+    site: Site,
+    owners: Sequence[Owner],
+    tracked: Tracked,
+    names: Sequence[str],
+    asks: Asks,
+) -> TresColumns:
+    """Columns of the limits of resources that any counter has."""
+    used = USED_SAFELY if site.safe else USED
+    columns: dict[tuple[int, str], None] = {}
+    for over, kind in ((AT_ONCE, "once"), (used, "used"), (RUNNING, "running")):
+        columns |= dict.fromkeys((over, name) for each in counters for name, _ in getattr(each, kind))
+    size = (len(counters), len(columns))
+    most, codes = np.full(size, UNLIMITED), np.zeros(size, dtype=np.int64)
+    place = {column: number for number, column in enumerate(columns)}
+    for row, each in enumerate(counters):
+        for over, amounts, unit in ((AT_ONCE, each.once, 1), (used, each.used, 60), (RUNNING, each.running, 60)):
+            for name, amount in amounts:
+                column = place[over, name]
+                most[row, column] = amount * unit
+                codes[row, column] = WORDS.index(tres_word(each.key[0], name, _TOLD[over]))
+    factors = {each.name: each.usage_factor for each in site.qos}
+    factor = np.array([factors.get(owner.qos, 1.0) for owner in owners])
+    time: IntArray = np.floor(asks["limit"] // MICROSECOND * factor + 1e-9).astype(np.int64)
+    resource = np.array([names.index(name) for _, name in columns], dtype=np.int64)
+    over_of = np.array([over for over, _ in columns], dtype=np.int64)
+    asked = tracked.asked[:, resource]
+    timed = np.isin(over_of, (USED_SAFELY, RUNNING))
+    asked = np.where(timed, asked * time[:, None], np.where(over_of == USED, asked > 0, asked))
+    held = np.zeros_like(tracked.asked)
+    zeros = np.zeros(size, dtype=np.int64)
+    return TresColumns(resource, over_of, most, zeros, codes, asked, held, time, np.zeros_like(time), tracked)
+
+
+_TOLD = {AT_ONCE: 0, USED: 1, USED_SAFELY: 1, RUNNING: 2}
+
+
+def tres_names(site: Site) -> list[str]:
+    """Resources that limits of a site name, where these hold."""
+    owners: list[Association | Qos] = [*site.associations, *site.qos] if site.enforce else []
+    return list(dict.fromkeys(name for each in owners for name in each.tres.names()))
 
 
 class _Counters:
@@ -85,34 +189,41 @@ class _Counters:
         self.accounts = {each.account: each for each in site.associations if not each.user}
         self.users = {(each.account, each.user): each for each in site.associations if each.user}
         self.qos = {each.name: each for each in site.qos}
+        self.used = site.priority.kind == "multifactor"
         self.numbers: dict[Key, int] = {}
-        self.jobs: list[int] = []
-        self.cores: list[int] = []
+        self.found: list[Counter] = []
 
-    def number(self, key: Key, jobs: int | None, cores: int | None) -> int:
-        if key not in self.numbers:
-            self.numbers[key] = len(self.jobs)
-            self.jobs.append(NO_LIMIT if jobs is None else jobs)
-            self.cores.append(NO_LIMIT if cores is None else cores)
-        return self.numbers[key]
+    def number(self, counter: Counter) -> int:
+        if counter.key not in self.numbers:
+            self.numbers[counter.key] = len(self.found)
+            self.found.append(counter)
+        return self.numbers[counter.key]
 
-    def of(self, owner: Owner) -> Iterator[tuple[Key, int | None, int | None]]:
-        """Counters with a limit: what they count, most jobs, most cores."""
+    def of(self, owner: Owner) -> Iterator[Counter]:
+        """Counters with a limit."""
         if owner.array >= 0 and owner.array_limit > 0:
-            yield ("array", owner.array), owner.array_limit, None
+            yield Counter(("array", owner.array), owner.array_limit, None)
         if not self.enforce:
             return
         for each in (*self._of_associations(owner), *self._of_qos(owner)):
-            if each[1] is not None or each[2] is not None:
+            if each.jobs is not None or each.cores is not None or each.once or each.used or each.running:
                 yield each
 
-    def _of_associations(self, owner: Owner) -> Iterator[tuple[Key, int | None, int | None]]:
+    def _of_associations(self, owner: Owner) -> Iterator[Counter]:
         user = self.users.get((owner.account, owner.user))
         chain = list(self._above(owner.account))
         if user is not None:
-            yield ("user", owner.account, owner.user), self._inherited([user, *chain]), user.group_cores
+            key: Key = ("user", owner.account, owner.user)
+            yield Counter(key, self._inherited([user, *chain]), user.group_cores, *self._group(user))
         for account in chain:
-            yield ("account", account.account), account.group_jobs, account.group_cores
+            key = ("account", account.account)
+            yield Counter(key, account.group_jobs, account.group_cores, *self._group(account))
+
+    def _group(self, owner: Association | Qos) -> tuple[Amounts, Amounts, Amounts]:
+        """Limits of a group; use is limited with multifactor priorities only, and not of the root (sacctmgr(1))."""
+        tres = owner.tres
+        root = isinstance(owner, Association) and owner.account == "root" and not owner.user
+        return tres.group, tres.group_minutes if self.used and not root else (), tres.group_run_minutes
 
     def _inherited(self, chain: list[Association]) -> int | None:
         """``MaxJobs`` of a user: its own, or that of the nearest account above that has one (resource_limits.html)."""
@@ -123,13 +234,14 @@ class _Counters:
             yield self.accounts[account]
             account = self.accounts[account].parent if account != "root" else ""
 
-    def _of_qos(self, owner: Owner) -> Iterator[tuple[Key, int | None, int | None]]:
+    def _of_qos(self, owner: Owner) -> Iterator[Counter]:
         for name in dict.fromkeys((owner.partition_qos, owner.qos)):
             qos = self.qos.get(name)
             if qos is not None:
-                yield ("qos", name), qos.group_jobs, qos.group_cores
-                yield ("qos user", name, owner.user), qos.user_jobs, qos.user_cores
-                yield ("qos account", name, owner.account), qos.account_jobs, qos.account_cores
+                yield Counter(("qos", name), qos.group_jobs, qos.group_cores, *self._group(qos), qos.decays)
+                yield Counter(("qos user", name, owner.user), qos.user_jobs, qos.user_cores, qos.tres.user)
+                of_account: Key = ("qos account", name, owner.account)
+                yield Counter(of_account, qos.account_jobs, qos.account_cores, qos.tres.account)
 
 
 def _whose(each: Association) -> str:
@@ -155,6 +267,44 @@ _AT_ONCE = {
 """Limits on how many jobs and cores run at once, as the site's files call them, and whose they are."""
 
 
+_EACH = {"cpu": "Cpu", "node": "Node", "gres": "GRES", "billing": "Billing", "license": "License"}
+
+
+def _unit(name: str) -> str:
+    return {"cpu": "cores", "mem": "MiB", "node": "nodes", "billing": "units"}.get(name, name.partition("/")[2])
+
+
+def _beyond_tres(
+    limits: TresLimits, kind: str, whose: str, tres: Mapping[str, int], nodes: int, limit: int
+) -> Refusal | None:
+    """Why limits of one job refuse what it asks for."""
+
+    def word(name: str, middle: str = "", end: str = "") -> str:
+        of = name.partition("/")[0]
+        memory = "Memory" if kind == "QOS" else "Mem"
+        return f"{kind}Max{_EACH.get(of, memory)}{middle}{end}"
+
+    for name, most in limits.job:
+        if tres[name] > most:
+            end = "PerJobLimit" if name in ("cpu", "node") else "PerJob"
+            return Refusal(word(name, end), tres[name], most, _unit(name), f"MaxTRES {name} of {whose}")
+    for name, most in limits.node:
+        if tres[name] > most * max(nodes, 1):
+            each = tres[name] / max(nodes, 1)
+            return Refusal(word(name, "PerNode"), each, most, _unit(name), f"MaxTRESPerNode {name} of {whose}")
+    for name, most in limits.job_minutes:
+        if tres[name] * (limit // MICROSECOND) > most * 60:
+            end = "PerJobLimit" if name == "cpu" else "PerJob"
+            asked, unit = tres[name] * limit / MICROSECOND / 60, f"{_unit(name)}-minutes"
+            return Refusal(word(name, "Minutes", end), asked, most, unit, f"MaxTRESMins {name} of {whose}")
+    for name, least in limits.least:
+        if tres[name] < least:
+            of = name.partition("/")[0]
+            told = "QOSMinCpuNotSatisfied" if of == "cpu" else f"QOSMin{_EACH.get(of, 'Memory')}"
+            return Refusal(told, tres[name], least, _unit(name), f"MinTRES {name} of {whose}")
+    return None
+
+
 class Submissions:
     """Which requests are refused when they come: those above limits of one job, or of how many may be submitted.
 
@@ -162,11 +312,14 @@ class Submissions:
     """
 
     def __init__(self, site: Site) -> None:
-        self._counters = _Counters(site)
+        self._counters, self._safe = _Counters(site), site.safe
         self._held: dict[Key, int] = {}
 
-    def refusal(self, owner: Owner, cores: int, nodes: int, limit: int) -> Refusal | None:
-        """Why a request may not come now, None where it may; a question. *limit* in whole microseconds."""
+    def refusal(self, owner: Owner, cores: int, nodes: int, limit: int, tres: Mapping[str, int]) -> Refusal | None:
+        """Why a request may not come now, None where it may; a question.
+
+        *limit* in whole microseconds; *tres* is what it asks for of each resource that limits name.
+        """
         if not self._counters.enforce:
             return None
         for each in self._of(owner):
@@ -179,15 +332,21 @@ class Submissions:
                 return Refusal(word, cores, each.most_cores, "cores", f"MaxTRES of {whose}")
             if isinstance(each, Association) and each.most_nodes is not None and nodes > each.most_nodes:
                 return Refusal("AssocMaxNodePerJobLimit", nodes, each.most_nodes, "nodes", f"MaxNodes of {whose}")
+            if (why := _beyond_tres(each.tres, kind, whose, tres, nodes, limit)) is not None:
+                return why
         for key, most in self._keys(owner):
             if (held := self._held.get(key, 0)) >= most:
                 word, rule = _SUBMISSIONS[key[0]]
                 return Refusal(word, held + 1, most, "jobs", f"{rule} {key[-1] or 'of everybody'}")
         return None
 
-    def never(self, owner: Owner, cores: int) -> Refusal | None:
-        """Why limits on what runs at once would never let a request start, however empty; None where they would."""
-        for key, most_jobs, most_cores in self._counters.of(owner):
+    def never(self, owner: Owner, cores: int, tres: Mapping[str, int], time: int) -> Refusal | None:
+        """Why limits on what runs at once would never let a request start, however empty; None where they would.
+
+        *tres* is what it asks for of each resource, *time* the seconds that it counts for.
+        """
+        for counter in self._counters.of(owner):
+            key, most_jobs, most_cores = counter[:3]
             if key[0] not in _AT_ONCE:
                 continue
             of_jobs, of_cores, whose = _AT_ONCE[key[0]]
@@ -196,6 +355,16 @@ class Submissions:
                 return Refusal(jobs_word, 1, most_jobs, "jobs", f"{of_jobs} of {whose.format(*key)}")
             if most_cores is not None and most_cores < cores:
                 return Refusal(cores_word, cores, most_cores, "cores", f"{of_cores} of {whose.format(*key)}")
+            for name, most in counter.once:
+                if tres[name] > most:
+                    rule = f"{of_cores} {name} of {whose.format(*key)}"
+                    return Refusal(tres_word(key[0], name), tres[name], most, _unit(name), rule)
+            for over, rule, amounts in ((1, "GrpTRESMins", counter.used), (2, "GrpTRESRunMins", counter.running)):
+                for name, most in amounts:
+                    wanted = tres[name] * time / 60 if over == 2 or self._safe else float(tres[name] > 0)
+                    if wanted > most:
+                        word, what = tres_word(key[0], name, over), f"{rule} {name} of {whose.format(*key)}"
+                        return Refusal(word, wanted, most, f"{_unit(name)}-minutes", what)
         return None
 
     def longest(self, owner: Owner) -> int:

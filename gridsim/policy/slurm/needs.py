@@ -13,8 +13,8 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import Entries, entries_of, label_of, names_of
 from gridsim.policy.slurm.fair_tree import FairShares
-from gridsim.policy.slurm.limits import Owner
 from gridsim.policy.slurm.nodes import ALL, WORD, Asks, Bytes, NodeColumns
+from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.priority import Factors, size_factor
 from gridsim.policy.slurm.tres import tres_priority
 from gridsim.profile.compiled import records

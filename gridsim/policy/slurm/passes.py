@@ -12,7 +12,16 @@ from gridsim.policy.slurm.closed import in_time, open_nodes
 from gridsim.policy.slurm.holding import allowed, give_way, take
 from gridsim.policy.slurm.nodes import ANY, select, trial_on
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
-from gridsim.policy.slurm.reasons import NOT_AVAILABLE, PRIORITY, RESERVATION, RESOURCES, behind, limit_of, note
+from gridsim.policy.slurm.reasons import (
+    LICENSES,
+    NOT_AVAILABLE,
+    PRIORITY,
+    RESERVATION,
+    RESOURCES,
+    behind,
+    limit_of,
+    note,
+)
 from gridsim.profile.compiled import compiled
 
 __all__ = ["main_pass"]
@@ -51,8 +60,9 @@ def main_pass(  # type: ignore[no-untyped-def]
             continue
         held_back = not allowed(entry, asks.cores[entry], limits)
         if held_back:
-            note(asks.request[entry], limit_of(entry, asks.cores[entry], limits), told)
-            if not stop_at_limit:
+            code = limit_of(entry, asks.cores[entry], limits)
+            note(asks.request[entry], code, told)
+            if not stop_at_limit or code == LICENSES:
                 continue
         used = 0
         if not held_back:

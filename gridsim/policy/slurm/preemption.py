@@ -17,8 +17,8 @@ import numpy as np
 
 from gridsim.model.site import Preemption, Site
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.limits import Owner
 from gridsim.policy.slurm.nodes import Asks, Bytes, move, select
+from gridsim.policy.slurm.owner import Owner
 from gridsim.profile.compiled import compiled, records
 
 __all__ = ["CANCEL", "REQUEUE", "Rules", "find_victims", "may_preempt", "preemptable", "rules_of"]

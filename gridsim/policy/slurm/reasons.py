@@ -18,11 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.slurm.tres import over_limit
 from gridsim.profile.compiled import compiled
 
 __all__ = [
     "BEGIN_TIME",
     "DEPENDENCY",
+    "LICENSES",
     "NONE",
     "NOT_AVAILABLE",
     "OVER",
@@ -37,7 +39,47 @@ __all__ = [
     "is_limit",
     "limit_of",
     "note",
+    "tres_word",
 ]
+
+_GROUP = {
+    "cpu": ("CpuLimit", "CPUMinutesLimit", "CPURunMinutesLimit"),
+    "mem": ("MemLimit", "MemMinutes", "MemRunMinutes"),
+    "node": ("NodeLimit", "NodeMinutes", "NodeRunMinutes"),
+    "gres": ("GRES", "GRESMinutes", "GRESRunMinutes"),
+    "billing": ("Billing", "BillingMinutes", "BillingRunMinutes"),
+    "license": ("License", "LicenseMinutes", "LicenseRunMinutes"),
+}
+"""Limits of a group by the kind of a resource: at once, over time, of what runs."""
+_EACH = {"cpu": "Cpu", "mem": "Memory", "node": "Node", "gres": "GRES", "billing": "Billing", "license": "License"}
+_FIRST = ("QOSGrpCpuLimit", "QOSMaxCpuPerUserLimit", "MaxCpuPerAccount", "AssocGrpCpuLimit")
+
+
+def tres_word(kind: str, name: str, over: int = 0) -> str:
+    """What Slurm says of a limit of a resource: on what is held at once (0), used (1), or held times what is left (2).
+
+    Examples
+    --------
+    >>> tres_word("qos", "gres/gpu"), tres_word("account", "cpu", 1), tres_word("qos user", "mem")
+    ('QOSGrpGRES', 'AssocGrpCPUMinutesLimit', 'QOSMaxMemoryPerUser')
+    """
+    of = name.partition("/")[0]
+    if kind == "licences":
+        return "Licenses"
+    if kind in ("qos user", "qos account"):
+        if kind == "qos account":
+            return f"Max{_EACH[of]}PerAccount"
+        return f"QOSMax{_EACH[of]}PerUser" + ("Limit" if of in ("cpu", "node") else "")
+    return f"{'QOS' if kind == 'qos' else 'Assoc'}Grp{_GROUP[of][over]}"
+
+
+_OF_TRES = tuple(
+    word
+    for kind, overs in (("qos", (0, 1, 2)), ("qos user", (0,)), ("qos account", (0,)), ("account", (0, 1, 2)))
+    for over in overs
+    for name in _GROUP
+    if (word := tres_word(kind, name, over)) not in _FIRST
+)
 
 WORDS = (
     "",
@@ -51,6 +93,8 @@ WORDS = (
     "AssocGrpCpuLimit",
     "AssocGrpJobsLimit",
     "AssocMaxJobsLimit",
+    *_OF_TRES,
+    "Licenses",
     "None",
     "Priority",
     "Resources",
@@ -62,7 +106,8 @@ WORDS = (
 """By code. Of several limits that hold a request back the first one is told."""
 
 OVER = 0
-NONE, PRIORITY, RESOURCES, NOT_AVAILABLE, RESERVATION, BEGIN_TIME, DEPENDENCY = range(11, len(WORDS))
+LICENSES = WORDS.index("Licenses")
+NONE, PRIORITY, RESOURCES, NOT_AVAILABLE, RESERVATION, BEGIN_TIME, DEPENDENCY = range(len(WORDS) - 7, len(WORDS))
 
 
 class Told(NamedTuple):
@@ -102,6 +147,9 @@ def limit_of(entry, cores, limits):  # type: ignore[no-untyped-def]
             code = limits.jobs_code[counter]
         elif limits.cores_used[counter] + cores > limits.cores[counter]:
             code = limits.cores_code[counter]
+        elif len(limits.tres.resource):
+            column = over_limit(entry, counter, limits.tres)
+            code = limits.tres.code[counter, column] if column >= 0 else 0
         if code > 0 and (found == 0 or code < found):
             found = code
     return found
@@ -208,6 +256,7 @@ def codes_of(kind: str) -> tuple[int, int]:
     """Codes of a limit on jobs and of one on cores, by what the counter counts (`Limits`)."""
     jobs, cores = {
         "array": ("JobArrayTaskLimit", "JobArrayTaskLimit"),
+        "licences": ("Licenses", "Licenses"),
         "user": ("AssocMaxJobsLimit", "AssocGrpCpuLimit"),
         "account": ("AssocGrpJobsLimit", "AssocGrpCpuLimit"),
         "qos": ("QOSGrpJobsLimit", "QOSGrpCpuLimit"),

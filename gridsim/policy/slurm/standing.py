@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.limits import Owner
+from gridsim.policy.slurm.budgets import Budgets
 from gridsim.policy.slurm.needs import SECOND, fixed_factors, shares_of, use_factors
 from gridsim.policy.slurm.nodes import Asks, Bytes
+from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.precedence import by_levels, in_order, levels_of, place_of, precedence_of
 from gridsim.policy.slurm.priority import Factors, age_factor, priorities
 
@@ -36,6 +37,10 @@ class Standing:
     classes : ((k, k) uint8, (n,) int64) or None
         Which classes of entries may preempt which (`gridsim.policy.slurm.preemption.Rules.may`), and the class of each
         entry; nobody may preempt anybody where left out.
+    budgets : Budgets or None
+        Told what is used.
+    reset : callable or None
+        The last instant up to another one at which usage begins anew; never where left out.
 
     Attributes
     ----------
@@ -53,8 +58,11 @@ class Standing:
         asks: Asks,
         boot: int,
         classes: tuple[Bytes, IntArray] | None = None,
+        budgets: Budgets | None = None,
+        reset: Callable[[int], int] | None = None,
     ) -> None:
         self._site, self._boot, self._requests = site, boot, requests
+        self._budgets, self._reset = budgets or None, reset
         self.shares, self.leaf = shares_of(site, owners)
         self._fixed, tier = fixed_factors(requests, site, owners, asks)
         self._use = use_factors(site, owners)
@@ -110,17 +118,41 @@ class Standing:
         base = self._calculated
         begin = np.maximum(self._began[rows], base)
         self.shares.charge(self.leaf[rows], self._cores[rows], (begin - base) / SECOND, (until - base) / SECOND)
+        if self._budgets is not None:
+            self._budgets.charge(rows, (begin - base) / SECOND, (until - base) / SECOND)
+
+    def _begin_anew(self, boundary: int) -> None:
+        """Forget all usage where a reset has come, with the first calculation after it."""
+        assert self._reset is not None
+        at = self._reset(boundary)
+        if at > self._calculated:
+            self.shares.used[:] = 0.0
+            period = max(self._site.priority.period, 1)
+            self._calculated = self._boot - (self._boot - at) // period * period
+            if self._budgets is not None:
+                self._budgets.clear()
 
     def calculate(self, now: int) -> int | None:
         """Bring usage and factors up to the last period; the instant that they are of, None where nothing is due."""
         boundary = self._last_boundary(now)
         if boundary <= self._calculated:
             return None
-        self._charge(np.fromiter(self._running, dtype=np.int64, count=len(self._running)), boundary)
-        self.shares.decay((boundary - self._calculated) / SECOND)
+        running = np.fromiter(self._running, dtype=np.int64, count=len(self._running))
+        if self._reset is not None:
+            self._begin_anew(boundary)
+        self._charge(running, boundary)
+        elapsed = (boundary - self._calculated) / SECOND
+        self.shares.decay(elapsed)
+        if self._budgets is not None:
+            self._budgets.decay(elapsed)
+            self._budgets.wait(running, self._began[running], boundary)
         self._calculated = boundary
         self._factors = self.shares.factors()
         return boundary
+
+    def forgets(self) -> bool:
+        """Whether use that holds somebody back will be forgotten."""
+        return self._budgets is not None and self._budgets.forgets()
 
     def next_calculation(self) -> int:
         """When priorities are made anew next."""

@@ -13,25 +13,27 @@ that it asks for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from gridsim.model.site import Node, Site, SitePartition
-from gridsim.model.site.tres import BILLING, CPU, GPUS, MEMORY, NODE, gpu_type, licence
+from gridsim.model.site.tres import BILLING, CPU, GPUS, MEMORY, NODE, gpu_type, licence, licences_asked
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.entries import label_of
+from gridsim.policy.slurm.entries import label_of, names_of
 from gridsim.policy.slurm.nodes import Asks, NodeColumns, memory_on
 from gridsim.profile.compiled import compiled
 
-__all__ = ["Bills", "Tracked", "count_held", "tracked_of", "tres_priority"]
+__all__ = ["Bills", "Tracked", "TresColumns", "begin_tres", "count_tres", "tracked_of", "tres_priority", "with_billed"]
 
 FIXED, CORES, MIB, NODES, ANY_GPU, BILL = range(6)
 """How much of a resource is held: what was asked for, or what the nodes have given."""
 OF_NODE, OF_GRES, OF_SITE = range(3)
 SUM, MAX, MAX_GRES = range(3)
+AT_ONCE, USED, USED_SAFELY, RUNNING = range(4)
+UNLIMITED = 1 << 62
 _MODES = {"sum": SUM, "max": MAX, "max gres": MAX_GRES}
 
 
@@ -104,14 +106,27 @@ def _asked(name: str, requests: Requests, site: Site, asks: Asks) -> IntArray:
         return _memory(requests, site, asks, nodes)
     if name == GPUS:
         return np.asarray(asks["gpus"] * nodes, dtype=np.int64)
-    return np.zeros(len(asks), dtype=np.int64)
+    if licence(name):
+        return np.asarray(licences_of(requests, licence(name))[asks["request"]], dtype=np.int64)
+    wanted = np.array([each == gpu_type(name) for each in names_of(requests, "gpu_type")], dtype=bool)
+    found: IntArray = np.where(wanted[asks["request"]], asks["gpus"] * nodes, 0)
+    return found
+
+
+def licences_of(requests: Requests, name: str) -> IntArray:
+    """How many of a licence each request asks for (label ``licenses``)."""
+    each = [licences_asked(text).get(name, 0) for text in requests.names.get("licenses", ())]
+    column = label_of(requests, "licenses")
+    found: IntArray = np.where(column >= 0, np.array([*each, 0], dtype=np.int64)[column], 0)
+    return found
 
 
 def _memory(requests: Requests, site: Site, asks: Asks, nodes: IntArray) -> IntArray:
     """MiB; where all of a node's is asked for, those of the smallest node of the partition."""
     if not site.memory:
         node, core = (label_of(requests, name)[asks["request"]] for name in ("memory_mb", "memory_core_mb"))
-        return np.where(node >= 0, node * nodes, np.where(core > 0, core * asks["cores"], 0))
+        said: IntArray = np.where(node >= 0, node * nodes, np.where(core > 0, core * asks["cores"], 0))
+        return said
     of_node = {node.name: node.memory for node in site.nodes}
     least = [min((of_node[name] for name in each.nodes), default=0) for each in site.partitions]
     node = np.where(asks["memory"] < 0, np.array(least, dtype=np.int64)[asks["part"]], asks["memory"])
@@ -140,6 +155,66 @@ def count_held(entry, nodes, given, asks, machine, tracked, found):  # type: ign
                 elif tracked.gpu_type[column] == -1 or tracked.gpu_type[column] == tracked.node_type[node]:
                     total += machine.gpus[node] if asks.exclusive[entry] else asks.gpus[entry]
         found[column] = total
+
+
+class TresColumns(NamedTuple):
+    """Limits of resources, a column each.
+
+    Attributes
+    ----------
+    resource, over : (k,) int64
+        Column of *tracked*; on what is held at once, used (what runs does not count before it has ended, or counts to
+        its time limit), or held times what is left: `AT_ONCE`, `USED`, `USED_SAFELY`, `RUNNING`.
+    most, used, code : (c, k) int64
+        Limit of each counter, what counts now, and what is said of a request that is held back.
+    asked : (e, k) int64
+        What an entry would add at least.
+    held : (e, r) int64
+        What an entry holds of each resource, or held last.
+    time, left : (e,) int64
+        Seconds that an entry counts for at its start, and now.
+    tracked : Tracked
+        The resources.
+    """
+
+    resource: IntArray
+    over: IntArray
+    most: IntArray
+    used: IntArray
+    code: IntArray
+    asked: IntArray
+    held: IntArray
+    time: IntArray
+    left: IntArray
+    tracked: Tracked
+
+
+@compiled
+def over_limit(entry, counter, tres):  # type: ignore[no-untyped-def]
+    """Column of the first limit of a counter that holds an entry back, -1 where none does."""
+    for column in range(len(tres.resource)):
+        if tres.used[counter, column] + tres.asked[entry, column] > tres.most[counter, column]:
+            return column
+    return -1
+
+
+@compiled
+def begin_tres(entry, nodes, given, asks, machine, tres):  # type: ignore[no-untyped-def]
+    """Put down what an entry holds from now on."""
+    count_held(entry, nodes, given, asks, machine, tres.tracked, tres.held[entry])
+    tres.left[entry] = tres.time[entry]
+
+
+@compiled
+def count_tres(entry, sign, first, end, counter, tres):  # type: ignore[no-untyped-def]
+    """What an entry holds counts for its counters, or no longer."""
+    for place in range(first, end):
+        for column in range(len(tres.resource)):
+            amount = sign * tres.held[entry, tres.resource[column]]
+            if tres.over[column] == AT_ONCE:
+                tres.used[counter[place], column] += amount
+            elif tres.over[column] != USED:
+                tres.used[counter[place], column] += amount * tres.left[entry]
 
 
 @compiled
@@ -193,12 +268,20 @@ class Bills:
         return float(bill(self._part[entry], amounts, self._tracked))
 
 
+def with_billed(names: Iterable[str], site: Site) -> list[str]:
+    """Names, with those that a bill is made of before it where bills are among them."""
+    names = list(names)
+    billed = [name for each in site.partitions for name, _ in each.billing] if BILLING in names else []
+    found = dict.fromkeys([*((CPU,) if BILLING in names else ()), *billed, *names])
+    return [*(name for name in found if name != BILLING), *(name for name in found if name == BILLING)]
+
+
 def tres_priority(requests: Requests, site: Site, asks: Asks) -> FloatArray:
     """Weighted sum of the parts that entries ask for of what their partition, or the site, has of each resource."""
     total = np.zeros(len(asks))
     if not site.priority.tres:
         return total
-    names = _with_what_is_billed([name for name, _ in site.priority.tres], site)
+    names = with_billed((name for name, _ in site.priority.tres), site)
     tracked = tracked_of(names, requests, site, asks)
     there = np.array([_there(names, site, each) for each in site.partitions], dtype=np.int64)
     if BILLING in names:
@@ -208,13 +291,6 @@ def tres_priority(requests: Requests, site: Site, asks: Asks) -> FloatArray:
         part = tracked.asked[:, names.index(name)] / np.maximum(whole, 1)
         total += weight * np.where(whole > 0, np.minimum(part, 1.0), 0.0)
     return total
-
-
-def _with_what_is_billed(names: Sequence[str], site: Site) -> list[str]:
-    """Names, with those that a bill is made of before it where bills are among them."""
-    billed = [name for each in site.partitions for name, _ in each.billing] if BILLING in names else []
-    found = dict.fromkeys([*((CPU,) if BILLING in names else ()), *billed, *names])
-    return [*(name for name in found if name != BILLING), *(name for name in found if name == BILLING)]
 
 
 def _there(names: Sequence[str], site: Site, partition: SitePartition) -> list[int]:

@@ -139,7 +139,10 @@ class Waiting:
 
     def calculate(self, now: int) -> None:
         """Make priorities anew where a period has gone by."""
+        held = self._standing.forgets()
         boundary = self._standing.calculate(now)
+        if held and not self._standing.forgets():
+            self._stillness.broken(now)
         if boundary is not None and len(self.order):
             self._standing.rank(self.order, boundary)
             self.order = self._standing.order(self.order)
@@ -184,7 +187,7 @@ class Waiting:
 
     def still(self, now: int) -> bool:
         """Whether no pass can find anything new, if nobody runs or comes."""
-        return not self._later and not self._leaves and self._stillness.lasts(now)
+        return not self._later and not self._leaves and self._stillness.lasts(now) and not self._standing.forgets()
 
     def cancel(self, now: int) -> list[int]:
         """Waiting requests that are cancelled by *now* by their users."""

@@ -6,14 +6,30 @@ Sources: resource_limits.html, sacctmgr(1), sbatch(1) (``--array=…%limit``). A
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import NamedTuple
 
-from gridsim.model.site import Association, Qos, Site
+from gridsim.model.site import Association, Qos, Site, TresLimits
+from gridsim.model.site.tres import licences_asked
 from gridsim.testing.slurm.entries import Entry
+from gridsim.testing.slurm.nodes import Held
+from gridsim.testing.slurm.tres import Used, asked, held_of, seconds
 
-__all__ = ["may_come", "may_run"]
+__all__ = ["licences_free", "may_come", "may_run", "uses_will_be_forgotten"]
 
-Limit = tuple[Callable[[Entry], bool], int | None, int | None]
-"""Whom it counts, most jobs, most cores."""
+SECOND = 1_000_000
+
+
+class Limit(NamedTuple):
+    """Whom it counts; most jobs and cores; limits of a group of resources, what its users have used before, s, and
+    whether use is forgotten."""
+
+    counts: Callable[[Entry], bool]
+    jobs: int | None
+    cores: int | None
+    tres: TresLimits = TresLimits()
+    brought: float = 0.0
+    forgotten: bool = True
 
 
 def _associations(entry: Entry, site: Site) -> tuple[Association | None, list[Association]]:
@@ -54,14 +70,28 @@ def _at_once(entry: Entry, site: Site) -> list[Limit]:
     found: list[Limit] = []
     if user is not None:
         most = _inherited(each.most_jobs for each in (user, *above))
-        found.append((lambda other: _same_user(entry, other), most, user.group_cores))
-    found += [(_below(each.account, site), each.group_jobs, each.group_cores) for each in above]
+        found.append(Limit(lambda other: _same_user(entry, other), most, user.group_cores, user.tres, user.usage))
+    for each in above:
+        tres = replace(each.tres, group_minutes=()) if each.account == "root" else each.tres  # "not enforced"
+        counts = _below(each.account, site)
+        found.append(Limit(counts, each.group_jobs, each.group_cores, tres, _brought(each.account, site)))
     for qos in _levels(entry, site):
         counts = _of_qos(qos.name)
-        found.append((counts, qos.group_jobs, qos.group_cores))
-        found.append((_both(counts, lambda other: other.user == entry.user), qos.user_jobs, qos.user_cores))
-        found.append((_both(counts, lambda other: other.account == entry.account), qos.account_jobs, qos.account_cores))
+        found.append(Limit(counts, qos.group_jobs, qos.group_cores, qos.tres, forgotten=qos.decays))
+        of_user, of_account = TresLimits(group=qos.tres.user), TresLimits(group=qos.tres.account)
+        mine = _both(counts, lambda other: other.user == entry.user)
+        found.append(Limit(mine, qos.user_jobs, qos.user_cores, of_user))
+        ours = _both(counts, lambda other: other.account == entry.account)
+        found.append(Limit(ours, qos.account_jobs, qos.account_cores, of_account))
     return found
+
+
+def _brought(account: str, site: Site) -> float:
+    """What the users of an account and of all below it have used before."""
+    own = [each.account for each in site.associations if not each.user and each.parent == account != each.account]
+    return sum(each.usage for each in site.associations if each.user and each.account == account) + sum(
+        _brought(each, site) for each in own
+    )
 
 
 def _same_user(one: Entry, other: Entry) -> bool:
@@ -72,20 +102,75 @@ def _both(one: Callable[[Entry], bool], other: Callable[[Entry], bool]) -> Calla
     return lambda entry: one(entry) and other(entry)
 
 
-def may_run(entry: Entry, site: Site, running: Iterable[tuple[Entry, int]]) -> bool:
-    """Whether no limit holds an entry back beside those that run, with their cores."""
+def may_run(entry: Entry, site: Site, running: Iterable[Held], used: Used | None = None) -> bool:
+    """Whether no limit holds an entry back beside those that run, and after what was used."""
     others = list(running)
     limits = _at_once(entry, site) if site.enforce else []
     array, throttle = (entry.job.numbers.get(name, -1) for name in ("array", "array_limit"))
     if array >= 0 and throttle > 0:
-        limits.append((lambda other: other.job.numbers["array"] == array, throttle, None))
-    for counts, most_jobs, most_cores in limits:
-        cores = [held for other, held in others if counts(other)]
-        if most_jobs is not None and len(cores) + 1 > most_jobs:
+        limits.append(Limit(lambda other: other.job.numbers["array"] == array, throttle, None))
+    for limit in limits:
+        inside = [held for held in others if limit.counts(held.entry)]
+        cores = [sum(held.pieces.values()) for held in inside]
+        if limit.jobs is not None and len(cores) + 1 > limit.jobs:
             return False
-        if most_cores is not None and sum(cores) + entry.cores > most_cores:
+        if limit.cores is not None and sum(cores) + entry.cores > limit.cores:
+            return False
+        if not _tres_last(entry, site, inside, limit, used):
             return False
     return True
+
+
+def licences_free(entry: Entry, site: Site, running: Iterable[Held]) -> bool:
+    """Whether the licences that an entry asks for are there and free (licenses.html)."""
+    held = [other.entry for other in running]
+    wanted = licences_asked(entry.job.words.get("licenses", ""))
+    taken = [licences_asked(other.job.words.get("licenses", "")) for other in held]
+    return all(
+        count + sum(each.get(name, 0) for each in taken) <= site.licences.get(name, 0) for name, count in wanted.items()
+    )
+
+
+def _tres_last(
+    entry: Entry,
+    site: Site,
+    running: list[Held],
+    limit: Limit,
+    used: Used | None,
+) -> bool:
+    """Whether limits of a group of resources let an entry start: at once, and over time."""
+    tres = limit.tres
+    for name, most in tres.group:
+        if sum(held_of(held, name, site) for held in running) + asked(entry, name, site) > most:
+            return False
+    own = seconds(entry.limit, entry, site)
+    for name, most in tres.group_run_minutes:
+        left = sum(held_of(held, name, site) * used.left(held) for held in running) if used else 0
+        if left + asked(entry, name, site) * own > most * 60:
+            return False
+    for name, most in tres.group_minutes if site.priority.kind == "multifactor" else ():
+        spent = used.of(name, limit.counts, limit.brought, forgotten=limit.forgotten) if used else 0
+        if site.safe:
+            spent += sum(held_of(held, name, site) * used.left(held) for held in running) if used else 0
+            spent += asked(entry, name, site) * own
+        elif asked(entry, name, site):
+            spent += 1
+        if spent > most * 60:
+            return False
+    return True
+
+
+def uses_will_be_forgotten(site: Site, used: Used, entries: Iterable[Entry]) -> bool:
+    """Whether what was used still holds somebody back, or could, and will not in time."""
+    if not site.enforce or not site.priority.half_life or site.priority.kind != "multifactor":
+        return False
+    for entry in entries:
+        for limit in _at_once(entry, site):
+            for name, most in limit.tres.group_minutes if limit.forgotten else ():
+                least = min(1, most * 60) if site.safe else most * 60
+                if used.of(name, limit.counts, limit.brought, forgotten=True) >= least:
+                    return True
+    return False
 
 
 def may_come(entry: Entry, site: Site, submitted: Iterable[Entry]) -> bool:
@@ -98,13 +183,26 @@ def may_come(entry: Entry, site: Site, submitted: Iterable[Entry]) -> bool:
             return False
         if each.most_nodes is not None and entry.nodes > each.most_nodes:
             return False
-        if entry.limit > each.longest:
+        if entry.limit > each.longest or _tres_refuses(entry, each.tres, site):
             return False
     for qos in _levels(entry, site):
         if entry.limit > qos.longest or (qos.most_cores is not None and entry.cores > qos.most_cores):
             return False
+        if _tres_refuses(entry, qos.tres, site):
+            return False
     others = list(submitted)
     return all(most is None or sum(map(counts, others)) < most for counts, most in _submitted(entry, site))
+
+
+def _tres_refuses(entry: Entry, tres: TresLimits, site: Site) -> bool:
+    """Whether limits of one job refuse an entry."""
+    minutes = entry.limit // SECOND / 60
+    return (
+        any(asked(entry, name, site) > most for name, most in tres.job)
+        or any(asked(entry, name, site) > most * max(entry.nodes, 1) for name, most in tres.node)
+        or any(asked(entry, name, site) * minutes > most for name, most in tres.job_minutes)
+        or any(asked(entry, name, site) < least for name, least in tres.least)
+    )
 
 
 def _submitted(entry: Entry, site: Site) -> list[tuple[Callable[[Entry], bool], int | None]]:

@@ -15,7 +15,7 @@ from gridsim.model.site import PARENT, Association, Site
 from gridsim.model.time import NEVER
 from gridsim.testing.slurm.entries import Entry
 from gridsim.testing.slurm.nodes import Held
-from gridsim.testing.slurm.tres import tres_term
+from gridsim.testing.slurm.tres import tres_term, weight
 
 __all__ = ["Use", "fair_shares", "in_order", "priority_of"]
 
@@ -95,18 +95,8 @@ def fair_shares(site: Site, known: Iterable[Who], uses: Iterable[Use], first: in
     for leaf in users.values():
         leaf.usage *= 2.0 ** (-(at - first) / half_life) if half_life else 1.0
     for use in uses:
-        users[use.who].usage += use.cores * _weight(use.begin, min(use.end, at), at, half_life)
+        users[use.who].usage += use.cores * weight(use.begin, min(use.end, at), at, half_life)
     return _by_rank(root, len(users)) if site.priority.fair_tree else _classic(root, site.priority.dampening)
-
-
-def _weight(begin: int, end: int, at: int, half_life: int) -> float:
-    """Seconds from *begin* to *end*, each halved for each half-life that it is ago."""
-    if end <= begin:
-        return 0.0
-    if not half_life:
-        return (end - begin) / SECOND
-    scale = half_life / SECOND / math.log(2.0)
-    return scale * (math.exp2(-(at - end) / half_life) - math.exp2(-(at - begin) / half_life))
 
 
 def _level(child: Branch, siblings: list[Branch]) -> float:

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER
 from gridsim.testing.slurm.entries import UNHEARD_OF, Entry, Job
-from gridsim.testing.slurm.limits import may_come, may_run
+from gridsim.testing.slurm.limits import licences_free, may_come, may_run, uses_will_be_forgotten
 from gridsim.testing.slurm.nodes import Held, Pieces, left_by, select
 from gridsim.testing.slurm.plan import Plan
 from gridsim.testing.slurm.preemption import anybody_may, could_preempt, fate_of, goes_before, victims_of
 from gridsim.testing.slurm.priority import Use, fair_shares, in_order, priority_of
 from gridsim.testing.slurm.reservations import Books
-from gridsim.testing.slurm.tres import billed
+from gridsim.testing.slurm.tres import Used, billed
 
 __all__ = ["Decision", "Scheduler"]
 
@@ -172,7 +172,10 @@ class Scheduler:
         at = self._last_calculation(now)
         if at <= self.calculated:
             return
+        held = self._forgets()
         self.calculated = at
+        if held and not self._forgets():
+            self.moved = now
         self.shares = fair_shares(self.site, self.known, self.uses, self.first, at)
         for entry in self.queue:
             entry.priority = self._priority(entry, at)
@@ -207,6 +210,7 @@ class Scheduler:
             and entry.limit <= partition.longest
             and not (self.site.memory and most_memory and entry.node_memory > most_memory)
             and may_run(entry, self.site, ())
+            and licences_free(entry, self.site, ())
         )
 
     def _could(self, entry: Entry, now: int) -> bool:
@@ -281,6 +285,8 @@ class Scheduler:
         if self.later or self.withdrawals or not self.queue:
             return []
         if now < self.books.seen_all(self.moved) + max(self.site.priority.oldest, self.look.least_age):
+            return []
+        if self._forgets():
             return []
         first = self._ordered()[0].job
         return [first] if self._drop(first, now) else []
@@ -383,7 +389,16 @@ class Scheduler:
     # -- the quick pass ----------------------------------------------------------------------------------------------
 
     def _may_run(self, entry: Entry) -> bool:
-        return may_run(entry, self.site, ((held.entry, sum(held.pieces.values())) for held in self.running))
+        return may_run(entry, self.site, self.running, self._used())
+
+    def _forgets(self) -> bool:
+        """Whether use that holds somebody back, or could, will still be forgotten."""
+        known = (entry for job in self.jobs for entry in job.entries)
+        return uses_will_be_forgotten(self.site, self._used(), known)
+
+    def _used(self) -> Used:
+        runs = [(use.held, use.begin, use.end) for use in self.uses]
+        return Used(self.site, runs, self.first, self.calculated)
 
     def _reserves(self, entry: Entry, now: int) -> bool:
         """Whether an entry may hold others back (``bf_min_age_reserve``, ``bf_min_prio_reserve``)."""
@@ -414,7 +429,8 @@ class Scheduler:
             if 0 < self.look.partition_depth < tested[entry.partition.name]:
                 continue
             held_back = not self._may_run(entry)
-            if held_back and not self.look.stop_at_limit:
+            licensed = licences_free(entry, self.site, self.running)
+            if (held_back and not self.look.stop_at_limit) or (not held_back and not licensed):
                 continue
             pieces = None if held_back else self._fit_now(entry, now, shut, gone)
             if pieces is not None:
@@ -464,6 +480,8 @@ class Scheduler:
         tested, reserved, started = Counter[tuple[str, ...]](), Counter[tuple[object, ...]](), list[Held]()
         for entry in order[: look.tests or None]:
             if self._runs(entry.job) or not self._may_run(entry) or not self.books.in_time(entry, now):
+                continue
+            if not licences_free(entry, self.site, self.running):
                 continue
             if not self._tests(entry, tested):
                 continue

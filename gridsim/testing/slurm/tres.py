@@ -6,12 +6,18 @@ Sources: tres.html; priority_multifactor.html, "TRES Factors"; slurm.conf(5), ``
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from gridsim.model.site import Node, Site, SitePartition
+from gridsim.model.site.tres import licences_asked
+from gridsim.model.time import NEVER
 from gridsim.testing.slurm.entries import WHOLE, Entry
 from gridsim.testing.slurm.nodes import Held
 
-__all__ = ["asked", "billed", "held_of", "tres_term"]
+__all__ = ["Used", "asked", "billed", "held_of", "seconds", "tres_term"]
+
+SECOND = 1_000_000
 
 
 def asked(entry: Entry, name: str, site: Site) -> int:
@@ -22,7 +28,11 @@ def asked(entry: Entry, name: str, site: Site) -> int:
         return math.floor(_bill(amounts, entry.partition, site) + 1e-9)
     if name == "mem":
         return _memory(entry, site, nodes)
-    return {"cpu": entry.cores, "node": nodes, "gres/gpu": entry.gpus * nodes}.get(name, 0)
+    if name.startswith("license/"):
+        return licences_asked(entry.job.words.get("licenses", "")).get(name.removeprefix("license/"), 0)
+    if name.startswith("gres/gpu:"):
+        return entry.gpus * nodes if name == f"gres/gpu:{entry.job.words.get('gpu_type', '')}" else 0
+    return {"cpu": entry.cores, "node": nodes, "gres/gpu": entry.gpus * nodes}[name]
 
 
 def _memory(entry: Entry, site: Site, nodes: int) -> int:
@@ -84,6 +94,55 @@ def _bill(amounts: dict[str, int], partition: SitePartition, site: Site) -> floa
         ]
     )
     return max(sum(added) + max([0.0, *greatest]), 0.0)
+
+
+def _factor(entry: Entry, site: Site) -> float:
+    """How much of its use counts: of the job's QOS, not of its partition's (sacctmgr(1), ``UsageFactor``)."""
+    return {each.name: each.usage_factor for each in site.qos}.get(entry.qos, 1.0)
+
+
+def seconds(time: int, entry: Entry, site: Site) -> int:
+    """Whole seconds of a time, as an entry's use counts."""
+    return math.floor(time // SECOND * _factor(entry, site) + 1e-9)
+
+
+@dataclass
+class Used:
+    """What was used up to the last calculation of priorities, and what ended after it.
+
+    `runs` are those that hold anything, or held it, with the instants from which and, where they are over, to which.
+    """
+
+    site: Site
+    runs: list[tuple[Held, int, int]] = field(default_factory=list)
+    first: int = 0
+    at: int = 0
+
+    def of(self, name: str, counts: Callable[[Entry], bool], brought: float, *, forgotten: bool) -> int:
+        """Whole unit-seconds of a resource that counted ones have used, halved for each half-life where forgotten."""
+        half_life = self.site.priority.half_life if forgotten else 0
+        billed = any(each.billing for each in self.site.partitions)
+        spent = brought if name == "billing" or (name == "cpu" and not billed) else 0.0
+        spent *= 2.0 ** (-(self.at - self.first) / half_life) if half_life else 1.0
+        for held, begin, end in self.runs:
+            if counts(held.entry):
+                time = weight(begin, end if end < NEVER else self.at, self.at, half_life)
+                spent += held_of(held, name, self.site) * _factor(held.entry, self.site) * time
+        return math.floor(spent + 1e-6)
+
+    def left(self, held: Held) -> int:
+        """Seconds that a running one may still count for, as of the last calculation."""
+        return seconds(max(held.began + held.entry.limit - max(self.at, held.began), 0), held.entry, self.site)
+
+
+def weight(begin: int, end: int, at: int, half_life: int) -> float:
+    """Seconds from *begin* to *end*, each halved for each half-life that it is ago."""
+    if end <= begin:
+        return 0.0
+    if not half_life:
+        return (end - begin) / SECOND
+    scale = half_life / SECOND / math.log(2.0)
+    return scale * (math.exp2(-(at - end) / half_life) - math.exp2(-(at - begin) / half_life))
 
 
 def _there(name: str, partition: SitePartition, site: Site) -> int:
