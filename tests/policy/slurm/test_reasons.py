@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 
 from gridsim.model.site import Allowed, Association, Qos, Reservation, Site, SitePartition
 from gridsim.model.time import NEVER
-from gridsim.policy.slurm.limits import Owner, limits_of
+from gridsim.model.workload import Workload
+from gridsim.policy.queue import Requests
+from gridsim.policy.slurm.limits import limits_of
+from gridsim.policy.slurm.needs import asks_of
+from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.reasons import OVER, WORDS, Diary
 from gridsim.record import Reasons, Record
 
@@ -85,7 +89,9 @@ def test_every_limit_has_the_word_of_slurm() -> None:
     own = Association("phys", user="a", most_jobs=1, group_cores=9)
     level = Qos("low", group_jobs=1, group_cores=9, user_jobs=1, user_cores=9, account_jobs=1, account_cores=9)
     site = Site.of(nodes=1, cores=4, associations=(Association("phys", group_jobs=1, group_cores=9), own), qos=(level,))
-    limits = limits_of(site, [Owner("phys", "a", "low", array=3, array_limit=2)])
+    owners = [Owner("phys", "a", "low", array=3, array_limit=2)]
+    requests = Requests(Workload.from_columns(submit=[0], runtime=[1], cores=[1]))
+    limits, *_ = limits_of(site, owners, requests, asks_of(requests, site, owners))
     words = {WORDS[code] for code in (*limits.jobs_code, *limits.cores_code)}
     assert words == {
         "JobArrayTaskLimit",
