@@ -17,8 +17,10 @@ from gridsim import registry
 from gridsim.files import write_json
 from gridsim.metrics.measures import Measure
 from gridsim.metrics.responsiveness import BOUND, bounded_slowdown, slowdown
+from gridsim.metrics.stranding import lacking
 from gridsim.metrics.summary import described, metrics
 from gridsim.model.card import card
+from gridsim.model.demand_columns import columns_of
 from gridsim.model.frames import frame_of_jobs
 from gridsim.model.job_id import JobIds
 from gridsim.model.network import Network
@@ -140,6 +142,10 @@ class Result:
         }
         if record.reason is not None:
             columns["reason"] = record.reason
+        if workload.demands is not None and workload.tasks is None:
+            columns |= columns_of(workload.demands)
+        if (short_of := lacking(record)) is not None:
+            columns["short_of"] = short_of
         if record.beyond is not None:
             limit = record.beyond.limit_us
             columns["limit"] = seconds(limit)

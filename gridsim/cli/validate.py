@@ -64,14 +64,21 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.model.machine import machine_cores
     from gridsim.scenario import transformed
     from gridsim.testing.invariants import violations_of
-    from gridsim.testing.schedules import overrun_of, parse_columns, read_allocations, read_jobs, read_schedule
+    from gridsim.testing.schedules import (
+        nodes_of,
+        overrun_of,
+        parse_columns,
+        read_allocations,
+        read_jobs,
+        read_schedule,
+    )
     from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS
 
     columns = parse_columns(args.columns) if args.columns else None
     schedule = read_schedule(args.schedule, columns=columns)
     if args.allocations is not None:
         schedule = replace(schedule, allocations=read_allocations(args.allocations))
-    capacity = source.nodes_given(args)
+    capacity = source.nodes_given(args) or (nodes_of(args.schedule) if args.cores is None else None)
     workload = read_jobs(args.schedule) if args.log is None else source.read(args.log, args)
     args.log = args.log or str(workload.provenance["source"])
     cores, origin = machine_cores(workload, args.cores)

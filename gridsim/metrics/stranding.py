@@ -18,7 +18,7 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.typical import TypicalTasks, typical_tasks
 from gridsim.record import Record, Status
 
-__all__ = ["ORDER", "SEVERAL", "Stood", "short_of", "stood"]
+__all__ = ["ORDER", "SEVERAL", "Stood", "lacking", "short_of", "stood"]
 
 ORDER = "order"
 """The word for jobs that could start and waited for their turn."""
@@ -121,6 +121,24 @@ def short_of(record: Record, rows: IntArray, instants: IntArray) -> npt.NDArray[
     told = np.empty(len(rows), dtype=words.dtype)
     told[order] = words[answers]  # `SEVERAL` and `ORDER` are numbered from behind
     return told
+
+
+def lacking(record: Record) -> npt.NDArray[np.str_] | None:
+    """What each job was short of when it began to wait (`short_of`); empty for who did not wait.
+
+    Returns
+    -------
+    (n,) str or None
+        None of DAG jobs, and where the machine is one pool of cores.
+    """
+    if record.capacity is None or record.tasks is not None:
+        return None
+    begin, until, row = waits(record)
+    waited = until > begin
+    row, first = np.unique(row[waited], return_index=True)  # waits of a job are in order of time
+    found = np.full(len(record), "", dtype=object)
+    found[row] = short_of(record, row, begin[waited][first])
+    return found.astype(np.str_)
 
 
 class _Replayed:

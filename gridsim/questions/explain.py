@@ -64,6 +64,9 @@ class Explanation:
     room : str
         What the room is that of: ``machine``; ``pooled``, where the policy makes one pool of all partitions of the log;
         ``nodes``, where it knows which nodes the job could have; else a cluster's name.
+    short_of : str
+        On machines of nodes and pools what it lacked when it began to wait (`gridsim.metrics.stranding.short_of`); how
+        long there was room for it is then not told. Empty elsewhere.
     short, enough : float
         Seconds of the wait with fewer free cores than it asked for, and with as many or more. Under a policy that tells
         reasons, those in which it said that nodes were lacking, and all others.
@@ -115,6 +118,7 @@ class Explanation:
     room: str
     reasons: tuple[tuple[str, float], ...]
     refused: Refusal | None
+    short_of: str
     short: float
     enough: float
     ahead: int
@@ -224,12 +228,16 @@ def _room(
         reasons, reach, free = parts.reasons(row), int(parts.reach[row]), int(parts.free[row])
         short = sum(held for word, held in reasons if word in LACKING)
         enough, room = sum(held for word, held in reasons if word not in LACKING), room[:0]
+    short_of = "" if schedule.short_of is None else str(schedule.short_of[row])
+    if schedule.short_of is not None:  # more than cores decides
+        short, enough, room = 0.0, 0.0, room[:0]
     return room, {
         "reach": reach,
         "free": free,
         "room": _room_of(schedule, row),
         "reasons": reasons,
         "refused": None if parts is None else parts.refused.get(row),
+        "short_of": short_of,
         "short": short,
         "enough": enough,
     }

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.metrics.groups import called
+from gridsim.metrics.stranding import lacking
 from gridsim.model.dates import Calendar, calendar_of
 from gridsim.model.job_id import JobIds
 from gridsim.model.platform import Platform
@@ -42,6 +43,7 @@ class JobSchedule(NamedTuple):
 
     Of a job that went on in a chain of *pieces*, start and end are those of the last one; *earlier* is how long the
     others had run. *cut* are runs that were lost before the last one. *prediction* is what each was expected to run.
+    *short_of* is what each lacked when it began to wait, on machines of nodes and pools.
     """
 
     job: IntArray
@@ -63,6 +65,7 @@ class JobSchedule(NamedTuple):
     calendar: Calendar | None = None
     cut: CutRuns | None = None
     prediction: FloatArray | None = None
+    short_of: npt.NDArray[np.str_] | None = None
 
     @classmethod
     def of(cls, record: Record, platform: Platform | None = None) -> JobSchedule:
@@ -99,6 +102,7 @@ class JobSchedule(NamedTuple):
             earlier=None if record.beyond is None else seconds(record.beyond.held_us),
             cut=None if (runs := cut_runs_of(record)) is None else CutRuns(runs[0], *map(seconds, runs[1:])),
             prediction=None if record.predictions is None else seconds(record.predictions.prediction_us),
+            short_of=lacking(record),
             **{label: named(label) for label in PLACES},
         )
 
@@ -246,6 +250,7 @@ def _read(folder: Path) -> JobSchedule:
         earlier=None if pieces is None else _earlier(pieces, start - numbers("submit") - numbers("wait")),
         cut=_cut(folder, job, start),
         prediction=numbers("prediction") if "prediction" in columns else None,
+        short_of=columns["short_of"].astype(np.str_) if "short_of" in columns else None,
         named=JobIds.read(job, columns["job_id"].astype(str).tolist()) if "job_id" in columns else None,
         **{label: named(label) for label in PLACES if label in columns and label in names},
     )

@@ -163,8 +163,23 @@ def _called(found: Explanation) -> str:
     return found.id if found.id == str(found.job) else f"{found.id} (number {found.job})"
 
 
+_LACKED = {
+    "order": "it could have started, and had to wait for its turn",
+    "several": "no single thing that it lacked would have let it start",
+    "features": "only nodes of other features, partitions or GPUs had room for it",
+    "nodes": "only its limits on nodes, or that it wants them to itself, kept it from starting",
+}
+"""What a job lacked that is no resource and no pool."""
+
+
+def _lacked(word: str) -> str:
+    return _LACKED.get(word, f"it was short of {word}, and of nothing else")
+
+
 def _room(found: Explanation) -> list[str]:
     when = f"When it came, {_free(found)}"
+    if found.short_of:
+        return [f"{when}; {_lacked(found.short_of)}."]
     if not found.enough > 0:
         return [f"{when}; until it started there was never room for it."]
     kept = "there was room for it, and the policy kept that for others."

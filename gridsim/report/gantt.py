@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
+from gridsim.metrics.stranding import lacking
 from gridsim.model.dates import calendar_of
 from gridsim.model.job_id import JobIds
 from gridsim.model.platform import Platform
@@ -230,6 +231,9 @@ def _explaining(record: Record, shown: slice, clock: _Clock, platform: Platform 
     began = int(clock.ticks(after.start_us[after.ran].min())) if after.ran.any() else None
     packed: dict[str, Any] = {"complete": [ended, began]}
     part = record.select(shown)
+    if (lacked := lacking(record)) is not None:
+        words, word = np.unique(lacked[shown], return_inverse=True)
+        packed |= {"lacks": words.tolist(), "lacked": narrowed(word.reshape(-1).astype(np.int64))}
     if not part.ran.all():
         packed["unran"] = narrowed(part.status[~part.ran].astype(np.int64))
     parts = parts_of(part, platform)

@@ -24,6 +24,9 @@ import numpy as np
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import encoding_of
 from gridsim.model.allocations import Allocations
+from gridsim.model.capacity import Capacity
+from gridsim.model.demand_columns import demands_of
+from gridsim.model.platform_file import platform_of_tree
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Status
@@ -33,6 +36,7 @@ from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule
 __all__ = [
     "ALIASES",
     "STATUS_WORDS",
+    "nodes_of",
     "overrun_of",
     "parse_columns",
     "read_allocations",
@@ -130,9 +134,16 @@ def read_jobs(folder: str | Path) -> Workload:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError("tells no size of the machine; expected that of a run", path=folder / "run.json") from error
     submit = [float(row.get("logged_submit") or row["submit"]) for row in rows]
+    wide = [int(row["cores"]) for row in rows]
+    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+    try:
+        demands = demands_of(columns, wide)
+    except InputError as error:
+        raise InputError(error.message, path=path, field=error.field) from error
     return Workload.from_columns(
         job=[int(row["job"]) for row in rows],
-        cores=[int(row["cores"]) for row in rows],
+        cores=wide,
+        demands=demands,
         submit=submit,
         runtime=[float(row["runtime"]) for row in rows],
         estimate=[float(row["estimate"]) for row in rows],
@@ -143,6 +154,17 @@ def read_jobs(folder: str | Path) -> Workload:
         cores_stated=cores,
         provenance={"source": str(path), "jobs_read": len(rows), "cores_from": "run.json"},
     )
+
+
+def nodes_of(schedule: str | Path) -> Capacity | None:
+    """Nodes and pools of the machine of a result directory; None where it has none, or is of several clusters."""
+    path = Path(schedule) / "run.json"
+    try:
+        tree = json.loads(path.read_bytes())["platform"]["tree"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    clusters = list(platform_of_tree(tree, path=path).clusters())
+    return clusters[0].capacity if len(clusters) == 1 else None
 
 
 def overrun_of(schedule: str | Path) -> Literal["kill", "extend"]:

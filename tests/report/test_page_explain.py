@@ -14,6 +14,8 @@ import pytest
 
 from gridsim.errors import InputError
 from gridsim.files import plain
+from gridsim.model.capacity import NodeGroup
+from gridsim.model.demand import Demand, Demands
 from gridsim.model.job_id import JobIds
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.site import Node, Qos, Site, SitePartition
@@ -390,7 +392,31 @@ def clustered() -> tuple[dict[str, Record], Platform]:
     return {label: simulate(jobs, platform=grid, policy=label).record for label in ("fcfs", "easy")}, grid
 
 
-@pytest.mark.parametrize("made", [partitioned, clustered])
+def on_nodes() -> tuple[dict[str, Record], Platform]:
+    """Jobs that ask for memory, GPUs, licences and nodes to themselves."""
+    groups = [
+        NodeGroup(group="thin", count=3, capacity={"cores": 4, "memory": 8}),
+        NodeGroup(group="gpu", capacity={"cores": 8, "memory": 32}, gpus=2),
+    ]
+    machine, rng, n = Platform.of_nodes(groups, {"licence": 2}), stream(3, "parts"), 120
+    asked = [
+        Demand(
+            tasks=int(rng.integers(1, 4)),
+            each={"cores": int(rng.integers(1, 3)), "memory": int(rng.choice([1, 2, 6]))},
+            gpu=int(rng.choice([0, 0, 300, 600])),
+            max_nodes=int(rng.choice([0, 0, 0, 1])),
+            exclusive=bool(rng.random() < 0.1),
+            pools={"licence": 1} if rng.random() < 0.4 else {},
+        )
+        for _ in range(n)
+    ]
+    jobs = Workload.from_columns(
+        submit=np.sort(rng.integers(0, 9000, n)), runtime=rng.integers(10, 900, n), demands=Demands.of(asked)
+    )
+    return {label: simulate(jobs, platform=machine, policy=label).record for label in ("fcfs", "easy")}, machine
+
+
+@pytest.mark.parametrize("made", [partitioned, clustered, on_nodes])
 def test_room_is_that_of_the_nodes_or_the_cluster_that_a_job_could_have(
     browser: Any,
     comparing: Callable[..., Comparison],
@@ -405,16 +431,18 @@ def test_room_is_that_of_the_nodes_or_the_cluster_that_a_job_could_have(
         "return data.policies.map((one) => [...data.job.keys()].map((row) => "
         "[explained(row, one), JSON.stringify(gridsimWhy.explain(data, one, row), plain)]))"
     )
-    rooms = set()
+    rooms, lacked = set(), set()
     for (label, record), of_policy in zip(records.items(), told, strict=True):
         schedule = JobSchedule.of(record, platform)
         for job, (lines, facts) in zip(record.workload.job.tolist(), of_policy, strict=True):
             found = explain(schedule, job)
             rooms.add(found.room)
+            lacked.add(found.short_of)
             assert lines == sentences(found, label), job
             mine, theirs = json.loads(facts), plain(found.to_dict())
-            for name in ("reach", "free", "room", "reasons", "refused", "ahead", "passed"):
+            for name in ("reach", "free", "room", "reasons", "refused", "short_of", "ahead", "passed"):
                 assert mine[name] == theirs[name], (job, name)
             for name in ("short", "enough"):
                 assert mine[name] == pytest.approx(theirs[name])
-    assert rooms == ({"nodes", "pooled"} if "slurm" in records else {"a", "b", "c"})
+    assert rooms == {partitioned: {"nodes", "pooled"}, clustered: {"a", "b", "c"}, on_nodes: {"machine"}}[made]
+    assert len(lacked) > (6 if made is on_nodes else 0)

@@ -181,7 +181,7 @@ const gridsimWhy = (() => {
   }
 
   // Which part of the machine each job could have, and what its scheduler says of its wait: as gridsim/questions/parts.py.
-  function partsOf(packed, { pool, reach, free, told, word, spans }) {
+  function partsOf(packed, { pool, reach, free, told, word, spans, lacked }) {
     let row = 0;
     const said = new Map();
     (told || []).forEach((step, k) => {
@@ -189,7 +189,8 @@ const gridsimWhy = (() => {
       if (!said.has(row)) said.set(row, []);
       said.get(row).push([packed.words[word[k]], spans[k]]);
     });
-    return { pool, reach, free, said, pooled: packed.pooled, clusters: packed.parts || [], refused: new Map(packed.refused || []) };
+    const shortOf = lacked ? (i) => packed.lacks[lacked[i]] : null;
+    return { pool, reach, free, said, shortOf, pooled: packed.pooled, clusters: packed.parts || [], refused: new Map(packed.refused || []) };
   }
 
   // Runs of each job that were cut short before its last one, in order of time.
@@ -300,6 +301,7 @@ const gridsimWhy = (() => {
       const sum = (lack) => reasons.reduce((total, [word, held]) => total + (LACKING.includes(word) === lack ? held : 0), 0);
       [lacking, enough] = [sum(true), sum(false)];
     }
+    if (one.shortOf) [lacking, enough, room] = [0, 0, []]; // more than cores decides
     const first = standing(data, one, row, submit, room);
     const seconds = (ticks) => data.origin + ticks * tick;
     const others = (weight, share, all) => largest(weight).map((i) => ({
@@ -309,7 +311,7 @@ const gridsimWhy = (() => {
     return {
       job: data.job[row], id: idOf(data, row), user: userOf(data, row), account: placeOf(data, "account", row), partition: placeOf(data, "partition", row),
       cores: one.width[row], status: one.status(row), machine: data.cores, reach, free,
-      room: roomOf(one, row), reasons, refused: one.refused.get(row) || null,
+      room: roomOf(one, row), reasons, refused: one.refused.get(row) || null, short_of: one.shortOf ? one.shortOf(row) : "",
       submitted: dateOf(data, seconds(submit)), started: ran ? dateOf(data, seconds(until)) : "",
       submit: seconds(submit), start: ran ? seconds(until) : NaN, end: ran ? seconds(until + one.held[row]) : NaN,
       estimate: (data.estimate || data.runtime)[row] * tick, wait: ran ? waited(one, row) * tick : NaN,
@@ -391,8 +393,16 @@ const gridsimWhy = (() => {
     return `${amount(asked)} is above ${name} ${amount(most)}${whose.length ? ` of ${whose.join(" of ")}` : ""}`;
   }
 
+  const LACKED = {
+    order: "it could have started, and had to wait for its turn",
+    several: "no single thing that it lacked would have let it start",
+    features: "only nodes of other features, partitions or GPUs had room for it",
+    nodes: "only its limits on nodes, or that it wants them to itself, kept it from starting",
+  };
+
   function roomTold(found) {
     const when = `When it came, ${freeTold(found)}`;
+    if (found.short_of) return [`${when}; ${LACKED[found.short_of] || `it was short of ${found.short_of}, and of nothing else`}.`];
     if (!(found.enough > 0)) return [`${when}; until it started there was never room for it.`];
     const kept = "there was room for it, and the policy kept that for others.";
     const told = found.short > 0

@@ -132,7 +132,7 @@
 
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "pool", "reach", "free", "told", "word", "spans"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "pool", "reach", "free", "told", "word", "spans", "lacked"]) columns[name] = await get(packed[name]);
     return columns;
   }
 
