@@ -22,7 +22,7 @@ from gridsim.testing.machine.rules import RULES, Rule, Typical
 from gridsim.testing.machine.schedule import Job
 from gridsim.testing.machine.translated import platform_of, workload_of
 
-POLICIES = ("fcfs", "first-fit", "easy", "depth")
+POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 COUNT = 12
 """Random machines of each test and policy."""
 
@@ -174,7 +174,7 @@ def test_nodes_of_one_core_are_a_pool_where_nothing_is_reserved(policy: str) -> 
         assert times(outcome(cores, jobs, policy, rule)) == times(pool)
 
 
-@pytest.mark.parametrize("policy", ["easy", "depth"])
+@pytest.mark.parametrize("policy", ["easy", "depth", "conservative"])
 def test_nodes_of_one_core_are_no_pool_where_a_reservation_names_its_cores(policy: str) -> None:
     # E8 is not true there: the case 19, in which job 4 finds the idle node reserved.
     given = [(1, 2, 2, 1), (2, 3, 5, 2), (3, 5, 9, 2), (4, 6, 5, 1)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from gridsim.model.demand import Demand as Asked
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import Workload
+from gridsim.testing.conformance import CASES as BUILT_IN
 from gridsim.testing.conformance import read_cases
 from gridsim.testing.conformance.machine import Found, check_fragmentation, check_schedule
 from gridsim.testing.machine.drawn import draw_demand, draw_jobs, draw_machine, draw_rule, smallest
@@ -25,7 +25,7 @@ from gridsim.testing.machine.shares import used, utilisation
 from gridsim.testing.machine.translated import asked_of, demand_of, jobs_of, machine_of, platform_of, workload_of
 from gridsim.testing.machine.trial import first_complete, possible
 
-CASES = {path.stem: case for path, case in read_cases([Path(__file__).parents[1] / "conformance" / "machine"])}
+CASES = {path.stem: case for path, case in read_cases([BUILT_IN / "machine"])}
 
 
 def by_reference(workload: Workload, platform: Platform, algorithm: str, parameters: Mapping[str, Any]) -> Found:
