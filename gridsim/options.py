@@ -51,6 +51,8 @@ class Run:
         What a run goes on by, which changes no result: events of SimPy, or one compiled loop where nothing in the run
         needs Python (`gridsim.calendar`); ``auto`` takes the loop where it can, but no small run waits for it to be
         compiled.
+    until : float or None
+        Instant before which the run stands still, s: jobs are ``waiting`` or ``running`` then. None: to the last end.
     """
 
     overrun: Overrun = "kill"
@@ -62,6 +64,7 @@ class Run:
     partitions: Partitions | None = None
     limits: Limits = "refuse"
     engine: Engine = "auto"
+    until: float | None = None
 
     def __post_init__(self) -> None:
         if self.overrun not in ("kill", "extend"):
@@ -79,6 +82,8 @@ class Run:
             raise InputError(f"'{self.partitions}' is neither apart nor pooled", field="partitions")
         if self.limits not in get_args(Limits):
             raise InputError(f"'{self.limits}' is none of {', '.join(get_args(Limits))}", field="limits")
+        if self.until is not None and not (isinstance(self.until, int | float) and 0 < whole(self.until) < NEVER):
+            raise InputError(f"{self.until!r} is no instant; seconds above 0 are needed", field="until")
         if self.engine not in get_args(Engine):
             raise InputError(f"'{self.engine}' is none of {', '.join(get_args(Engine))}", field="engine")
 
@@ -111,8 +116,9 @@ class Run:
             JSON types only.
         """
         values = {option.name: getattr(self, option.name) for option in fields(self)}
-        if self.partitions is None:
-            del values["partitions"]
+        for name in ("partitions", "until"):
+            if values[name] is None:
+                del values[name]
         values["tick"] = self.tick_of(workload)
         if not isinstance(self.balancer, str):
             values["balancer"] = name_of(self.balancer)

@@ -95,6 +95,7 @@ KINDS: dict[str, tuple[str, ...]] = {
         "gridsim.workload.transform.deadlines",
         "gridsim.workload.transform.tolerance",
         "gridsim.workload.transform.load_factor",
+        "gridsim.workload.transform.inflate",
         "gridsim.workload.transform.moldable",
         "gridsim.workload.transform.ranges",
         "gridsim.workload.transform.profiles",

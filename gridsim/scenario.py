@@ -437,13 +437,16 @@ def transformed(
 def _sized(transform: Any, workload: Workload, platform: Platform | None, cores: int | None) -> Any:
     """The transform, which gets the size of the machine where it has a parameter ``cores`` that nobody gave.
 
-    With ``machine = "widest"`` it means cores that one job may have: those of the widest cluster.
+    With ``machine = "widest"`` it means cores that one job may have: those of the widest cluster. One with a parameter
+    ``capacity`` gets what the machine has of its ``resource``.
 
     Raises
     ------
     InputError
         When a job may have more cores than the machine.
     """
+    if platform is not None and "capacity" in registry.parameters(type(transform)) and transform.capacity is None:
+        return replace(transform, capacity=_total(platform, transform.resource))
     unknown = platform is None and cores is None and workload.cores_stated is None
     if unknown or "cores" not in registry.parameters(type(transform)):
         return transform
@@ -455,6 +458,14 @@ def _sized(transform: Any, workload: Workload, platform: Platform | None, cores:
     if widest and transform.cores > size:
         raise InputError(f"is {transform.cores}; expected at most the {size} of the machine", field="cores")
     return transform
+
+
+def _total(platform: Platform, resource: str) -> int:
+    """What all clusters have of a resource."""
+    machines = [(cluster.capacity, cluster.cores) for cluster in platform.clusters()]
+    return sum(
+        cores * (resource == "cores") if capacity is None else capacity.total(resource) for capacity, cores in machines
+    )
 
 
 def _with_entry(changed: Workload, workload: Workload, transform: Any) -> Workload:

@@ -40,7 +40,7 @@ def run(
     *,
     progress: Callable[[int], None] | None = None,
 ) -> Record:
-    """Simulate to the last completion.
+    """Simulate to the last completion, or until the options say.
 
     Parameters
     ----------
@@ -60,7 +60,10 @@ def run(
         made = run(changed.asked, platform, policy, replace(options, limits="refuse"), progress=progress)
         return changed.record(made)
     world = World(workload, platform, policy, replace(options, limits="refuse"), progress=progress, room=0)
-    world.complete()
+    if options.until is None:
+        world.complete()
+    else:
+        world.run(options.until)
     return world.record()
 
 
@@ -205,6 +208,7 @@ def simulate(
     partitions: Partitions | None = None,
     limits: Limits | None = None,
     engine: Engine | None = None,
+    until: float | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Result:
     """Run one policy on one workload.
@@ -220,8 +224,8 @@ def simulate(
         A preset such as ``easy``, a composition such as ``backfilling?ordering=sjf&reserve=easy``, a bare ordering,
         ``file.py:Class``, or a policy object.
     options : Run, optional
-        Overrun, instant, seed, tick, balancer, split, partitions, limits and engine together.
-    overrun, instant, seed, tick, balancer, split, partitions, limits, engine : optional
+        Overrun, instant, seed, tick, balancer, split, partitions, limits, engine and until together.
+    overrun, instant, seed, tick, balancer, split, partitions, limits, engine, until : optional
         Each on its own, in place of that of the *options*.
     progress : callable, optional
         Told the number of jobs released so far, now and then.
@@ -247,6 +251,7 @@ def simulate(
     scheduler = make_policy(policy)
     given: dict[str, Any] = {"overrun": overrun, "instant": instant, "seed": seed, "tick": tick}
     given |= {"balancer": balancer, "split": split, "partitions": partitions, "limits": limits, "engine": engine}
+    given |= {"until": until}
     options = replace(options or Run(), **{name: value for name, value in given.items() if value is not None})
     platform = in_pools(workload, platform or machine(workload, policies=[scheduler]), [scheduler], options.partitions)
     platform = seen_by(scheduler, platform)

@@ -168,6 +168,8 @@ def files_in(recipe: Mapping[str, Any]) -> Iterator[str]:
         yield from [workload["file"]] if isinstance(workload["file"], str) else workload["file"]
     if isinstance(platform, Mapping) and "file" in platform:
         yield platform["file"]
+    if str(workload.get("mapping", "")).endswith(".toml"):
+        yield workload["mapping"]
     balancer = recipe.get("options", {}).get("balancer")
     specs = (recipe.get("policy"), *map(workload.get, ("model", "format", "users")), balancer)
     parts = (*workload.get("transforms", ()), *recipe.get("metric", ()), *recipe.get("charge", ()))

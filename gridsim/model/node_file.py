@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import lzma
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,7 +23,10 @@ _GROUP = ("group", "count", "capacity", "gpus", "gpu_kind", "features", "partiti
 _TABLE = ("file", "name", "group", "capacity", "gpus", "gpu_kind", "features", "partitions", "weight", "separator")
 _NUMBERS = ("count", "gpus", "weight")
 _LISTS = ("features", "partitions", "names")
-_OPENED: Mapping[str, Callable[..., Any]] = {".gz": gzip.open, ".xz": lzma.open}
+_PACKED: Mapping[bytes, Callable[[bytes], bytes]] = {
+    b"\x1f\x8b": gzip.decompress,
+    b"\xfd7zXZ\x00": lzma.decompress,
+}
 
 
 def groups_of(given: Any, where: str, path: Path | None) -> tuple[NodeGroup, ...]:
@@ -207,10 +211,11 @@ class _NodeTable:
 
     def _text(self) -> IO[str]:
         try:
-            stream = _OPENED.get(self._file.suffix, open)(self._file, "rb")
-            with stream:
-                return io.StringIO(stream.read().decode("utf-8-sig"), newline="")
-        except (OSError, EOFError, lzma.LZMAError) as error:
+            text = self._file.read_bytes()
+            for magic, unpacked in _PACKED.items():
+                text = unpacked(text) if text.startswith(magic) else text
+            return io.StringIO(text.decode("utf-8-sig"), newline="")
+        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             reason = getattr(error, "strerror", None) or error
             raise InputError(f"cannot be read: {reason}; expected a table of nodes", path=self._file) from error
         except UnicodeDecodeError as error:

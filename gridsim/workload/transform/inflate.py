@@ -1,0 +1,110 @@
+"""Arrivals that fill a machine and never end: how much of it can be given away before nothing fits any more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from gridsim.errors import InputError
+from gridsim.model.capacity import GPU, WHOLE_GPU
+from gridsim.model.time import MICROSECOND, NEVER, IntArray
+from gridsim.model.workload import Workload
+from gridsim.workload.provenance import recorded
+
+__all__ = ["Inflate"]
+
+ENDLESS = 10**9
+"""Runtime and estimate of jobs that outlast every run of this kind, s: 31 years."""
+
+
+@dataclass(frozen=True)
+class Inflate:
+    """All jobs in random order, one after the other, then more drawn of them, until they ask for *demand* machines.
+
+    Parameters
+    ----------
+    demand : float
+        How much is asked for in the end, as a part of what the machine has.
+    resource : str
+        Of which resource: ``gpu`` (thousandths), ``cores``, ``memory`` …
+    capacity : int, optional
+        What the machine has of it; that of the platform where left out.
+    interval : float
+        Time between two arrivals, s.
+
+    Notes
+    -----
+    Jobs last for 10⁹ s, so that nothing ends: give the run an end (``until`` of its options), and whoever found no
+    place is ``waiting`` then. Jobs are drawn with replacement, until the next one would bring the sum above what is
+    wanted; of that one a GPU counts once, however many it asks for, as in the published program.
+
+    References
+    ----------
+    Weng et al., *Beware of Fragmentation: Scheduling GPU-Sharing Workloads with Fragmentation Gradient Descent*, USENIX
+    ATC 2023; section 7 of the project's specification of machines.
+
+    Examples
+    --------
+    >>> log = Workload.from_columns(submit=[0, 50], runtime=[1, 2], cores=[3, 3])
+    >>> Inflate(demand=2, resource="cores", capacity=6).apply(log, np.random.default_rng(1)).submit / 1e6
+    array([0., 1., 2., 3.])
+    """
+
+    demand: float = 1.3
+    resource: str = GPU
+    capacity: int | None = None
+    interval: float = 1.0
+
+    source: ClassVar[str] = "Weng et al. 2023"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.demand <= 1000:
+            raise InputError(f"is {self.demand}; expected a part of the machine above 0, to 1,000", field="demand")
+        if not 1e-6 <= self.interval <= 1e6:
+            raise InputError(f"is {self.interval}; expected seconds from 1e-06 to 1e6", field="interval")
+
+    def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
+        """The jobs in the order drawn from *rng*.
+
+        Raises
+        ------
+        InputError
+            For jobs of several tasks, for a machine or jobs without such a resource, and for more arrivals than can be.
+        """
+        if workload.tasks is not None:
+            raise InputError("the jobs have several tasks; only rigid jobs can be drawn again")
+        if not self.capacity:
+            raise InputError(f"is not known of '{self.resource}'; expected what the machine has", field="capacity")
+        asked = workload.cores if workload.demands is None else workload.demands.total(self.resource)
+        if not asked.any() or (workload.demands is None and self.resource != "cores"):
+            raise InputError(f"no job asks for '{self.resource}'", field="resource")
+        rows = np.concatenate([rng.permutation(len(workload)), self._more(asked, self.demand * self.capacity, rng)])
+        step, endless = round(self.interval * MICROSECOND), ENDLESS * MICROSECOND
+        if len(rows) * step >= endless:
+            raise InputError(f"is {self.interval}; {len(rows):,} arrivals would outlast the jobs", field="interval")
+        drawn = replace(workload, reactions=None).select(rows)
+        times: IntArray = np.full(len(rows), endless, dtype=np.int64)
+        made = replace(
+            drawn,
+            job=np.arange(1, len(rows) + 1),
+            submit=np.arange(len(rows)) * step,
+            runtime=times,
+            estimate=times.copy(),
+            deadline=np.full(len(rows), NEVER),
+            logged={},
+        )
+        return recorded(made, self, jobs=len(made), drawn_again=len(made) - len(workload))
+
+    def _more(self, asked: IntArray, wanted: float, rng: np.random.Generator) -> IntArray:
+        """Rows that are drawn until the next one would be too much."""
+        once = np.minimum(asked, WHOLE_GPU) if self.resource == GPU else asked
+        total, found = int(asked.sum()), list[int]()
+        while total <= wanted:
+            row = int(rng.integers(len(asked)))
+            if total + once[row] > wanted:
+                break
+            found.append(row)
+            total += int(asked[row])
+        return np.array(found, dtype=np.int64)
