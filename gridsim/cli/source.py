@@ -313,8 +313,8 @@ def _given_machine(path: str) -> tuple[Platform, list[Any]]:
 
     if not path.endswith(".conf"):
         return read_platform(path), []
-    site = policy(Spec("slurm", {"conf": path}))
-    return site.machine(), [site]
+    knowing = policy(Spec("slurm", {"conf": path}))
+    return knowing.site.on_nodes(), [knowing]
 
 
 def nodes_given(args: Namespace) -> Capacity | None:
@@ -435,6 +435,9 @@ def _word(value: Any) -> str:
 
 def _clusters(platform: Platform) -> str:
     count = len(list(platform.clusters()))
+    nodes = sum(group.count for cluster in platform.clusters() for group in cluster.nodes)
+    if count == 1 and nodes:
+        return f" on {nodes:,} node{'' if nodes == 1 else 's'}"
     what = "partitions, each a pool of its own" if platform.by == "partition" else "clusters"
     return f" in {count} {what}" if count > 1 else ""
 

@@ -57,14 +57,14 @@ def suited(workload: Workload, platform: Platform, *, sited: bool = False) -> Wo
     if sited:
         return workload if demands is None or "demands" not in workload.provenance else replace(workload, demands=None)
     if demands is None or "demands" not in workload.provenance:
-        return _in_partitions(workload, machines) if nodes and demands is None else workload
+        return _in_partitions(workload, machines, platform.default) if nodes and demands is None else workload
     if not nodes:
         return _pooled(workload, demands, {name for it in machines if it is not None for name in it.pools})
     kept, aside = dict(demands.each), dict[str, int]()
     for name in [each for each in demands.each if not _anywhere(machines, each)]:
         if name == "memory":
             aside[name] = int(np.count_nonzero(kept.pop(name)))
-    return _in_partitions(_with(workload, replace(demands, each=kept), aside), machines)
+    return _in_partitions(_with(workload, replace(demands, each=kept), aside), machines, platform.default)
 
 
 def _anywhere(machines: Iterable[Capacity | None], name: str) -> bool:
@@ -95,24 +95,24 @@ def _with(workload: Workload, demands: Demands | None, aside: Mapping[str, int])
     return changed.with_provenance(**{LEFT_ASIDE: dict(aside)}) if aside else changed
 
 
-def _in_partitions(workload: Workload, machines: Iterable[Capacity | None]) -> Workload:
-    """The jobs with the partitions that they name, where nodes of the machine are in partitions."""
+def _in_partitions(workload: Workload, machines: Iterable[Capacity | None], default: str | None) -> Workload:
+    """The jobs with the partitions that they name, else the default one, where nodes are in partitions."""
     named = {name for it in machines if it is not None for each in it.partitions for name in each}
-    column = workload.labels.get("partition")
-    if not named or column is None or (column == UNKNOWN).all():
+    column = workload.labels.get("partition", np.full(len(workload), UNKNOWN))
+    if not named or ((column == UNKNOWN).all() and default is None):
         return workload
     rows: Any = slice(None) if workload.tasks is None else workload.tasks.job_rows()
     demands = workload.demands or Demands.plain_cores(workload.asked[0])
     if demands.partitions.of.any():
         return workload
-    return replace(
-        workload, demands=replace(demands, partitions=_words(column[rows], workload.names.get("partition", ())))
-    )
+    words = _words(column[rows], workload.names.get("partition", ()), default or "")
+    return replace(workload, demands=replace(demands, partitions=words))
 
 
-def _words(column: IntArray, names: tuple[str, ...]) -> WordSets:
-    """Partitions by the numbers of a label: of ``a,b`` both."""
+def _words(column: IntArray, names: tuple[str, ...], default: str) -> WordSets:
+    """Partitions by the numbers of a label: of ``a,b`` both, of none the default."""
     numbers, of = np.unique(column, return_inverse=True)
     texts = [names[it] if 0 <= it < len(names) else "" if it == UNKNOWN else str(it) for it in numbers.tolist()]
+    texts = [text or default for text in texts]
     sets = WordSets.made([tuple(filter(None, text.split(","))) for text in texts])
     return WordSets(sets.of[of.reshape(-1)], sets.sets)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
@@ -9,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.model.platform import Platform
+from gridsim.model.platform import ClusterSpec, Platform
 from gridsim.model.pools import CLUSTER, PARTITION, Partitions, names_of, partitions_named
 from gridsim.model.site import NO_PARTITION
 from gridsim.model.tasks import ANY_KIND
@@ -43,6 +45,13 @@ def in_pools(
         raise InputError(f"'{asked}' is neither apart nor pooled", field="partitions")
     if platform.by is not None or platform.pooled:
         return platform
+    if any(group.partitions for cluster in platform.clusters() for group in cluster.nodes):
+        # Jobs keep to the nodes of their partitions, which may share nodes.
+        return (
+            replace(Platform.single(platform.cores, origin=platform.origin), pooled=ASKED)
+            if asked == "pooled"
+            else platform
+        )
     if len(names_of(workload, CLUSTER)) > 1:
         return _clusters(workload, platform)
     named = partitions_named(workload)
@@ -136,6 +145,8 @@ def seen_by(policy: Any, platform: Platform) -> Platform:
 def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Platform:
     """The machine with so many cores; one in parts grows where a policy that knows the site adds nodes, else evenly.
 
+    One of nodes gets whole nodes like those of its largest group, for about so many cores.
+
     Raises
     ------
     InputError
@@ -148,6 +159,8 @@ def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Pla
     [('a', 12), ('b', 6)]
     """
     clusters = list(platform.clusters())
+    if len(clusters) == 1 and clusters[0].nodes:
+        return _with_nodes_to(platform, clusters[0], cores)
     if len(clusters) == 1 and platform.by is None:
         return replace(Platform.single(cores, origin=platform.origin), pooled=platform.pooled)
     if platform.by is None:
@@ -168,3 +181,30 @@ def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Pla
     return Platform.apart(
         dict(zip(names, sizes, strict=True)), platform.by, default=platform.default, origin=platform.origin
     )
+
+
+def _with_nodes_to(platform: Platform, cluster: ClusterSpec, cores: int) -> Platform:
+    """The machine with more or fewer nodes of its largest group.
+
+    Raises
+    ------
+    InputError
+        Where that group has no cores, or would have no node left.
+    """
+    place, usual = max(enumerate(cluster.nodes), key=lambda it: (it[1].count, -it[0]))
+    each = usual.capacity.get("cores", 0)
+    if not each:
+        raise InputError(f"nodes like those of '{usual.group}' have no cores; give another --platform", field="cores")
+    missing = (cores - platform.cores) / each
+    more = math.floor(missing + 0.5) or (missing > 0) - (missing < 0)
+    if usual.count + more < 1:
+        raise InputError(f"{-more} nodes fewer; there are {usual.count} like those of '{usual.group}'", field="cores")
+    known = {name for group in cluster.nodes for name in group.names}
+    new = itertools.islice(
+        (name for number in itertools.count(1) if (name := f"more{number}") not in known), max(more, 0)
+    )
+    names = (*usual.names, *new)[: usual.count + more]
+    groups = list(cluster.nodes)
+    groups[place] = replace(usual, count=len(names), names=names)
+    grown = replace(cluster, cores=cluster.cores + more * each, nodes=tuple(groups))
+    return replace(platform, root=replace(platform.root, children=(grown,)))

@@ -184,9 +184,10 @@ def sized(workload: Workload, platform: Platform, size: float, policies: Sequenc
         raise InputError(f"{size:g} cores are no machine; expected 1 to {MOST_CORES:,}", field="cores")
     nodes = nodes_to(policies, size)
     cores = round(size) if nodes is None else nodes.cores
-    part = percent(cores / platform.cores - 1, sign=True)
     larger = resized(platform, cores, policies)
+    part = percent(larger.cores / platform.cores - 1, sign=True)
     if nodes is None:
+        cores = larger.cores
         return Change(f"{number(cores)} cores ({part})", larger, workload)
     how = counted(abs(nodes.more), "more node" if nodes.more >= 0 else "fewer node")
     label = f"{how} of {counted(nodes.each, 'core')} ({part})"

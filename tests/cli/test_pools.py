@@ -58,8 +58,23 @@ def test_partitions_are_apart_where_a_policy_knows_their_sizes(here: Path, capsy
 
 def test_a_slurm_conf_may_be_the_platform(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", "one.txt", "--platform", "slurm.conf", "--policy", "easy", "--no-page"]) == 0
-    assert "machine: 10 cores in 2 partitions" in capsys.readouterr().out
-    assert main(["compare", "one.txt", "--platform", "slurm.conf", "--partitions", "pooled", "--no-page"]) == 0
+    assert "machine: 10 cores on 3 nodes (slurm.conf)" in capsys.readouterr().out
+    rows = (here / "gridsim-results" / "easy" / "allocations.csv").read_text().splitlines()[1:]
+    jobs = {row.split(",")[0]: row.split(",")[2] for row in rows}
+    partition = dict(zip(jobs, (["batch"] * 4 + ["gpu"]) * 4, strict=True))
+    assert all((node[0] == "g") == (partition[job] == "gpu") for job, node in jobs.items())
+    asked = [
+        "compare",
+        "one.txt",
+        "--platform",
+        "slurm.conf",
+        "--partitions",
+        "pooled",
+        "--policy",
+        "easy",
+        "--no-page",
+    ]
+    assert main(asked) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert "machine: 10 cores (slurm.conf)" in told
     assert "batch and gpu are one queue and all 10 cores one pool" in told
@@ -101,18 +116,18 @@ def test_a_recipe_says_both(here: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "Partitions are not simulated" in capsys.readouterr().out
 
 
-def test_a_quote_on_partitions_is_refused_with_the_cure(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_policy_that_knows_no_nodes_is_refused_on_a_slurm_conf_unless_it_is_one_pool(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     asked = ["quote", "one.txt", "--platform", "slurm.conf", "--at", "600", "--cores", "2", "--walltime", "60"]
     assert main([*asked, "--policy", "qops"]) == 2
-    assert "(--partitions pooled makes one of partitions)" in capsys.readouterr().err
+    assert "the machine 'cluster' has nodes" in capsys.readouterr().err
     assert main([*asked, "--policy", "qops", "--partitions", "pooled"]) == 0
 
 
-def test_what_if_makes_partitions_larger_evenly_and_those_of_a_site_by_its_nodes(
-    here: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_if_makes_a_machine_of_nodes_larger_by_its_nodes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["whatif", "one.txt", "--platform", "slurm.conf", "--policy", "easy", "--cores", "+20%"]) == 0
-    assert "12 cores (+20 %)" in capsys.readouterr().out
+    assert "14 cores (+40 %)" in capsys.readouterr().out  # a whole node
     assert main(["whatif", "one.txt", "--policy", "site=slurm?conf=slurm.conf", "--cores", "+40%"]) == 0
     assert "1 more node of 4 cores (+40 %)" in capsys.readouterr().out
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from gridsim.errors import InputError
@@ -269,8 +269,19 @@ class Site:
         """The machine as one cluster; which node a core belongs to is known to the Slurm policy alone."""
         return Platform.single(self.cores, origin="slurm.conf")
 
-    def groups(self, names: Collection[str] | None = None) -> tuple[NodeGroup, ...]:
-        """Its nodes, or some by name, in their order; alike ones that follow one another are a group.
+    def on_nodes(self) -> Platform:
+        """The machine of its nodes and licences, for policies that know nodes; who names no partition has the default.
+
+        Examples
+        --------
+        >>> Site.of(nodes=2, cores=8).on_nodes()
+        <Platform: 16 cores (slurm.conf)>
+        """
+        found = Platform.of_nodes(self.groups(), self.licences)
+        return replace(found, origin="slurm.conf", default=self.default_partition)
+
+    def groups(self) -> tuple[NodeGroup, ...]:
+        """Its nodes in their order; alike ones that follow one another are a group.
 
         They have cores, memory where that is a resource of its own, GPUs and other generic resources, features, a
         weight, and the partitions that they are in.
@@ -284,9 +295,8 @@ class Site:
         for partition in self.partitions:
             for name in partition.nodes:
                 inside[name].append(partition.name)
-        kept = (node for node in self.nodes if names is None or node.name in names)
         found = []
-        for _, alike in itertools.groupby(kept, key=lambda node: (_type(node), inside[node.name])):
+        for _, alike in itertools.groupby(self.nodes, key=lambda node: (_type(node), inside[node.name])):
             members = list(alike)
             first = members[0]
             memory = {"memory": first.memory} if self.memory else {}

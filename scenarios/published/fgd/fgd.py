@@ -152,7 +152,7 @@ def draw(found: Sequence[Drawn], file: Path) -> None:
             axes.errorbar(known[0], place + 0.28, xerr=known[1], fmt="|", color="#b3461f", capsize=3)
     axes.set_yticks(range(len(rules)), rules)
     axes.invert_yaxis()
-    axes.set_xlabel("GPUs given away when 130 % are asked for, % (dots: ten seeds; bars: published)")
+    axes.set_xlabel("GPUs given away, % (dots: here, a seed each; bars: published)")
     axes.grid(axis="x", alpha=0.3)
     figure.savefig(file, metadata={"Date": None})
 
