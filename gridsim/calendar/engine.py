@@ -147,13 +147,14 @@ class Calendar:
             When a pass starts what there are no cores for.
         """
         numbers = self._events.numbers
-        steps, arrays = 1024, tuple(self._events)
+        steps, arrays, first = 256, tuple(self._events), True
         while not numbers[events.OVER] and numbers[events.FAILED] < 0:
             begun = time.monotonic()
             self.loop(steps, arrays, self._passes)
             took = time.monotonic() - begun
-            if steps > 1024 or took < _SLICE:  # the first call may have had to compile
+            if not first or took < _SLICE:  # the first call may have had to compile
                 steps = max(1, min(4 * steps, int(steps * _SLICE / max(took, 1e-6))))
+            first = False
             if progress is not None and not numbers[events.OVER]:  # who runs it tells the last
                 progress(self._released())
         self._refuse()
