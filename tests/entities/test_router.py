@@ -25,6 +25,8 @@ SECOND = 10**6
 class Leaf:
     """Stands for a cluster: writes down what is placed on it."""
 
+    asked = None  # of nodes and pools
+
     def __init__(self, kind: str, cores: int) -> None:
         self.kind, self.cores, self.placed = kind, cores, list[list[int]]()
 
