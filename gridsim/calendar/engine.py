@@ -28,7 +28,7 @@ Engine = Literal["auto", "simpy", "compiled"]
 _SMALL = 20_000
 """Jobs below which a run of SimPy is over before the loops are compiled."""
 
-_SLICE = 0.1
+_SLICE = 0.05
 """Seconds between two words about progress; a run can be stopped there."""
 
 
@@ -147,13 +147,13 @@ class Calendar:
             When a pass starts what there are no cores for.
         """
         numbers = self._events.numbers
-        steps, arrays, first = 256, tuple(self._events), True
+        work, arrays, first = 256, tuple(self._events), True
         while not numbers[events.OVER] and numbers[events.FAILED] < 0:
             begun = time.monotonic()
-            self.loop(steps, arrays, self._passes)
+            self.loop(work, arrays, self._passes)
             took = time.monotonic() - begun
             if not first or took < _SLICE:  # the first call may have had to compile
-                steps = max(1, min(4 * steps, int(steps * _SLICE / max(took, 1e-6))))
+                work = max(1, min(4 * work, int(work * _SLICE / max(took, 1e-6))))
             first = False
             if progress is not None and not numbers[events.OVER]:  # who runs it tells the last
                 progress(self._released())

@@ -1,6 +1,7 @@
 """Whole runs, compiled: the steps of a calendar and the passes of a scheduler in one loop, over the columns of both.
 
-Each loop goes on for some steps and is called again: in between its caller tells of progress, and can be stopped. The
+Each loop goes on for some work and is called again: in between its caller tells of progress, and can be stopped. A step
+counts once and for each request that waits; of a plan, in which each may search beside all others, for each pair. The
 passes are those that a cluster asks its scheduler for one by one, where its run is one of SimPy.
 """
 
@@ -26,13 +27,14 @@ somebody goes on who should have ended; whether ends have not been looked at."""
 
 
 @lean
-def backfilling(steps, events, passes):  # type: ignore[no-untyped-def]
+def backfilling(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a queue that stays sorted; *events* and *passes* are `Events` and `Queued` as plain tuples."""
     jobs, come, ends, looks, late, numbers = events
     table, running, moves, blocks, lanes, meta, waits = passes
     starts, gone = moves[0], moves[1]
     blocked = waits[0] > 0 and waits[1] > 0
-    for _ in range(steps):
+    while work > 0:
+        work -= 1 + meta[TAIL] - meta[HEAD]
         step = next_step(NEVER, gone, jobs, come, ends, looks, late, numbers)
         if numbers[OVER]:
             break
@@ -52,12 +54,13 @@ def backfilling(steps, events, passes):  # type: ignore[no-untyped-def]
 
 
 @lean
-def linear(steps, events, passes):  # type: ignore[no-untyped-def]
+def linear(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a queue that is sorted along lines at each, in which some pass others: `Lined` as a plain tuple."""
     jobs, come, ends, looks, late, numbers = events
     table, running, moves, blocks, lanes, meta, lines = passes
     starts, gone = moves[0], moves[1]
-    for _ in range(steps):
+    while work > 0:
+        work -= 1 + meta[TAIL] - meta[HEAD]
         step = next_step(NEVER, gone, jobs, come, ends, looks, late, numbers)
         if numbers[OVER]:
             break
@@ -77,12 +80,13 @@ def linear(steps, events, passes):  # type: ignore[no-untyped-def]
 
 
 @lean
-def strict_lines(steps, events, passes):  # type: ignore[no-untyped-def]
+def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes in which the largest line comes first and nobody passes: `InSlots` as a plain tuple."""
     jobs, come, ends, looks, late, numbers = events
     table, running, moves, meta, slots = passes
     starts, gone = moves[0], moves[1]
-    for _ in range(steps):
+    while work > 0:
+        work -= 1 + meta[TAIL] - meta[HEAD]
         step = next_step(NEVER, gone, jobs, come, ends, looks, late, numbers)
         if numbers[OVER]:
             break
@@ -108,14 +112,16 @@ def overran(ended, count, late, table, running, moves, meta):  # type: ignore[no
 
 
 @lean
-def planned(steps, events, passes):  # type: ignore[no-untyped-def]
+def planned(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a plan in which every request has a start, the earliest when it came; it is compressed after ends."""
     jobs, come, ends, looks, late, numbers = events
     plan, columns, held, began, gone, order, flags = passes
     times, free, meta, waiting, starts = plan
     coming, cores, estimate = columns
     running, expected, _ = held
-    for _ in range(steps):
+    while work > 0:
+        queued = meta[plans.TAIL] - meta[plans.HEAD]
+        work -= 1 + queued * queued
         wake = starts[meta[plans.HEAD]] if meta[plans.HEAD] < meta[plans.TAIL] else NEVER
         step = next_step(wake, gone, jobs, come, ends, looks, late, numbers)
         now = step.now
