@@ -147,8 +147,10 @@ def can_place(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped
 
 
 @lean
-def first_place(floor, classes, sketch, begin, row, duration, before):  # type: ignore[no-untyped-def]
+def first_place(floor, classes, sketch, begin, row, duration, before, own):  # type: ignore[no-untyped-def]
     """First instant from *begin* on at which a request can be placed for *duration*; -1 for none before *before*.
+
+    From *own* on the totals count its own hold (`NEVER` for none), which leaves it what it needs.
 
     Only the present and the ends of holds can be answers. The sketch tells what is free there. Without promises what is
     free never falls, and the first end is found by bisection.
@@ -157,7 +159,7 @@ def first_place(floor, classes, sketch, begin, row, duration, before):  # type: 
     c, count, rising = classes.of[row], floor.meta[ENDS], floor.meta[PROMISED] == 0
     at, index, high = begin, first_end(floor, begin + 1), -1  # no bisection yet
     while at < before:
-        short = totals_over(floor, classes, c, at, at + duration)
+        short = totals_over(floor, classes, c, at, min(at + duration, own))
         able = short < 0 and fits_over(floor, classes, sketch, c, at, at + duration)
         if able and (high < 0 or index == high):
             return at

@@ -48,6 +48,7 @@ __all__ = [
     "let_go",
     "lift",
     "lower",
+    "mark",
     "postpone",
     "prepare",
     "roomy",
@@ -392,19 +393,20 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
 
 @lean
 def lift(floor, classes, sketch, row, sign):  # type: ignore[no-untyped-def]
-    """Take a hold out of what is free, or (-1) put it back where it was; pieces and ends stay as they are."""
+    """Take a hold out of the nodes, or (-1) put it back where it was; totals, pieces and ends stay as they are."""
     piece = floor.holds[FIRST, row]
     while piece >= 0:
         floor.nodes[PROMISES, floor.pieces[_NODE, piece]] -= sign * floor.holds[PROMISE, row]
         _to_node(floor, classes, sketch, classes.of[row], piece, floor.holds[SINCE, row], floor.holds[UNTIL, row], sign)
         piece = floor.pieces[_NEXT, piece]
-    _to_totals(floor, classes, sketch, row, floor.holds[SINCE, row], floor.holds[UNTIL, row], sign)
 
 
 @lean
-def lower(floor, row):  # type: ignore[no-untyped-def]
-    """Let a hold go that has been lifted."""
-    _drop_end(floor, floor.holds[UNTIL, row])
+def lower(floor, classes, sketch, row):  # type: ignore[no-untyped-def]
+    """Let a hold go that has been lifted out of the nodes."""
+    start, end = floor.holds[SINCE, row], floor.holds[UNTIL, row]
+    _to_totals(floor, classes, sketch, row, start, end, np.int64(1))
+    _drop_end(floor, end)
     piece = floor.holds[FIRST, row]
     while piece >= 0:
         after = floor.pieces[_NEXT, piece]
@@ -421,7 +423,18 @@ def lower(floor, row):  # type: ignore[no-untyped-def]
 def drop(floor, classes, sketch, row):  # type: ignore[no-untyped-def]
     """A request holds nothing from the present on; what it held before is past."""
     lift(floor, classes, sketch, row, np.int64(1))
-    lower(floor, row)
+    lower(floor, classes, sketch, row)
+
+
+@lean
+def mark(floor, fresh, row, start, end):  # type: ignore[no-untyped-def]
+    """Take down on which nodes a hold gives ``[start, end)`` back: first and last instant of each in *fresh*."""
+    floor = Floor(*floor)
+    piece = floor.holds[FIRST, row]
+    while piece >= 0:
+        n = floor.pieces[_NODE, piece]
+        fresh[0, n], fresh[1, n] = min(fresh[0, n], start), max(fresh[1, n], end)
+        piece = floor.pieces[_NEXT, piece]
 
 
 @lean

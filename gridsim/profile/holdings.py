@@ -116,7 +116,7 @@ class Holdings:
 
         Whole microseconds. `put` lays it down there.
         """
-        return int(first_place(self.floor, self.classes, self.sketch, begin, request, duration, before))
+        return int(first_place(self.floor, self.classes, self.sketch, begin, request, duration, before, NEVER))
 
     def let_go(self, requests: IntArray, count: int, now: int) -> None:
         """The first *count* of some requests hold nothing from *now* on."""
@@ -125,6 +125,10 @@ class Holdings:
     def begin(self, request: int, now: int) -> int:
         """What was promised to a request from *now* on, it holds; on how many nodes, as `place` tells."""
         return int(kernels.as_running(self.floor, self.sketch, now, request))
+
+    def mark(self, request: int, fresh: IntArray, start: int, end: int) -> None:
+        """Take down on which nodes a request gives ``[start, end)`` back: (2, n), first and last instant of each."""
+        kernels.mark(self.floor, fresh, request, start, end)
 
     def until(self, request: int, end: int, now: int) -> None:
         """A request keeps its place until a later end."""

@@ -10,14 +10,27 @@ import numpy as np
 
 from gridsim.policy.admission.kernels import HEAD, TAIL
 from gridsim.profile.compiled import lean
-from gridsim.profile.fitting import first_place, totals_over
-from gridsim.profile.floor import ENDS, NOW, Classes, Floor, Sketch, advance, first_end, lift, lower
+from gridsim.profile.fitting import first_place, fit, totals_over
+from gridsim.profile.floor import (
+    BLOCKS,
+    ENDS,
+    HOSTS,
+    TASKS,
+    Classes,
+    Floor,
+    Sketch,
+    advance,
+    block_of,
+    first_end,
+    lift,
+    lower,
+    mark,
+)
 
-__all__ = ["AT", "FRONTIER", "MOVED", "SINCE", "START", "next_move", "sort_order"]
+__all__ = ["AT", "MOVED", "START", "next_move", "sort_order"]
 
-AT, START, SINCE, FRONTIER, MOVED = range(5)
-"""Of a compression: place in its order, where the request there can go; when what was given back begins and ends;
-how many have moved."""
+AT, START, MOVED = range(3)
+"""Of a compression: place in its order, where the request there can go, how many have moved."""
 
 
 @lean
@@ -40,13 +53,13 @@ def sort_order(meta, waiting, planned, coming):  # type: ignore[no-untyped-def]
 
 
 @lean
-def first_by_totals(floor, classes, c, duration, begin, before, frontier):  # type: ignore[no-untyped-def]
+def first_by_totals(floor, classes, c, duration, begin, before):  # type: ignore[no-untyped-def]
     """First instant at which a waiting request may start earlier than planned as far as the totals go; -1 for none.
 
     Its own hold, from *before* on, is among what is held, and leaves it what it needs.
     """
     at = begin
-    while at < before and at < frontier:
+    while at < before:
         short = totals_over(floor, classes, c, at, min(at + duration, before))
         if short < 0:
             return at
@@ -58,7 +71,33 @@ def first_by_totals(floor, classes, c, duration, begin, before, frontier):  # ty
 
 
 @lean
-def next_move(now, order, step, plan, estimate, floor, classes, sketch):  # type: ignore[no-untyped-def]
+def first_on_fresh(floor, classes, fresh, c, duration, begin, before):  # type: ignore[no-untyped-def]
+    """An instant before which a waiting request cannot start anew: no node that got something back has room for a task.
+
+    Nodes that got nothing back have no more room than when the request was looked at last. *before* where there is none
+    at all. Its own hold, from *before* on, is among what is held: only what lies before it is looked at.
+    """
+    shape = classes.shape[c]
+    if shape[TASKS] == 0 or classes.whole[c, classes.each.shape[1] + 1 :].sum() > 0:  # pools have no nodes
+        return begin
+    first = before
+    for n in range(fresh.shape[1]):
+        if fresh[1, n] <= begin or not classes.hosts[shape[HOSTS], n]:
+            continue
+        times, size, last = floor.node_times[n], floor.nodes[BLOCKS, n], min(fresh[1, n], first)
+        at = max(begin, fresh[0, n] - duration + 1)
+        i = block_of(times, size, at)
+        while at < last and i < size and times[i] < min(at + duration, before):
+            if fit(floor.node_free[n, i], classes, c, floor.shares.shape[1], np.int64(1)) == 0:
+                at = times[i + 1] if i + 1 < size else before
+            i += 1
+        if at < last:
+            first = at
+    return first
+
+
+@lean
+def next_move(now, order, step, plan, estimate, fresh, floor, classes, sketch):  # type: ignore[no-untyped-def]
     """Go on to the next request of a compression that can start earlier, and take its hold out; whether there is one.
 
     The sketch tells what is free at its new start, which is to be laid down before the next call.
@@ -72,21 +111,24 @@ def next_move(now, order, step, plan, estimate, floor, classes, sketch):  # type
         if old <= now:
             continue
         duration, c = estimate[row], classes.of[row]
-        begin = floor.meta[NOW]
-        if step[SINCE] - duration >= begin:  # what ends before anything was given back cannot be new
-            index = first_end(floor, step[SINCE] - duration + 1)
+        begin = first_on_fresh(floor, classes, fresh[0], c, duration, now, old)
+        if begin >= old:
+            continue
+        if begin > now:  # only ends of holds can be answers
+            index = first_end(floor, begin)
             if index >= floor.meta[ENDS]:
                 continue
             begin = floor.ends[index]
-        begin = first_by_totals(floor, classes, c, duration, begin, old, step[FRONTIER])
+        begin = first_by_totals(floor, classes, c, duration, begin, old)
         if begin < 0:
             continue
         lift(floor, classes, sketch, row, np.int64(1))
-        start = first_place(floor, classes, sketch, begin, row, duration, min(old, step[FRONTIER]))
+        start = first_place(floor, classes, sketch, begin, row, duration, old, old)
         if start >= 0:
-            lower(floor, row)
+            mark(floor, fresh[0], row, old, old + duration)
+            mark(floor, fresh[1], row, old, old + duration)
+            lower(floor, classes, sketch, row)
             step[START] = start
-            step[SINCE], step[FRONTIER] = min(step[SINCE], old), max(step[FRONTIER], old + duration)
             step[MOVED] += 1
             return True
         lift(floor, classes, sketch, row, np.int64(-1))

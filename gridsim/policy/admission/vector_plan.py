@@ -11,12 +11,15 @@ from numpy.random import Generator
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.kernels import HEAD, RUNNING, TAIL
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.vector_kernels import AT, FRONTIER, MOVED, SINCE, START, next_move, sort_order
+from gridsim.policy.admission.vector_kernels import AT, MOVED, START, next_move, sort_order
 from gridsim.policy.places import holdings_of, placement_at
 from gridsim.policy.protocols import Arrangement, Placement, Start
 from gridsim.policy.queue import ClusterView
 
 __all__ = ["VectorPlan"]
+
+_NOTHING: IntArray = np.array([[NEVER], [-1]])
+"""Nothing was given back: the first instant after the last."""
 
 
 class VectorPlan(Plan):
@@ -35,7 +38,7 @@ class VectorPlan(Plan):
         For rules that draw.
     """
 
-    __slots__ = ("_found", "_held_until", "_holdings", "_one", "_placements")
+    __slots__ = ("_found", "_fresh", "_held_until", "_holdings", "_one", "_placements")
 
     def __init__(self, cluster: ClusterView, rule: Any, rng: Generator) -> None:
         super().__init__(cluster.requests, cluster.cores, cluster.tick)
@@ -45,6 +48,10 @@ class VectorPlan(Plan):
         self._held_until: IntArray = np.full(n, NEVER, dtype=np.int64)
         self._one: IntArray = np.zeros(1, dtype=np.int64)
         self._placements: dict[int, Placement] = {}
+        # Of each node from when until when something was given back: since all looked for earlier starts, in this pass.
+        nodes = len(self._holdings.asked.columns.nodes)
+        self._fresh: IntArray = np.zeros((2, 2, nodes), dtype=np.int64)
+        self._fresh[:] = _NOTHING
         self._found = (-1, 0)  # request and start of the last search, as the sketch has them
 
     def earliest(self, request: int, now: int) -> int:
@@ -80,6 +87,8 @@ class VectorPlan(Plan):
         place = int(np.flatnonzero(self.running() == request)[0])
         self.running_rows[place] = self.running_rows[last]
         self.meta[RUNNING] = last
+        if until > now:
+            self._holdings.mark(request, self._fresh[0], now, until)
         self._let_go(request, now)
         return until
 
@@ -93,31 +102,28 @@ class VectorPlan(Plan):
 
         None moves later; who finds no earlier start keeps its place. *again*: in planned order until nobody moves.
         """
-        step: IntArray = np.array([-1, 0, now, frontier, 0], dtype=np.int64)
+        holdings, step = self._holdings, np.zeros(3, dtype=np.int64)
+        if frontier >= NEVER:  # nobody knows since when what is free
+            self._fresh[0] = np.array([[now], [NEVER]])
         order = places + int(self.meta[HEAD])
         while True:
-            self._shift_left(order, now, step)
+            step[AT], step[MOVED] = -1, 0
+            self._fresh[1] = _NOTHING
+            given = (order, step, (self.waiting, self.planned), self.estimate, self._fresh)
+            while next_move(now, *given, holdings.floor, holdings.classes, holdings.sketch):
+                place = int(order[step[AT]])
+                row = int(self.waiting[place])
+                self.planned[place] = step[START]
+                self._found = (row, int(step[START]))
+                self._lay(row, int(step[START]))
+            self._fresh[0] = self._fresh[1]  # to the others only what those gave back who moved is new
             if not step[MOVED]:
                 return
             self._sort()
             if not again:
-                return
-            # Only what was given back by those who moved is new to the others.
+                break
             order = np.arange(self.meta[HEAD], self.meta[TAIL])
-            step[:] = -1, 0, step[SINCE] if step[SINCE] > now else now, step[FRONTIER], 0
-
-    def _shift_left(self, order: IntArray, now: int, step: IntArray) -> None:
-        """One pass over the requests at these places."""
-        holdings, plan = self._holdings, (self.waiting, self.planned)
-        first, last = NEVER, -1
-        while next_move(now, order, step, plan, self.estimate, holdings.floor, holdings.classes, holdings.sketch):
-            place = int(order[step[AT]])
-            row, old = int(self.waiting[place]), int(self.planned[place])
-            first, last = min(first, old), max(last, old + int(self.estimate[row]))
-            self.planned[place] = step[START]
-            self._found = (row, int(step[START]))
-            self._lay(row, int(step[START]))
-        step[SINCE], step[FRONTIER] = first, last
+        self._fresh[0] = _NOTHING
 
     def replan(self, now: int) -> None:
         """Place all waiting requests again in planned order, after a running one outlived its estimate.
