@@ -147,6 +147,41 @@ def can_place(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped
 
 
 @lean
+def _not_before(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped-def]
+    """An instant before which a demand that could not be placed over ``[start, end)`` cannot be for as long either.
+
+    A node has room for more tasks at the earliest when a block without any is over, or else its present one. As many
+    nodes have to reach that as the tasks that are missing need at least.
+    """
+    shape, fits, rises = classes.shape[c], sketch.fits, sketch.sorted
+    most, gpus, together = min(shape[TASKS], shape[PER_NODE]), floor.shares.shape[1], 0
+    for n in range(fits.shape[0]):
+        together += fits[n]
+    needed = max(1, (shape[TASKS] - together + most - 1) // most)
+    kept = 0
+    for n in range(fits.shape[0]):
+        if fits[n] == most or not classes.hosts[shape[HOSTS], n]:
+            continue
+        times, size = floor.node_times[n], floor.nodes[BLOCKS, n]
+        i = block_of(times, size, start)
+        last = i
+        while fits[n] == 0 and i < size and times[i] < end:
+            if fit(floor.node_free[n, i], classes, c, gpus, np.int64(1)) == 0:
+                last = i
+            i += 1
+        rise = times[last + 1] if last + 1 < size else NEVER
+        if kept == needed and rise >= rises[kept - 1]:
+            continue
+        k = kept if kept < needed else kept - 1
+        while k > 0 and rises[k - 1] > rise:
+            rises[k] = rises[k - 1]
+            k -= 1
+        rises[k] = rise
+        kept = min(kept + 1, needed)
+    return rises[kept - 1] if kept == needed else NEVER
+
+
+@lean
 def first_place(floor, classes, sketch, begin, row, duration, before, own):  # type: ignore[no-untyped-def]
     """First instant from *begin* on at which a request can be placed for *duration*; -1 for none before *before*.
 
@@ -171,7 +206,7 @@ def first_place(floor, classes, sketch, begin, row, duration, before, own):  # t
         elif rising:
             high = count - 1
         else:
-            index = first_end(floor, at + 1)
+            index = first_end(floor, max(at + 1, _not_before(floor, classes, sketch, c, at, at + duration)))
         if index >= count:
             return -1
         at = floor.ends[index if high < 0 else (index + high) >> 1]

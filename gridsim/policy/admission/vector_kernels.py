@@ -71,7 +71,7 @@ def first_by_totals(floor, classes, c, duration, begin, before):  # type: ignore
 
 
 @lean
-def first_on_fresh(floor, classes, fresh, c, duration, begin, before):  # type: ignore[no-untyped-def]
+def first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before):  # type: ignore[no-untyped-def]
     """An instant before which a waiting request cannot start anew: no node that got something back has room for a task.
 
     Nodes that got nothing back have no more room than when the request was looked at last. *before* where there is none
@@ -81,8 +81,8 @@ def first_on_fresh(floor, classes, fresh, c, duration, begin, before):  # type: 
     if shape[TASKS] == 0 or classes.whole[c, classes.each.shape[1] + 1 :].sum() > 0:  # pools have no nodes
         return begin
     first = before
-    for n in range(fresh.shape[1]):
-        if fresh[1, n] <= begin or not classes.hosts[shape[HOSTS], n]:
+    for n in nodes:
+        if not classes.hosts[shape[HOSTS], n]:
             continue
         times, size, last = floor.node_times[n], floor.nodes[BLOCKS, n], min(fresh[1, n], first)
         at = max(begin, fresh[0, n] - duration + 1)
@@ -105,13 +105,18 @@ def next_move(now, order, step, plan, estimate, fresh, floor, classes, sketch): 
     waiting, planned = plan
     floor, classes, sketch = Floor(*floor), Classes(*classes), Sketch(*sketch)
     advance(floor, now)
+    count = 0
+    for n in range(fresh.shape[2]):
+        if fresh[0, 1, n] > now:
+            sketch.open[count] = n
+            count += 1
     while step[AT] + 1 < order.shape[0]:
         step[AT] += 1
         row, old = waiting[order[step[AT]]], planned[order[step[AT]]]
         if old <= now:
             continue
         duration, c = estimate[row], classes.of[row]
-        begin = first_on_fresh(floor, classes, fresh[0], c, duration, now, old)
+        begin = first_on_fresh(floor, classes, fresh[0], sketch.open[:count], c, duration, now, old)
         if begin >= old:
             continue
         if begin > now:  # only ends of holds can be answers
