@@ -15,7 +15,17 @@ import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.closed import in_time, next_change, open_nodes
-from gridsim.policy.slurm.expected import earliest, ends_of, first_fit, rounded, rounded_up
+from gridsim.policy.slurm.expected import (
+    Ends,
+    Rooms,
+    earliest,
+    ends_of,
+    first_fit,
+    no_rooms,
+    rooms_of,
+    rounded,
+    rounded_up,
+)
 from gridsim.policy.slurm.holding import allowed, postpone, take
 from gridsim.policy.slurm.nodes import FREE, Bytes, choose, need_of, rooms, select, trial_on
 from gridsim.policy.slurm.planned import empty_plan, is_clear, keep_clear, next_opening, reserve
@@ -49,7 +59,8 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
     plan = empty_plan(rounded(now, look), len(machine.cores))
     promised = np.full(len(machine.cores), NEVER)  # first reservation of each node
     victims = np.zeros(held.counts[0] + waiting + 1, np.int64)
-    found, ends, least = 0, ends_of(0, now, False, parts)[0], np.full(len(fits), -1)
+    found, least = 0, np.full(len(fits), -1)
+    ends, known = ends_of(0, now, False, parts)[0], no_rooms(len(machine.cores))
     for place in range(last + 1):
         while last >= place and not (everything or _could_start(now, order[last], fits, promised, parts)):
             last -= 1
@@ -58,18 +69,20 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
         entry = order[place]
         if not _is_looked_at(entry, now, look, tests, told, parts):
             continue
-        start, used, preempted = _first_place(entry, now, look, plan, ends, least, victims, trial, parts)
+        start, used, preempted = _first_place(entry, now, look, plan, Learnt(ends, known, least), victims, trial, parts)
         if not used:
             continue
         if preempted > 0:  # they end earlier
-            ends, least[:] = ends_of(0, now, False, parts)[0], -1
+            ends = ends_of(0, now, False, parts)[0]
+            for kind in range(len(least)):
+                least[kind] = -1
         if everything:
             planned[entry] = start if preempted == 0 else now + 1  # when they have gone
         if start == now and preempted == 0:
             take(entry, now + asks.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
             found += 1
-            ends = ends_of(0, now, False, parts)[0]
+            ends, known = ends_of(0, now, False, parts)[0], no_rooms(len(machine.cores))
             if look.starts > 0 and found >= look.starts:
                 break
         elif preempted > 0 or _may_reserve(entry, look, reserving, asks, booked):
@@ -91,7 +104,9 @@ def _last_that_fits(now, order, fits, trial, told, parts):  # type: ignore[no-un
     last = -1
     for entry in order:
         fits[asks.kind[entry]] = -1
-    unused = machine.now[FREE].sum()
+    unused = 0
+    for node in range(len(machine.cores)):
+        unused += machine.now[FREE, node]
     for place in range(len(order)):
         entry = order[place]
         kind = asks.kind[entry]
@@ -150,30 +165,49 @@ def _within(count, most):  # type: ignore[no-untyped-def]
     return most <= 0 or count <= most
 
 
+class Learnt(NamedTuple):
+    """What a pass has learnt, as long as it stays true.
+
+    Attributes
+    ----------
+    ends : Ends
+        What nodes will have left; until an entry starts, or has to end earlier.
+    known : Rooms
+        What they have left now; until an entry starts.
+    least : (k,) int64
+        Before when entries of a kind cannot start, -1 where that is not known yet; until an entry has to end earlier.
+    """
+
+    ends: Ends
+    known: Rooms
+    least: IntArray
+
+
 @compiled
-def _first_place(entry, now, look, plan, ends, least, victims, trial, parts):  # type: ignore[no-untyped-def]
+def _first_place(entry, now, look, plan, learnt, victims, trial, parts):  # type: ignore[no-untyped-def]
     """When an entry is expected to start, on how many nodes (0 for no place), and whom it preempts for that.
 
-    Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`. *least* has
-    a bound of that by kind, -1 where it is not known yet.
+    Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`.
     """
     asks, machine, _, held, closed, rules = parts
     limit, need, kind = asks.limit[entry], need_of(entry, asks), asks.kind[entry]
+    ends, known, least = learnt
     start, strong, state, bound = now, may_preempt(entry, rules), machine.now, now
+    member = machine.packed[asks.group[entry]]
     if strong:
         ends, state = ends_of(entry, now, strong, parts)
     else:
         if least[kind] < 0:
-            least[kind] = earliest(entry, now, ends, trial, parts)
+            least[kind] = earliest(entry, now, ends, known, trial, parts)
         bound = least[kind]
     while start - now <= look.window and start < NEVER and bound - now <= look.window:
         following = rounded_up(next_change(start, closed), look) if len(closed.rows) else NEVER
-        following = min(following, next_opening(start, start + limit, machine.packed[asks.group[entry]], plan))
+        following = min(following, next_opening(start, start + limit, member, plan))
         if following < bound:
             start = following
             continue
         open_nodes(entry, now, start, start + limit, asks, machine, closed, trial.mask, trial.kept)
-        keep_clear(start, start + limit, plan, trial.mask)
+        keep_clear(start, start + limit, member, plan, trial.mask, trial.clear)
         if strong and start == now:
             used, preempted = select(entry, trial, asks, machine, machine.now), 0
             if used == 0:
@@ -182,7 +216,10 @@ def _first_place(entry, now, look, plan, ends, least, victims, trial, parts):  #
                     postpone(asks.request[entry], victims[:preempted], now, held, rules)
             if used:
                 return start, used, preempted
-        total, _ = rooms(need, trial, machine, state)
+        if strong:
+            total, _ = rooms(need, trial, machine, state)
+        else:
+            total = rooms_of(entry, known, trial, asks, machine)
         if total >= asks.cores[entry] and not (strong and start == now):
             used = choose(entry, need, trial, asks, machine)
             if used:

@@ -12,11 +12,11 @@ import numpy as np
 
 from gridsim.model.time import MICROSECOND as SECOND
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, choose, move, need_of, room_of, rooms
+from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, WORD, choose, move, need_of, room_of
 from gridsim.policy.slurm.preemption import preemptable
 from gridsim.profile.compiled import compiled, phase
 
-__all__ = ["Ends", "Look", "earliest", "ends_of", "first_fit", "rounded", "rounded_up"]
+__all__ = ["Ends", "Look", "Rooms", "earliest", "ends_of", "first_fit", "no_rooms", "rooms_of", "rounded", "rounded_up"]
 
 
 class Look(NamedTuple):
@@ -127,21 +127,78 @@ def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
     return ends, state
 
 
-@phase
-def _more_room(row, need, ends, trial, machine):  # type: ignore[no-untyped-def]
-    """By how much the room of a node grows at a row of *ends*; the trial's room is that of then."""
-    node = ends.node[row]
-    before = trial.room[node]
-    trial.room[node] = room_of(
-        machine.cores[node],
-        machine.memory[node],
-        min(ends.free[row] - trial.kept[node], trial.mask[node]),
-        ends.memory[row],
-        ends.gpus[row],
-        ends.jobs[row],
-        need,
-    )
-    return trial.room[node] - before
+class Rooms(NamedTuple):
+    """What nodes have left for entries of equal needs, found once a pass, as long as none starts.
+
+    Attributes
+    ----------
+    of : (k,) int64
+        Which needs each row is of, by their number; -1 for none.
+    cores : (k, n) int64
+        Cores of each node that such an entry could have, for all that is planned and reserved.
+    """
+
+    of: IntArray
+    cores: IntArray
+
+
+@compiled
+def no_rooms(nodes):  # type: ignore[no-untyped-def]
+    """Nothing is known yet."""
+    return Rooms(np.full(16, -1), np.empty((16, nodes), np.int64))
+
+
+@compiled
+def rooms_now(entry, known, asks, machine):  # type: ignore[no-untyped-def]
+    """Cores of each node that an entry could have now, for all that is planned and reserved."""
+    number = asks.needs[entry]
+    row, now = number % len(known.of), machine.now
+    found = known.cores[row]
+    if known.of[row] == number:
+        return found
+    known.of[row] = number
+    need, member = need_of(entry, asks), machine.member[asks.group[entry]]
+    for node in range(len(found)):
+        found[node] = 0
+        if member[node]:
+            found[node] = room_of(
+                machine.cores[node],
+                machine.memory[node],
+                now[FREE, node],
+                now[MEMORY, node] if len(now) > MEMORY else 0,
+                now[GPUS, node] if len(now) > GPUS else 0,
+                now[JOBS, node],
+                need,
+            )
+    return found
+
+
+@compiled
+def rooms_of(entry, known, trial, asks, machine):  # type: ignore[no-untyped-def]
+    """As `rooms`, for what nobody holds: from what is *known*, where none of a node's cores are kept for others."""
+    mask, kept, room, clear, now, total = trial.mask, trial.kept, trial.room, trial.clear, machine.now, 0
+    need, whole = need_of(entry, asks), rooms_now(entry, known, asks, machine)
+    cores, memory = machine.cores, machine.memory
+    for word in range(len(clear)):
+        bits = clear[word]
+        for node in range(word * WORD, min((word + 1) * WORD, len(mask))):
+            room[node] = 0
+            if not bits >> (node % WORD) & 1:
+                continue
+            if mask[node] >= ANY and kept[node] == 0:
+                room[node] = whole[node]
+            elif mask[node] > 0:
+                room[node] = room_of(
+                    cores[node],
+                    memory[node],
+                    min(now[FREE, node] - kept[node], mask[node]),
+                    now[MEMORY, node] if len(now) > MEMORY else 0,
+                    now[GPUS, node] if len(now) > GPUS else 0,
+                    now[JOBS, node],
+                    need,
+                )
+            total += room[node]
+    return total
 
 
 @compiled
@@ -155,22 +212,28 @@ def first_fit(entry, now, until, look, ends, total, trial, parts):  # type: igno
     ones: they are what fits the plans of a real Slurm 22.05 best.
     """
     asks, machine, _, held, _, _ = parts
-    need = need_of(entry, asks)
+    need, cores, memory = need_of(entry, asks), machine.cores, machine.memory
+    mask, kept, room = trial.mask, trial.kept, trial.room
+    first, nodes, free, jobs, later_memory, gpus = ends
     span, groups, opened, time = GRID, 0, NEVER, now
-    for place in range(held.counts[0]):
-        expected, touched = _whole(held.end[place], now), False
+    running, end = held.counts[0], held.end
+    for place in range(running):
+        expected, touched = _whole(end[place], now), False
         late = expected > until or expected - now > look.window
-        for row in range(ends.first[place], ends.first[place + 1]):
-            if trial.mask[ends.node[row]] > 0:
+        for row in range(first[place], first[place + 1]):
+            node = nodes[row]
+            if mask[node] > 0:
                 if late:
                     return 0, NEVER
-                touched = True
-                total += _more_room(row, need, ends, trial, machine)
+                touched, left = True, min(free[row] - kept[node], mask[node])
+                more = room_of(cores[node], memory[node], left, later_memory[row], gpus[row], jobs[row], need)
+                total += more - room[node]
+                room[node] = more
         if not touched:
             continue
         time, opened = expected, min(opened, expected)
-        if place + 1 < held.counts[0]:
-            following = _down(_whole(held.end[place + 1], now), GRID, look)
+        if place + 1 < running:
+            following = _down(_whole(end[place + 1], now), GRID, look)
             if following - opened <= span:
                 continue
         used = _chosen(entry, need, total, trial, asks, machine)
@@ -190,22 +253,28 @@ def _chosen(entry, need, total, trial, asks, machine):  # type: ignore[no-untype
 
 
 @compiled
-def earliest(entry, now, ends, trial, parts):  # type: ignore[no-untyped-def]
+def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-def]
     """Before when an entry cannot start, whatever is planned and reserved: when its nodes have as many cores left.
 
     The room of the trial is used for that.
     """
     asks, machine, _, held, _, _ = parts
-    need, member = need_of(entry, asks), machine.member[asks.group[entry]]
-    for node in range(len(member)):
-        trial.mask[node], trial.kept[node] = ANY if member[node] else 0, 0
-    total, _ = rooms(need, trial, machine, machine.now)
+    need, room, cores, memory = need_of(entry, asks), trial.room, machine.cores, machine.memory
+    member, whole = machine.member[asks.group[entry]], rooms_now(entry, known, asks, machine)
+    first, nodes, free, jobs, later_memory, gpus = ends
+    total = 0
+    for node in range(len(room)):
+        room[node] = whole[node]
+        total += room[node]
     if total >= asks.cores[entry]:
         return now
     for place in range(held.counts[0]):
-        for row in range(ends.first[place], ends.first[place + 1]):
-            if member[ends.node[row]]:
-                total += _more_room(row, need, ends, trial, machine)
+        for row in range(first[place], first[place + 1]):
+            node = nodes[row]
+            if member[node]:
+                more = room_of(cores[node], memory[node], free[row], later_memory[row], gpus[row], jobs[row], need)
+                total += more - room[node]
+                room[node] = more
         if total >= asks.cores[entry]:
             return _whole(held.end[place], now)
     return NEVER

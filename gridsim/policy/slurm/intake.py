@@ -9,7 +9,6 @@ resource_limits.html.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 import numpy as np
 
@@ -193,8 +192,7 @@ class Intake:
         if allowed and asks["nodes"][entry] > allowed:
             return False
         state = np.stack([machine.cores, np.zeros_like(mask), machine.memory, machine.gpus])
-        zeros = (np.zeros_like(mask) for _ in range(4))
-        trial = Trial(mask, next(zeros) if kept is None else kept, *islice(zeros, 3))
+        trial = Trial(mask, np.zeros_like(mask) if kept is None else kept, *(np.zeros_like(mask) for _ in range(4)))
         return bool(select(entry, trial, asks, machine, state))
 
     def _openings(self, now: int) -> Iterator[int]:

@@ -105,6 +105,7 @@ def asks_of(requests: Requests, site: Site, owners: Sequence[Owner], entries: En
         reservation=reservation,
         request=who,
         kind=_kinds(alike),
+        needs=_kinds([memory, core_memory, gpus, unit, most, exclusive, group]),
         user=user,
         association=association,
         array=array,

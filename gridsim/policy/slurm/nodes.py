@@ -109,8 +109,9 @@ group, part, lane, limit
     another; time limit in whole microseconds.
 reservation, request
     Reservation that it asks for, -1 for none; the request.
-form, kind
-    Entries that ask for the same have the same number; `kind` leaves the time limit and who may preempt out.
+kind, needs
+    Entries that ask for the same have the same number; `kind` leaves the time limit and who may preempt out, `needs`
+    all that is not asked of each single node.
 user, association, array
     Numbers of who submitted it, and of the job array that it belongs to, 0 for none.
 """
@@ -141,6 +142,8 @@ class Trial(NamedTuple):
     ----------
     mask, kept : (n,) int64
         Most cores of each node that the entry may use; cores of each that are kept from it.
+    clear : (w,) int64
+        Nodes of the entry's group that are not planned for others, a bit each.
     room : (n,) int64
         Room to work in.
     chosen, given : (n,) int64
@@ -152,13 +155,15 @@ class Trial(NamedTuple):
     room: IntArray
     chosen: IntArray
     given: IntArray
+    clear: IntArray
 
 
 @phase
 def trial_on(nodes):  # type: ignore[no-untyped-def]
     """A trial on so many nodes."""
     mask, kept, room = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
-    return Trial(mask, kept, room, np.zeros(nodes, np.int64), np.zeros(nodes, np.int64))
+    chosen, given, clear = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(-(-nodes // WORD), np.int64)
+    return Trial(mask, kept, room, chosen, given, clear)
 
 
 @compiled
@@ -249,9 +254,9 @@ def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
 @compiled
 def _as_few_nodes_as_it_takes(need, room, weight, chosen, given):  # type: ignore[no-untyped-def]
     """Nodes for so many cores, wherever they are; *room* suffices, and is used up."""
-    used, wanted, level = 0, need, 0
+    used, wanted, level, sets = 0, need, 0, _sets(False, room, weight)
     while wanted > 0:
-        begin, end = _best_set(wanted, 0, room, weight, level)
+        begin, end = _best_set(wanted, level, sets)
         if begin < 0:
             level += 1
             continue
@@ -292,9 +297,9 @@ def _so_many_nodes(need, nodes, unit, room, weight, chosen, given):  # type: ign
         if left[node] < least:
             left[node] = 0
     allowed = left.copy()
-    used, sum_of, level = 0, 0, 0
+    used, sum_of, level, sets = 0, 0, 0, _sets(True, left, weight)
     while used < nodes:
-        begin, end = _best_set(nodes - used, nodes, left, weight, level)
+        begin, end = _best_set(nodes - used, level, sets)
         if begin < 0:
             level += 1
             continue
@@ -330,6 +335,14 @@ def _sizes(room):  # type: ignore[no-untyped-def]
 @compiled
 def _widest(nodes, room):  # type: ignore[no-untyped-def]
     """Cores of so many nodes with most room."""
+    highest, many = 0, 0
+    for node in range(len(room)):
+        if room[node] > highest:
+            highest, many = room[node], 1
+        elif room[node] == highest:
+            many += 1
+    if many >= nodes:  # as where nodes are empty
+        return nodes * highest
     sizes = _sizes(room)
     total, left = 0, nodes
     for size in range(len(sizes) - 1, 0, -1):
@@ -388,26 +401,38 @@ def _light(room, weight, level):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _best_set(wanted, nodes, room, weight, level):  # type: ignore[no-untyped-def]
-    """The smallest set of consecutive nodes of a weight that holds what is wanted, or the largest; -1 for none.
-
-    Nodes count where *nodes* is above 0, else cores.
-    """
-    count = len(room)
-    begin, end, found = -1, -1, 0
-    node = 0
+def _sets(count_nodes, room, weight):  # type: ignore[no-untyped-def]
+    """Sets of consecutive nodes of a weight that have room: begin, end, how many nodes, or cores, each has, weight."""
+    count, found, node = len(room), 0, 0
+    sets = np.empty((count + 1, 4), np.int64)
     while node < count:
-        if room[node] <= 0 or weight[node] != level:
+        if room[node] <= 0:
             node += 1
             continue
-        first, size = node, 0
+        first, size, level = node, 0, weight[node]
         while node < count and room[node] > 0 and weight[node] == level:
-            size += 1 if nodes > 0 else room[node]
+            size += 1 if count_nodes else room[node]
             node += 1
+        sets[found, 0], sets[found, 1], sets[found, 2], sets[found, 3] = first, node, size, level
+        found += 1
+    sets[found, 0] = -1
+    return sets
+
+
+@compiled
+def _best_set(wanted, level, sets):  # type: ignore[no-untyped-def]
+    """The smallest set of a weight that holds what is wanted, or the largest, used up then; -1 for none."""
+    best, found, place = -1, 0, 0
+    while sets[place, 0] >= 0:
+        size = sets[place, 2]
         better = size > found if found < wanted else wanted <= size < found
-        if better:
-            begin, end, found = first, node, size
-    return begin, end
+        if better and sets[place, 3] == level:
+            best, found = place, size
+        place += 1
+    if best < 0:
+        return -1, -1
+    sets[best, 2] = 0
+    return sets[best, 0], sets[best, 1]
 
 
 @compiled

@@ -72,9 +72,10 @@ def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     words = plan.taken.shape[1]
     if plan.rows[0] + 2 > len(plan.begin):
         wider = _space(2 * len(plan.begin), words)
-        for old, new in ((plan.begin, wider.begin), (plan.end, wider.end), (plan.after, wider.after)):
-            new[: len(old)] = old
-        wider.taken[: len(plan.begin)] = plan.taken
+        for old in range(plan.rows[0]):  # not a slice at once: the compiler takes a second for each
+            wider.begin[old], wider.end[old], wider.after[old] = plan.begin[old], plan.end[old], plan.after[old]
+            for word in range(words):
+                wider.taken[old, word] = plan.taken[old, word]
         wider.rows[0] = plan.rows[0]
         plan = wider
     _divide(begin, plan)
@@ -104,7 +105,8 @@ def _divide(time, plan):  # type: ignore[no-untyped-def]
             new = plan.rows[0]
             plan.rows[0] += 1
             plan.begin[new], plan.end[new], plan.after[new] = time, plan.end[row], plan.after[row]
-            plan.taken[new] = plan.taken[row]
+            for word in range(plan.taken.shape[1]):
+                plan.taken[new, word] = plan.taken[row, word]
             plan.end[row], plan.after[row] = time, new
             return
         row = plan.after[row]
@@ -119,31 +121,38 @@ def _equal(row, other, plan):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def keep_clear(start, end, plan, mask):  # type: ignore[no-untyped-def]
-    """Take nodes out of *mask* that are planned at any time from *start* to *end*, that included."""
-    planned, row = np.zeros(plan.taken.shape[1], np.int64), 0
-    while row >= 0 and plan.begin[row] <= end:
-        if plan.end[row] > start:
-            for word in range(len(planned)):
-                planned[word] |= plan.taken[row, word]
-        row = plan.after[row]
-    for word in range(len(planned)):
-        if planned[word]:
+def keep_clear(start, end, member, plan, mask, clear):  # type: ignore[no-untyped-def]
+    """Take nodes out of *mask* that are planned at any time from *start* to *end*, that included.
+
+    Those of a group (*member*, bits) that are left are *clear*, bits too.
+    """
+    begins, ends, after, taken, _ = plan
+    words, row = len(clear), 0
+    for word in range(words):
+        clear[word] = member[word]
+    while row >= 0 and begins[row] <= end:
+        if ends[row] > start:
+            for word in range(words):
+                clear[word] &= ~taken[row, word]
+        row = after[row]
+    for word in range(words):
+        if clear[word] != member[word]:
             for node in range(word * WORD, min((word + 1) * WORD, len(mask))):
-                if planned[word] >> (node % WORD) & 1:
+                if not clear[word] >> (node % WORD) & 1:
                     mask[node] = 0
 
 
 @compiled
 def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     """Whether none of the nodes chosen is planned at any time from *start* to *end*, that not included."""
-    bits, row = _bits(used, chosen, plan.taken.shape[1]), 0
-    while row >= 0 and plan.begin[row] < end:
-        if plan.end[row] > start:
+    begins, ends, after, taken, _ = plan
+    bits, row = _bits(used, chosen, taken.shape[1]), 0
+    while row >= 0 and begins[row] < end:
+        if ends[row] > start:
             for word in range(len(bits)):
-                if plan.taken[row, word] & bits[word]:
+                if taken[row, word] & bits[word]:
                     return False
-        row = plan.after[row]
+        row = after[row]
     return True
 
 
@@ -154,14 +163,15 @@ def next_opening(start, end, member, plan):  # type: ignore[no-untyped-def]
     At the first end of an interval after which nodes of its partition (*member*, bits) are free that were planned
     within it. Of the intervals after *end*, only the first one is looked at.
     """
+    begins, ends, after, taken, _ = plan
     row = 0
-    while plan.after[row] >= 0:
-        following = plan.after[row]
-        if plan.end[row] > start:
+    while after[row] >= 0:
+        following = after[row]
+        if ends[row] > start:
             for word in range(len(member)):
-                if member[word] & plan.taken[row, word] & ~plan.taken[following, word]:
-                    return plan.end[row]
-            if plan.begin[row] > end:
+                if member[word] & taken[row, word] & ~taken[following, word]:
+                    return ends[row]
+            if begins[row] > end:
                 return NEVER
         row = following
     return NEVER

@@ -60,9 +60,10 @@ def test_intervals_follow_one_another_and_are_as_few_as_can_be(reservations: Any
 @given(RESERVATIONS, st.integers(0, LAST), st.integers(1, 12), SETS)
 def test_nodes_are_clear_where_nobody_has_planned_them(reservations: Any, start: int, length: int, nodes: Any) -> None:
     plan, plain = planned(reservations)
-    mask = np.ones(NODES, dtype=np.int64)
-    keep_clear(start, start + length, plan, mask)
+    mask, clear, everybody = np.ones(NODES, dtype=np.int64), np.zeros(2, dtype=np.int64), np.array([-1, -1])
+    keep_clear(start, start + length, everybody, plan, mask, clear)
     assert (mask == (plain[start : start + length + 1].max(axis=0) == 0)).all()
+    assert nodes_of(clear) == (mask > 0).tolist()
     chosen = np.array(nodes, dtype=np.int64)
     clear = not plain[start : start + length, nodes].any()
     assert is_clear(start, start + length, len(nodes), chosen, plan) == clear
