@@ -34,7 +34,8 @@ _DIGITS = 12
 """Hexadecimal digits of a pseudonym: 48 bits, a whole number that every reader of SWF can hold; two of 100,000 names
 meet in one with a chance of 2 in 100,000."""
 
-_NUMBERS = frozenset(LABELS) - {"user", "account", "partition", "qos", "reservation", "constraint", "licenses"}
+_NAMES = {"user", "account", "partition", "qos", "reservation", "constraint", "gpu_type", "licenses"}
+_NUMBERS = frozenset(LABELS) - _NAMES
 """Labels that are sizes, times and numbers of jobs."""
 
 _LOGGED = ("wait", "status", "allocated", "preceding", "think")

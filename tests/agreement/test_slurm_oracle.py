@@ -97,6 +97,7 @@ NODES = st.lists(
         weight=st.sampled_from([1, 1, 1, 2]),
         features=st.sampled_from([(), (), ("big",), ("big", "fast")]),
         gpus=st.sampled_from([0, 0, 2]),
+        gpu_kind=st.sampled_from(["gpu", "gpu", "a", "b"]),
     ),
     min_size=1,
     max_size=6,
@@ -202,7 +203,7 @@ CHOICES = (
         for name, most in (("cpu", 1), ("cpu", 3), ("mem", 40), ("node", 1), ("billing", 3))
     ),
     *(("group_run_minutes", name, most) for name, most in (("cpu", 4), ("node", 2), ("gres/gpu", 1))),
-    *(("job_minutes", "cpu", 5), ("job_minutes", "mem", 60)),
+    *(("job_minutes", "cpu", 5), ("job_minutes", "mem", 60), ("group", "gres/gpu:a", 2)),
 )
 TRES = st.lists(st.sampled_from(CHOICES), max_size=2).map(
     lambda found: TresLimits(**{kind: ((name, most),) for kind, name, most in found})
@@ -368,6 +369,7 @@ def workloads(draw: st.DrawFn, site: Site, *, largest: int = 25, plain: bool = F
             "account": [*ACCOUNTS],
             "qos": [*QOS, "", ""],
             "licenses": ["", "", "", "a", "a:2,b"] if site.licences else [""],
+            "gpu_type": ["", "", "", "", "a"],
             "constraint": ["", "", "", "big", "big&fast", "fast|big", "[big*1&fast*1]"],
         }
         if site.reservations:

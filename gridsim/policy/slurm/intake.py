@@ -119,7 +119,8 @@ class Intake:
             return Refusal("MaxMemPerLimit", int(self._asks["memory"][entry]), most, "MiB", rule)
         time = int(self._limits.tres.time[entry])
         for name, asked in self._tres(entry).items():
-            if licence(name) and asked > (most := self._site.licences.get(licence(name), 0)):
+            most = self._site.licences.get(licence(name))
+            if most is not None and asked > most:
                 return Refusal("Licenses", asked, most, f"of licence {licence(name)}", "Licenses of the site")
         never = self._submissions.never(owner, int(self._asks["cores"][entry]), self._tres(entry), time)
         return never or self._too_large(entry, now)

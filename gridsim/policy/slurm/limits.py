@@ -126,9 +126,9 @@ def limits_of(
 
 
 def _licences(site: Site, requests: Requests) -> Amounts:
-    """Licences that any request asks for, and how many there are."""
+    """Licences that any request asks for, and how many there are; of others the site's files do not say."""
     asked = dict.fromkeys(name for text in requests.names.get("licenses", ()) for name in licences_asked(text))
-    return tuple((LICENCE + name, site.licences.get(name, 0)) for name in asked)
+    return tuple((LICENCE + name, site.licences[name]) for name in asked if name in site.licences)
 
 
 def _asking(licences: Amounts, requests: Requests) -> npt.NDArray[np.bool_]:

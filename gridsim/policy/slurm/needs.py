@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gridsim.model.site import Association, Site, SitePartition
+from gridsim.model.capacity import GPU
+from gridsim.model.site import Association, Node, Site, SitePartition
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
@@ -77,7 +78,7 @@ def asks_of(requests: Requests, site: Site, owners: Sequence[Owner], entries: En
     most = np.maximum(label("tasks_per_node"), 0) * unit
     memory, core_memory = _memory(label, of_partition, site, requests.cores[who], nodes)
     gpus = np.maximum(label("gpus"), 0)
-    group = _kinds([partition, label("constraint")])
+    group = _kinds([partition, label("constraint"), label("gpu_type")])
     users = {name: row for row, name in enumerate(dict.fromkeys(owner.user for owner in owners))}
     pairs = {pair: row for row, pair in enumerate(dict.fromkeys((owner.account, owner.user) for owner in owners))}
     user = np.array([users[owner.user] for owner in owners], dtype=np.int64)
@@ -184,12 +185,17 @@ def machine_of(site: Site, requests: Requests, asks: Asks) -> NodeColumns:
 def _members(site: Site, requests: Requests, asks: Asks) -> Bytes:
     """Nodes of each group: those of the partition that have the features asked for."""
     wanted = names_of(requests, "constraint")
+    types = names_of(requests, "gpu_type")
     groups, first = np.unique(asks["group"], return_index=True)
     member = np.zeros((len(groups) + (len(groups) == 0), len(site.nodes)), dtype=np.uint8)
     of_partition = [set(each.nodes) for each in site.partitions]
     for group, entry in zip(groups.tolist(), first.tolist(), strict=True):
         names, constraint = of_partition[asks["part"][entry]], wanted[asks["request"][entry]]
-        member[group] = [node.name in names and meets(node.features, constraint) for node in site.nodes]
+        wanted_type = types[asks["request"][entry]]
+        member[group] = [
+            node.name in names and meets(node.features, constraint) and _of_type(node, wanted_type)
+            for node in site.nodes
+        ]
     return member
 
 
@@ -199,6 +205,11 @@ def _packed(member: Bytes) -> IntArray:
     padded = np.pad(member.astype(np.int64), ((0, 0), (0, -nodes % WORD)))
     found: IntArray = (padded.reshape(groups, -1, WORD) << np.arange(WORD)).sum(axis=2)
     return found
+
+
+def _of_type(node: Node, wanted: str) -> bool:
+    """Whether a node's GPUs are of a type (gres.html); of those that the site's file names none of, any will do."""
+    return not wanted or node.gpu_kind in (wanted, GPU)
 
 
 def meets(features: Sequence[str], constraint: str) -> bool:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gridsim.model.site import Association, Site, SitePartition
+from gridsim.model.capacity import GPU
+from gridsim.model.site import Association, Node, Site, SitePartition
 from gridsim.model.time import NEVER
 from gridsim.model.workload import UNKNOWN, Workload
 
@@ -141,7 +142,7 @@ def _entry(job: Job, site: Site, partition: SitePartition, reservation: str, wai
     cores = max(job.cores, nodes)
     task = max(job.numbers.get("cores_per_task", 1), 1)
     task = task if cores % task == 0 else 1
-    wanted = job.words.get("constraint", "")
+    wanted, wanted_type = job.words.get("constraint", ""), job.words.get("gpu_type", "")
     return Entry(
         job=job,
         partition=partition,
@@ -160,7 +161,10 @@ def _entry(job: Job, site: Site, partition: SitePartition, reservation: str, wai
         task=task,
         most_on_node=max(job.numbers.get("tasks_per_node", 0), 0) * task,
         exclusive=job.numbers.get("exclusive", 0) > 0 or partition.exclusive or site.whole_nodes,
-        members=[node.name in partition.nodes and _has(node.features, wanted) for node in site.nodes],
+        members=[
+            node.name in partition.nodes and _has(node.features, wanted) and _of_type(node, wanted_type)
+            for node in site.nodes
+        ],
     )
 
 
@@ -206,6 +210,11 @@ def _memory(job: Job, site: Site, partition: SitePartition, nodes: int) -> tuple
     if core > 0:
         return 0, core
     return node_default or WHOLE, 0
+
+
+def _of_type(node: Node, wanted: str) -> bool:
+    """Whether a node's GPUs are of the type asked for, as far as its file says (gres.html)."""
+    return not wanted or node.gpu_kind in (wanted, GPU)
 
 
 def _has(features: Sequence[str], wanted: str) -> bool:

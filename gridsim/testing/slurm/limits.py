@@ -127,7 +127,9 @@ def licences_free(entry: Entry, site: Site, running: Iterable[Held]) -> bool:
     wanted = licences_asked(entry.job.words.get("licenses", ""))
     taken = [licences_asked(other.job.words.get("licenses", "")) for other in held]
     return all(
-        count + sum(each.get(name, 0) for each in taken) <= site.licences.get(name, 0) for name, count in wanted.items()
+        count + sum(each.get(name, 0) for each in taken) <= site.licences[name]
+        for name, count in wanted.items()
+        if name in site.licences
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gridsim.model.site import Association, Priority, Qos, Site, SitePartition, TresLimits
+from gridsim.model.site import Association, Node, Priority, Qos, Site, SitePartition, TresLimits
 from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record, Status
@@ -183,12 +183,45 @@ def test_jobs_wait_for_licences_and_let_others_pass() -> None:
     assert jobs(stop, licenses=["matlab:2", "matlab:2", "", "matlab"])[0].start.tolist() == [0, 10, 2, 3]
 
 
-def test_licences_that_are_not_there_are_refused() -> None:
-    record, scheduler = jobs(site(licences={"matlab": 3}), licenses=["matlab:4", "ansys", "matlab:3"])
-    assert record.status.tolist() == [Status.unadmitted, Status.unadmitted, Status.completed]
+def test_more_licences_than_there_are_are_refused() -> None:
+    # Remote licences stand in no slurm.conf (licenses.html): nobody knows how many there are.
+    record, scheduler = jobs(site(licences={"matlab": 3}), licenses=["matlab:4", "ansys@far:9", "matlab:3"])
+    assert record.status.tolist() == [Status.unadmitted, Status.completed, Status.completed]
     assert reasons(scheduler, 0) == ["Licenses"]
 
 
 def test_no_limit_holds_where_the_site_enforces_none() -> None:
     at = site(TresLimits(group=(("mem", 1),), group_minutes=(("cpu", 0),)), enforce=False, licences={"a": 1})
     assert jobs(at, licenses=["a", "a"])[0].start.tolist() == [0, 10]
+
+
+def test_gpus_are_of_the_type_that_is_asked_for() -> None:
+    # gres.html: "--gres=gpu:kepler:2". A file that names no type does not say of which its nodes are.
+    kinds = ("a100", "v100", "gpu")
+    machines = tuple(Node(f"n{place}", 4, 1000, gpus=2, gpu_kind=kind) for place, kind in enumerate(kinds))
+
+    def where(count: int, wanted: list[str]) -> list[list[str]]:
+        parts = (SitePartition("all", tuple(node.name for node in machines[:count])),)
+        at = Site(machines[:count], parts, "all", scheduling=QUICK)
+        size = len(wanted)
+        columns: dict[str, Any] = {
+            "submit": [0] * size,
+            "runtime": [10] * size,
+            "cores": [1] * size,
+            "gpus": [2] * size,
+        }
+        _, scheduler = run(at, **columns, gpu_type=wanted)
+        return [sorted(scheduler.nodes_of(row)) for row in range(size)]
+
+    assert where(2, ["v100", "a100", ""]) == [["n1"], ["n0"], ["n0"]]
+    assert where(3, ["v100", "v100"]) == [["n1"], ["n2"]]
+    assert where(2, ["h100", "a100"])[1] == ["n0"]
+
+
+def test_a_limit_of_a_type_counts_jobs_on_such_gpus() -> None:
+    # resource_limits.html: a job that names no type is not held back by a limit of one, but what it has counts.
+    at = site(TresLimits(group=(("gres/gpu:a100", 2),)))
+    typed = replace(at, nodes=tuple(replace(node, gpu_kind="a100") for node in at.nodes))
+    assert jobs(typed, gpus=[2, 1], gpu_type=["a100", "a100"])[0].start.tolist() == [0, 10]
+    assert jobs(typed, gpus=[2, 1], gpu_type=["a100", ""])[0].start.tolist() == [0, 1]
+    assert jobs(typed, gpus=[2, 1], gpu_type=["", "a100"])[0].start.tolist() == [0, 10]

@@ -241,3 +241,12 @@ def test_logs_that_do_not_say_when_a_job_was_cancelled_leave_it_out(tmp_path: Pa
     assert workload.job.tolist() == [1]
     (entry,) = workload.provenance["problems"]
     assert (entry["kind"], entry["rule"]) == ("never-ran", "skip")
+
+
+def test_types_of_gpus_and_licences_are_those_that_were_asked_for(tmp_path: Path) -> None:
+    plain = "cpu=4,mem=8000M,node=1"
+    typed = f"{plain},gres/gpu=2,gres/gpu:a100=2,license/matlab=3,license/idl@far=1"
+    found = read(tmp_path, job(1), job(2, ReqTRES=typed), job(3, ReqTRES=f"{plain},gres/gpu=1"))
+    assert label(found, "gpu_type") == label(found, "licenses") == {1: -1, 2: 0, 3: -1}
+    assert (found.names["gpu_type"], found.names["licenses"]) == (("a100",), ("idl@far:1,matlab:3",))
+    assert "gpu_type" not in read(tmp_path, job(1)).labels

@@ -14,7 +14,7 @@ from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.workload.formats.in_use import MOST_IN_USE
 from gridsim.workload.formats.sacct.clusters import Clusters
-from gridsim.workload.formats.sacct.demands import demands
+from gridsim.workload.formats.sacct.demands import demands, named
 from gridsim.workload.formats.sacct.dependencies import Edges, chained
 from gridsim.workload.formats.sacct.facts import Facts, SacctColumns
 from gridsim.workload.formats.sacct.intake import SacctIntake
@@ -107,6 +107,8 @@ class Assembly:
         labels, names = self._labels()
         labels |= needs(self._lines.columns, rows, facts.last_start[rows], facts.end[rows])
         labels |= self._requeue()
+        more, words = named(self._lines.columns, rows, self._intake.parser.more.names())
+        labels, names = labels | more, names | words
         if len(edges):
             labels["after"] = logged["after"] = edges.last_awaited(rows, job, facts.end)
         if self._kept.gave_up.any():

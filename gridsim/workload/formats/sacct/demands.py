@@ -15,7 +15,7 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.asked import demands_of, told
 from gridsim.workload.formats.sacct.values import tres
 
-__all__ = ["demands"]
+__all__ = ["demands", "named"]
 
 _TELLING = ("memory_mb", "memory_core_mb", "gpus", "exclusive", "constraint", "tasks_per_node", "cores_per_task")
 """Labels of which one says more than a number of cores."""
@@ -85,6 +85,41 @@ def demands(
         features=features,
     )
     return found, told(found, constraints_not_held=odd)
+
+
+def named(
+    columns: Mapping[str, npt.NDArray[Any]], rows: IntArray, more: Sequence[str]
+) -> tuple[dict[str, IntArray], dict[str, tuple[str, ...]]]:
+    """Labels of the type of GPU and of the licences that jobs asked for, and their names; as far as the log says any.
+
+    Parameters
+    ----------
+    columns, rows, more
+        As `demands` has them.
+    """
+    labels: dict[str, IntArray] = {}
+    names: dict[str, tuple[str, ...]] = {}
+    lists = columns["more"][rows].astype(np.int64) if "more" in columns else np.full(len(rows), UNKNOWN)
+    for label, tell in (("gpu_type", _gpu_type), ("licenses", _licences)):
+        told_of = [tell(text) for text in more]
+        known = tuple(dict.fromkeys(filter(None, told_of)))
+        code: IntArray = np.array([*(known.index(each) if each else UNKNOWN for each in told_of), UNKNOWN])
+        found: IntArray = code[np.where(lists > 0, lists, len(more))]
+        if (found != UNKNOWN).any():
+            labels[label], names[label] = found, known
+    return labels, names
+
+
+def _gpu_type(text: str) -> str:
+    """The first type of GPU in a list of resources."""
+    parts = (part.decode().removeprefix("gres/gpu:") for part in tres(text.encode()) if part.startswith(b"gres/gpu:"))
+    return next(parts, "")
+
+
+def _licences(text: str) -> str:
+    """Licences in a list of resources, as ``--licenses`` has them."""
+    parts = ((part.decode(), count.decode()) for part, count in tres(text.encode()).items())
+    return ",".join(f"{name.removeprefix('license/')}:{count}" for name, count in parts if name.startswith("license/"))
 
 
 def _besides(
