@@ -169,6 +169,7 @@ def _tres_columns(
     asked = tracked.asked[:, resource]
     timed = np.isin(over_of, (USED_SAFELY, RUNNING))
     asked = np.where(timed, asked * time[:, None], np.where(over_of == USED, asked > 0, asked))
+    asked = np.ascontiguousarray(asked)  # in another layout the loops would be compiled anew
     held = np.zeros_like(tracked.asked)
     zeros = np.zeros(size, dtype=np.int64)
     return TresColumns(resource, over_of, most, zeros, codes, asked, held, time, np.zeros_like(time), tracked)
