@@ -28,6 +28,7 @@ from gridsim.policy.protocols import (
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.reservation import Easy
 from gridsim.policy.scheduler.molded import Molded
+from gridsim.policy.scheduler.pooled_state import PooledState
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.state import State
 from gridsim.policy.scheduler.turns import turn_of
@@ -108,7 +109,12 @@ class Backfilling:
         begin(tail, rng)
         self._on_nodes = cluster.asked is not None
         given = (cluster, self.reserve, ledger, predictions, tail)
-        state = State(*given) if cluster.asked is None else VectorState(*given, self.placement, rng)
+        if cluster.asked is None:
+            state = State(*given)
+        elif cluster.asked.capacity.nodes:
+            state = VectorState(*given, self.placement, rng)
+        else:
+            state = PooledState(*given)
         self._state: State | Molded = state
         self._starts = state.starts
         self._turn = turn_of(self.ordering, state, cluster)

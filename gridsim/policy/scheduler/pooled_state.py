@@ -1,0 +1,86 @@
+"""Waiting and running requests of a cluster of several pools without nodes: nothing is placed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gridsim.errors import PolicyError
+from gridsim.policy.protocols import name_of
+from gridsim.policy.queue import ClusterView, Ledger
+from gridsim.policy.scheduler.kernels import HEAD, QUEUE
+from gridsim.policy.scheduler.pooled import backfill_pools
+from gridsim.policy.scheduler.predicted import Predictions
+from gridsim.policy.scheduler.state import EVERYONE, State
+
+__all__ = ["PooledState"]
+
+
+class PooledState(State):
+    """The same as `State` where requests ask for amounts of several pools.
+
+    Raises
+    ------
+    PolicyError
+        For an order of those behind the protected, of which nothing is known here.
+    """
+
+    in_slots = False
+
+    def __init__(
+        self, cluster: ClusterView, rule: Any, ledger: Ledger | None, predictions: Predictions | None, tail: Any
+    ) -> None:
+        if tail is not None:
+            raise PolicyError(f"{name_of(tail)} orders those behind the protected on one pool of cores alone")
+        super().__init__(cluster, rule, ledger, predictions)
+        asked = cluster.asked
+        assert asked is not None
+        table, running, moves, _, lanes, meta = self.arrays
+        needs = np.ascontiguousarray(asked.classes.whole[asked.classes.of][:, 1 + len(asked.columns.resources) :])
+        room = self.arrays[3].shape[1]
+        left = asked.columns.amounts.copy()
+        profile = np.zeros(room, dtype=np.int64), np.zeros((room, len(left)), dtype=np.int64)
+        self._queue = (table, running, moves, lanes, meta)
+        self._pools = (needs, left, left.copy(), *profile)
+
+    def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
+        """Rows that a pass starts, at most *limit* of them."""
+        return self.passed(backfill_pools(now, limit, self.ended_count, self.tail, self._queue, self._pools), now)
+
+    def take_in(self) -> None:
+        """Tell the arrays what ended and arrived since the last pass."""
+        self._give_back()
+        super().take_in()
+
+    def _let_go(self) -> None:
+        self._give_back()
+        super()._let_go()
+
+    def _give_back(self) -> None:
+        for row in self.moves[1, : self.ended_count].tolist():
+            self._pools[1][:] += self._pools[0][row]
+
+    def begin_at(self, index: int, now: int) -> int | None:
+        """Start the request at an index of the queue; None where it has to wait."""
+        waiting = self.table[QUEUE]
+        place = int(self.meta[HEAD]) + index
+        row = int(waiting[place])
+        head = int(self.meta[HEAD])
+        waiting[head + 1 : place + 1] = waiting[head:place].copy()
+        waiting[head] = row
+        started = self.run_pass(now, 1)  # nobody passes where single requests are picked: only this one is looked at
+        if not started:
+            waiting[head:place] = waiting[head + 1 : place + 1].copy()
+            waiting[place] = row
+            return None
+        return row
+
+    def available(self, now: int) -> int:
+        """Something that is not 0: which pool is scarce depends on who asks."""
+        return 1
+
+    def full(self, now: int) -> bool:
+        """Never known before requests are looked at."""
+        return False
