@@ -30,6 +30,7 @@ KINDS = (
     "backfill_orders",
     "predictors",
     "correctors",
+    "placements",
     "partitions",
     "speedups",
     "models",

@@ -49,7 +49,8 @@ def test_without_a_path_the_cases_that_come_with_gridsim_are_run(capsys: pytest.
     assert main(["verify"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == f"{len(lines) - 1} passed, 0 failed, 0 unsupported"
-    assert {line.split()[1] for line in lines[:-1]} == {"deadline-admission", "grid-dag", "moldable"}
+    families = {"deadline-admission", "grid-dag", "machine", "moldable", "prediction"}
+    assert {line.split()[1] for line in lines[:-1]} == families
 
 
 @pytest.mark.parametrize("other", [FAILING, UNSUPPORTED])
