@@ -9,6 +9,7 @@ import pytest
 
 from gridsim.testing.machine.compared import difference
 from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
+from gridsim.testing.machine.parts import Machine
 from gridsim.testing.machine.rules import RULES
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
@@ -37,4 +38,16 @@ def test_both_agree_under_other_orders_of_the_queue(order: str) -> None:
         machine = draw_machine(rng)
         policy = ("fcfs", "first-fit", "easy", "depth")[number % 4]
         found = difference(machine, draw_jobs(rng, machine, most=14), policy, draw_rule(rng, machine), order=order, k=2)
+        assert not found, found
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_both_agree_on_machines_of_several_pools_without_nodes(policy: str) -> None:
+    rng = np.random.default_rng([19, POLICIES.index(policy)])
+    for number in range(MACHINES // 5):
+        machine = Machine((), {"cores": 2 + number % 7, "licence": 1 + number % 4, "burst": 1 + number % 5})
+        order = "fifo" if policy == "conservative" else ("fifo", "sjf", "xfactor")[number % 3]
+        overrun = "extend" if number % 4 == 3 else "kill"
+        rule, jobs = draw_rule(rng, machine, "first"), draw_jobs(rng, machine, most=16)
+        found = difference(machine, jobs, policy, rule, overrun=overrun, order=order, k=2)
         assert not found, found
