@@ -100,11 +100,11 @@ def share_held(
 
     Examples
     --------
-    >>> from gridsim import Demand, NodeGroup, Platform, Workload, simulate
-    >>> from gridsim.model.demand import Demands
-    >>> alone = Demand(tasks=1, each={"cores": 1}, exclusive=True)
-    >>> machine = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"cores": 4})])
-    >>> record = simulate(Workload.from_columns(submit=[0], runtime=[9], demands=Demands.of([alone])), machine).record
+    >>> import gridsim as gs
+    >>> alone = gs.Demands.of([gs.Demand(tasks=1, each={"cores": 1}, exclusive=True)])
+    >>> jobs = gs.Workload.from_columns(submit=[0], runtime=[9], demands=alone)
+    >>> machine = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=2, capacity={"cores": 4})])
+    >>> record = gs.simulate(jobs, platform=machine, policy="easy").record
     >>> share_held(record, "cores"), share_held(record, "cores", used=True)
     (0.5, 0.125)
     """

@@ -193,8 +193,10 @@ def _queue(rng: Generator, size: int) -> tuple[Queue, float]:
     """Some waiting requests of a random workload, and an instant after their arrivals."""
     workload = small_workload(rng, jobs=3 * size)
     rows = np.sort(rng.choice(3 * size, size, replace=False))
-    state = {"free": int(rng.integers(CORES + 1)), "total": CORES}
-    return Queue(Requests(workload), rows, state), seconds(int(workload.submit[-1])) + 1.0
+    requests, free = Requests(workload), int(rng.integers(CORES + 1))
+    others = Queue(requests, np.setdiff1d(np.arange(3 * size), rows)[: CORES - free])
+    state = {"free": free, "total": CORES, "totals": {"cores": CORES}, "running": others}
+    return Queue(requests, rows, state), seconds(int(workload.submit[-1])) + 1.0
 
 
 def _unchanged(policy: Any, queue: Queue, call: Any) -> Any:

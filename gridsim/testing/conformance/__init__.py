@@ -1,8 +1,8 @@
 """Conformance cases: JSON files that say what a schedule must be, and whether gridsim makes it.
 
-Three families of cases are built (`WORDS` maps their words to gridsim's), and come with gridsim (`CASES`). A case
-passes only when everything that its ``expected`` holds was compared and agrees; what gridsim cannot do yet, or cannot
-compare, is *unsupported*.
+Five families of cases are built (`WORDS` maps words of three of them to gridsim's), and come with gridsim (`CASES`). A
+case passes only when everything that its ``expected`` holds was compared and agrees; what gridsim cannot do yet, or
+cannot compare, is *unsupported*.
 """
 
 from gridsim.testing.conformance.cases import CASES, FAMILIES, NOT_BUILT, WORDS, check, family, read_cases
