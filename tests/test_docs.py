@@ -41,6 +41,7 @@ from gridsim.campaign.sweep import Sweep
 from gridsim.cli.list import KINDS as LISTED
 from gridsim.policy.presets import PRESETS
 from gridsim.scenario import Scenario
+from gridsim.workload.formats.table import presets
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -315,7 +316,13 @@ def test_every_option_of_a_verb_is_in_the_reference(site: Path, verb: str) -> No
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", LISTED)
+def test_every_mapping_that_comes_with_gridsim_is_in_the_reference(site: Path) -> None:
+    text = (site / "reference" / "files.html").read_text(encoding="utf-8")
+    assert [name for name in presets() if name not in text] == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", [kind for kind in LISTED if kind != "mappings"])
 def test_every_name_of_the_registry_is_in_the_reference(site: Path, kind: str) -> None:
     text = (site / "reference" / "policies.html").read_text(encoding="utf-8")
     described = (

@@ -31,7 +31,7 @@ from gridsim.policy.slurm.nodes import FREE, Bytes, choose, need_of, rooms, sele
 from gridsim.policy.slurm.planned import empty_plan, is_clear, keep_clear, next_opening, reserve
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
-from gridsim.profile.compiled import compiled, phase
+from gridsim.profile.compiled import compiled, lean, phase
 
 __all__ = ["backfill_pass"]
 
@@ -159,7 +159,7 @@ def _is_looked_at(entry, now, look, tests, told, parts):  # type: ignore[no-unty
     )
 
 
-@compiled
+@lean
 def _within(count, most):  # type: ignore[no-untyped-def]
     """Whether a count keeps a limit, where 0 stands for none."""
     return most <= 0 or count <= most
@@ -263,7 +263,7 @@ def _may_reserve(entry, look, reserving, asks, booked):  # type: ignore[no-untyp
     return True
 
 
-@compiled
+@lean
 def _say(entry, fits, asks, limits, told):  # type: ignore[no-untyped-def]
     """Say why an entry waits that no quick pass has looked at yet, or not since a limit held it back.
 
@@ -277,7 +277,7 @@ def _say(entry, fits, asks, limits, told):  # type: ignore[no-untyped-def]
         note(request, PRIORITY if fits else RESOURCES, told)
 
 
-@compiled
+@lean
 def _could_start(now, entry, fits, promised, parts):  # type: ignore[no-untyped-def]
     """Whether enough is free now on nodes that are not reserved within the limit of an entry; if not, it cannot."""
     asks, machine, limits, _, _, rules = parts

@@ -17,7 +17,7 @@ from gridsim.model.site import Site
 from gridsim.model.time import NEVER
 from gridsim.policy.slurm.entries import reservation_names
 from gridsim.policy.slurm.nodes import ANY, Bytes
-from gridsim.profile.compiled import compiled, records
+from gridsim.profile.compiled import lean, records
 
 __all__ = ["Closed", "closed_of", "count_inside", "in_time", "next_change", "open_nodes", "seen_all"]
 
@@ -93,7 +93,7 @@ def seen_all(now: int, closed: Closed) -> int:
     return max(now, int(once[once < NEVER].max(initial=now))) + min(again, 100 * longest)
 
 
-@compiled
+@lean
 def open_nodes(entry, now, start, until, asks, machine, closed, mask, kept):  # type: ignore[no-untyped-def]
     """Fill *mask* with the most cores of each node that an entry may hold from *start* to *until*, for all that is
     reserved, and *kept* with the cores of each that are kept from it."""
@@ -120,7 +120,7 @@ def open_nodes(entry, now, start, until, asks, machine, closed, mask, kept):  # 
                 kept[node] += closed.rows.cores[row] - closed.rows.inside[row]
 
 
-@compiled
+@lean
 def in_time(entry, now, asks, closed):  # type: ignore[no-untyped-def]
     """Whether the reservation that an entry asks for, if any, has begun."""
     own = asks.reservation[entry]
@@ -132,7 +132,7 @@ def in_time(entry, now, asks, closed):  # type: ignore[no-untyped-def]
     return False
 
 
-@compiled
+@lean
 def _repeat(row, at, closed):  # type: ignore[no-untyped-def]
     """How often a reservation has been over by an instant."""
     if closed.rows.period[row] <= 0 or at < closed.rows.end[row]:
@@ -140,19 +140,19 @@ def _repeat(row, at, closed):  # type: ignore[no-untyped-def]
     return (at - closed.rows.end[row]) // closed.rows.period[row] + 1
 
 
-@compiled
+@lean
 def _overlaps(row, start, until, closed):  # type: ignore[no-untyped-def]
     again = _repeat(row, start, closed) * closed.rows.period[row]
     return closed.rows.start[row] + again < until and closed.rows.end[row] + again > start
 
 
-@compiled
+@lean
 def _contains(row, start, until, closed):  # type: ignore[no-untyped-def]
     again = _repeat(row, start, closed) * closed.rows.period[row]
     return closed.rows.start[row] + again <= start and until <= closed.rows.end[row] + again
 
 
-@compiled
+@lean
 def next_change(at, closed):  # type: ignore[no-untyped-def]
     """First instant after *at* at which a reservation begins or ends, or becomes known."""
     first = NEVER
@@ -168,7 +168,7 @@ def next_change(at, closed):  # type: ignore[no-untyped-def]
     return first
 
 
-@compiled
+@lean
 def count_inside(entry, sign, nodes, cores, asks, closed):  # type: ignore[no-untyped-def]
     """An entry takes, or gives back, cores that are reserved for it."""
     own = asks.reservation[entry]

@@ -14,7 +14,7 @@ from gridsim.model.time import MICROSECOND as SECOND
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, WORD, choose, move, need_of, room_of
 from gridsim.policy.slurm.preemption import preemptable
-from gridsim.profile.compiled import compiled, phase
+from gridsim.profile.compiled import compiled, lean, phase
 
 __all__ = ["Ends", "Look", "Rooms", "earliest", "ends_of", "first_fit", "no_rooms", "rooms_of", "rounded", "rounded_up"]
 
@@ -52,19 +52,19 @@ class Look(NamedTuple):
     once: bool
 
 
-@compiled
+@lean
 def rounded(time, look):  # type: ignore[no-untyped-def]
     """A time rounded down to ``bf_resolution``."""
     return _down(time, look.resolution, look)
 
 
-@compiled
+@lean
 def _down(time, step, look):  # type: ignore[no-untyped-def]
     """A time rounded down to a whole number of steps."""
     return time - (time - look.origin) % step
 
 
-@compiled
+@lean
 def rounded_up(time, look):  # type: ignore[no-untyped-def]
     """A time rounded up to ``bf_resolution``; `NEVER` stays."""
     return time if time >= NEVER else rounded(time + look.resolution - 1, look)
@@ -201,7 +201,7 @@ def rooms_of(entry, known, trial, asks, machine):  # type: ignore[no-untyped-def
     return total
 
 
-@compiled
+@lean
 def first_fit(entry, now, until, look, ends, total, trial, parts):  # type: ignore[no-untyped-def]
     """How many nodes an entry gets, and when, as running ones end; none and `NEVER` where that is not enough.
 
@@ -280,7 +280,7 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
     return NEVER
 
 
-@compiled
+@lean
 def _whole(end, now):  # type: ignore[no-untyped-def]
     """When a running job reaches its limit, as Slurm keeps it: in whole seconds, and still to come."""
     return max(end // SECOND * SECOND, now + 1)

@@ -10,7 +10,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.closed import count_inside
 from gridsim.policy.slurm.nodes import Asks, Bytes, move
 from gridsim.policy.slurm.tres import begin_tres, count_tres, over_limit
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import lean
 
 __all__ = ["Held", "allowed", "give_way", "held_by", "postpone", "release", "take"]
 
@@ -66,7 +66,7 @@ def held_by(asks: Asks, nodes: int) -> Held:
     )
 
 
-@compiled
+@lean
 def allowed(entry, cores, limits):  # type: ignore[no-untyped-def]
     """Whether no limit holds an entry back."""
     for place in range(limits.first[entry], limits.first[entry + 1]):
@@ -80,7 +80,7 @@ def allowed(entry, cores, limits):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@lean
 def _count(entry, cores, sign, limits):  # type: ignore[no-untyped-def]
     for place in range(limits.first[entry], limits.first[entry + 1]):
         counter = limits.counter[place]
@@ -90,7 +90,7 @@ def _count(entry, cores, sign, limits):  # type: ignore[no-untyped-def]
         count_tres(entry, sign, limits.first[entry], limits.first[entry + 1], limits.counter, limits.tres)
 
 
-@compiled
+@lean
 def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
     """Start an entry on nodes, with the cores given to it of each."""
     asks, machine, limits, held, closed, rules = parts
@@ -112,7 +112,7 @@ def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
     _await(entry, end, held)
 
 
-@compiled
+@lean
 def _await(entry, end, held):  # type: ignore[no-untyped-def]
     """Put a running entry where its end belongs."""
     place = held.counts[0]
@@ -123,7 +123,7 @@ def _await(entry, end, held):  # type: ignore[no-untyped-def]
     held.counts[0] += 1
 
 
-@compiled
+@lean
 def _forget(entry, held):  # type: ignore[no-untyped-def]
     """An entry runs no longer; when it should have ended."""
     count = held.counts[0]
@@ -137,7 +137,7 @@ def _forget(entry, held):  # type: ignore[no-untyped-def]
     return end
 
 
-@compiled
+@lean
 def release(entry, asks, machine, limits, held, closed, rules):  # type: ignore[no-untyped-def]
     """An entry gives back what it holds."""
     first, pieces = held.first[entry], held.pieces[entry]
@@ -152,7 +152,7 @@ def release(entry, asks, machine, limits, held, closed, rules):  # type: ignore[
     _forget(entry, held)
 
 
-@compiled
+@lean
 def give_way(taker, victims, now, parts):  # type: ignore[no-untyped-def]
     """Preempt entries for the request *taker*: at once, or when their grace is over; whether all of them have gone.
 
@@ -176,7 +176,7 @@ def give_way(taker, victims, now, parts):  # type: ignore[no-untyped-def]
     return gone
 
 
-@compiled
+@lean
 def postpone(taker, victims, now, held, rules):  # type: ignore[no-untyped-def]
     """Tell entries to give way to the request *taker* when this pass is over, or their grace."""
     for victim in victims:

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import IntArray
-from gridsim.profile.compiled import compiled, phase
+from gridsim.profile.compiled import compiled, lean, phase
 
 __all__ = [
     "ALL",
@@ -166,7 +166,7 @@ def trial_on(nodes):  # type: ignore[no-untyped-def]
     return Trial(mask, kept, room, chosen, given, clear)
 
 
-@compiled
+@lean
 def room_of(cores, whole_memory, free, memory, gpus, jobs, need):  # type: ignore[no-untyped-def]
     """Cores of a node that an entry could have, of those and what else is free there."""
     if gpus < need.gpus:
@@ -223,7 +223,7 @@ def choose(entry, each, trial, asks, machine):  # type: ignore[no-untyped-def]
     return used
 
 
-@compiled
+@lean
 def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
     """Fill the trial's room with what an entry could have of each node; the sum, and how many nodes have any."""
     mask, kept, room = trial.mask, trial.kept, trial.room
@@ -419,7 +419,7 @@ def _sets(count_nodes, room, weight):  # type: ignore[no-untyped-def]
     return sets
 
 
-@compiled
+@lean
 def _best_set(wanted, level, sets):  # type: ignore[no-untyped-def]
     """The smallest set of a weight that holds what is wanted, or the largest, used up then; -1 for none."""
     best, found, place = -1, 0, 0
@@ -435,7 +435,7 @@ def _best_set(wanted, level, sets):  # type: ignore[no-untyped-def]
     return sets[best, 0], sets[best, 1]
 
 
-@compiled
+@lean
 def memory_on(entry, node, cores, asks, machine):  # type: ignore[no-untyped-def]
     """MiB of a node that an entry holds with so many cores of it."""
     if asks.memory[entry] < 0:
@@ -443,7 +443,7 @@ def memory_on(entry, node, cores, asks, machine):  # type: ignore[no-untyped-def
     return asks.memory[entry] + asks.core_memory[entry] * cores
 
 
-@compiled
+@lean
 def move(entry, sign, nodes, cores, asks, machine, state):  # type: ignore[no-untyped-def]
     """Let an entry give back what it holds (*sign* 1), or take it (-1)."""
     for place in range(len(nodes)):

@@ -22,7 +22,7 @@ from gridsim.policy.slurm.reasons import (
     limit_of,
     note,
 )
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, lean
 
 __all__ = ["main_pass"]
 
@@ -94,7 +94,7 @@ def main_pass(  # type: ignore[no-untyped-def]
     return found
 
 
-@compiled
+@lean
 def _why_not(entry, now, shut, trial, asks, machine, closed):  # type: ignore[no-untyped-def]
     """Why an entry does not start that no limit holds back: what would have to be otherwise."""
     if not in_time(entry, now, asks, closed):

@@ -13,7 +13,7 @@ import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import WORD
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, lean
 
 __all__ = ["Plan", "empty_plan", "is_clear", "keep_clear", "next_opening", "reserve"]
 
@@ -96,7 +96,7 @@ def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     return plan
 
 
-@compiled
+@lean
 def _divide(time, plan):  # type: ignore[no-untyped-def]
     """Make two of the interval that holds an instant."""
     row = 0
@@ -112,7 +112,7 @@ def _divide(time, plan):  # type: ignore[no-untyped-def]
         row = plan.after[row]
 
 
-@compiled
+@lean
 def _equal(row, other, plan):  # type: ignore[no-untyped-def]
     for word in range(plan.taken.shape[1]):  # noqa: SIM110 (compiled)
         if plan.taken[row, word] != plan.taken[other, word]:
@@ -120,7 +120,7 @@ def _equal(row, other, plan):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@lean
 def keep_clear(start, end, member, plan, mask, clear):  # type: ignore[no-untyped-def]
     """Take nodes out of *mask* that are planned at any time from *start* to *end*, that included.
 
@@ -156,7 +156,7 @@ def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@lean
 def next_opening(start, end, member, plan):  # type: ignore[no-untyped-def]
     """When to look again at a job that does not fit from *start* to *end*; `NEVER` where it is left out of the plan.
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gridsim.model.time import IntArray
 from gridsim.policy.slurm.nodes import Bytes
-from gridsim.profile.compiled import compiled, records
+from gridsim.profile.compiled import compiled, lean, records
 
 __all__ = ["Precedence", "by_levels", "in_order", "levels_of", "place_of", "precedence_of"]
 
@@ -77,7 +77,7 @@ def by_levels(rows: IntArray, level: IntArray, precedence: Precedence) -> IntArr
     return ordered
 
 
-@compiled
+@lean
 def _compare(one, other, precedence):  # type: ignore[no-untyped-def]
     """Below 0 where an entry comes before another one, above 0 where after it."""
     may, came, own = precedence
@@ -97,7 +97,7 @@ def _compare(one, other, precedence):  # type: ignore[no-untyped-def]
     return own.natural[one] - own.natural[other]
 
 
-@compiled
+@lean
 def _goes_before(one, other, may, own):  # type: ignore[no-untyped-def]
     """Whether an entry could preempt another one if that ran; within one class the higher priority counts."""
     if not may[own.kind[one], own.kind[other]]:
@@ -145,7 +145,7 @@ def _merge(rows, spare, begin, end, precedence):  # type: ignore[no-untyped-def]
         place += 1
 
 
-@compiled
+@lean
 def place_of(entry, rows, precedence):  # type: ignore[no-untyped-def]
     """Where an entry belongs among others that are in order."""
     low, high = 0, len(rows)

@@ -19,7 +19,7 @@ from gridsim.model.site import Preemption, Site
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import Asks, Bytes, move, select
 from gridsim.policy.slurm.owner import Owner
-from gridsim.profile.compiled import compiled, records
+from gridsim.profile.compiled import compiled, lean, records
 
 __all__ = ["CANCEL", "REQUEUE", "Rules", "find_victims", "may_preempt", "preemptable", "rules_of"]
 
@@ -118,7 +118,7 @@ def _exempt_times(site: Site, owners: Sequence[Owner]) -> IntArray:
     )
 
 
-@compiled
+@lean
 def may_preempt(entry, rules):  # type: ignore[no-untyped-def]
     """Whether anything runs that an entry may preempt."""
     if rules.how[3] == 0:
@@ -130,7 +130,7 @@ def may_preempt(entry, rules):  # type: ignore[no-untyped-def]
     return False
 
 
-@compiled
+@lean
 def preemptable(entry, other, now, asks, rules):  # type: ignore[no-untyped-def]
     """Whether an entry may preempt a running one, and gains by it: what another reservation holds stays reserved."""
     booked = asks.reservation[other]
@@ -224,7 +224,7 @@ def _order(keys):  # type: ignore[no-untyped-def]
     return order
 
 
-@compiled
+@lean
 def _before(one, other, keys):  # type: ignore[no-untyped-def]
     for row in range(keys.shape[0]):
         if keys[row, one] != keys[row, other]:
@@ -257,7 +257,7 @@ def _fewest(entry, candidates, many, trial, asks, machine, held):  # type: ignor
     return low
 
 
-@compiled
+@lean
 def _overlap(other, used, chosen, held):  # type: ignore[no-untyped-def]
     """Nodes that a running entry holds among those chosen."""
     found = 0

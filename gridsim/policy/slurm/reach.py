@@ -12,12 +12,12 @@ import numpy as np
 from gridsim.model.time import IntArray
 from gridsim.policy.slurm.closed import open_nodes
 from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, need_of, room_of
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import compiled, lean
 
 __all__ = ["pools_of", "reach_of"]
 
 
-@compiled
+@lean
 def _room(entry, node, most, state, empty, asks, machine):  # type: ignore[no-untyped-def]
     """Cores of a node that an entry could have, of at most so many."""
     free = machine.cores[node] if empty else state[FREE, node]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.tres import over_limit
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import lean
 
 __all__ = [
     "BEGIN_TIME",
@@ -128,7 +128,7 @@ class Told(NamedTuple):
     counts: IntArray
 
 
-@compiled
+@lean
 def note(request, code, told):  # type: ignore[no-untyped-def]
     """Say why a request waits."""
     if told.code[request] != code:
@@ -137,7 +137,7 @@ def note(request, code, told):  # type: ignore[no-untyped-def]
         told.counts[0] += 1
 
 
-@compiled
+@lean
 def limit_of(entry, cores, limits):  # type: ignore[no-untyped-def]
     """Code of the limit that holds an entry back, 0 where none does."""
     found = 0
@@ -155,13 +155,13 @@ def limit_of(entry, cores, limits):  # type: ignore[no-untyped-def]
     return found
 
 
-@compiled
+@lean
 def is_limit(code):  # type: ignore[no-untyped-def]
     """Whether a code is that of a limit."""
     return 0 < code < NONE
 
 
-@compiled
+@lean
 def behind(entry, asks, limits, told):  # type: ignore[no-untyped-def]
     """Say why an entry waits that comes behind another one which nothing may pass."""
     request = asks.request[entry]

@@ -24,7 +24,7 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import label_of, names_of
 from gridsim.policy.slurm.nodes import Asks, NodeColumns, memory_on
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import lean
 
 __all__ = ["Bills", "Tracked", "TresColumns", "begin_tres", "count_tres", "tracked_of", "tres_priority", "with_billed"]
 
@@ -134,7 +134,7 @@ def _memory(requests: Requests, site: Site, asks: Asks, nodes: IntArray) -> IntA
     return found
 
 
-@compiled
+@lean
 def count_held(entry, nodes, given, asks, machine, tracked, found):  # type: ignore[no-untyped-def]
     """Fill *found* with what an entry holds of each resource on these nodes, with so many cores of each."""
     for column in range(len(found)):
@@ -189,7 +189,7 @@ class TresColumns(NamedTuple):
     tracked: Tracked
 
 
-@compiled
+@lean
 def over_limit(entry, counter, tres):  # type: ignore[no-untyped-def]
     """Column of the first limit of a counter that holds an entry back, -1 where none does."""
     for column in range(len(tres.resource)):
@@ -198,14 +198,14 @@ def over_limit(entry, counter, tres):  # type: ignore[no-untyped-def]
     return -1
 
 
-@compiled
+@lean
 def begin_tres(entry, nodes, given, asks, machine, tres):  # type: ignore[no-untyped-def]
     """Put down what an entry holds from now on."""
     count_held(entry, nodes, given, asks, machine, tres.tracked, tres.held[entry])
     tres.left[entry] = tres.time[entry]
 
 
-@compiled
+@lean
 def count_tres(entry, sign, first, end, counter, tres):  # type: ignore[no-untyped-def]
     """What an entry holds counts for its counters, or no longer."""
     for place in range(first, end):
@@ -217,7 +217,7 @@ def count_tres(entry, sign, first, end, counter, tres):  # type: ignore[no-untyp
                 tres.used[counter[place], column] += amount * tres.left[entry]
 
 
-@compiled
+@lean
 def bill(partition, amounts, tracked):  # type: ignore[no-untyped-def]
     """What so much of each resource is billed with in a partition."""
     most, total, mode = 0.0, 0.0, tracked.mode[0]
@@ -233,7 +233,7 @@ def bill(partition, amounts, tracked):  # type: ignore[no-untyped-def]
     return max(most + total, 0.0)
 
 
-@compiled
+@lean
 def _bill_asked(partition, asked, column, tracked):  # type: ignore[no-untyped-def]
     """Fill a column with what entries would be billed for what they ask for, cut to a whole number."""
     for entry in range(len(asked)):
