@@ -23,7 +23,7 @@ TIMEOUT = 600
 _OUTSIDE = {"COLUMNS": "80", "TERM": "dumb", "NO_COLOR": "1", "PYTHONHASHSEED": "0"}
 
 
-def executed(path: Path) -> nbformat.NotebookNode:
+def executed(path: Path, tries: int = 5) -> nbformat.NotebookNode:
     """The notebook with the outputs that it has now, in a form that says nothing of where and when it was run.
 
     Raises
@@ -41,7 +41,13 @@ def executed(path: Path) -> nbformat.NotebookNode:
             coalesce_streams=True,
             resources={"metadata": {"path": folder}},
         )
-        client.execute(env={**os.environ, **_OUTSIDE, "IPYTHONDIR": folder})
+        try:
+            client.execute(env={**os.environ, **_OUTSIDE, "IPYTHONDIR": folder})
+        except RuntimeError as error:
+            # Of two kernels that start at once, one may be given a port that the other has just taken.
+            if tries == 1 or "Kernel died before replying" not in str(error):
+                raise
+            return executed(path, tries - 1)
     return tidied(notebook)
 
 
