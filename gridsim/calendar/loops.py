@@ -38,10 +38,7 @@ def backfilling(work, events, passes):  # type: ignore[no-untyped-def]
         step = next_step(NEVER, gone, jobs, come, ends, looks, late, numbers)
         if numbers[OVER]:
             break
-        ended = step.ended
-        if step.late:
-            overran(ended, step.late, late, table, running, moves, meta)
-            ended = 0
+        ended = overran(step.ended, step.late, late, table, running, moves, meta)
         if step.ended or step.late:
             blocked = False
         if blocked or not step.decides:
@@ -64,10 +61,7 @@ def linear(work, events, passes):  # type: ignore[no-untyped-def]
         step = next_step(NEVER, gone, jobs, come, ends, looks, late, numbers)
         if numbers[OVER]:
             break
-        ended = step.ended
-        if step.late:
-            overran(ended, step.late, late, table, running, moves, meta)
-            ended = 0
+        ended = overran(step.ended, step.late, late, table, running, moves, meta)
         if not step.decides:
             continue
         take_in(table, running, moves, meta, ended, step.last)
@@ -90,10 +84,7 @@ def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
         step = next_step(NEVER, gone, jobs, come, ends, looks, late, numbers)
         if numbers[OVER]:
             break
-        ended = step.ended
-        if step.late:
-            overran(ended, step.late, late, table, running, moves, meta)
-            ended = 0
+        ended = overran(step.ended, step.late, late, table, running, moves, meta)
         if not step.decides:
             continue
         count = strict_linear(step.now, ended, step.last, table, running, moves, meta, slots)
@@ -103,12 +94,18 @@ def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
 
 @lean
 def overran(ended, count, late, table, running, moves, meta):  # type: ignore[no-untyped-def]
-    """Let go who ended in this step, and expect the requests in *late* to hold their cores for longer."""
+    """Expect the *count* requests in *late* to hold their cores for longer; how many ends are left for the pass.
+
+    Where there are any, who ended in this step is let go first.
+    """
+    if count == 0:
+        return ended
     take_in(table, running, moves, meta, ended, meta[TAIL])
     for k in range(count):
         cores = table[CORES, late[0, k]]
         end_running(running, meta, late[0, k], cores)
         begin_running(running, meta, late[0, k], late[1, k], cores)
+    return 0
 
 
 @lean

@@ -26,9 +26,9 @@ from gridsim.profile.floor import (
     Classes,
     Floor,
     Sketch,
-    block_of,
     first_end,
 )
+from gridsim.profile.kernels import block_at
 
 __all__ = ["WHOLE", "can_place", "first_place", "fit", "fits_over", "largest", "refusals"]
 
@@ -79,7 +79,7 @@ def fits_over(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped
         if not hosts[n]:
             continue
         size, free, mine = floor.nodes[BLOCKS, n], floor.node_free[n], low[n]
-        i = block_of(floor.node_times[n], size, start)
+        i = block_at(floor.node_times[n], size, start)
         for k in range(width):
             mine[k] = free[i, k]
         found = fit(mine, classes, c, gpus, most)
@@ -127,7 +127,7 @@ def largest(fits, counts, ordered, count):  # type: ignore[no-untyped-def]
 def totals_over(floor, classes, c, start, end):  # type: ignore[no-untyped-def]
     """End of the last block within ``[start, end)`` whose totals are too little for a class; -1 where there is none."""
     need, totals, size = classes.whole[c], floor.totals, floor.meta[SIZE]
-    i = block_of(floor.times, size, start)
+    i = block_at(floor.times, size, start)
     last = -1
     while i < size and floor.times[i] < end:
         for k in range(need.shape[0]):
@@ -163,7 +163,7 @@ def _not_before(floor, classes, sketch, c, start, end):  # type: ignore[no-untyp
         if fits[n] == most or not classes.hosts[shape[HOSTS], n]:
             continue
         times, size = floor.node_times[n], floor.nodes[BLOCKS, n]
-        i = block_of(times, size, start)
+        i = block_at(times, size, start)
         last = i
         while fits[n] == 0 and i < size and times[i] < end:
             if fit(floor.node_free[n, i], classes, c, gpus, np.int64(1)) == 0:

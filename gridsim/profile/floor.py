@@ -15,6 +15,7 @@ import numpy as np
 
 from gridsim.model.time import IntArray
 from gridsim.profile.compiled import lean
+from gridsim.profile.kernels import block_at
 
 __all__ = [
     "BLOCKS",
@@ -159,19 +160,6 @@ class Sketch(NamedTuple):
 
 
 @lean
-def block_of(times, size, instant):  # type: ignore[no-untyped-def]
-    """Index of the block that holds an instant, the first one for what lies before it."""
-    low, high = 0, size
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if times[middle] <= instant:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@lean
 def _copied(free, source, target):  # type: ignore[no-untyped-def]
     for k in range(free.shape[1]):
         free[target, k] = free[source, k]
@@ -188,7 +176,7 @@ def _equal(free, one, other):  # type: ignore[no-untyped-def]
 @lean
 def _split(times, free, size, instant):  # type: ignore[no-untyped-def]
     """Let a block begin at an instant; its index and the new size."""
-    at = block_of(times, size, instant)
+    at = block_at(times, size, instant)
     if times[at] >= instant:
         return at, size
     for i in range(size, at + 1, -1):

@@ -28,7 +28,7 @@ __all__ = [
 
 @lean
 def block_at(times, size, instant):  # type: ignore[no-untyped-def]
-    """Index of the block that holds *instant* (at or after ``times[0]``), by bisection."""
+    """Index of the block that holds *instant*, the first one for what lies before it; by bisection."""
     low, high = 0, size
     while high - low > 1:
         middle = (low + high) >> 1

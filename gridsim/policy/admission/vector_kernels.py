@@ -20,12 +20,12 @@ from gridsim.profile.floor import (
     Floor,
     Sketch,
     advance,
-    block_of,
     first_end,
     lift,
     lower,
     mark,
 )
+from gridsim.profile.kernels import block_at
 
 __all__ = ["AT", "MOVED", "START", "next_move", "sort_order"]
 
@@ -86,7 +86,7 @@ def first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before):  #
             continue
         times, size, last = floor.node_times[n], floor.nodes[BLOCKS, n], min(fresh[1, n], first)
         at = max(begin, fresh[0, n] - duration + 1)
-        i = block_of(times, size, at)
+        i = block_at(times, size, at)
         while at < last and i < size and times[i] < min(at + duration, before):
             if fit(floor.node_free[n, i], classes, c, floor.shares.shape[1], np.int64(1)) == 0:
                 at = times[i + 1] if i + 1 < size else before
