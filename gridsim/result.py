@@ -200,6 +200,7 @@ class Result:
             "estimate": seconds(tasks.estimate),
             "rank": np.full(len(tasks), np.nan) if record.rank is None else seconds(record.rank),
             "status": times.status_names,
+            **({} if self.workload.demands is None else columns_of(self.workload.demands)),
         }
 
     @property

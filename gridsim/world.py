@@ -126,7 +126,8 @@ class World:
             message = "is per-event, which is not defined for promised starts by predictions; expected batched"
             raise InputError(message, field="instant")
         asked = workload.cores if tasks is None else tasks.cores
-        _check_runnable(workload, self.platform, asked if workload.moldable is None else workload.moldable.minimum)
+        least = asked if workload.moldable is None else workload.moldable.minimum
+        _check_runnable(workload, self.platform, policy, least)
         rank = None if tasks is None else upward_ranks(tasks, self.platform, self._tick)
         self._why_closed = _why_closed(workload, self.platform, policy, room)
         room = 0 if self._why_closed else room
@@ -136,7 +137,7 @@ class World:
         self.outcome = Outcome(self._requests, runtime, workload.tolerance if tasks is None else None)
         self.clusters = self._clusters()
         if self._requests.needed is not self._requests.minimum:  # the policy chooses no sizes
-            _check_runnable(workload, self.platform, self._requests.needed)
+            _check_runnable(workload, self.platform, policy, self._requests.needed)
         links = None if tasks is None else links_of(self.env, tasks, self.platform, instant, self._tick)
         admit = admission(
             self.env,
@@ -428,8 +429,10 @@ def told_when(policy: Any, workload: Workload) -> Any:
     return told
 
 
-def _check_runnable(workload: Workload, platform: Platform, least: IntArray) -> None:
-    """Raise `InputError` for the first task that no cluster can run. (Rigid jobs that are too wide are rejected.)
+def _check_runnable(workload: Workload, platform: Platform, policy: Any, least: IntArray) -> None:
+    """Raise `InputError` for the first task that no cluster can run.
+
+    Rigid jobs that are too wide are rejected, as are jobs with a task that no nodes can hold.
 
     Parameters
     ----------
@@ -437,9 +440,10 @@ def _check_runnable(workload: Workload, platform: Platform, least: IntArray) -> 
         Cores that a cluster must have for each task.
     """
     tasks, source = workload.tasks, workload.provenance.get("source")
-    widest = {cluster.kind: 0 for cluster in platform.clusters()}
+    widest, of_one_site = {cluster.kind: 0 for cluster in platform.clusters()}, capabilities_of(policy).machine
     for cluster in platform.clusters():
-        widest[cluster.kind] = max(widest[cluster.kind], cluster.cores)
+        rejects = cluster.capacity is not None and not of_one_site
+        widest[cluster.kind] = max(widest[cluster.kind], NEVER if rejects else cluster.cores)
     if tasks is None:
         if ANY_KIND not in widest:
             kinds = ", ".join(sorted(widest))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -178,9 +178,11 @@ class Cluster:
             if self.placed_on is not None:
                 self.placed_on.append(self)
 
-    def refuse(self, request: int) -> None:
-        """Leave a request rejected: no cluster can hold it."""
+    def refuse(self, request: int, others: Iterable[int] = ()) -> None:
+        """Leave a request rejected, and the other tasks of its job with it: no cluster can hold it."""
         self._state[request] = DONE
+        for other in others:
+            self._state[other] = DONE
         if self.asked is not None:
             self._outcome.refused[request] = self.asked.reason(request)
         if self.users is not None:

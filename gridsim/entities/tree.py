@@ -238,9 +238,16 @@ def _admit_tasks(
         cluster.dags = dags
     first, known = tasks.first.data, dags.delay_to
 
+    limited = any(cluster.asked is not None for cluster in clusters)
+
     def admit(job: int) -> None:
         rows = range(first[job], first[job + 1])
-        root.place(Piece(rows, requests, known))
+        piece = Piece(rows, requests, known)
+        if limited and (never := next((task for task in rows if not root.able(piece.alone(task))), -1)) >= 0:
+            kind = requests.kinds_of[never]
+            next(leaf for leaf in root.leaves() if leaf.kind == kind).refuse(never, rows)
+            return
+        root.place(piece)
         if len(rows) == 1:
             dags.placed(rows[0]).submit(rows[0])
         else:

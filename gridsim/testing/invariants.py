@@ -524,7 +524,9 @@ class _Checks:
         asked = np.flatnonzero(self.known & (self.started | (self.status == Status.rejected)))
         why[asked] = reasons(demands, self.rows[asked], capacity)
         impossible: Mask = why != ""
-        fits = self.known & (self.status == Status.rejected) & ~impossible & (demands.plain[self.rows] == 0)
+        # A job of several tasks is rejected for one of them.
+        never = np.isin(self.schedule.job, self.schedule.job[impossible])
+        fits = self.known & (self.status == Status.rejected) & ~never & (demands.plain[self.rows] == 0)
         yield from self.found("rejected-fits", fits, self.submit)
         yield from self.found("cannot-be-held", self.started & impossible, self.schedule.start, lambda row: why[row])
 
