@@ -111,14 +111,15 @@ def add_measures(parser: _ActionsContainer) -> None:
         )
 
 
-def add_nodes(parser: ArgumentParser) -> None:
-    """Add the option that adds nodes to sites."""
+def add_nodes(parser: ArgumentParser, *, platform: bool = False) -> None:
+    """Add the option that adds nodes to sites, and to a *platform* too."""
     parser.add_argument(
         "--nodes",
         action="append",
         metavar="[PARTITION:]+N",
         help="a site (slurm?conf=...) with N nodes more, like the commonest of the partition, or of the default one; "
-        "-N for fewer; several times or with commas",
+        + ("a platform of nodes with N more of a group, or of the largest; " if platform else "")
+        + "-N for fewer; several times or with commas",
     )
 
 

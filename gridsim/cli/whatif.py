@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="a machine larger by P %%, or of N cores, in whole nodes where the policy knows its nodes; smaller: -10%%",
     )
-    source.add_nodes(parser)
+    source.add_nodes(parser, platform=True)
     ask.add_argument(
         "--load-times", dest="loads", metavar="X", action="append", help="the same jobs X times as fast: 1.2"
     )

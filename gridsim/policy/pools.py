@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_args
@@ -18,7 +19,7 @@ from gridsim.model.tasks import ANY_KIND
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 
-__all__ = ["in_pools", "resized", "seen_by"]
+__all__ = ["in_pools", "resized", "seen_by", "with_nodes_of"]
 
 UNSIZED = "how many cores each has is not known (a slurm.conf says it, --platform slurm.conf)"
 ASKED = "as --partitions pooled asks for"
@@ -191,20 +192,64 @@ def _with_nodes_to(platform: Platform, cluster: ClusterSpec, cores: int) -> Plat
     InputError
         Where that group has no cores, or would have no node left.
     """
-    place, usual = max(enumerate(cluster.nodes), key=lambda it: (it[1].count, -it[0]))
+    place = _usual(cluster)
+    usual = cluster.nodes[place]
     each = usual.capacity.get("cores", 0)
     if not each:
         raise InputError(f"nodes like those of '{usual.group}' have no cores; give another --platform", field="cores")
     missing = (cores - platform.cores) / each
     more = math.floor(missing + 0.5) or (missing > 0) - (missing < 0)
-    if usual.count + more < 1:
-        raise InputError(f"{-more} nodes fewer; there are {usual.count} like those of '{usual.group}'", field="cores")
-    known = {name for group in cluster.nodes for name in group.names}
+    return _with_more(platform, cluster, place, more, "cores")
+
+
+def _usual(cluster: ClusterSpec) -> int:
+    """Place of the largest group of nodes, the first of several."""
+    return max(range(len(cluster.nodes)), key=lambda place: (cluster.nodes[place].count, -place))
+
+
+def _with_more(platform: Platform, cluster: ClusterSpec, place: int, more: int, field: str) -> Platform:
+    """The machine with more or fewer nodes of a group."""
+    group = cluster.nodes[place]
+    if group.count + more < 1:
+        raise InputError(f"{-more} nodes fewer; there are {group.count} like those of '{group.group}'", field=field)
+    known = {name for each in cluster.nodes for name in each.names}
     new = itertools.islice(
         (name for number in itertools.count(1) if (name := f"more{number}") not in known), max(more, 0)
     )
-    names = (*usual.names, *new)[: usual.count + more]
+    names = (*group.names, *new)[: group.count + more]
     groups = list(cluster.nodes)
-    groups[place] = replace(usual, count=len(names), names=names)
-    grown = replace(cluster, cores=cluster.cores + more * each, nodes=tuple(groups))
+    groups[place] = replace(group, count=len(names), names=names)
+    grown = replace(cluster, cores=cluster.cores + more * group.capacity.get("cores", 0), nodes=tuple(groups))
     return replace(platform, root=replace(platform.root, children=(grown,)))
+
+
+def with_nodes_of(platform: Platform, text: str) -> Platform:
+    """The machine with nodes added to a group, or taken away: ``+10``, ``gpu:+10``; of the largest where none is named.
+
+    Raises
+    ------
+    InputError
+        Where it is no one cluster of nodes, and for what is no number of nodes of a group that is there.
+
+    Examples
+    --------
+    >>> from gridsim.model.capacity import NodeGroup
+    >>> with_nodes_of(Platform.of_nodes([NodeGroup(group="thin", count=3, capacity={"cores": 8})]), "thin:+2").cores
+    40
+    """
+    clusters = list(platform.clusters())
+    if len(clusters) != 1 or not clusters[0].nodes:
+        raise InputError(
+            "are asked of a machine without nodes, under a policy that knows none; give a --platform of nodes, or "
+            "slurm?conf=…",
+            field="nodes",
+        )
+    name, _, count = text.strip().rpartition(":")
+    groups = [group.group for group in clusters[0].nodes]
+    if name and name not in groups:
+        raise InputError(f"'{name}' is no group of nodes; expected one of {', '.join(groups)}", field="nodes")
+    if not re.fullmatch(r"[+-]?[0-9]+", count):
+        raise InputError(f"'{text}' is no number of nodes; expected such as +10 or {groups[0]}:+10", field="nodes")
+    return _with_more(
+        platform, clusters[0], groups.index(name) if name else _usual(clusters[0]), int(count), field="nodes"
+    )

@@ -15,8 +15,9 @@ from gridsim.metrics.compare import Difference
 from gridsim.model.exact import MOST_CORES
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.machine import nodes_to, with_nodes
-from gridsim.policy.pools import resized
+from gridsim.policy.pools import resized, with_nodes_of
 from gridsim.questions.replay import Replay
 from gridsim.record import Record
 from gridsim.words import counted, number, percent
@@ -141,17 +142,19 @@ def changes_of(
 
 
 def nodes_changes(workload: Workload, platform: Platform, nodes: Sequence[str], policy: Any) -> list[Change]:
-    """Nodes added to a partition or taken away, a change each: ``+10``, ``gpu:+10``.
+    """Nodes added or taken away, a change each: ``+10``, ``gpu:+10`` of a partition of the site that the policy knows.
+
+    Where it knows none, of a group of nodes of the platform.
 
     Raises
     ------
     InputError
-        Where the policy does not know its nodes, and for what is no number of nodes of a partition.
+        Where neither has nodes, and for what is no number of nodes of a partition, or of a group.
     """
-    found = []
+    found, knows = [], capabilities_of(policy).machine
     for text in nodes:
-        changed = with_nodes(policy, text)
-        size = changed.machine()
+        changed = with_nodes(policy, text) if knows else None
+        size = with_nodes_of(platform, text) if changed is None else changed.machine()
         partition, _, count = text.rpartition(":")
         more = counted(abs(int(count)), "more node" if int(count) >= 0 else "fewer node")
         part = percent(size.cores / platform.cores - 1, sign=True)

@@ -208,6 +208,8 @@ def _expected_on_arrival(record: Record, rows: IntArray, moment: Moment, setup: 
     """Expected starts of jobs as they come, whole microseconds; `NEVER` where none is known."""
     if _expectation(moment.cluster.scheduler) is not None:
         return _expected_by_replay(record.workload, rows, setup)
+    if moment.cluster.asked is not None:
+        return np.array([_expected_on_nodes(record, int(row), moment.tick, setup) for row in rows], dtype=np.int64)
     return np.array([_expected_by_state(record, int(row), setup) for row in rows], dtype=np.int64)
 
 
@@ -249,6 +251,26 @@ def _expected_by_replay(workload: Workload, rows: IntArray, setup: Setup) -> Int
     found: dict[int, int] = {}
     setup._replace(scheduler=_Listening(setup.scheduler, found, frozenset(rows.tolist()))).run(workload)
     return np.array([found.get(row, NEVER) for row in rows.tolist()], dtype=np.int64)
+
+
+def _expected_on_nodes(record: Record, row: int, tick: int, setup: Setup) -> int:
+    """Expected start of a job by a replay of all before it, since where they lie is part of what they leave free.
+
+    Jobs that had ended when the machine was idle last play no part.
+    """
+    workload, now = record.workload, int(record.workload.submit[row])
+    come = slice(0, row + 1)
+    start, end = record.start_us[come], record.end_us[come]
+    over = np.maximum.accumulate(np.concatenate([[0], np.where(start < NEVER, end, 0)[:-1]]))
+    idle = np.flatnonzero(over <= workload.submit[come])  # all before had ended as these came
+    first = int(idle[-1]) if len(idle) else 0
+    runtime = workload.runtime[come].copy()
+    left = (start < NEVER) & (end > now)
+    runtime[left] = workload.estimate[come][left]
+    runs = left & (start < now)
+    runtime[runs] = np.maximum(runtime[runs], now - start[runs] + tick)
+    small = replace(workload.select(come), runtime=runtime).select(slice(first, row + 1))
+    return int(setup.run(small).start_us[-1])
 
 
 def _expected_by_state(record: Record, row: int, setup: Setup) -> int:

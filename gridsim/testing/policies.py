@@ -15,10 +15,13 @@ from numpy.random import Generator
 
 from gridsim import registry
 from gridsim.errors import CheckFailed, GridsimError
+from gridsim.model.capacity import NodeGroup
+from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
 from gridsim.model.streams import stream
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.copies import own
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.record import Record
@@ -31,6 +34,12 @@ CORES = 16
 
 WORKLOADS = 12
 """Random workloads that each policy is tried on."""
+
+NODES = (
+    NodeGroup(group="thin", count=2, capacity={"cores": 6, "memory": 12}),
+    NodeGroup(group="fat", capacity={"cores": 4, "memory": 24}, gpus=2),
+)
+"""The machine with as many cores on which those are tried that know nodes."""
 
 _CHANGES_IT = "changes the queue that it is shown; work on copies"
 _CHANGES = ("static", "linear", "pass", "start")
@@ -115,8 +124,8 @@ def check_reservation(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -
 def check_scheduler(what: Any, *, seed: int = 0, workloads: int = WORKLOADS) -> None:
     """Check a scheduler by the schedules that it makes, and that its quotes are only answers.
 
-    Whoever asks for a quote again gets the same answer, and the schedule is the same however often anybody asks.
-    Parameters as in `check_ordering`.
+    Whoever asks for a quote again gets the same answer, and the schedule is the same however often anybody asks; on a
+    small machine of nodes too, where it knows them. Parameters as in `check_ordering`.
     """
     from gridsim.policy.presets import policy
 
@@ -288,17 +297,23 @@ def _check_runs(scheduler: Any, seed: int, workloads: int) -> None:
     rng = stream(seed, "testing", "workloads")
     for number in range(workloads):
         workload = small_workload(rng, exact=number % 3 == 0)
-        for overrun in ("kill", "extend"):
-            record = _run(scheduler, workload, overrun, seed)
-            found = violations(record, overrun=overrun)
-            if found:
-                raise CheckFailed(f"{scheduler!r}: {'; '.join(map(str, found))}")
-            again = _run(scheduler, workload, overrun, seed)
-            _require(
-                np.array_equal(record.start_us, again.start_us),
-                scheduler,
-                "makes another schedule when run again: it keeps state between runs, or draws numbers of its own",
-            )
+        _check_schedules(scheduler, workload, Platform.single(CORES), seed)
+        if capabilities_of(scheduler).vectors:
+            _check_schedules(scheduler, _asking_nodes(rng, workload), Platform.of_nodes(NODES), seed)
+
+
+def _check_schedules(scheduler: Any, workload: Workload, platform: Platform, seed: int) -> None:
+    for overrun in ("kill", "extend"):
+        record = _run(scheduler, workload, overrun, seed, platform)
+        found = violations(record, overrun=overrun, platform=platform)
+        if found:
+            raise CheckFailed(f"{scheduler!r}: {'; '.join(map(str, found))}")
+        again = _run(scheduler, workload, overrun, seed, platform)
+        _require(
+            np.array_equal(record.start_us, again.start_us),
+            scheduler,
+            "makes another schedule when run again: it keeps state between runs, or draws numbers of its own",
+        )
 
 
 class _Asked:
@@ -338,20 +353,39 @@ def _check_quotes(scheduler: Any, seed: int, workloads: int) -> None:
     rng = stream(seed, "testing", "quotes")
     for _ in range(workloads):
         workload = small_workload(rng)
-        once = _run(scheduler, workload, "extend", seed)
-        often = _run(_Asked(scheduler), workload, "extend", seed)
-        _require(
-            np.array_equal(once.start_us, often.start_us) and np.array_equal(once.status, often.status),
-            scheduler,
-            "makes another schedule when its quotes are asked for more than once: quote is a question, commit takes in",
-        )
+        _check_asked(scheduler, workload, Platform.single(CORES), seed)
+        if capabilities_of(scheduler).vectors:
+            _check_asked(scheduler, _asking_nodes(rng, workload), Platform.of_nodes(NODES), seed)
 
 
-def _run(scheduler: Any, workload: Workload, overrun: Any, seed: int) -> Record:
+def _check_asked(scheduler: Any, workload: Workload, platform: Platform, seed: int) -> None:
+    once = _run(scheduler, workload, "extend", seed, platform)
+    often = _run(_Asked(scheduler), workload, "extend", seed, platform)
+    _require(
+        np.array_equal(once.start_us, often.start_us) and np.array_equal(once.status, often.status),
+        scheduler,
+        "makes another schedule when its quotes are asked for more than once: quote is a question, commit takes in",
+    )
+
+
+def _asking_nodes(rng: Generator, workload: Workload) -> Workload:
+    """The jobs as tasks of one core with memory, some with half a GPU, some without limits on where they lie."""
+    kind, memory = rng.integers(4, size=len(workload)).tolist(), rng.integers(4, size=len(workload)).tolist()
+    demands = [
+        Demand(cores=cores)
+        if kind == 0
+        else Demand(tasks=cores, each={"cores": 1, "memory": each}, gpu=500 if kind == 1 and cores < 3 else 0)
+        for cores, kind, each in zip(workload.cores.tolist(), kind, memory, strict=True)
+    ]
+    return dataclasses.replace(workload, demands=Demands.of(demands))
+
+
+def _run(scheduler: Any, workload: Workload, overrun: Any, seed: int, platform: Platform | None = None) -> Record:
     from gridsim.simulation import simulate  # SimPy and kernels: only when something runs
 
+    platform = platform or Platform.single(CORES)
     try:
-        return simulate(workload, platform=Platform.single(CORES), policy=scheduler, overrun=overrun, seed=seed).record
+        return simulate(workload, platform=platform, policy=scheduler, overrun=overrun, seed=seed).record
     except GridsimError:
         raise
     except Exception as error:

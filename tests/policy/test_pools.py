@@ -14,9 +14,10 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.pools import CLUSTER, PARTITION, ways
 from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.tasks import Tasks
-from gridsim.policy.pools import in_pools, resized, seen_by
+from gridsim.policy.pools import in_pools, resized, seen_by, with_nodes_of
 from gridsim.policy.presets import policy
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.questions.changes import nodes_changes
 from gridsim.scenario import transformed
 
 NAMES = ("", "a", "b", "a,b", "c")
@@ -187,3 +188,31 @@ def test_pools_grow_evenly_or_by_the_nodes_of_the_site() -> None:
     with pytest.raises(InputError, match="only a machine of one cluster"):
         resized(grid, 10)
     assert resized(Platform.single(4), 8) == Platform.single(8)
+
+
+def test_nodes_are_added_to_a_group_or_to_the_largest() -> None:
+    thin = gs.NodeGroup(group="thin", count=4, capacity={"cores": 8, "memory": 64})
+    fat = gs.NodeGroup(group="fat", count=2, capacity={"cores": 16, "memory": 512}, gpus=2)
+    platform = Platform.of_nodes([thin, fat])
+
+    def counts(text: str) -> list[int]:
+        (cluster,) = with_nodes_of(platform, text).clusters()
+        assert cluster.capacity is not None
+        assert cluster.capacity.cores == cluster.cores
+        return [group.count for group in cluster.nodes]
+
+    assert (counts("+2"), counts("fat:+1"), counts("thin:-3")) == ([6, 2], [4, 3], [1, 2])
+    with pytest.raises(InputError, match="'gpu' is no group of nodes; expected one of thin, fat"):
+        counts("gpu:+1")
+    with pytest.raises(InputError, match="2 nodes fewer; there are 2 like those of 'fat'"):
+        counts("fat:-2")
+    with pytest.raises(InputError, match="'some' is no number of nodes"):
+        counts("some")
+    with pytest.raises(InputError, match="a machine without nodes"):
+        with_nodes_of(Platform.single(8), "+1")
+
+
+def test_nodes_of_a_platform_are_a_change_under_any_policy() -> None:
+    machine = Platform.of_nodes([gs.NodeGroup(group="thin", count=4, capacity={"cores": 8})])
+    (found,) = nodes_changes(log(1), machine, ["thin:+2"], policy("easy"))
+    assert (found.label, found.platform.cores, found.policy) == ("2 more nodes of thin (+50 %)", 48, None)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 import gridsim as gs
+from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER
 from gridsim.policy.machine import machine
 from gridsim.policy.presets import policy
@@ -20,6 +21,7 @@ from gridsim.questions.forecast import (
     Setup,
     _expected_by_replay,
     _expected_by_state,
+    _expected_on_nodes,
     as_of_now,
     expected_start,
     quantiles,
@@ -36,10 +38,10 @@ def site() -> gs.Workload:
     return gs.read_workload(SITE)
 
 
-def by_whole_run(workload: gs.Workload, row: int, what: str) -> int:
+def by_whole_run(workload: gs.Workload, row: int, what: str, platform: Platform | None = None) -> int:
     """The log until a job came, then all as estimated: no shortcut."""
     known = workload.select(slice(0, row))
-    platform, at = machine(workload), int(workload.submit[row])
+    platform, at = platform or machine(workload), int(workload.submit[row])
     more = {"cores": int(workload.cores[row]), "estimate": int(workload.estimate[row])}
     moment = state_at(known, platform, policy(what), at, options=Run(), **more)
     return int(run(moment.as_estimated(), platform, policy(what), Run()).start_us[moment.job])
@@ -54,6 +56,23 @@ def test_a_small_workload_of_the_state_decides_as_the_whole_log(site: gs.Workloa
     for row in rows.tolist():
         found = _expected_by_state(record, row, Setup(platform, policy(what), Run()))
         assert found == by_whole_run(site, row, what), row
+
+
+@pytest.mark.parametrize("what", ["fcfs", "easy", "easy?ordering=sjf&placement=pack"])
+def test_on_nodes_all_is_replayed_since_the_machine_was_idle(what: str) -> None:
+    rng = np.random.default_rng(43)
+    n = 60
+    submit = np.cumsum(rng.choice([0, 1, 4, 9, 60], n))  # now and then nobody is there
+    log = gs.Workload.from_columns(
+        submit=submit, runtime=rng.integers(1, 20, n), estimate=rng.integers(15, 40, n), cores=rng.integers(1, 7, n)
+    )
+    nodes = Platform.of_nodes([gs.NodeGroup(group="n", count=3, capacity={"cores": 3})])
+    record = run(log, nodes, policy(what), Run())
+    rows = np.flatnonzero((record.wait > 0) & (np.diff(log.submit, append=NEVER) > 0))[::4]
+    assert len(rows) >= 4
+    for row in rows.tolist():
+        found = _expected_on_nodes(record, row, 10**6, Setup(nodes, policy(what), Run()))
+        assert found == by_whole_run(log, row, what, nodes), row
 
 
 def test_a_plan_is_asked_while_the_log_is_replayed(site: gs.Workload) -> None:
