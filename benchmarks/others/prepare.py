@@ -25,7 +25,7 @@ def prepared(log: str) -> tuple[str, gs.Workload]:
     """Name and jobs of a log: its first submit is 0, estimates are lifted to the runtimes that exceed them."""
     path, _, jobs = log.partition("@")
     if path == GENERATED:
-        workload = gs.default_workload()
+        workload = gs.default_workload(estimates="multiples")
     else:
         workload = gs.read_workload(path, rules={"over-estimate": "repair"})
     workload = Slice(jobs=int(jobs) if jobs else None, origin=True).apply(workload)

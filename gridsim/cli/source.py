@@ -207,9 +207,9 @@ def add_generator_options(parser: ArgumentParser) -> None:
     group.add_argument("--load", type=float, metavar="X", help="offered load, as a fraction of the machine")
     group.add_argument(
         "--walltimes",
-        choices=("multiples", "modal"),
-        help="that users ask for: multiples of runtimes, or modal ones, few popular values and a tail, as in logs "
-        "(default: multiples)",
+        choices=("modal", "multiples"),
+        help="that users ask for: modal ones, few popular values and a tail, as in logs, or multiples of runtimes "
+        "(default: modal)",
     )
     group.add_argument(
         "--seed",

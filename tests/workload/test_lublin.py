@@ -23,6 +23,7 @@ from gridsim.workload.synthetic.estimates import overestimated
 from gridsim.workload.synthetic.lublin import Lublin, default_workload, log_runtimes, size_exponents, sizes
 from gridsim.workload.synthetic.lublin_clock import DAY, DailyClock, cycle
 from gridsim.workload.synthetic.lublin_parameters import ALL, BATCH, BUCKET, BUCKETS, INTERACTIVE, JobClass
+from gridsim.workload.synthetic.modal import customary_maximum
 from gridsim.workload.synthetic.truncated_gamma import TruncatedGamma
 from gridsim.workload.synthetic.users import zipf_users
 
@@ -344,10 +345,44 @@ def test_a_parameter_moves_only_what_it_means(change: dict[str, Any], moved: set
     assert {name for name in before if (before[name] != after[name]).any()} == moved
 
 
-def test_more_jobs_begin_with_the_same_ones() -> None:
-    few, many = (Lublin(jobs=jobs, kind="two-class", users=9).generate(SEED) for jobs in (500, 5000))
+@pytest.mark.parametrize(("estimates", "dealt"), [("multiples", {"estimate"}), ("modal", set())])
+def test_more_jobs_begin_with_the_same_ones(estimates: Any, dealt: set[str]) -> None:
+    few, many = (
+        Lublin(jobs=jobs, kind="two-class", users=9, estimates=estimates).generate(SEED) for jobs in (500, 5000)
+    )
     shared_columns = {name for name, column in few.columns() if (column == dict(many.columns())[name][:500]).all()}
-    assert shared_columns == {"job", "submit", "runtime", "estimate", "cores", "deadline", "user", "queue"}
+    assert shared_columns == {"job", "submit", "runtime", "cores", "deadline", "user", "queue"} | dealt
+
+
+def test_estimates_are_modal_unless_multiples_are_asked_for_or_described() -> None:
+    drawn = {str(model): model.generate(SEED) for model in (Lublin(jobs=300), Lublin(jobs=300, estimates="modal"))}
+    plain, modal = drawn.values()
+    assert plain.estimate.tolist() == modal.estimate.tolist()
+    assert plain.provenance["parameters"] == modal.provenance["parameters"]
+    multiples = Lublin(jobs=300, estimates="multiples").generate(SEED)
+    assert multiples.estimate.tolist() == Lublin(jobs=300, f=5.0).generate(SEED).estimate.tolist()
+    assert multiples.estimate.tolist() != plain.estimate.tolist()
+    assert (multiples.provenance["parameters"]["estimates"], multiples.provenance["parameters"]["f"]) == (
+        "multiples",
+        5,
+    )
+    stepped = Lublin(jobs=300, estimate_step=60.0)
+    assert (stepped.estimates_drawn, set((stepped.generate(SEED).estimate % 60_000_000).tolist())) == ("multiples", {0})
+
+
+@pytest.mark.parametrize("field", ["f", "estimate_step"])
+def test_what_shapes_multiples_is_refused_beside_modal_estimates(field: str) -> None:
+    with pytest.raises(InputError, match=f"field '{field}': shapes multiples of runtimes; say estimates=multiples"):
+        Lublin(estimates="modal", **{field: 2.0})  # type: ignore[arg-type]
+
+
+def test_the_default_workload_has_modal_estimates_and_gives_the_old_ones_back() -> None:
+    now, before = default_workload(jobs=500), default_workload(jobs=500, estimates="multiples")
+    assert len(np.unique(now.estimate)) <= round(1.1 * 500**0.5)
+    assert int(now.estimate.max()) == customary_maximum(now.runtime.max() / 1e6) * 1_000_000
+    model = Lublin(jobs=500, load=0.5, realised=True, f=5.0, estimate_step=60.0, users=50)
+    assert before.estimate.tolist() == model.generate(1).estimate.tolist()
+    assert before.submit.tolist() == now.submit.tolist()
 
 
 def test_provenance_is_json_and_says_everything() -> None:
@@ -355,7 +390,7 @@ def test_provenance_is_json_and_says_everything() -> None:
     assert provenance["source"] == "lublin"
     assert provenance["seed"] == 1
     assert provenance["parameters"] == dataclasses.asdict(
-        Lublin(jobs=50, load=0.5, realised=True, estimate_step=60.0, users=50)
+        Lublin(jobs=50, load=0.5, realised=True, users=50, estimates="modal")
     )
     assert provenance["expected_load"] == 0.5
     assert provenance["realised_load"] == pytest.approx(0.5)

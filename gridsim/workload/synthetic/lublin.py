@@ -29,7 +29,10 @@ SIZE_KINDS = ("serial", "power-of-two", "other")
 
 Streams = Callable[..., np.random.Generator]
 
-Estimates = Literal["multiples", "modal"]
+Estimates = Literal["modal", "multiples"]
+
+_FACTOR = 5.0
+"""Largest overestimate of multiples, in runtimes."""
 
 
 def size_kinds(job_class: JobClass, u_kind: Any) -> IntArray:
@@ -105,17 +108,18 @@ class Lublin:
     rescale : bool
         Fit the tie between size and runtime to the machine's size; otherwise jobs above 144 cores are always
         long.
-    f : float
-        Estimates are ``runtime * (1 + f U)``, U uniform on [0, 1); 0 for exact ones.
+    f : float or None
+        Of multiples: estimates are ``runtime * (1 + f U)``, U uniform on [0, 1); 0 for exact ones, 5 where left out.
     estimate_step : float or None
-        Estimates are rounded up to a multiple of this many seconds; None leaves them.
+        Of multiples: estimates are rounded up to a multiple of this many seconds; None leaves them.
     users : int or None
         Users among whom the jobs are dealt by Zipf's law; None for no users.
     start_bucket : int
         Half hour of the day at time 0: 0 is midnight.
-    estimates : {"multiples", "modal"}
-        ``multiples``: as *f* and *estimate_step* say, which research is asked to stop using; ``modal``: few popular
-        values, a tail and the limit of the queue (the transform ``modal`` has its parameters).
+    estimates : {"modal", "multiples"} or None
+        ``modal``: few popular values, a tail and the limit of the queue (the transform ``modal`` has its parameters);
+        ``multiples``: as *f* and *estimate_step* say, which research is asked to stop using. Modal where left out,
+        multiples where *f* or *estimate_step* is given.
 
     Notes
     -----
@@ -142,28 +146,51 @@ class Lublin:
     realised: bool = False
     kind: str = "all"
     rescale: bool = True
-    f: float = 5.0
+    f: float | None = None
     estimate_step: float | None = None
     users: int | None = None
     start_bucket: int = 0
-    estimates: Estimates = "multiples"
+    estimates: Estimates | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise UnknownNameError("kind of Lublin workload", self.kind, KINDS)
-        if self.estimates not in get_args(Estimates):
+        if self.estimates is not None and self.estimates not in get_args(Estimates):
             raise UnknownNameError("kind of estimates", str(self.estimates), get_args(Estimates))
         for name, good, rule in (
             ("jobs", self.jobs >= (2 if self.realised else 1), f"at least {2 if self.realised else 1}"),
             ("cores", self.cores >= 1, "at least 1"),
             ("load", self.load is None or 0 < self.load < np.inf, "a fraction above 0, such as 0.7"),
-            ("f", 0 <= self.f < np.inf, "0 (exact estimates) or more"),
+            ("f", self.f is None or 0 <= self.f < np.inf, "0 (exact estimates) or more"),
             ("estimate_step", self.estimate_step is None or 0 < self.estimate_step < np.inf, "seconds above 0"),
             ("start_bucket", 0 <= self.start_bucket < BUCKETS, f"a half hour of the day, 0 to {BUCKETS - 1}"),
             ("users", self.users is None or self.users >= 1, "at least 1"),
         ):
             if not good:
                 raise InputError(f"is {getattr(self, name)}; expected {rule}", field=name)
+        for name in ("f", "estimate_step"):
+            if self.estimates == "modal" and getattr(self, name) is not None:
+                raise InputError("shapes multiples of runtimes; say estimates=multiples, or leave it out", field=name)
+
+    @property
+    def estimates_drawn(self) -> Estimates:
+        """Which kind of estimates the jobs have.
+
+        Returns
+        -------
+        {"modal", "multiples"}
+            As `estimates` says; where it does not, multiples where `f` or `estimate_step` is given, else modal.
+        """
+        if self.estimates is None:
+            return "modal" if self.f is None and self.estimate_step is None else "multiples"
+        return self.estimates
+
+    @property
+    def _factor(self) -> float | None:
+        """Largest overestimate of multiples, in runtimes; None where estimates are modal."""
+        if self.estimates_drawn == "modal":
+            return None
+        return _FACTOR if self.f is None else self.f
 
     def classes(self) -> tuple[JobClass, ...]:
         """Classes of jobs, fitted to the machine.
@@ -221,7 +248,7 @@ class Lublin:
         )
         return workload.with_provenance(
             source="lublin",
-            parameters=asdict(self),
+            parameters={**asdict(self), "f": self._factor, "estimates": self.estimates_drawn},
             seed=seed,
             natural_load=natural,
             expected_load=wanted,
@@ -259,9 +286,9 @@ class Lublin:
         return np.concatenate(size_parts), np.concatenate(runtime_parts)
 
     def _estimates(self, runtime: FloatArray, rng: np.random.Generator) -> FloatArray:
-        if self.estimates == "modal":
+        if self._factor is None:
             return Modal.of(runtime, Law(), rng).estimate
-        return overestimated(runtime, rng, f=self.f, step=self.estimate_step)
+        return overestimated(runtime, rng, f=self._factor, step=self.estimate_step)
 
     def _labels(self, queue: IntArray, seed: int) -> dict[str, IntArray]:
         labels = {}
@@ -297,7 +324,7 @@ def default_workload(
     load: float | None = None,
     seed: int | None = None,
     cores: int | None = None,
-    estimates: Estimates = "multiples",
+    estimates: Estimates = "modal",
 ) -> Workload:
     """The workload of `gridsim compare` without arguments.
 
@@ -311,8 +338,8 @@ def default_workload(
         1 where left out.
     cores : int, optional
         128 where left out.
-    estimates : {"multiples", "modal"}
-        Up to six times the runtime in whole minutes, or modal ones.
+    estimates : {"modal", "multiples"}
+        Few popular values, a tail and the limit of the queue; or up to six times the runtime in whole minutes.
 
     Returns
     -------
@@ -324,16 +351,15 @@ def default_workload(
     Why a load of 0.5: half a machine's worth of work is where policies can be told apart honestly. First come,
     first served cannot use more than 0.60 of these 128 cores (the widest jobs wait for an empty machine), so
     from there on its queue only grows and its mean wait says how long the workload is, not how good the policy
-    is. At 0.5 its queue still empties between bursts, and backfilling answers twenty times sooner; EASY and
-    conservative backfilling differ by about a tenth in mean wait, in both directions over seeds.
+    is. At 0.5 its queue still empties between bursts, and backfilling answers about ten times sooner (8 to 18 over
+    seeds); the mean waits of EASY and conservative backfilling differ by less than a tenth, in both directions.
     """
     model = Lublin(
         jobs=10_000 if jobs is None else jobs,
         cores=128 if cores is None else cores,
         load=0.5 if load is None else load,
         realised=True,
-        f=5.0,
-        estimate_step=60.0,
+        estimate_step=60.0 if estimates == "multiples" else None,
         users=50,
         estimates=estimates,
     )

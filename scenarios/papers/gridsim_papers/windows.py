@@ -76,7 +76,7 @@ def window_of(
         CTC offers 430 cores.
     """
     if log == "model":
-        return Lublin(jobs=jobs, cores=cores, load=model_load, realised=True).generate(
+        return Lublin(jobs=jobs, cores=cores, load=model_load, realised=True, estimates="multiples").generate(
             seed_of(seed, study, "model", window)
         )
     whole = read_workload(Path(data or ".") / LOGS[log].file, cores=cores)

@@ -135,7 +135,7 @@ def window_of(unit: Unit, data: Path | None = None) -> Workload:
         For a unit of a log without a folder that holds it.
     """
     if unit.log == "model":
-        log = Lublin(jobs=unit.jobs * (unit.window + 1), cores=CORES[unit.log]).generate(1)
+        log = Lublin(jobs=unit.jobs * (unit.window + 1), cores=CORES[unit.log], estimates="multiples").generate(1)
     elif data is None:
         raise InputError(f"'{unit.log}' is a log; give the folder that holds it, or --scale tiny", field="--data")
     else:

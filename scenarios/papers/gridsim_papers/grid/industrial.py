@@ -92,7 +92,7 @@ class IndustrialCampaign(Tabled):
 
     def _jobs(self, unit: Unit, data: str | Path | None) -> tuple[Workload, int]:
         if unit.log == "model":
-            model = Lublin(jobs=self.jobs, cores=self.cores, load=_MODEL_LOAD, realised=True)
+            model = Lublin(jobs=self.jobs, cores=self.cores, load=_MODEL_LOAD, realised=True, f=0)
             return _whole_seconds(model.generate(int(stream(1, "industrial", "model").integers(2**32)))), self.cores
         place = _place(data)
         if place is None:
