@@ -174,6 +174,12 @@ def pack(
     }
 
 
+def _predicted(prediction: IntArray, clock: _Clock) -> npt.NDArray[Any]:
+    """What was believed when each job came, ticks, in parts where they are coarser; -1 of jobs not taken in."""
+    taken = np.where(prediction < NEVER, prediction, -clock.tick)
+    return taken // clock.tick if not (taken % clock.tick).any() else taken / clock.tick
+
+
 def _ids(workload: Workload) -> dict[str, Any]:
     """What jobs are called beside their numbers: array or group of parts, task, part; nothing where there are none."""
     ids = JobIds.of(workload)
@@ -234,6 +240,8 @@ def _explaining(record: Record, shown: slice, clock: _Clock, platform: Platform 
     if (lacked := lacking(record)) is not None:
         words, word = np.unique(lacked[shown], return_inverse=True)
         packed |= {"lacks": words.tolist(), "lacked": narrowed(word.reshape(-1).astype(np.int64))}
+    if part.predictions is not None:
+        packed["predicted"] = narrowed(_predicted(part.predictions.prediction_us, clock))
     if not part.ran.all():
         packed["unran"] = narrowed(part.status[~part.ran].astype(np.int64))
     parts = parts_of(part, platform)

@@ -25,7 +25,7 @@ from gridsim.model.workload import Workload
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.questions.explain import explain
 from gridsim.questions.schedules import JobSchedule
-from gridsim.record import Beyond, Promises, Record, Status
+from gridsim.record import Beyond, Predictions, Promises, Record, Status
 from gridsim.report import gantt, markup, page
 from gridsim.report.comparison import Comparison
 from gridsim.report.explain_text import sentences
@@ -41,7 +41,16 @@ def named(record: Record, workload: Any) -> Record:
     start, end, status = record.start_us.copy(), record.end_us.copy(), record.status.copy()
     start[50::400], end[50::400], status[50::400] = NEVER, NEVER, Status.unadmitted
     changed = replace(record, workload=workload, start_us=start, end_us=end, status=status)
-    return replace(changed, beyond=chains(record, start), promises=cut_short(record, start))
+    told = {"beyond": chains(record, start), "promises": cut_short(record, start), "predictions": believed(changed)}
+    return replace(changed, **told)
+
+
+def believed(record: Record) -> Predictions:
+    """Predictions of half to twice what jobs ran, of those that did."""
+    held = np.where(record.ran, record.end_us - record.start_us, NEVER)
+    factor = stream(2, "test").choice([0.5, 0.9, 1.0, 2.0], len(record))
+    first = np.where(record.ran, np.maximum(held * factor // MICROSECOND, 1).astype(np.int64) * MICROSECOND, NEVER)
+    return Predictions(first, np.where(first < held, 1, 0))
 
 
 def chains(record: Record, start: IntArray) -> Beyond:
@@ -126,8 +135,10 @@ def test_the_browser_finds_the_facts_that_python_finds(opened: Any, shown: dict[
         jobs,
         policy,
     )
+    outlived = 0
     for job, found in zip(jobs, json.loads(told), strict=True):
         expected = explain(schedule, job).to_dict()
+        outlived += len(expected.get("outlived", ()))
         assert set(found) == set(expected)
         if expected["start"] == expected["start"]:
             expected["status"] = ""  # the page knows only why a job did not run
@@ -144,6 +155,7 @@ def test_the_browser_finds_the_facts_that_python_finds(opened: Any, shown: dict[
                 assert (np.nan if found[name] is None else found[name]) == pytest.approx(value, nan_ok=True, rel=1e-12)
             else:
                 assert found[name] == value, (job, name)
+    assert outlived > 5
 
 
 @pytest.mark.parametrize("label", ["fcfs", "greedy"])
@@ -160,6 +172,8 @@ def test_the_browser_says_what_python_says(opened: Any, shown: dict[str, Record]
     )
     assert any("before the 3 pieces of its chain together." in lines[0] for lines in told)
     assert any("in 2 runs that others cut short." in lines[0] for lines in told)
+    beyond = "Meanwhile these ran on beyond what was predicted of them: job "
+    assert any(beyond in line for lines in told for line in lines)
     for job, lines in zip(jobs, told, strict=True):
         assert lines == sentences(explain(schedule, job), label)
         assert re.match(r"It came (at|and started at|and started within the second at) 2026-11-2\d \d\d:\d\d", lines[1])

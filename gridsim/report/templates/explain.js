@@ -272,7 +272,7 @@ const gridsimWhy = (() => {
   function explain(data, one, row) {
     const { tick } = data;
     const submit = one.submit[row], ran = one.start[row] >= 0, until = ran ? one.start[row] : submit, earlier = one.earlier ? one.earlier[row] : 0, lost = ran ? lostOf(one, row) : 0;
-    const held = new Float64Array(data.jobs), passing = new Float64Array(data.jobs), freeing = new Float64Array(data.jobs);
+    const held = new Float64Array(data.jobs), passing = new Float64Array(data.jobs), freeing = new Float64Array(data.jobs), beyond = new Float64Array(data.jobs);
     let total = 0, ahead = 0, aheadWork = 0, passed = 0, passedWork = 0, free = sizeOf(data, one, row);
     const users = new Map(), there = among(one, row);
     for (let i = 0; i < data.jobs; i++) {
@@ -280,6 +280,7 @@ const gridsimWhy = (() => {
       if (start < 0 || i === row || !there(i)) continue;
       const inside = Math.min(end, until) - Math.max(start, submit);
       if (inside > 0) total += held[i] = one.width[i] * inside;
+      if (one.predicted) beyond[i] = Math.max(0, Math.min(end, until) - Math.max(start + one.predicted[i], submit));
       if (start <= submit && end > submit && end > start) free -= one.width[i];
       const sooner = one.placeOf(i) < one.placeOf(row), later = !sooner && start < until;
       if (sooner && start > submit) {
@@ -321,7 +322,14 @@ const gridsimWhy = (() => {
       holders: others(held, held, total), passing: others(passing, held, total),
       freeing: others(freeing, held, total), first: others(first, first, enough / tick),
       passers: [...users].sort((a, b) => b[1] - a[1]),
+      ...outlived(one, beyond, others, held, total, tick),
     };
+  }
+
+  // Those that went on beyond what was predicted of them; nothing where nobody did.
+  function outlived(one, beyond, others, held, total, tick) {
+    const weight = beyond.map((ticks, i) => ticks * one.width[i]), rows = largest(weight);
+    return rows.length ? { outlived: others(weight, held, total).map((other, k) => ({ ...other, beyond: beyond[rows[k]] * tick })) } : {};
   }
 
   // Whether no job that the chart leaves out held cores or waited while this one did.
@@ -350,6 +358,7 @@ const gridsimWhy = (() => {
       const there = WHOLE.includes(found.room) || found.reach >= found.machine ? "" : "there ";
       told.push(`Of what was in use ${there}meanwhile, the largest ${most.length === 1 ? "part was" : "parts were"} held by ${listed(most)}.`);
     }
+    if (found.outlived) told.push(`Meanwhile these ran on beyond what was predicted of them: ${listed(found.outlived.map((one) => `${short(one)} (${duration(one.beyond)})`))}.`);
     if (found.freeing.length) told.push(`It started when ${listed(found.freeing.map(short))} ended.`);
     return told;
   }

@@ -132,12 +132,12 @@
 
   async function each(packed, get) {
     const columns = {};
-    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "pool", "reach", "free", "told", "word", "spans", "lacked"]) columns[name] = await get(packed[name]);
+    for (const name of ["wait", "pieces", "low", "size", "runtime", "queued", "cluster", "cores", "unran", "later", "chain", "earlier", "cut", "began", "lasted", "pool", "reach", "free", "told", "word", "spans", "lacked", "predicted"]) columns[name] = await get(packed[name]);
     return columns;
   }
 
   // Pieces of a policy in order of start, with the latest end of each block of them: the index of every search.
-  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster, cores, unran, later, chain, earlier }) {
+  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster, cores, unran, later, chain, earlier, predicted }) {
     const n = data.jobs;
     const submit = later ? data.submit.map((at, i) => at + later[i]) : data.submit; // where users react, its own
     const held = runtime || data.runtime;
@@ -161,7 +161,7 @@
     keys.sort();
     const m = low.length;
     const out = {
-      label: packed.label, wait, submit, order, placeOf: (row) => (places ? places[row] : row), start, held, width, queued, cluster, chain, earlier, count: m, bins: {}, last: 1,
+      label: packed.label, wait, submit, order, placeOf: (row) => (places ? places[row] : row), start, held, width, queued, cluster, chain, earlier, predicted, count: m, bins: {}, last: 1,
       complete: packed.complete,
       status: (row) => (wait[row] < 0 ? data.statuses[unran[wait.subarray(0, row).reduce((count, one) => count + (one < 0), 0)]] : ""),
       place: data.dag ? new Int32Array(n).fill(-1) : null, pieces,
@@ -813,6 +813,7 @@
       rows.push(coresOf(row, one), ["Submitted", when((one || data.policies[0]).submit[row])]);
       if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(gridsimWhy.waited(one, row))]);
       if (one || !data.molded) rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
+      if (one && one.predicted && one.predicted[row] >= 0) rows.push(["Predicted", duration(one.predicted[row] * data.tick)]);
       return rows;
     }
 
