@@ -33,7 +33,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)>"
 
 @pytest.fixture(scope="module")
 def log() -> gs.Workload:
-    return default_workload(jobs=400, load=0.9, cores=64, seed=3)
+    return default_workload(jobs=400, load=0.9, cores=64, seed=3, estimates="multiples")
 
 
 @pytest.fixture(scope="module")
