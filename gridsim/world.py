@@ -131,7 +131,7 @@ class World:
         rank = None if tasks is None else upward_ranks(tasks, self.platform, self._tick)
         self._why_closed = _why_closed(workload, self.platform, policy, room)
         room = 0 if self._why_closed else room
-        self._all = workload = with_room(workload, room) if room else workload
+        workload = with_room(workload, room) if room else workload
         self._requests = Requests(workload, rank=rank, room=room)
         runtime = workload.runtime if tasks is None else tasks.runtime
         self.outcome = Outcome(self._requests, runtime, workload.tolerance if tasks is None else None)
@@ -153,8 +153,8 @@ class World:
         reacting = self._source()
         self._submissions: Submissions | None = None
         if room:
-            given = (len(self.workload), workload, self._requests, self.outcome)
-            self._submissions = Submissions(self.env, instant, self._root, *given)
+            given = (self._root, self.platform, self.clusters, len(self.workload), workload)
+            self._submissions = Submissions(self.env, instant, *given, self._requests, self.outcome)
         for cluster in self.clusters:
             cluster.users = self._submissions or reacting
             self._let_hold(cluster)
@@ -182,14 +182,15 @@ class World:
         if self._submissions is None:
             cluster.machine.why_not = self._why_closed
         elif not cluster.can.held:
-            cluster.machine.why_not = f"{name_of(self._policy)} is told of jobs alone"
+            why = "keeps promises, which it would have to break" if cluster.can.plan else "is told of jobs alone"
+            cluster.machine.why_not = f"{name_of(self._policy)} {why}"
         else:
             cluster.machine.why_not = None
             cluster.machine.holds = Holds(cluster, modes[self.options.instant], self._submissions)
 
     @property
     def machines(self) -> dict[str, Machine]:
-        """The machine of each cluster by name: who holds what, and cores for processes of a user's own."""
+        """The machine of each cluster by name: who holds what; cores and nodes for processes of a user's own."""
         return {cluster.name: cluster.machine for cluster in self.clusters}
 
     def _source(self) -> Reacting | None:
@@ -237,7 +238,8 @@ class World:
         ----------
         job : Task, Job or mapping
             One task: ``cores``, ``runtime`` (s), and as far as wanted ``estimate`` (s; the runtime where left out),
-            ``deadline`` (s) and the labels of the workload's jobs, by number or by name.
+            ``deadline`` (s), ``demand`` (a `gridsim.Demand`, all that it asks of nodes and pools, instead of ``cores``)
+            and the labels of the workload's jobs, by number or by name.
 
         Returns
         -------
@@ -365,7 +367,8 @@ class World:
             path = _critical_path(self.workload, self.platform, self._requests.rank, self.options, self._tick)
         schedulers = [cluster.scheduler for cluster in self.clusters]
         until = None if self._ended() else self.env.instant
-        found = recorded(self._all, self._requests, self.outcome, self.platform, schedulers, path, until)
+        workload = self.workload if self._submissions is None else self._submissions.workload
+        found = recorded(workload, self._requests, self.outcome, self.platform, schedulers, path, until)
         return found if self._submissions is None else self._as_come(found, until)
 
     def _as_come(self, found: Record, until: int | None) -> Record:
@@ -398,8 +401,6 @@ def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) 
         return "the workload has jobs of several tasks, or of sizes that the policy chooses"
     if workload.reactions is not None:
         return "users react, and wait for jobs of the workload alone"
-    if workload.demands is not None or any(each.capacity is not None for each in platform.clusters()):
-        return "the machine has nodes or several pools, or jobs ask for more than cores"
     if ways(workload, platform) is not None:
         return "each job has its own part of the machine"
     if not capabilities_of(policy).takes_more:

@@ -425,8 +425,8 @@ def test_who_waits_longer_than_they_wanted_to_hold_cores_is_told() -> None:
 @pytest.mark.parametrize(
     ("policy", "cores", "until", "told"),
     [
-        ("conservative", 1, 5, "is told of jobs alone"),
-        ("mrt", 1, 5, "is told of jobs alone"),
+        ("conservative", 1, 5, "keeps promises, which it would have to break"),
+        ("mrt", 1, 5, "keeps promises, which it would have to break"),
         ("moldable-base", 1, 5, "looks at all jobs before the first one comes"),
         ("easy", 5, 5, "5 cores are asked of a machine that has 4"),
         ("easy", 1, 0, "expected an instant after 0.0 s"),
@@ -447,3 +447,122 @@ def test_shares_are_asked_of_jobs_and_not_of_cores_that_somebody_holds() -> None
     one.run()
     assert made.ended.value == Status.completed
     assert len(one.record()) == 4
+
+
+# -- machines of nodes -----------------------------------------------------------------------------------------------
+
+NODES = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=4, capacity={"cores": 4, "memory": 100}, gpus=1)])
+
+
+def on_nodes(policy: Any = "easy", **options: Any) -> World:
+    return World(jobs(cores=[8, 4, 8], submit=[0, 60, 120], runtime=[600, 300, 900]), NODES, policy, Run(**options))
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+@pytest.mark.parametrize(
+    ("nodes", "at", "where"),
+    [
+        (1, 100, [3]),  # jobs are on the first two until 600, on the third until 360
+        (2, 360, [2, 3]),  # before the pass that would start the third job there
+        (["n-0"], 600, [0]),
+        ([3, "n-0"], 1260, [0, 3]),  # the third job is on the last two from 360 on
+    ],
+)
+def test_a_crew_waits_for_whole_nodes_that_are_idle(nodes: Any, at: float, where: list[int], instant: str) -> None:
+    one, seen = on_nodes(instant=instant), list[tuple[Any, ...]]()
+
+    def crew() -> Process:
+        yield one.timeout(100)
+        with one.machines["cluster"].request(nodes=nodes, until=3000) as held:
+            yield held
+            seen.append((one.now, held.placement.node, held.cores))
+            yield one.timeout(400)
+            yield one.machines["cluster"].release(held)
+            assert held.placement is None
+
+    one.env.process(crew())
+    one.run()
+    assert seen == [(at, where, 4 * len(where))]
+    assert one.clusters[0].free == 16
+    assert_valid(one.record())
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"nodes": 5}, "5 nodes are asked of a machine that has 4"),
+        ({"nodes": 0}, "0 nodes are asked of a machine that has 4"),
+        ({"nodes": ["n-9"]}, "node 'n-9' is asked of a machine that has 4 nodes"),
+        ({"nodes": [4]}, "node 4 is asked of a machine that has 4 nodes"),
+        ({"nodes": [0, "n-0"]}, "expected one or more, each once"),
+        ({"nodes": []}, "expected one or more, each once"),
+        ({"nodes": 1, "cores": 1}, "expected one of them"),
+        ({}, "expected one of them"),
+    ],
+)
+def test_nodes_that_are_none_are_refused(asked: dict[str, Any], told: str) -> None:
+    with pytest.raises(PolicyError, match=told):
+        on_nodes().machines["cluster"].request(**asked, until=50)
+
+
+def test_nodes_are_asked_of_machines_that_have_some_and_of_schedulers_that_promise_nothing() -> None:
+    with pytest.raises(PolicyError, match="4 cores without nodes"):
+        world().machines["cluster"].request(nodes=1, until=5)
+    with pytest.raises(PolicyError, match="nodes cannot be held .* keeps promises"):
+        on_nodes("conservative").machines["cluster"].request(nodes=1, until=5)
+
+
+def test_who_waits_for_nodes_longer_than_they_wanted_them_is_told() -> None:
+    one = on_nodes()
+
+    def crew() -> Process:
+        yield one.timeout(1)
+        with pytest.raises(PolicyError, match=r"no 3 nodes were idle before 70\.0 s"):
+            yield one.machines["cluster"].request(nodes=3, until=70)
+
+    process = one.env.process(crew())
+    one.run()
+    assert process.processed
+
+
+def test_a_submitted_job_asks_for_what_nodes_have() -> None:
+    one = on_nodes()
+    two = one.submit({"demand": gs.Demand(tasks=2, each={"cores": 1}, gpu=1000, tasks_per_node=1), "runtime": 5})
+    never = one.submit({"demand": gs.Demand(tasks=1, each={"disk": 1}), "runtime": 5})
+    plain = one.submit({"cores": 3, "runtime": 5})
+    one.run(until=1)
+    assert (two.ended.triggered, never.ended.value, plain.ended.triggered) == (False, Status.rejected, False)
+    one.run()
+    found = one.record()
+    assert found.reason is not None
+    assert dict(zip(found.workload.job.tolist(), found.reason.tolist(), strict=True))[never.job] == "task"
+    assert found.workload.demands is not None
+    assert found.workload.demands[found.workload.job.tolist().index(two.job)].gpu == 1000
+    assert found.workload.cores.tolist() == [8, 2, 0, 3, 4, 8]
+    assert_valid(found)
+
+
+def test_on_one_pool_of_cores_only_cores_are_asked_for() -> None:
+    made = world().submit({"demand": gs.Demand(cores=2), "runtime": 5})
+    assert made.job == 4
+    with pytest.raises(InputError, match="asks for more than cores, of a machine that is one pool of cores"):
+        world().submit({"demand": gs.Demand(tasks=2, each={"cores": 1}), "runtime": 5})
+
+
+def test_a_job_of_a_partition_goes_to_its_nodes() -> None:
+    groups = [gs.NodeGroup(group=name, capacity={"cores": 4}, partitions=(name,)) for name in ("a", "b")]
+    given = replace(jobs(labels={"partition": [0, 1, 0]}), names={"partition": ("a", "b")})
+    one = World(given, gs.Platform.of_nodes(groups), "easy")
+    one.submit({"cores": 1, "runtime": 1, "partition": "b"})
+    one.run()
+    found = one.record()
+    assert found.allocations is not None
+    assert found.allocations.node[found.allocations.job == found.workload.job.tolist().index(4)].tolist() == [1]
+
+
+@pytest.mark.parametrize("policy", ["easy++", "easy"])
+def test_nobody_predicts_how_long_a_crew_stays(policy: str) -> None:
+    one = world(jobs(labels={"user": [1, 1, 1]}), policy)
+    one.machines["cluster"].request(1, until=100)
+    one.run()
+    assert names(one.record()) == ["completed"] * 3

@@ -15,11 +15,12 @@ from gridsim.entities.machine import Machine
 from gridsim.entities.outcome import DONE, RUNNING, WAITING, Outcome
 from gridsim.entities.piece import Piece
 from gridsim.errors import PolicyError
+from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.protocols import NOTHING, Decision, Offer, Quote, Scheduler, Start, Stop, name_of
+from gridsim.policy.protocols import NOTHING, Decision, Offer, Placement, Quote, Scheduler, Start, Stop, name_of
 from gridsim.policy.queue import Requests
 from gridsim.profile.asked import Asked
 from gridsim.record import Status
@@ -332,9 +333,16 @@ class Cluster:
         if self._load is not None:
             self._load.enqueue(request)
 
-    def hold(self, request: int, until: int) -> None:
-        """Somebody who is no job holds cores; to the scheduler a request that runs, whole microseconds."""
-        self.scheduler.held(request, until, self._env.now)  # type: ignore[attr-defined]
+    def learn(self, request: int, demands: Demands) -> None:
+        """A request is known from now on; *demands* has what it asks for."""
+        if self.asked is not None:
+            self.asked.learn(request, demands)
+            self._needed[request] = NEVER if self.asked.reason(request) else 0
+
+    def hold(self, request: int, until: int, placement: Placement | None) -> None:
+        """Somebody who is no job holds cores or nodes; to the scheduler a request that runs, whole microseconds."""
+        where = () if placement is None else (placement,)
+        self.scheduler.held(request, until, self._env.now, *where)  # type: ignore[attr-defined]
 
     def let_hold_go(self, request: int) -> None:
         """Such a request gave its cores back."""

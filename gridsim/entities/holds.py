@@ -1,4 +1,4 @@
-"""Cores that processes of a user's own hold: to the scheduler, jobs that run."""
+"""What processes of a user's own hold of a machine: to the scheduler, jobs that run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from gridsim.entities.cluster import Cluster
 from gridsim.entities.instant import At, Instant
 from gridsim.entities.machine import Release, Request
 from gridsim.entities.submissions import Submissions
+from gridsim.model.demand import Demand
 
 __all__ = ["Holds"]
 
@@ -27,18 +28,25 @@ class Holds:
 
     def __init__(self, cluster: Cluster, instant: Instant, submissions: Submissions) -> None:
         self._cluster, self._instant, self._submissions = cluster, instant, submissions
-        self._rows: dict[Request, int] = {}
+
+    def row(self, request: Request, now: int) -> int:
+        """A row for what is idle, and is to be held from now on (whole microseconds)."""
+        demand = Demand(cores=request.cores)
+        if request.nodes is not None:
+            count = request.nodes if isinstance(request.nodes, int) else len(request.nodes)
+            demand = Demand(tasks=count, each={"cores": 1}, min_nodes=count, tasks_per_node=1, exclusive=True)
+        return self._submissions.hold(demand, request.cores, now, request.until - now)
 
     def began(self, request: Request, now: int) -> None:
-        """Cores were idle, and are held from now on."""
-        row = self._submissions.hold(request.cores, now, request.until - now)
-        self._rows[request] = row
-        self._cluster.hold(row, request.until)
+        """It is held."""
+        assert request.row is not None
+        self._cluster.hold(request.row, request.until, request.placement)
         At(request.env, request.until - now, self._instant.end, self._over, request)
 
     def ended(self, request: Request) -> None:
-        """They are given back."""
-        self._cluster.let_hold_go(self._rows.pop(request))
+        """It is given back."""
+        assert request.row is not None
+        self._cluster.let_hold_go(request.row)
 
     def _over(self, event: Event) -> None:
         request: Request = event._value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from simpy import Environment
@@ -24,25 +24,31 @@ __all__ = ["Machine", "Release", "Request"]
 
 
 class Request(Get["Machine"]):
-    """Cores for a process of somebody's own: happens when they are idle, those who asked before come first.
+    """Cores or whole nodes for a process of somebody's own: happens when they are idle; who asked before comes first.
 
     Parameters
     ----------
     machine : Machine
         Of which.
-    cores : int
-        How many.
+    cores : int, optional
+        How many cores; of nodes, those of the first that have any free.
     until : float
         When they are given back at the latest, s: what the scheduler counts on, where there is one.
+    nodes : int, or sequence of int or str, optional
+        Instead of *cores*: how many whole nodes, or which, by number or name. Nobody else holds anything of them then.
 
     Attributes
     ----------
+    cores : int
+        Cores asked for; of a number of nodes those that it has, 0 before.
     until : int
         The same in whole microseconds.
     holds : bool
         Whether it has them.
     placement : Placement or None
         Where, on a machine of nodes, as long as it has them.
+    row : int or None
+        What the machine calls it as long as it has them: a row of the scheduler's requests, where there is one.
 
     Raises
     ------
@@ -50,17 +56,37 @@ class Request(Get["Machine"]):
         When the machine never has so many, *until* is over, or its scheduler cannot be told of them.
     """
 
-    def __init__(self, machine: Machine, cores: int, until: float = float("inf")) -> None:
-        if not 0 < cores <= machine.cores:
+    def __init__(
+        self,
+        machine: Machine,
+        cores: int | None = None,
+        until: float = float("inf"),
+        *,
+        nodes: int | Sequence[int | str] | None = None,
+    ) -> None:
+        if (cores is None) == (nodes is None):
+            raise PolicyError("a request has cores and nodes, or neither; expected one of them")
+        self.nodes = None if nodes is None else machine.numbers(nodes)
+        what = "cores" if nodes is None else "nodes"
+        if cores is not None and not 0 < cores <= machine.cores:
             raise PolicyError(f"{cores} cores are asked of a machine that has {machine.cores}")
         if machine.why_not is not None:
-            raise PolicyError(f"cores cannot be held by a process of one's own: {machine.why_not}")
-        self.cores, self.until, self.holds = cores, whole(until), False
+            raise PolicyError(f"{what} cannot be held by a process of one's own: {machine.why_not}")
+        self.cores, self.until, self.holds = cores or 0, whole(until), False
         if machine.holds is not None and not machine.now < self.until < NEVER:
-            raise PolicyError(f"cores are asked for until {until!r} s; expected an instant after {machine.now / 1e6} s")
+            raise PolicyError(
+                f"{what} are asked for until {until!r} s; expected an instant after {machine.now / 1e6} s"
+            )
         self.placement: Placement | None = None
-        self.held: Held | None = None
+        self.row: int | None = None
         super().__init__(machine)
+
+    @property
+    def what(self) -> str:
+        """What is asked for, in words."""
+        if self.nodes is None:
+            return f"{self.cores} cores"
+        return f"{self.nodes if isinstance(self.nodes, int) else len(self.nodes)} nodes"
 
 
 class Release(Put["Machine"]):
@@ -74,7 +100,7 @@ class Release(Put["Machine"]):
 
     def __init__(self, machine: Machine, request: Request) -> None:
         if not request.holds:
-            raise PolicyError(f"{request.cores} cores are released that the request does not hold")
+            raise PolicyError(f"{request.what} are released that the request does not hold")
         self.request = request
         super().__init__(machine)
 
@@ -133,12 +159,37 @@ class Machine(BaseResource[Release, Request]):
         self._asked, self.pools = asked, None if asked is None else asked.columns.amounts.tolist()
         self._owner, self._closing, self._lent = owner, closing, False
         self.holds: Any = None
+        self._nobody = 0  # who holds something here and is known to no scheduler
         self.why_not: str | None = None
 
     @property
     def now(self) -> int:
         """The time, whole microseconds."""
         return int(self._env.now)
+
+    def numbers(self, nodes: int | Sequence[int | str]) -> int | tuple[int, ...]:
+        """Nodes by their numbers; a number of nodes as it is.
+
+        Raises
+        ------
+        PolicyError
+            For what is not so many of them, each once.
+        """
+        known = () if self.nodes is None else self.nodes.names
+        if not known:
+            raise PolicyError(f"nodes are asked of a machine that is {self.cores} cores without nodes")
+        if isinstance(nodes, int):
+            if not 0 < nodes <= len(known):
+                raise PolicyError(f"{nodes} nodes are asked of a machine that has {len(known)}")
+            return nodes
+        found = []
+        for node in nodes:
+            if node not in known if isinstance(node, str) else not 0 <= node < len(known):
+                raise PolicyError(f"node {node!r} is asked of a machine that has {len(known)} nodes, none of that name")
+            found.append(known.index(node) if isinstance(node, str) else int(node))
+        if not found or len(set(found)) < len(found):
+            raise PolicyError(f"nodes {list(nodes)} are asked for; expected one or more, each once")
+        return tuple(sorted(found))
 
     request = BoundClass(Request)
     release = BoundClass(Release)
@@ -269,29 +320,32 @@ class Machine(BaseResource[Release, Request]):
 
     def _do_get(self, event: Request) -> bool:
         if event.until <= self.now:  # it waited for longer than it would have held them
-            event.fail(PolicyError(f"no {event.cores} cores were idle before {event.until / 1e6} s"))
+            event.fail(PolicyError(f"no {event.what} were idle before {event.until / 1e6} s"))
             return True
-        placement = None if self.nodes is None else self.nodes.first(event.cores)
-        if event.cores > self.free or (self.nodes is not None and placement is None):
+        placement = None
+        if self.nodes is not None:
+            placement = self.nodes.first(event.cores) if event.nodes is None else self.nodes.idle(event.nodes)
+            if placement is None:
+                return False
+            if event.nodes is not None:
+                event.cores = int(sum(placement.amounts.get("cores", ())))
+        if event.cores > self.free:
             return False
-        self.free -= event.cores
-        if self.nodes is not None and placement is not None:
-            held = self.nodes.read(placement, event.cores)
-            assert isinstance(held, Held)
-            self.nodes.take(held)
-            event.held, event.placement = held, placement
-        event.holds = True
+        self._nobody -= 1
+        event.row = self._nobody if self.holds is None else self.holds.row(event, self.now)
+        event.placement, event.holds = self.take(event.row, event.cores, event.until, placement), True
         if self.holds is not None:
             self.holds.began(event, self.now)
         event.succeed(event)
         return True
 
     def _do_put(self, event: Release) -> bool:
-        event.request.holds = False
-        self.free += event.request.cores
-        if self.nodes is not None and event.request.held is not None:
-            self.nodes.give_back(event.request.held)
+        request = event.request
+        assert request.row is not None
+        request.holds = False
         if self.holds is not None:
-            self.holds.ended(event.request)
+            self.holds.ended(request)
+        self.give_back(request.row)
+        request.placement = None
         event.succeed()
         return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -150,6 +151,22 @@ class NodesLeft:
                 given.append(min(cores, left))
                 cores -= given[-1]
         return None if cores else Placement(node, {"cores": given}, tasks=given)
+
+    def idle(self, wanted: int | Sequence[int]) -> Placement | None:
+        """Whole nodes of which nobody holds anything, so many of the first or just those; None where there are none."""
+        able = (self.left == self._all).all(axis=0) & ~self._shared() & (self.absent == 0)
+        node = np.flatnonzero(able)[:wanted] if isinstance(wanted, int) else np.array(wanted, dtype=np.int64)
+        if (isinstance(wanted, int) and len(node) < wanted) or not able[node].all():
+            return None
+        gpus = [[(gpu, WHOLE_GPU) for gpu in range(count)] for count in self._counts[node].tolist()]
+        amounts = {name: self._all[row, node] for name, row in self._rows.items()}
+        return Placement(node.tolist(), amounts, gpus, [1] * len(node))
+
+    def _shared(self) -> npt.NDArray[np.bool_]:
+        """Of which nodes somebody holds a GPU, or a part of one."""
+        there = np.where(np.arange(self.gpus.shape[1]) < self._counts[:, None], WHOLE_GPU, 0)
+        found: npt.NDArray[np.bool_] = (self.gpus != there).any(axis=1)
+        return found
 
     def over(self) -> str:
         """What more is held than there is, in words; empty for nothing."""

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from simpy import Environment, Event
 
+from gridsim.entities.cluster import Cluster
 from gridsim.entities.instant import Instant, Ring
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Root
 from gridsim.errors import InputError, PolicyError
-from gridsim.model.demand import Demands
+from gridsim.model.demand import Demand, Demands
 from gridsim.model.job import Job, Task
+from gridsim.model.platform import Platform
+from gridsim.model.suited import suited
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.policy.queue import Requests
@@ -74,6 +77,10 @@ class Submissions:
 
     Parameters
     ----------
+    platform : Platform
+        The machine.
+    clusters : sequence of Cluster
+        Told what jobs ask for that were not known from the beginning.
     first : int
         Row from which there is room.
     workload : Workload
@@ -85,25 +92,41 @@ class Submissions:
         env: Environment,
         instant: Instant,
         root: Root,
+        platform: Platform,
+        clusters: Sequence[Cluster],
         first: int,
         workload: Workload,
         requests: Requests,
         outcome: Outcome,
     ) -> None:
         self._env, self._instant, self._root = env, instant, root
+        self._platform, self._clusters = platform, clusters
         self._workload, self._requests, self._outcome = workload, requests, outcome
         self._first, self.next = first, first
+        self._asked: list[Demand] = []  # for, by each row in use
+        self._demands = False  # somebody asked for more than cores
         self._made: dict[int, Submission] = {}
         self._inbox: list[int] = []
         self.held: list[int] = []
         self._arrival = self._bell()
 
-    def hold(self, cores: int, now: int, duration: int) -> int:
-        """A row that is no job: cores that somebody holds from now on, for so long (whole microseconds)."""
-        task = {"cores": cores, "runtime": duration / MICROSECOND}
-        row = self._row(_of_one(task, now / MICROSECOND, self._workload))
+    def hold(self, demand: Demand, cores: int, now: int, duration: int) -> int:
+        """A row that is no job: what somebody holds from now on, for so long (whole microseconds)."""
+        one = {"cores": cores, "runtime": duration / MICROSECOND}
+        row = self._row(_of_one(one, now / MICROSECOND, self._workload), Demands.of([demand]))
         self.held.append(row)
+        self._asked.append(Demand(cores=cores))
         return row
+
+    @property
+    def workload(self) -> Workload:
+        """The jobs with the room behind them, and what those asked for that have been submitted so far."""
+        known = self._workload.demands
+        if known is None and not self._demands:
+            return self._workload
+        known = Demands.plain_cores(self._workload.cores) if known is None else known
+        before, behind = known.select(slice(self._first)), known.select(slice(self.next, None))
+        return replace(self._workload, demands=before.joined(Demands.of(self._asked)).joined(behind))
 
     @property
     def any(self) -> bool:
@@ -129,7 +152,13 @@ class Submissions:
         one = _of_one(job, now, self._workload)
         if "share" in self._workload.labels and "share" not in one.labels:
             raise InputError("has no share, which the jobs of the workload have", field="job")
-        row = self._row(one)
+        one = suited(one, self._platform)
+        demands = Demands.plain_cores(one.cores) if one.demands is None else one.demands
+        if demands.plain[0] != one.cores[0] and any(cluster.asked is None for cluster in self._clusters):
+            raise InputError("asks for more than cores, of a machine that is one pool of cores", field="job")
+        row = self._row(one, demands)
+        self._asked.append(demands[0])
+        self._demands = self._demands or one.demands is not None
         priority = self._instant.users + 1
         made = Submission(int(self._workload.job[row]), Ring(self._env, priority), Ring(self._env, priority))
         self._made[row] = made
@@ -137,8 +166,8 @@ class Submissions:
         self._arrival.ring()
         return made
 
-    def _row(self, one: Workload) -> int:
-        """Make a row of a workload of one job."""
+    def _row(self, one: Workload, demands: Demands) -> int:
+        """Make a row of a workload of one job, which asks for *demands*."""
         row = self.next
         if row == len(self._workload):
             raise PolicyError(f"{row - self._first} jobs have been submitted; a World(…, room=…) has room for more")
@@ -149,7 +178,9 @@ class Submissions:
                 column[row] = value[0]
         for name, column in self._workload.labels.items():
             column[row] = one.labels[name][0] if name in one.labels else UNKNOWN
-        self._requests.add(row, one)
+        self._requests.add(row, one, demands)
+        for cluster in self._clusters:
+            cluster.learn(row, demands)
         return row
 
     def _route(self, event: Event) -> None:
@@ -183,13 +214,21 @@ def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload) ->
     else:
         given = dict(job)
     columns = {name: given.pop(name, None) for name in ("cores", "runtime", "estimate", "deadline")}
+    demand: Demand | None = given.pop("demand", None)
+    if demand is not None and columns["cores"] is None:
+        columns["cores"] = demand.total("cores")
     missing = [name for name in ("cores", "runtime") if columns[name] is None]
     if missing or (strange := sorted(set(given) - set(among.labels))):
         what = f"has no {missing[0]}" if missing else f"has '{strange[0]}', which no job of the workload has"
-        raise InputError(f"{what}; expected cores, runtime, estimate, deadline and labels of the workload", field="job")
+        raise InputError(f"{what}; expected {_EXPECTED}", field="job")
     one: dict[str, Any] = {name: None if value is None else [value] for name, value in columns.items()}
     labels = {name: [_number(name, value, among)] for name, value in given.items()}
-    return Workload.from_columns(submit=[now], labels=labels, **one)
+    demands = None if demand is None else Demands.of([demand])
+    made = Workload.from_columns(submit=[now], labels=labels, demands=demands, **one)
+    return replace(made, names=among.names)
+
+
+_EXPECTED = "cores, or demand, runtime, estimate, deadline and labels of the workload"
 
 
 def _number(name: str, value: Any, among: Workload) -> int:

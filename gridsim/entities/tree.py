@@ -110,7 +110,7 @@ def _asked(spec: ClusterSpec, requests: Requests) -> Asked | None:
         return None
     if demands is None:
         demands = Demands.plain_cores(requests.cores)
-    return Asked(capacity or Capacity.of((), {"cores": spec.cores}), demands)
+    return Asked(capacity or Capacity.of((), {"cores": spec.cores}), demands, requests.known)
 
 
 def _carried(scheduler: Any, spec: ClusterSpec, requests: Requests, asked: Asked) -> Asked | None:

@@ -15,10 +15,10 @@ from gridsim.policy.placement import First
 from gridsim.policy.protocols import Nodes, Placement, failed, name_of
 from gridsim.policy.queue import ClusterView
 from gridsim.profile.floor import EXCLUSIVE, GPU, Classes, Sketch
-from gridsim.profile.holdings import Holdings
+from gridsim.profile.holdings import Holdings, Place
 from gridsim.profile.laying import OUTSIDE, ready, take
 
-__all__ = ["holdings_of", "placement_at"]
+__all__ = ["holdings_of", "place_of", "placement_at"]
 
 
 def holdings_of(cluster: ClusterView, rule: Any, rng: Generator) -> Holdings:
@@ -50,6 +50,18 @@ def placement_at(holdings: Holdings, request: int, count: int) -> Placement:
         return Placement(place.node, amounts, (), tasks)
     gpus = [[(number, share) for number, share in enumerate(node) if share] for node in place.shares.tolist()]
     return Placement(place.node, amounts, gpus, tasks)
+
+
+def place_of(holdings: Holdings, placement: Placement) -> Place:
+    """A placement as holdings lay it down: tasks on each node, thousandths of each GPU there."""
+    node: IntArray = np.array(placement.node, dtype=np.int64)
+    tasks: IntArray = np.array(placement.tasks, dtype=np.int64)
+    most = int(holdings.asked.columns.gpus.max(initial=0))
+    shares: IntArray = np.zeros((len(node), most), dtype=np.int64)
+    for at, held in enumerate(placement.gpus):
+        for gpu, share in held:
+            shares[at, gpu] = share
+    return Place(node, tasks, shares)
 
 
 class _Outside:

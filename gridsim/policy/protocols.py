@@ -389,7 +389,7 @@ class Capabilities:
         It starts requests where a machine of nodes and pools has what they ask for; others know one pool of cores.
     held : bool
         It has ``held(request, until, now)``: a request that is no job holds its cores until an instant, whole
-        microseconds, and `ended` tells of its end.
+        microseconds, and `ended` tells of its end. On a machine of nodes ``held(request, until, now, placement)``.
     passes : bool
         It has ``passes(rows) -> Passes``: its passes can be played in a compiled loop, over columns in which the
         requests *rows* wait to come, in this order. Whoever asks for them calls no other method in that run.

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gridsim.model.demand import Demands
 from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, FloatArray, IntArray
@@ -101,6 +102,7 @@ class Requests:
         self.names = workload.names
         self.demands = workload.demands
         self._totals: dict[str, FloatArray] = {}
+        self._added: dict[int, Demands] = {}
         self.restartable = None if workload.restartable is None else workload.restartable[rows]
         self.tasks = tasks
         self.ready: IntArray = self.submit.copy() if tasks is None else np.full(len(self.cores), NEVER, dtype=np.int64)
@@ -135,15 +137,17 @@ class Requests:
             deadline[request] += later
             self.deadline_seconds[request] = deadline[request] / 1e6
 
-    def add(self, request: int, job: Workload) -> None:
-        """A row that was kept free is a job, the only one of its workload, that comes now."""
+    def add(self, request: int, job: Workload, demands: Demands) -> None:
+        """A row that was kept free is a job, the only one of its workload, that comes now and asks for *demands*."""
         for cores, estimate in self._sizes:
             cores[request], estimate[request] = job.cores[0], job.estimate[0]
+        self._added[request] = demands
         self.submit[request] = self.ready[request] = job.submit[0]
         self.deadline[request] = job.deadline[0]
         for name in _MADE_OF_COLUMNS:
             self.__dict__.pop(name, None)
-        self._totals.clear()
+        for resource, totals in self._totals.items():
+            totals[request] = demands.total(resource)[0]
 
     def demand(self, resource: str) -> FloatArray:
         """All that each request asks for of a resource, over its tasks and pools; of ``gpu`` thousandths."""
@@ -153,6 +157,8 @@ class Requests:
             else:
                 asked = self.demands.total(resource)
             self._totals[resource] = asked.astype(np.float64)
+            for request, demands in self._added.items():
+                self._totals[resource][request] = demands.total(resource)[0]
         return self._totals[resource]
 
     @cached_property

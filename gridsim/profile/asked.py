@@ -13,7 +13,7 @@ from gridsim.model.capacity import WHOLE_GPU, Capacity
 from gridsim.model.demand import NO_LIMIT, Demands
 from gridsim.model.time import IntArray
 from gridsim.profile.fitting import refusals
-from gridsim.profile.floor import HOSTS, TASKS, Classes
+from gridsim.profile.floor import HOSTS, TASK, TASKS, Classes
 
 __all__ = ["Asked", "Columns"]
 
@@ -67,9 +67,13 @@ class Asked:
         The machine.
     demands : Demands
         One a request.
+    known : int, optional
+        Requests that are known from the beginning, the first ones; all where left out. `learn` tells of the others.
 
     Attributes
     ----------
+    demands : Demands
+        Of those that are known from the beginning.
     columns : Columns
         Names and amounts of what the machine has.
     classes : Classes
@@ -78,11 +82,33 @@ class Asked:
         Why the empty machine cannot hold a demand of each class (spec of machines, 4.5); empty where it can.
     """
 
-    def __init__(self, capacity: Capacity, demands: Demands) -> None:
-        self.capacity, self.demands = capacity, demands
+    def __init__(self, capacity: Capacity, demands: Demands, known: int | None = None) -> None:
+        self.capacity, self.demands = capacity, demands if known is None else demands.select(slice(known))
         self.columns = Columns.of(capacity, demands)
         self.classes, lacks = _classes(demands, capacity, self.columns)
         self.reasons = tuple(self._reasons(lacks))
+
+    def learn(self, request: int, demands: Demands) -> None:
+        """Take down what a request asks for that was not known from the beginning; *demands* has that alone.
+
+        A demand that nobody has made so far becomes one class more, so that `classes` are others than before.
+        """
+        alone = Asked(self.capacity, demands)  # its words may be others than those that the columns name
+        made, _ = _classes(demands, self.capacity, self.columns)
+        classes, reason = self.classes, alone.reasons[0]
+        same = (classes.each == made.each).all(axis=1) & (classes.whole == made.whole).all(axis=1)
+        same &= (classes.shape[:, :HOSTS] == made.shape[:, :HOSTS]).all(axis=1)
+        same &= (classes.hosts[classes.shape[:, HOSTS]] == made.hosts).all(axis=1)
+        same &= np.array([each == reason for each in self.reasons])
+        if same.any():
+            classes.of[request] = int(np.argmax(same))
+            return
+        made.shape[0, HOSTS], made.shape[0, TASK] = len(classes.hosts), classes.shape[:, TASK].max(initial=-1) + 1
+        joined = (np.concatenate((one, other)) for one, other in zip(classes[1:], made[1:], strict=True))
+        self.classes = Classes(classes.of, *joined)
+        self.classes.of[request] = len(self.reasons)
+        self.reasons = (*self.reasons, reason)
+        self.__dict__.pop("_drawn", None)
 
     def _reasons(self, lacks: Sequence[str]) -> Iterator[str]:
         resources, pools = len(self.columns.resources) + 1, self.classes.whole.shape[1]

@@ -106,6 +106,17 @@ class Holdings:
                 return int(count)
             self._grow(-count)
 
+    def put_at(self, request: int, place: Place, start: int, end: int) -> None:
+        """Lay a request down where somebody else says, over ``[start, end)``, whole microseconds."""
+        self._laid[:], self._given[:] = 0, 0
+        self._laid[place.node], self._given[place.node] = place.tasks, place.shares
+        while (count := kernels.hold(self.floor, self.classes, self.sketch, request, start, end, 0)) < 0:
+            self._grow(-count)
+
+    def learn(self) -> None:
+        """Somebody asks for what nobody has asked for before (`Asked.learn`)."""
+        self.classes = tuple(self.asked.classes)
+
     def place(self, count: int) -> Place:
         """Where the last request was put, on so many nodes; a copy."""
         node = self._nodes[:count].copy()

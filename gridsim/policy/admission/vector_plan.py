@@ -56,6 +56,8 @@ class VectorPlan(Plan):
 
     def earliest(self, request: int, now: int) -> int:
         """Earliest place of a request from *now* on, holes used, everyone else staying where they are."""
+        if request >= self.requests.known:
+            self._holdings.learn()
         start = self._holdings.first_place(request, int(self.estimate[request]), now)
         self._found = (request, start)
         return start

@@ -20,6 +20,7 @@ from gridsim.policy.protocols import (
     Capabilities,
     Decision,
     Passes,
+    Placement,
     Quote,
     Stop,
     representation,
@@ -70,7 +71,7 @@ class Backfilling:
     predict: Any = field(default_factory=Requested, kw_only=True, repr=False)
     correct: Any = field(default_factory=Request, kw_only=True, repr=False)
     placement: Any = field(default_factory=First, kw_only=True, repr=False)
-    _on_nodes = False
+    _holds = frozenset[int]()
     source: ClassVar[str] = "Lifka 1995; Mu'alem, Feitelson 2001"
 
     def __post_init__(self) -> None:
@@ -90,7 +91,7 @@ class Backfilling:
         whole = can.changes in ("static", "linear") and not can.keep and scope == "cluster"
         return Capabilities(
             scope=scope,
-            held=not can.keep and not self._on_nodes,
+            held=not can.keep,
             passes=whole and in_queue and not predicts,
             predicts=predicts,
             vectors=in_queue,
@@ -107,7 +108,6 @@ class Backfilling:
         self._predictions = predictions
         tail = None if isinstance(self.backfill_order, InQueue) else self.backfill_order
         begin(tail, rng)
-        self._on_nodes = cluster.asked is not None
         given = (cluster, self.reserve, ledger, predictions, tail)
         if cluster.asked is None:
             state = State(*given)
@@ -119,6 +119,7 @@ class Backfilling:
         self._starts = state.starts
         self._turn = turn_of(self.ordering, state, cluster)
         self._known = cluster.requests.known
+        self._holds = frozenset()
 
     def passes(self, rows: IntArray) -> Passes:
         """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
@@ -138,15 +139,18 @@ class Backfilling:
         self._state.joined(quote.request, now)
         return ()
 
-    def held(self, request: int, until: int, now: int) -> None:
-        """Somebody who is no job holds cores."""
+    def held(self, request: int, until: int, now: int, placement: Placement | None = None) -> None:
+        """Somebody who is no job holds cores, or nodes."""
         assert isinstance(self._state, State)
-        self._state.hold(request, until)
+        self._state.hold(request, until, now, placement)
+        self._holds |= {request}
 
     def ended(self, request: int, now: int) -> None:
         """The request left the machine."""
         self._state.ended(request, now)
-        if self._predictions is not None:
+        if self._holds and request in self._holds:  # nobody predicts how long those take
+            self._holds -= {request}
+        elif self._predictions is not None:
             self._predictions.ended(request, now)
 
     def predicted(self, request: int) -> int:

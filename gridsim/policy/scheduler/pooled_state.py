@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from gridsim.errors import PolicyError
-from gridsim.policy.protocols import name_of
+from gridsim.policy.protocols import Placement, name_of
 from gridsim.policy.queue import ClusterView, Ledger
 from gridsim.policy.scheduler.kernels import HEAD, QUEUE
 from gridsim.policy.scheduler.pooled import backfill_pools
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.state import EVERYONE, State
+from gridsim.profile.asked import Asked
 
 __all__ = ["PooledState"]
 
@@ -38,12 +39,29 @@ class PooledState(State):
         asked = cluster.asked
         assert asked is not None
         table, running, moves, _, lanes, meta = self.arrays
-        needs = np.ascontiguousarray(asked.classes.whole[asked.classes.of][:, 1 + len(asked.columns.resources) :])
+        needs = np.ascontiguousarray(asked.classes.whole[asked.classes.of][:, self._first_pool(asked) :])
+        self._asked = asked
         room = self.arrays[3].shape[1]
         left = asked.columns.amounts.copy()
         profile = np.zeros(room, dtype=np.int64), np.zeros((room, len(left)), dtype=np.int64)
         self._queue = (table, running, moves, lanes, meta)
         self._pools = (needs, left, left.copy(), *profile)
+
+    @staticmethod
+    def _first_pool(asked: Asked) -> int:
+        """Where pools begin in the columns of what whole requests ask for."""
+        return 1 + len(asked.columns.resources)
+
+    def learn(self, request: int) -> None:
+        """Take down what a request asks for that was not known when the run began."""
+        super().learn(request)
+        classes = self._asked.classes
+        self._pools[0][request] = classes.whole[classes.of[request], self._first_pool(self._asked) :]
+
+    def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
+        """A request that never waited holds what it asks of pools from *now* until an instant."""
+        super().hold(request, until, now, placement)
+        self._pools[1][:] -= self._pools[0][request]
 
     def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
         """Rows that a pass starts, at most *limit* of them."""

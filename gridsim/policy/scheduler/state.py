@@ -10,7 +10,7 @@ import numpy as np
 from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import of_ordering
-from gridsim.policy.protocols import Lanes, Passes, Start, ranks_of, starts_of
+from gridsim.policy.protocols import Lanes, Passes, Placement, Start, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
 from gridsim.policy.scheduler.kernels import (
@@ -137,8 +137,8 @@ class State:
         self.table[:2, request] = self.requests.cores[request], self.requests.estimate[request]
         self.table[3, request] = lanes.lane[0]
 
-    def hold(self, request: int, until: int) -> None:
-        """A request that never waited holds its cores until an instant."""
+    def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
+        """A request that never waited holds its cores from *now* until an instant; where, on a machine of nodes."""
         self.learn(request)
         self._let_go()
         kernels.begin_running(self.running, self.meta, request, until, self.requests.cores[request])

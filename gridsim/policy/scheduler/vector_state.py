@@ -10,7 +10,7 @@ from numpy.random import Generator
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import IntArray
-from gridsim.policy.places import holdings_of, placement_at
+from gridsim.policy.places import holdings_of, place_of, placement_at
 from gridsim.policy.protocols import Placement, Start, name_of
 from gridsim.policy.queue import ClusterView, Ledger
 from gridsim.policy.scheduler import vectors
@@ -69,10 +69,29 @@ class VectorState(State):
         self._now = 0
         self._state: IntArray = np.zeros(11, dtype=np.int64)
         self._state[vectors.RISES] = 1
-        blocked = np.zeros(len(self._holdings.asked.classes.shape), dtype=np.int64)
-        table, running, moves, _, lanes, meta = self.arrays
         self._pending: IntArray = np.zeros(n, dtype=np.int64)
-        self._columns = tuple(Pass(table, running, moves, lanes, meta, self._state, self._pending, blocked))
+        self._columns = self._columns_for(len(self._holdings.asked.classes.shape))
+
+    def _columns_for(self, classes: int) -> tuple[Any, ...]:
+        """What passes work on, where so many different demands are made."""
+        table, running, moves, _, lanes, meta = self.arrays
+        blocked: IntArray = np.zeros(classes, dtype=np.int64)
+        return tuple(Pass(table, running, moves, lanes, meta, self._state, self._pending, blocked))
+
+    def learn(self, request: int) -> None:
+        """Take down what a request asks for that was not known when the run began."""
+        super().learn(request)
+        self._holdings.learn()
+        if len(self._holdings.asked.classes.shape) > len(self._columns[-1]):
+            self._state[vectors.RISES] += 1  # nothing is known of any class
+            self._columns = self._columns_for(2 * len(self._holdings.asked.classes.shape))
+
+    def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
+        """A request that never waited holds its place from *now* until an instant."""
+        assert placement is not None
+        self._now = now
+        super().hold(request, until, now, placement)
+        self._holdings.put_at(request, place_of(self._holdings, placement), now, until)
 
     def joined(self, request: int, now: int) -> None:
         """A request waits from *now* on; the next pass finds its place in the queue."""
