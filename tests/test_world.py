@@ -508,7 +508,7 @@ def test_nodes_that_are_none_are_refused(asked: dict[str, Any], told: str) -> No
 def test_nodes_are_asked_of_machines_that_have_some_and_of_schedulers_that_promise_nothing() -> None:
     with pytest.raises(PolicyError, match="4 cores without nodes"):
         world().machines["cluster"].request(nodes=1, until=5)
-    with pytest.raises(PolicyError, match="nodes cannot be held .* keeps promises"):
+    with pytest.raises(PolicyError, match=r"nodes cannot be held .* keeps promises"):
         on_nodes("conservative").machines["cluster"].request(nodes=1, until=5)
 
 
