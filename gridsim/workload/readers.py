@@ -82,6 +82,7 @@ class Gwf:
 
 
 class Table:
-    """Any table (CSV) with a mapping that says what its columns are: --mapping FILE.toml, or a preset."""
+    """Any table (CSV, TSV, Parquet, JSON) with a mapping of its columns: --mapping FILE.toml, or a preset."""
 
     read = staticmethod(read_mapped)
+    many = True

@@ -4,9 +4,11 @@ damage.
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import gzip
 import hashlib
+import importlib
 import io
 import lzma
 import os
@@ -25,6 +27,9 @@ _BLOCK = 1 << 20
 """Bytes parsed at once."""
 
 _LONGEST_LINE = 1 << 20
+
+_ZSTD = b"\x28\xb5\x2f\xfd"
+"""What a file begins with that is compressed with zstd."""
 
 _DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
@@ -73,6 +78,31 @@ class _Recoded(io.RawIOBase):
         return len(given)
 
 
+class _Unpacked(io.RawIOBase):
+    """A file that is compressed with zstd; what is damaged in it is an `OSError`, as it is for other compressions."""
+
+    def __init__(self, file: IO[bytes], path: object) -> None:
+        try:
+            self._contents = importlib.import_module("compression.zstd").open(file)  # Python 3.14
+        except ImportError:
+            try:
+                self._contents = importlib.import_module("zstandard").open(file)
+            except ImportError as error:
+                needed = "is compressed with zstd, which needs zstandard; pip install 'gridsim[zstd]'"
+                raise InputError(needed, path=path) from error
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._contents.read(len(buffer))
+        except Exception as error:  # each of the two packages has an error of its own
+            raise OSError(str(error)) from error
+        buffer[: len(data)] = data
+        return len(data)
+
+
 def _file(path: str | os.PathLike[str]) -> IO[bytes]:
     try:
         return Path(path).open("rb", buffering=0)
@@ -97,6 +127,11 @@ def opened(path: str | os.PathLike[str]) -> Iterator[tuple[IO[bytes], Digesting]
         elif magic.startswith(b"\xfd7zXZ\x00"):
             with lzma.LZMAFile(stream) as contents:
                 yield _in_utf8(contents), digesting
+        elif magic.startswith(b"BZh"):
+            with bz2.BZ2File(stream) as contents:
+                yield _in_utf8(contents), digesting
+        elif magic.startswith(_ZSTD):
+            yield _in_utf8(io.BufferedReader(_Unpacked(stream, path), 1 << 16)), digesting
         else:
             yield _in_utf8(stream), digesting
 

@@ -1,13 +1,13 @@
-"""Any table as a workload: a CSV file, and a mapping that says which of its columns is what of a job."""
+"""Any table as a workload: a file of rows, and a mapping that says which of its columns is what of a job."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 
 from gridsim.errors import InputError
 from gridsim.model.workload import Workload
-from gridsim.workload.formats.stream import opened
+from gridsim.workload.formats.files import Paths, digest_of, files_of, name_of_all
+from gridsim.workload.formats.table.joins import joined
 from gridsim.workload.formats.table.mapping import mapping_of, presets
 from gridsim.workload.formats.table.rows import TableRows
 from gridsim.workload.problems import Problems
@@ -16,19 +16,19 @@ __all__ = ["mapping_of", "presets", "read_mapped"]
 
 
 def read_mapped(
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     mapping: str | None = None,
     cores: int | None = None,
     rules: Mapping[str, str] | None = None,
     timezone: str | None = None,
 ) -> Workload:
-    """Jobs of a table, plain or compressed with gzip or xz.
+    """Jobs of a table: CSV, TSV or JSON, plain or compressed with gzip, xz, bzip2 or zstd, or Parquet.
 
     Parameters
     ----------
-    path : path
-        The table.
+    path : path or sequence of paths
+        The table; several, and folders, are the parts of one, in their order.
     mapping : str
         A TOML file that says what its columns are, or the name of a preset (`presets`).
     cores : int, optional
@@ -54,7 +54,12 @@ def read_mapped(
         message = f"is not given; expected a TOML file, or one of: {', '.join(presets())} (--mapping)"
         raise InputError(message, path=path, field="mapping")
     columns = mapping_of(mapping)
-    rows = TableRows(path, cores, Problems(rules, source=path), columns, timezone or columns.timezone)
-    with opened(path) as (stream, digesting):
-        rows.read(stream)
-        return rows.workload(digesting.hexdigest())
+    files = files_of(path, "tables")
+    name, problems = name_of_all(path, files), Problems(rules, source=files[0])
+    rows = TableRows(name, cores, problems, columns, timezone or columns.timezone, joined(columns, files[0]))
+    try:
+        digests = [rows.read(file) for file in files]
+        rows.refuse_damage()
+        return rows.workload(digest_of(digests))
+    except InputError as error:
+        raise problems.located(error) if len(files) > 1 else error from error

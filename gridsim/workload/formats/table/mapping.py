@@ -6,14 +6,14 @@ import importlib.resources
 import math
 import zoneinfo
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import read_toml
 
-__all__ = ["FIELDS", "STATUSES", "ColumnRule", "TableMapping", "mapping_of", "presets"]
+__all__ = ["FIELDS", "FORMATS", "STATUSES", "ColumnRule", "Joined", "TableMapping", "mapping_of", "presets"]
 
 FIELDS: Mapping[str, str] = {
     "job": "text",
@@ -37,6 +37,7 @@ FIELDS: Mapping[str, str] = {
     "nodes": "count",
     "tasks": "count",
     "exclusive": "flag",
+    "node_list": "words",
 }
 """What a mapping may name, and what stands in such a column."""
 
@@ -61,9 +62,37 @@ MEMORIES: Mapping[str, float] = {
 """Units of memory, MiB."""
 
 _UNITS: Mapping[str, Mapping[str, float]] = {"duration": DURATIONS, "memory": MEMORIES}
-_FORMATS = {"csv": ",", "tsv": "\t"}
-_KEYS = ("format", "delimiter", "header", "timezone", "sort", "columns", "resources", "status", "filter")
-_RULE = ("column", "value", "time", "unit", "scale", "times", "missing", "key", "separator")
+FORMATS: Mapping[str, str] = {"csv": ",", "tsv": "\t", "parquet": "", "json": ""}
+"""Formats of tables, with what is between the cells of a row."""
+
+_KEYS = (
+    "format",
+    "delimiter",
+    "header",
+    "timezone",
+    "sort",
+    "unverified",
+    "columns",
+    "resources",
+    "status",
+    "filter",
+    "join",
+    "capacity",
+)
+_RULE = (
+    "column",
+    "value",
+    "time",
+    "unit",
+    "scale",
+    "times",
+    "missing",
+    "unlimited",
+    "key",
+    "separator",
+    "since",
+    "count",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +117,14 @@ class ColumnRule:
         Item of a text such as ``1=4,2=8000`` that counts; empty for the whole text.
     separator : str
         Between the words of a cell.
+    since : str
+        Column of the instants from which a duration is counted to those of *column*; of several in a cell the sum.
+    count : bool
+        Whether what counts is how many words the cell has.
+    unlimited : frozenset of str
+        Words that stand for no limit.
+    table : str
+        Table that is joined in which the columns are; empty for the table itself.
     """
 
     kind: str
@@ -99,11 +136,44 @@ class ColumnRule:
     times: str = ""
     key: str = ""
     separator: str = "|"
+    since: str = ""
+    count: bool = False
+    unlimited: frozenset[str] = frozenset()
+    table: str = ""
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Columns of the table that it needs."""
-        return tuple(filter(None, (self.column, self.times)))
+        """Columns that it needs, of its table."""
+        return tuple(filter(None, (self.column, self.times, self.since)))
+
+    def of(self, column: str) -> str:
+        """What one of its columns is called among those of all tables."""
+        return f"{self.table}: {column}" if self.table else column
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A further table, kept in memory, of which each row of the first has at most one.
+
+    Attributes
+    ----------
+    name : str
+        What the mapping calls it.
+    file : str
+        Its file, beside that of the first table.
+    key : str
+        Column that both have; of several rows with one key the first counts.
+    delimiter : str
+        Between the cells of a row.
+    header : tuple of str
+        Names of the columns where the file has no line of them.
+    """
+
+    name: str
+    file: str
+    key: str
+    delimiter: str = ","
+    header: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +201,16 @@ class TableMapping:
         What the table's words mean, of `STATUSES`.
     filters : mapping of str to (str, frozenset of str)
         Rows that are left out, by what they are called: the column, and its values.
+    joins : tuple of Joined
+        Further tables.
+    capacity : mapping of str to float
+        What the machine had in all: ``cores``, ``memory`` (MiB), ``gpus``, ``nodes``, other resources.
+    gpu_kinds : mapping of str to float
+        GPUs of the machine by kind.
+    form : str
+        Of `FORMATS`.
+    unverified : str
+        What of it was not held against a published file; empty where nothing.
     """
 
     name: str
@@ -142,13 +222,25 @@ class TableMapping:
     resources: Mapping[str, ColumnRule] = field(default_factory=dict)
     status: Mapping[str, str] = field(default_factory=dict)
     filters: Mapping[str, tuple[str, frozenset[str]]] = field(default_factory=dict)
+    joins: tuple[Joined, ...] = ()
+    capacity: Mapping[str, float] = field(default_factory=dict)
+    gpu_kinds: Mapping[str, float] = field(default_factory=dict)
+    form: str = "csv"
+    unverified: str = ""
 
     @property
     def named(self) -> tuple[str, ...]:
         """Columns of the table that are read, each once."""
-        rules = (*self.columns.values(), *self.resources.values())
-        found = [*(name for rule in rules for name in rule.named), *(column for column, _ in self.filters.values())]
-        return tuple(dict.fromkeys(found))
+        return tuple(
+            dict.fromkeys(
+                [*self.named_of(""), *(column for column, _ in self.filters.values()), *(it.key for it in self.joins)]
+            )
+        )
+
+    def named_of(self, table: str) -> tuple[str, ...]:
+        """Columns that jobs are made of, of a table that is joined, or of the first one."""
+        rules = (rule for rule in (*self.columns.values(), *self.resources.values()) if rule.table == table)
+        return tuple(dict.fromkeys(name for rule in rules for name in rule.named))
 
 
 def presets() -> dict[str, Path]:
@@ -183,20 +275,13 @@ def mapping_of(given: str) -> TableMapping:
 def _mapping(tables: Mapping[str, Any], name: str, path: str) -> TableMapping:
     _known(tables, (*_KEYS, "title", "source"), "mapping", path)
     form = _typed(tables.get("format", "csv"), str, "format", path)
-    if form not in _FORMATS:
-        raise UnknownNameError(f"format of a table in {path}", form, _FORMATS)
-    delimiter = _typed(tables.get("delimiter", _FORMATS[form]), str, "delimiter", path)
-    if len(delimiter) != 1:
-        raise InputError(f"is {delimiter!r}; expected one character", path=path, field="delimiter")
-    header = _typed(tables.get("header", []), list, "header", path)
-    for place, column in enumerate(header):
-        _typed(column, str, f"header[{place}]", path)
-    if len(set(header)) < len(header):
-        raise InputError("names a column twice", path=path, field="header")
+    if form not in FORMATS:
+        raise UnknownNameError(f"format of a table in {path}", form, FORMATS)
+    delimiter, header = _cells(tables, "", form, path)
     columns = _rules(tables, "columns", path, FIELDS)
-    for needed in ("submit",):
-        if needed not in columns:
-            raise InputError("is not there; expected where the submit time stands", path=path, field="columns.submit")
+    joins = _joins(tables, columns, path)
+    if "submit" not in columns:
+        raise InputError("is not there; expected where the submit time stands", path=path, field="columns.submit")
     if "runtime" not in columns and not {"start", "end"} <= {*columns}:
         raise InputError("is not there; expected a runtime, or start and end", path=path, field="columns.runtime")
     resources = _rules(tables, "resources", path, None)
@@ -204,17 +289,84 @@ def _mapping(tables: Mapping[str, Any], name: str, path: str) -> TableMapping:
         raise InputError("is not there; expected what jobs ask for", path=path, field="columns.cores")
     zone = _typed(tables.get("timezone", "UTC"), str, "timezone", path)
     _check_zone(zone, path)
+    capacity, kinds = _capacity(tables, resources, path)
     return TableMapping(
         name=name,
         delimiter=delimiter,
-        header=tuple(header),
+        header=header,
         timezone=zone,
         sort=_flag(tables.get("sort", True), "sort", path),
         columns=columns,
         resources=resources,
         status=_statuses(tables, path),
         filters=_filters(tables, path),
+        joins=joins,
+        capacity=capacity,
+        gpu_kinds=kinds,
+        form=form,
+        unverified=_typed(tables.get("unverified", ""), str, "unverified", path),
     )
+
+
+def _cells(tables: Mapping[str, Any], where: str, form: str, path: str) -> tuple[str, tuple[str, ...]]:
+    """What is between the cells of a table, and the names of its columns where its file does not say them."""
+    for key in ("delimiter", "header") if not FORMATS[form] else ():
+        if key in tables:
+            raise InputError(f"is of csv and tsv; the format is {form}", path=path, field=f"{where}{key}")
+    delimiter = _typed(tables.get("delimiter", FORMATS[form]), str, f"{where}delimiter", path)
+    if len(delimiter) != 1 and FORMATS[form]:
+        raise InputError(f"is {delimiter!r}; expected one character", path=path, field=f"{where}delimiter")
+    header = _words(tables.get("header", []), f"{where}header", path)
+    if len(set(header)) < len(header):
+        raise InputError("names a column twice", path=path, field=f"{where}header")
+    return delimiter, tuple(header)
+
+
+def _joins(tables: Mapping[str, Any], columns: dict[str, ColumnRule], path: str) -> tuple[Joined, ...]:
+    """Further tables; what jobs have of them is put into *columns*."""
+    found = []
+    for name, table in _typed(tables.get("join", {}), dict, "join", path).items():
+        where = f"join.{name}"
+        _known(
+            _typed(table, dict, where, path),
+            ("file", "key", "columns", "format", "delimiter", "header"),
+            f"[{where}]",
+            path,
+        )
+        for key in ("file", "key", "columns"):
+            if key not in table:
+                raise InputError("is not there", path=path, field=f"{where}.{key}")
+        form = _typed(table.get("format", "csv"), str, f"{where}.format", path)
+        if not FORMATS.get(form):
+            raise UnknownNameError(f"format of a joined table in {path}", form, [it for it in FORMATS if FORMATS[it]])
+        delimiter, header = _cells(table, f"{where}.", form, path)
+        rules = _rules(table, "columns", path, FIELDS, f"{where}.")
+        if both := sorted(rules.keys() & columns.keys()):
+            raise InputError(
+                "stands in another table too; expected once", path=path, field=f"{where}.columns.{both[0]}"
+            )
+        columns.update({key: replace(rule, table=name) for key, rule in rules.items()})
+        file, key = (_typed(table[it], str, f"{where}.{it}", path) for it in ("file", "key"))
+        found.append(Joined(name, file, key, delimiter, header))
+    return tuple(found)
+
+
+def _capacity(
+    tables: Mapping[str, Any], resources: Mapping[str, ColumnRule], path: str
+) -> tuple[dict[str, float], dict[str, float]]:
+    """What the machine had in all, and its GPUs by kind."""
+    table = dict(_typed(tables.get("capacity", {}), dict, "capacity", path))
+    kinds = _typed(table.pop("gpu_kinds", {}), dict, "capacity.gpu_kinds", path)
+    _known(table, ("cores", "memory", "gpus", "nodes", *resources), "[capacity]", path)
+
+    def amounts(given: Mapping[str, Any], where: str) -> dict[str, float]:
+        for name, amount in given.items():
+            if not 0 < _typed(amount, int | float, f"{where}.{name}", path) < math.inf:
+                raise InputError(f"is {amount}; expected a number above 0", path=path, field=f"{where}.{name}")
+        return {name: float(amount) for name, amount in given.items()}
+
+    of_kind = amounts(kinds, "capacity.gpu_kinds")
+    return {**({"gpus": sum(of_kind.values())} if of_kind else {}), **amounts(table, "capacity")}, of_kind
 
 
 def _check_zone(zone: str, path: str) -> None:
@@ -225,12 +377,15 @@ def _check_zone(zone: str, path: str) -> None:
         raise InputError(message, path=path, field="timezone") from error
 
 
-def _rules(tables: Mapping[str, Any], name: str, path: str, fields: Mapping[str, str] | None) -> dict[str, ColumnRule]:
-    table = _typed(tables.get(name, {}), dict, name, path)
+def _rules(
+    tables: Mapping[str, Any], name: str, path: str, fields: Mapping[str, str] | None, above: str = ""
+) -> dict[str, ColumnRule]:
+    where = above + name
+    table = _typed(tables.get(name, {}), dict, where, path)
     if fields is not None:
-        _known(table, tuple(fields), f"[{name}]", path)
+        _known(table, tuple(fields), f"[{where}]", path)
     return {
-        key: _rule(value, f"{name}.{key}", "amount" if fields is None else fields[key], path)
+        key: _rule(value, f"{where}.{key}", "amount" if fields is None else fields[key], path)
         for key, value in table.items()
     }
 
@@ -244,18 +399,34 @@ def _rule(value: Any, where: str, kind: str, path: str) -> ColumnRule:
         raise InputError("names a column and a value, or neither; expected one", path=path, field=where)
     texts = {
         key: _typed(table[key], str, f"{where}.{key}", path)
-        for key in ("column", "times", "key", "separator")
+        for key in ("column", "times", "key", "separator", "since")
         if key in table
     }
     for key in ("value", "missing"):
         if key in table:
             given = table[key]
             texts[key] = given if isinstance(given, str) else str(_typed(given, int | float, f"{where}.{key}", path))
+    if "since" in table and kind != "duration":
+        raise InputError("is of durations; expected runtime or estimate", path=path, field=f"{where}.since")
     time = _typed(table.get("time", "iso"), str, f"{where}.time", path)
-    if "time" in table and kind != "instant":
+    if "time" in table and kind != "instant" and "since" not in table:
         raise InputError("is of instants; expected submit, start or end", path=path, field=f"{where}.time")
     if time != "iso" and time not in TIMES:
         raise UnknownNameError(f"way to write a time ({where}.time in {path})", time, ("iso", *TIMES))
+    if "unlimited" in table and kind != "duration":
+        raise InputError("is of limits; expected columns.estimate", path=path, field=f"{where}.unlimited")
+    return ColumnRule(
+        kind,
+        time=time,
+        factor=_factor(table, where, kind, path),
+        count=_flag(table.get("count", False), f"{where}.count", path),
+        unlimited=frozenset(_words(table.get("unlimited", []), f"{where}.unlimited", path)),
+        **texts,
+    )
+
+
+def _factor(table: Mapping[str, Any], where: str, kind: str, path: str) -> float:
+    """What numbers are multiplied by: unit times scale."""
     factor = 1.0
     if "unit" in table:
         if kind not in _UNITS:
@@ -269,7 +440,14 @@ def _rule(value: Any, where: str, kind: str, path: str) -> ColumnRule:
         if not 0 < scale < math.inf:
             raise InputError(f"is {scale:g}; expected a number above 0", path=path, field=f"{where}.scale")
         factor *= scale
-    return ColumnRule(kind, time=time, factor=factor, **texts)
+    return factor
+
+
+def _words(given: Any, where: str, path: str) -> list[str]:
+    words: list[str] = _typed(given, list, where, path)
+    for place, word in enumerate(words):
+        _typed(word, str, f"{where}[{place}]", path)
+    return words
 
 
 def _statuses(tables: Mapping[str, Any], path: str) -> dict[str, str]:
@@ -288,9 +466,8 @@ def _filters(tables: Mapping[str, Any], path: str) -> dict[str, tuple[str, froze
         for key in ("column", "values"):
             if key not in table:
                 raise InputError("is not there", path=path, field=f"{where}.{key}")
-        values = _typed(table["values"], list, f"{where}.values", path)
-        texts = [_typed(value, str, f"{where}.values[{place}]", path) for place, value in enumerate(values)]
-        found[name] = (_typed(table["column"], str, f"{where}.column", path), frozenset(texts))
+        values = _words(table["values"], f"{where}.values", path)
+        found[name] = (_typed(table["column"], str, f"{where}.column", path), frozenset(values))
     return found
 
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import lzma
-import zlib
+import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from gridsim.errors import InputError, UnknownNameError
+from gridsim.errors import InputError
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.demand import NO_LIMIT, Demands, WordSets
 from gridsim.model.time import MICROSECOND, FloatArray, IntArray
@@ -36,14 +32,14 @@ from gridsim.workload.formats.swf_rows import (
     WAIT,
     SwfRows,
 )
-from gridsim.workload.formats.table.mapping import ColumnRule, TableMapping
-from gridsim.workload.formats.table.values import ABSENT, TextCodes, Wrong, numbers, words
+from gridsim.workload.formats.table.cells import Cells, TableFile
+from gridsim.workload.formats.table.facts import AMOUNTS, facts_of, texts_of
+from gridsim.workload.formats.table.joins import JoinedTable
+from gridsim.workload.formats.table.mapping import TableMapping
+from gridsim.workload.formats.table.values import ABSENT, TextCodes, words
 from gridsim.workload.problems import SHOWN_LINES, Problems
 
 __all__ = ["TableRows"]
-
-_BLOCK = 1 << 16
-"""Rows that become columns together."""
 
 _MOST_DAMAGED = 0.05
 """Share of damaged rows from which on it is the mapping that is wrong."""
@@ -53,6 +49,15 @@ _DATED = 1e8
 
 _CODES = {"completed": 1, "failed": 0, "cancelled": CANCELLED, "killed_walltime": 0, "pending": UNKNOWN}
 """Status codes of SWF."""
+
+_ENDLESS = -2.0
+"""Estimate of a job without a limit, until the rule for such jobs says another."""
+
+_NO_LIMIT = 365 * 86_400
+"""That other one, s."""
+
+_LONGEST_NUMBER = 18
+"""Digits from which on it is a name rather than the number of a job."""
 
 _CEILING = 1e-6
 """What a scale may add to a whole number: not rounded up for that."""
@@ -73,12 +78,22 @@ class TableRows(SwfRows):
         What its columns are.
     zone : str
         Of times that say none.
+    joins : sequence of JoinedTable
+        Further tables of the mapping.
     """
 
-    def __init__(self, path: object, cores: int | None, problems: Problems, mapping: TableMapping, zone: str) -> None:
+    def __init__(
+        self,
+        path: object,
+        cores: int | None,
+        problems: Problems,
+        mapping: TableMapping,
+        zone: str,
+        joins: Sequence[JoinedTable] = (),
+    ) -> None:
         super().__init__(path, cores, problems)
         self.in_order = not mapping.sort
-        self._mapping, self._zone = mapping, zone
+        self._mapping, self._zone, self._joins = mapping, zone, joins
         self._side: dict[str, Column] = {}
         self._texts = {label: TextCodes() for label in (*LABELS, "account", "gpu_kind", "features")}
         self._rows = 0
@@ -88,60 +103,53 @@ class TableRows(SwfRows):
         self._unknown: Counter[str] = Counter()
         self._dated = False
 
-    def read(self, stream: IO[bytes]) -> None:
-        """Read all rows.
+    def read(self, path: str | os.PathLike[str]) -> str:
+        """Read all rows of a file, behind those of files before it; its checksum.
 
         Raises
         ------
         InputError
             For a column that is not there, and where more than 5 % of the rows are damaged.
         """
-        reader = csv.reader(
-            io.TextIOWrapper(stream, "utf-8", errors="replace", newline=""), delimiter=self._mapping.delimiter
-        )
-        header = list(self._mapping.header) or [name.strip() for name in next(reader, [])]
-        for name in self._mapping.named:
-            if name not in header:
-                raise UnknownNameError(
-                    f"column of {self.path}, which the mapping '{self._mapping.name}' names", name, header
-                )
-        first = 1 if self._mapping.header else 2
-        try:
-            while block := list(islice(reader, _BLOCK)):
-                self._take(block, header, first + self._rows)
-                self._rows += len(block)
-        except (csv.Error, EOFError, OSError, zlib.error, lzma.LZMAError) as error:
-            wrong = f"cannot be read on ({error}); expected cells between '{self._mapping.delimiter}'"
-            raise InputError(wrong, path=self.path, line=first + self._rows) from error
-        self.lines = first - 1 + self._rows
+        file = TableFile(path, self._mapping)
+        before = self.lines
+        self.problems.begin(path, before)
+        for block in file.blocks():
+            self._take(block, file, before)
+        self._rows += file.rows
+        self.lines = before + file.first - 1 + file.rows
+        return file.sha256
+
+    def refuse_damage(self) -> None:
+        """Refuse a table of which so many rows are damaged that it is the mapping that is wrong."""
         if self._damaged_rows > _MOST_DAMAGED * self._rows:
             many = f"{self._damaged_rows:,} of {self._rows:,} rows"
             told = f"{many} are not what the mapping '{self._mapping.name}' says: {'; '.join(self._damaged)}"
             raise InputError(told, path=self.path)
 
-    def _take(self, block: list[list[str]], header: Sequence[str], first: int) -> None:
-        """Take some rows, of which the first stands on line *first*."""
-        lines = np.arange(first, first + len(block))
-        whole = np.array([len(row) == len(header) for row in block])
-        for row in np.flatnonzero(~whole).tolist():
-            self._wrong(first + row, f"has {len(block[row])} cells, the header {len(header)}")
-        kept = [row for row, good in zip(block, whole, strict=True) if good]
-        lines = lines[whole]
-        cells = dict(zip(header, zip(*kept, strict=True), strict=True)) if kept else {}
-        if not kept:
+    def _take(self, block: Cells, file: TableFile, before: int) -> None:
+        """Take some rows, behind so many lines of other files."""
+        for line, width in block.ragged:
+            self._wrong(before + line, f"has {width} cells, the header {file.width}")
+        cells, lines = dict(block.columns), block.lines + before
+        if self._mapping.filters:
+            stays = self._filtered(cells, len(lines))
+            lines = lines[stays]
+            cells = {name: [it for it, good in zip(texts, stays, strict=True) if good] for name, texts in cells.items()}
+        if not len(lines):
             return
-        stays = np.ones(len(kept), dtype=np.bool_)
+        for table in self._joins:
+            cells |= table.columns(cells[table.table.key])
+        self._jobs(cells, lines)
+
+    def _filtered(self, cells: Mapping[str, Sequence[str]], n: int) -> npt.NDArray[np.bool_]:
+        """Rows that are not left out."""
+        stays = np.ones(n, dtype=np.bool_)
         for name, (column, values) in self._mapping.filters.items():
-            out = stays & np.array([cell in values for cell in cells[column]])
+            out = stays & np.array([cell in values for cell in cells[column]], dtype=np.bool_)
             self._left_out[name] += int(np.count_nonzero(out))
             stays &= ~out
-        if not stays.any():
-            return
-        chosen = {
-            name: [cell.strip() for cell, good in zip(cells[name], stays, strict=True) if good]
-            for name in self._mapping.named
-        }
-        self._jobs(chosen, lines[stays])
+        return stays
 
     def _wrong(self, line: int, told: str) -> None:
         self._damaged_rows += 1
@@ -151,22 +159,13 @@ class TableRows(SwfRows):
 
     # -- one block of jobs ---------------------------------------------------------------------------------------------
 
-    def _jobs(self, cells: dict[str, list[str]], lines: IntArray) -> None:
-        wrong: list[Wrong] = []
+    def _jobs(self, cells: dict[str, Sequence[str]], lines: IntArray) -> None:
         n = len(lines)
-
-        def column(name: str) -> FloatArray:
-            rule = self._mapping.columns.get(name)
-            return np.full(n, np.nan) if rule is None else self._numbers(rule, cells, n, wrong)
-
-        submit, start, end = column("submit"), column("start"), column("end")
-        runtime, estimate = column("runtime"), column("estimate")
-        amounts = {name: column(name) for name in ("cores", "memory", "gpus", "nodes", "tasks", "exclusive")}
-        others = {name: self._numbers(rule, cells, n, wrong) for name, rule in self._mapping.resources.items()}
-        side = self._asked(amounts, others, lines)
+        facts = facts_of(self._mapping, cells, n, self._zone)
+        side = self._asked(facts.amounts, lines)
         side["kinds"], side["features"] = (self._words(name, cells, n) for name in ("gpu_kind", "features"))
         sound = np.ones(n, dtype=np.bool_)
-        for each in wrong:
+        for each in facts.wrong:
             if sound[each.row]:
                 self._wrong(int(lines[each.row]), f"column '{each.column}' is '{each.text}'; expected {each.expected}")
             sound[each.row] = False
@@ -177,7 +176,9 @@ class TableRows(SwfRows):
                 f"a task asks for {parts[row] / WHOLE_GPU:g} GPUs; expected a part of one, or whole ones",
             )
         sound &= parts == 0
-        runtime, start = self._times(start, end, runtime, np.where(sound, lines, 0))
+        submit = facts.submit
+        runtime, start = self._times(facts.start, facts.end, facts.runtime, np.where(sound, lines, 0))
+        estimate = np.where(np.isinf(facts.estimate), _ENDLESS, np.maximum(facts.estimate, -1))
         table = np.full((n, len(FIELDS)), -1.0)
         table[:, JOB] = len(self._side.get("line", ())) + np.cumsum(sound) - 1
         table[:, SUBMIT] = np.where(np.isnan(submit), -1, submit)
@@ -199,14 +200,10 @@ class TableRows(SwfRows):
             self._side.setdefault(name, Column(np.int64)).add(values[sound])
         self.add(table[sound], lines[sound])
 
-    def _numbers(self, rule: ColumnRule, cells: dict[str, list[str]], n: int, wrong: list[Wrong]) -> FloatArray:
-        texts = cells[rule.column] if rule.column else [rule.value or ""] * n
-        return numbers(rule, texts, cells[rule.times] if rule.times else None, self._zone, wrong)
-
-    def _asked(
-        self, amounts: dict[str, FloatArray], others: dict[str, FloatArray], lines: IntArray
-    ) -> dict[str, IntArray]:
+    def _asked(self, told: Mapping[str, FloatArray], lines: IntArray) -> dict[str, IntArray]:
         """What each job asks for, of each task; ``wide``: its cores, ``parts``: thousandths of GPU that cannot be."""
+        amounts = {**dict.fromkeys(AMOUNTS, np.full(len(lines), np.nan)), **told}
+        others = {name: amounts[name] for name in self._mapping.resources}
         nodes = np.nan_to_num(amounts["nodes"]).astype(np.int64)
         tasks = np.where(np.isnan(amounts["tasks"]), np.maximum(nodes, 1), np.nan_to_num(amounts["tasks"])).astype(
             np.int64
@@ -250,43 +247,41 @@ class TableRows(SwfRows):
         runtime = np.where(np.isnan(runtime), span, runtime)
         return runtime, np.where(np.isnan(start), end - runtime, start)
 
-    def _status_codes(self, cells: dict[str, list[str]], n: int) -> IntArray:
+    def _status_codes(self, cells: Mapping[str, Sequence[str]], n: int) -> IntArray:
         rule = self._mapping.columns.get("status")
-        if rule is None or not rule.column:
+        texts = texts_of(self._mapping, "status", cells, n)
+        if rule is None or texts is None or not rule.column:
             return np.full(n, UNKNOWN)
-        texts = cells[rule.column]
-        self._unknown.update(text for text in texts if text not in self._mapping.status and text not in ABSENT)
-        codes = [_CODES.get(self._mapping.status.get(text, ""), UNKNOWN) for text in texts]
-        return np.array(codes, dtype=np.int64)
+        counted = Counter(texts)
+        codes = {text: _CODES.get(self._mapping.status.get(text, ""), UNKNOWN) for text in counted}
+        self._unknown.update(
+            {text: count for text, count in counted.items() if text not in self._mapping.status and text not in ABSENT}
+        )
+        return np.fromiter(map(codes.__getitem__, texts), dtype=np.int64, count=n)
 
-    def _codes(self, ours: str, label: str, cells: dict[str, list[str]], n: int) -> IntArray:
-        rule = self._mapping.columns.get(ours)
-        if rule is None:
-            return np.full(n, UNKNOWN)
-        texts = cells[rule.column] if rule.column else [rule.value or ""] * n
-        return self._texts[label].column(texts)
+    def _codes(self, ours: str, label: str, cells: Mapping[str, Sequence[str]], n: int) -> IntArray:
+        texts = texts_of(self._mapping, ours, cells, n)
+        return np.full(n, UNKNOWN) if texts is None else self._texts[label].column(texts)
 
-    def _words(self, name: str, cells: dict[str, list[str]], n: int) -> IntArray:
+    def _words(self, name: str, cells: Mapping[str, Sequence[str]], n: int) -> IntArray:
         """Numbers of sets of words, as texts between bars; 0 for none."""
-        rule = self._mapping.columns.get(name)
-        if rule is None:
+        texts = texts_of(self._mapping, name, cells, n)
+        if texts is None:
             return np.zeros(n, dtype=np.int64)
-        texts = cells[rule.column] if rule.column else [rule.value or ""] * n
-        sets = ["|".join(words(text, rule.separator)) for text in texts]
-        return np.maximum(self._texts[name].column(sets), 0)
+        separator = self._mapping.columns[name].separator
+        sets = {text: "|".join(words(text, separator)) for text in set(texts)}
+        return np.maximum(self._texts[name].column([sets[text] for text in texts]), 0)
 
-    def _numbers_of(self, cells: dict[str, list[str]], n: int) -> IntArray:
+    def _numbers_of(self, cells: Mapping[str, Sequence[str]], n: int) -> IntArray:
         """Numbers of jobs, -1 where they have none."""
         rule = self._mapping.columns.get("job")
-        if rule is None or not rule.column:
+        texts = texts_of(self._mapping, "job", cells, n)
+        if rule is None or texts is None or not rule.column:
             return np.full(n, UNKNOWN)
-        return np.array(
-            [
-                int(text) if text.isascii() and text.isdigit() and len(text) < 18 else UNKNOWN
-                for text in cells[rule.column]
-            ],
-            dtype=np.int64,
-        )
+        together = "".join(texts)
+        if together.isascii() and together.isdigit() and all(texts) and max(map(len, texts)) < _LONGEST_NUMBER:
+            return np.fromiter(map(int, texts), dtype=np.int64, count=n)
+        return np.array([int(text) if _number(text) else UNKNOWN for text in texts], dtype=np.int64)
 
     def keep(self, table: FloatArray, numbers: IntArray) -> None:
         screen = Screen(self.problems, numbers, FIELDS)
@@ -294,6 +289,8 @@ class TableRows(SwfRows):
         rows = screen.find("start-before-submit", early, WAIT, table[:, WAIT])
         table[rows, SUBMIT] += table[rows, WAIT]
         table[rows, WAIT] = 0
+        rows = screen.find("unlimited", table[:, ESTIMATE] == _ENDLESS, ESTIMATE, lambda _: "no limit")
+        table[rows, ESTIMATE] = np.maximum(_NO_LIMIT, table[rows, RUNTIME])
         super().keep(table[screen.keep], numbers[screen.keep])
 
     # -- all jobs ------------------------------------------------------------------------------------------------------
@@ -308,7 +305,8 @@ class TableRows(SwfRows):
         rows = workload.job
         side = {name: column.close()[rows] for name, column in self._side.items()}
         demands = self._demands(side)
-        job = side["number"] if _names_jobs(side["number"]) else side["line"] - (1 if self._mapping.header else 2) + 1
+        above = 1 if self._mapping.delimiter and not self._mapping.header else 0  # the line of the header
+        job = side["number"] if _names_jobs(side["number"]) else side["line"] - above
         origin = int(workload.submit[0]) // MICROSECOND
         labels: dict[str, npt.NDArray[Any]] = {**workload.labels, "account": side["account"]}
         labels = {label: values for label, values in labels.items() if (values != UNKNOWN).any()}
@@ -336,6 +334,8 @@ class TableRows(SwfRows):
             left_out=dict(self._left_out),
             damaged=list(self._damaged),
             statuses_unknown=dict(self._unknown),
+            **({"unverified": self._mapping.unverified} if self._mapping.unverified else {}),
+            **({"not_joined": {it.table.name: it.missing for it in self._joins}} if self._joins else {}),
             problems=self.problems.to_json(),
             **({} if demands is None else {"demands": told(demands)}),
         )
@@ -366,6 +366,10 @@ class TableRows(SwfRows):
 
 def _sets(numbers: IntArray, codes: TextCodes) -> WordSets:
     return WordSets(numbers, tuple(tuple(filter(None, text.split("|"))) for text in codes.names))
+
+
+def _number(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < _LONGEST_NUMBER
 
 
 def _names_jobs(number: IntArray) -> bool:

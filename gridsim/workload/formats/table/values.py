@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
+import re
+import warnings
 import zoneinfo
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import numpy as np
@@ -71,49 +74,119 @@ def words(cell: str, separator: str) -> tuple[str, ...]:
     return () if cell in ABSENT else tuple(sorted(filter(None, (word.strip() for word in cell.split(separator)))))
 
 
-def numbers(
-    rule: ColumnRule, cells: Sequence[str], by: Sequence[str] | None, zone: str, wrong: list[Wrong]
-) -> FloatArray:
+def numbers(rule: ColumnRule, cells: Mapping[str, Sequence[str]], n: int, zone: str, wrong: list[Wrong]) -> FloatArray:
     """A column as numbers: seconds, amounts, MiB; NaN where nothing stands.
 
     Parameters
     ----------
     rule : ColumnRule
         What it is.
-    cells : sequence of str
-        Its texts.
-    by : sequence of str, optional
-        Texts of the column that the numbers are multiplied by.
+    cells : mapping of str to sequence of str
+        Texts of the table, by column.
+    n : int
+        Rows of it.
     zone : str
         Of times that say none.
     wrong : list of Wrong
         Told of cells that are not what the mapping says, which are NaN.
     """
-    convert = _converter(rule, zone)
-    found = _converted(rule.column, cells, convert, _expected(rule), wrong)
+    texts = cells[rule.of(rule.column)] if rule.column else [rule.value or ""] * n
+    if rule.since:
+        found = _spans(rule, cells[rule.of(rule.since)], texts, zone, wrong)
+    else:
+        found = _converted(rule, rule.column, texts, zone, wrong)
     if rule.missing is not None:
-        found[[cell in ABSENT for cell in cells]] = convert(rule.missing)
-    if by is not None:
-        found *= _converted(rule.times, by, float, "a number", wrong)
+        found[[cell in ABSENT for cell in texts]] = _converter(rule, zone)(rule.missing) * rule.factor
+    if rule.unlimited:
+        found[[cell in rule.unlimited for cell in texts]] = np.inf
+    if rule.times:
+        amount = ColumnRule("amount", rule.times)
+        found *= _converted(amount, rule.times, cells[rule.of(rule.times)], zone, wrong)
     return found
 
 
-def _converted(
-    column: str, cells: Sequence[str], convert: Callable[[str], float], expected: str, wrong: list[Wrong]
-) -> FloatArray:
-    found = np.full(len(cells), np.nan)
-    for row, cell in enumerate(cells):
-        if cell in ABSENT:
+def _converted(rule: ColumnRule, column: str, cells: Sequence[str], zone: str, wrong: list[Wrong]) -> FloatArray:
+    """Texts as numbers, times the factor of the rule."""
+    found = _instants(cells, zone) if rule.kind == "instant" and rule.time == "iso" else None
+    if found is None:
+        convert, absent = _converter(rule, zone), ABSENT | rule.unlimited
+        try:
+            found = np.fromiter(map(convert, cells), dtype=np.float64, count=len(cells))
+        except (ValueError, KeyError, OverflowError):
+            found = np.array([math.nan if cell in absent else _or_nan(convert, cell) for cell in cells])
+        for row in np.flatnonzero(~np.isfinite(found)).tolist():
+            if cells[row] not in absent:
+                wrong.append(Wrong(row, column, cells[row], _expected(rule)))
+                found[row] = math.nan
+    return found if rule.factor == 1 else found * rule.factor
+
+
+def _or_nan(convert: Callable[[str], float], cell: str) -> float:
+    try:
+        return convert(cell)
+    except (ValueError, KeyError, OverflowError):
+        return math.nan
+
+
+def _spans(rule: ColumnRule, since: Sequence[str], until: Sequence[str], zone: str, wrong: list[Wrong]) -> FloatArray:
+    """Times from instants to others; of several of a cell the sum, nothing where one of them is not there."""
+    instant = _converter(replace(rule, kind="instant", since=""), zone)
+    found = np.full(len(until), np.nan)
+    for row, cells in enumerate(zip(since, until, strict=True)):
+        first, last = (cell.split(rule.separator) for cell in cells)
+        if ABSENT.intersection(first) or ABSENT.intersection(last):
             continue
         try:
-            value = convert(cell)
-        except (ValueError, KeyError, OverflowError):
-            value = math.nan
-        if not math.isfinite(value):
-            wrong.append(Wrong(row, column, cell, expected))
-        else:
-            found[row] = value
+            found[row] = math.fsum(instant(end) - instant(begin) for begin, end in zip(first, last, strict=True))
+        except (ValueError, OverflowError):
+            expected = f"instants as {rule.since} has them, {_expected(replace(rule, kind='instant'))}"
+            wrong.append(Wrong(row, rule.column, cells[1], expected))
     return found
+
+
+_DASHES = [4, 7]
+"""Where an ISO date has its dashes."""
+
+
+def _instants(cells: Sequence[str], zone: str) -> FloatArray | None:
+    """ISO times of one form, all at once; None where they are of several, or what they are not is to be told."""
+    there = [cell for cell in cells if cell not in ABSENT]
+    if not there:
+        return np.full(len(cells), np.nan)
+    offset = _OFFSET.search(there[0], 10)
+    ending = offset[0] if offset else ""
+    if ending and not all(cell.endswith(ending) for cell in there):
+        return None
+    texts = np.array([cell[: -len(ending)] for cell in there] if ending else there)
+    letters = texts.view("U1").reshape(len(texts), -1)
+    if letters.shape[1] < 10 or not (letters[:, _DASHES] == "-").all():
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            time = texts.astype("datetime64[us]")
+    except (ValueError, Warning):
+        return None
+    micros = time.astype(np.int64)
+    if ending not in ("", "Z", "z"):
+        micros -= round(datetime.fromisoformat(f"2000-01-01T00:00:00{ending}").utcoffset() / _MICROSECOND)  # type: ignore[operator]
+    elif not ending and zone != "UTC":
+        quarters, place = np.unique(micros // _QUARTER, return_inverse=True)  # in which no clock changes
+        here = zoneinfo.ZoneInfo(zone)
+        began = (_EPOCH + timedelta(microseconds=quarter * _QUARTER) for quarter in quarters.tolist())
+        off = [round(time.replace(tzinfo=here).utcoffset() / _MICROSECOND) for time in began]  # type: ignore[operator]
+        micros -= np.array(off)[place]
+    found = np.full(len(cells), np.nan)
+    found[slice(None) if len(there) == len(cells) else [cell not in ABSENT for cell in cells]] = micros / 1e6
+    return found
+
+
+_OFFSET = re.compile(r"(?:[zZ]|[+-]\d\d(?::?\d\d)?)$")
+"""Of a time from UTC, after its date."""
+
+_MICROSECOND = timedelta(microseconds=1)
+_QUARTER = 15 * 60 * 1_000_000
+_EPOCH = datetime(1970, 1, 1)  # of a clock that says no zone
 
 
 def _expected(rule: ColumnRule) -> str:
@@ -128,14 +201,15 @@ def _converter(rule: ColumnRule, zone: str) -> Callable[[str], float]:
             return _of_iso(zone)
         unit = TIMES[rule.time]
         return float if unit == 1 else lambda text: float(text) * unit
+    if rule.count:
+        return lambda text: math.nan if text in ABSENT else float(len(text.split(rule.separator)))
     if rule.kind == "flag":
         return lambda text: 1.0 if text in _TRUE else 0.0 if text in _FALSE else math.nan
     if rule.kind == "count":
         return lambda text: value if (value := float(text)).is_integer() and value >= 0 else math.nan
     if rule.key:
-        return _of_key(rule.key, rule.factor)
-    factor = rule.factor
-    return float if factor == 1 else lambda text: float(text) * factor
+        return _of_key(rule.key)
+    return float
 
 
 def _of_iso(zone: str) -> Callable[[str], float]:
@@ -148,11 +222,11 @@ def _of_iso(zone: str) -> Callable[[str], float]:
     return instant
 
 
-def _of_key(key: str, factor: float) -> Callable[[str], float]:
+def _of_key(key: str) -> Callable[[str], float]:
     """A number out of a text such as ``1=4,2=8000`` (Slurm's tres texts): 0 where the item is not there."""
 
     def value(text: str) -> float:
         items = dict(part.split("=", 1) for part in text.split(","))
-        return float(items.get(key, "0")) * factor
+        return float(items.get(key, "0"))
 
     return value
