@@ -104,7 +104,8 @@ def _mappings() -> Iterator[dict[str, Any]]:
 
     for name, file in presets().items():
         tables = read_toml(file)
-        told = {"kind": "mapping", "name": name, "summary": tables["title"], "source": tables["source"]}
+        summary = "; ".join(filter(None, (tables["title"], tables.get("unverified"))))
+        told = {"kind": "mapping", "name": name, "summary": summary, "source": tables["source"]}
         yield {**_NOTHING, **told}
 
 

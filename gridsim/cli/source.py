@@ -182,7 +182,8 @@ def add_log_options(parser: ArgumentParser, words: str, machine: str = "--cores"
     parser.add_argument(
         "--mapping",
         metavar="FILE|NAME",
-        help="of a table (CSV): which column is what of a job, a TOML file or a preset (see gridsim list mappings)",
+        help="of a table (CSV, TSV, Parquet, JSON): which column is what of a job, a TOML file or a preset (see "
+        "gridsim list mappings)",
     )
     parser.add_argument(
         "--memory",
@@ -388,6 +389,8 @@ def _origin_lines(provenance: Any, jobs: int) -> Iterator[str]:
         yield f"workload: {provenance.get('source', 'built-in')} model{seed}, {jobs:,} jobs"
         return
     yield f"workload: {provenance['source']}, {jobs:,} of {provenance['jobs_read']:,} jobs{_of_clusters(provenance)}"
+    if provenance.get("unverified"):
+        yield f"mapping '{provenance['mapping']}': {provenance['unverified']}"
     left = [f"{count:,} rows ({name})" for name, count in provenance.get("left_out", {}).items() if count]
     if left:
         yield f"left out by the filters of the mapping: {listed(left)}"

@@ -189,7 +189,7 @@ def csv_cells(
         cut = rest.rfind("\n") + 1
         if cut:
             block = _plain(rest[:cut], delimiter, places, width, first)
-            first += block.count
+            first += block.lines
             yield block.cells
         rest = rest[cut:]
     if rest:
@@ -207,7 +207,7 @@ class _Block(NamedTuple):
     """Some rows, and how many lines they are."""
 
     cells: Cells
-    count: int
+    lines: int
 
 
 def _plain(text: str, delimiter: str, places: Mapping[str, int], width: int, first: int) -> _Block:
