@@ -30,7 +30,7 @@ from gridsim.profile.floor import (
 )
 from gridsim.profile.kernels import block_at
 
-__all__ = ["WHOLE", "can_place", "first_place", "fit", "fits_over", "largest", "refusals"]
+__all__ = ["WHOLE", "can_place", "first_place", "fit", "fits_over", "largest", "not_before", "refusals", "totals_over"]
 
 WHOLE = 1000
 """Thousandths of a GPU."""
@@ -147,7 +147,7 @@ def can_place(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped
 
 
 @lean
-def _not_before(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped-def]
+def not_before(floor, classes, sketch, c, start, end):  # type: ignore[no-untyped-def]
     """An instant before which a demand that could not be placed over ``[start, end)`` cannot be for as long either.
 
     A node has room for more tasks at the earliest when a block without any is over, or else its present one. As many
@@ -206,7 +206,7 @@ def first_place(floor, classes, sketch, begin, row, duration, before, own):  # t
         elif rising:
             high = count - 1
         else:
-            index = first_end(floor, max(at + 1, _not_before(floor, classes, sketch, c, at, at + duration)))
+            index = first_end(floor, max(at + 1, not_before(floor, classes, sketch, c, at, at + duration)))
         if index >= count:
             return -1
         at = floor.ends[index if high < 0 else (index + high) >> 1]

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gridsim.model.time import NEVER
 from gridsim.policy.admission.kernels import HEAD, TAIL
 from gridsim.profile.compiled import lean
-from gridsim.profile.fitting import first_place, fit, totals_over
+from gridsim.profile.fitting import fit, fits_over, not_before, totals_over
 from gridsim.profile.floor import (
     BLOCKS,
     ENDS,
@@ -71,11 +72,11 @@ def first_by_totals(floor, classes, c, duration, begin, before):  # type: ignore
 
 
 @lean
-def first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before):  # type: ignore[no-untyped-def]
+def first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before, own):  # type: ignore[no-untyped-def]
     """An instant before which a waiting request cannot start anew: no node that got something back has room for a task.
 
     Nodes that got nothing back have no more room than when the request was looked at last. *before* where there is none
-    at all. Its own hold, from *before* on, is among what is held: only what lies before it is looked at.
+    at all. From *own* on its own hold is among what is held (`NEVER` for none): what lies there is not looked at.
     """
     shape = classes.shape[c]
     if shape[TASKS] == 0 or classes.whole[c, classes.each.shape[1] + 1 :].sum() > 0:  # pools have no nodes
@@ -87,13 +88,43 @@ def first_on_fresh(floor, classes, fresh, nodes, c, duration, begin, before):  #
         times, size, last = floor.node_times[n], floor.nodes[BLOCKS, n], min(fresh[1, n], first)
         at = max(begin, fresh[0, n] - duration + 1)
         i = block_at(times, size, at)
-        while at < last and i < size and times[i] < min(at + duration, before):
+        while at < last and i < size and times[i] < min(at + duration, own):
             if fit(floor.node_free[n, i], classes, c, floor.shares.shape[1], np.int64(1)) == 0:
                 at = times[i + 1] if i + 1 < size else before
             i += 1
         if at < last:
             first = at
     return first
+
+
+@lean
+def first_anew(floor, classes, sketch, fresh, nodes, row, duration, begin, old):  # type: ignore[no-untyped-def]
+    """First instant from *begin* on at which a request fits whose hold has been lifted out of the nodes; -1 for none.
+
+    The totals count its hold from *old* on, where it leaves them what they need. The sketch tells what is free there.
+    """
+    c, at = classes.of[row], begin
+    while at < old:
+        hope = first_on_fresh(floor, classes, fresh, nodes, c, duration, at, old, NEVER)
+        if hope > at:  # only the present and ends of holds can be answers
+            index = first_end(floor, hope)
+            if hope >= old or index >= floor.meta[ENDS]:
+                break
+            at = floor.ends[index]
+            if at > hope:
+                continue
+        short = totals_over(floor, classes, c, at, min(at + duration, old))
+        if short >= 0:
+            after = short
+        elif fits_over(floor, classes, sketch, c, at, at + duration):
+            return at
+        else:
+            after = max(at + 1, not_before(floor, classes, sketch, c, at, at + duration))
+        index = first_end(floor, after)
+        if index >= floor.meta[ENDS]:
+            break
+        at = floor.ends[index]
+    return np.int64(-1)
 
 
 @lean
@@ -116,7 +147,7 @@ def next_move(now, order, step, plan, estimate, fresh, floor, classes, sketch): 
         if old <= now:
             continue
         duration, c = estimate[row], classes.of[row]
-        begin = first_on_fresh(floor, classes, fresh[0], sketch.open[:count], c, duration, now, old)
+        begin = first_on_fresh(floor, classes, fresh[0], sketch.open[:count], c, duration, now, old, old)
         if begin >= old:
             continue
         if begin > now:  # only ends of holds can be answers
@@ -128,7 +159,7 @@ def next_move(now, order, step, plan, estimate, fresh, floor, classes, sketch): 
         if begin < 0:
             continue
         lift(floor, classes, sketch, row, np.int64(1))
-        start = first_place(floor, classes, sketch, begin, row, duration, old, old)
+        start = first_anew(floor, classes, sketch, fresh[0], sketch.open[:count], row, duration, begin, old)
         if start >= 0:
             mark(floor, fresh[0], row, old, old + duration)
             mark(floor, fresh[1], row, old, old + duration)
