@@ -30,7 +30,7 @@ from gridsim.policy.admission.plan import Plan, Search
 from gridsim.policy.admission.price import term
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.queue import Requests
-from gridsim.profile.kernels import change, earliest
+from gridsim.profile.blocks import earliest, reserve
 from gridsim.testing import admission_oracle
 from gridsim.testing.oracle import jobs_of
 
@@ -68,7 +68,7 @@ def msb_from_scratch(times, free, size, cores, estimate, due, submit, planned, e
             if exits and cost >= best * (1 - 1e-9):
                 works = False
                 break
-            later_size = change(later, later_free, later_size, start, start + estimate[job], -cores[job])
+            later_size = reserve(later, later_free, later_size, start, start + estimate[job], cores[job])
         if works and cost < best * (1 - 1e-9):
             best = cost
     return best, placed
@@ -112,7 +112,8 @@ class State:
         requests, plan = self.plan.requests, self.plan
         for row in self.waiting:
             jobs[row].granted = int(plan.granted[row])
-        held = [(0, int(plan.expected[row]), int(requests.cores[row])) for row in plan.running().tolist()]
+        ends = zip(plan.running().tolist(), plan.expected_ends().tolist(), strict=True)
+        held = [(0, end, int(requests.cores[row])) for row, end in ends]
         planned = {jobs[row]: start for row, start in plan.starts().items()}
         return admission_oracle.View(self.now, CORES, held, planned), jobs
 

@@ -19,6 +19,7 @@ from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Passes, name_of
 from gridsim.policy.queue import Requests
 from gridsim.profile.compiled import is_kept
+from gridsim.profile.running import most_running
 from gridsim.record import Status
 
 __all__ = ["Calendar", "Engine", "calendar_of"]
@@ -118,7 +119,7 @@ class Calendar:
         passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
         self.loop: Any = getattr(loops, passes.loop)
         self._passes = passes.columns
-        busy = min(2 * cluster.cores, n) + 1
+        busy = most_running(cluster.cores, n) + 1
         looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if extend else 0
         numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
         numbers[events.FREE] = numbers[events.TOTAL] = cluster.cores

@@ -13,10 +13,11 @@ import numpy as np
 from gridsim.calendar.events import BATCHED, OVER, begin, next_step
 from gridsim.model.time import NEVER
 from gridsim.policy.admission import kernels as plans
-from gridsim.policy.scheduler.kernels import CORES, HEAD, TAIL, backfill, begin_running, end_running, take_in
+from gridsim.policy.scheduler.kernels import HEAD, TAIL, backfill, take_in
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
 from gridsim.policy.scheduler.state import EVERYONE
 from gridsim.profile.compiled import compiled, lean
+from gridsim.profile.running import expect_end
 
 __all__ = ["backfilling", "linear", "planned", "strict_lines"]
 
@@ -102,9 +103,7 @@ def overran(ended, count, late, table, running, moves, meta):  # type: ignore[no
         return ended
     take_in(table, running, moves, meta, ended, meta[TAIL])
     for k in range(count):
-        cores = table[CORES, late[0, k]]
-        end_running(running, meta, late[0, k], cores)
-        begin_running(running, meta, late[0, k], late[1, k], cores)
+        expect_end(running, meta, late[0, k], late[1, k])
     return 0
 
 
@@ -112,10 +111,10 @@ def overran(ended, count, late, table, running, moves, meta):  # type: ignore[no
 def planned(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a plan in which every request has a start, the earliest when it came; it is compressed after ends."""
     jobs, come, ends, looks, late, numbers = events
-    plan, columns, held, began, gone, order, flags = passes
-    times, free, meta, waiting, starts = plan
+    plan, columns, running, began, moves, order, flags = passes
+    times, free, meta, _, starts = plan
     coming, cores, estimate = columns
-    running, expected, _ = held
+    begun, gone = moves[0], moves[1]
     while work > 0:
         queued = meta[plans.TAIL] - meta[plans.HEAD]
         work -= 1 + queued * queued
@@ -126,33 +125,31 @@ def planned(work, events, passes):  # type: ignore[no-untyped-def]
             break
         if step.ended:
             if flags[UNSETTLED] and not numbers[BATCHED]:
-                settle(now, plan, columns, held, order, flags)
-            give_back(now, step.ended, gone, plan, running, expected, cores, flags)
+                settle(now, plan, columns, running, order, flags)
+            give_back(now, step.ended, gone, plan, running, cores, flags)
         for k in range(step.late):
-            expected[late[0, k]] = late[1, k]
+            expect_end(running, meta, late[0, k], late[1, k])
             flags[OVERRAN] = flags[UNSETTLED] = 1
         if flags[UNSETTLED] and (step.decides or step.last > step.first):
-            settle(now, plan, columns, held, order, flags)
+            settle(now, plan, columns, running, order, flags)
         for k in range(step.first, step.last):
             row = come[1, k]
             start = plans.earliest_start(times, free, meta, now, cores[row], estimate[row])
             plans.enter(plan, coming, row, start, cores[row], estimate[row])
         if not step.decides or meta[plans.HEAD] == meta[plans.TAIL] or starts[meta[plans.HEAD]] > now:
             continue
-        first = meta[plans.RUNNING]
-        count = plans.due(meta, waiting, starts, estimate, running, began, expected, now)
-        if not begin(now, running[first:], count, jobs, ends, looks, numbers):
+        count = plans.due(now, plan, columns, running, begun, began)
+        if not begin(now, begun, count, jobs, ends, looks, numbers):
             break
 
 
 @lean
-def give_back(now, count, gone, plan, running, expected, cores, flags):  # type: ignore[no-untyped-def]
+def give_back(now, count, gone, plan, running, cores, flags):  # type: ignore[no-untyped-def]
     """Take who ended out of a plan, and note until when they would have held their cores."""
     times, free, meta, _, _ = plan
     for k in range(count):
         row = gone[k]
-        until = expected[row]
-        plans.stop(times, free, meta, running, now, row, until, cores[row])
+        until = plans.stop(times, free, meta, running, now, row, cores[row])
         if flags[EVERY]:
             until = max(until, now + 1)
         if until > now:
@@ -161,12 +158,12 @@ def give_back(now, count, gone, plan, running, expected, cores, flags):  # type:
 
 
 @lean
-def settle(now, plan, columns, held, order, flags):  # type: ignore[no-untyped-def]
+def settle(now, plan, columns, running, order, flags):  # type: ignore[no-untyped-def]
     """Plan again after an overrun, else compress what was given back."""
     _, _, meta, _, _ = plan
     head, tail = meta[plans.HEAD], meta[plans.TAIL]
     if flags[OVERRAN]:
-        plans.replan(plan, columns, held, now)
+        plans.replan(plan, columns, running, now)
     elif flags[FRONTIER] > now and flags[COMPRESS] != NONE and tail > head:
         if flags[COMPRESS] == IN_ORDER:
             for k in range(tail - head):

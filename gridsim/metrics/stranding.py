@@ -167,7 +167,7 @@ class _Replayed:
         self, low: int, high: int, last: int, asked: IntArray | None = None, answers: IntArray | None = None
     ) -> npt.NDArray[np.float64]:
         """Sums over ``[low, high)``, how it stood last and at the *last* arrival; answers to what is *asked*."""
-        from gridsim.profile.standing import replay  # compiled: only where a machine has nodes
+        from gridsim.profile.replay import replay  # compiled: only where a machine has nodes
 
         capacity, n = self.capacity, len(self.capacity.nodes)
         events, pieces = self._held()
@@ -175,7 +175,7 @@ class _Replayed:
         answers = np.zeros(asked.shape[1], dtype=np.int64) if answers is None else answers
         amounts = [capacity.amounts[name] for name in self.names]
         most = int(capacity.gpus.max(initial=0))
-        standing = (
+        snapshot = (
             np.stack(amounts, axis=1).copy() if amounts and n else np.zeros((n, len(amounts)), dtype=np.int64),
             np.where(np.arange(most) < capacity.gpus[:, None], WHOLE_GPU, 0).astype(np.int64),
             np.array([capacity.pools[name] for name in self.pools], dtype=np.int64),
@@ -184,7 +184,7 @@ class _Replayed:
             np.zeros(len(self.first) + 1, dtype=np.int64),
         )
         levels = (np.zeros((3, len(amounts) + 3)), np.array([low, high, last], dtype=np.int64))
-        replay(events, pieces, self._waiting(), self._tasks(), self._typical(), standing, levels, asked, answers)
+        replay(events, pieces, self._waiting(), self._tasks(), self._typical(), snapshot, levels, asked, answers)
         return levels[0]
 
     def _held(self) -> tuple[tuple[IntArray, ...], tuple[IntArray, ...]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gridsim.model.time import NEVER
+from gridsim.profile.blocks import block_at
 from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.floor import (
     BLOCKS,
@@ -28,7 +29,6 @@ from gridsim.profile.floor import (
     Sketch,
     first_end,
 )
-from gridsim.profile.kernels import block_at
 
 __all__ = ["WHOLE", "can_place", "first_place", "fit", "fits_over", "largest", "not_before", "refusals", "totals_over"]
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import IntArray
+from gridsim.profile.blocks import change, forget
 from gridsim.profile.compiled import lean
-from gridsim.profile.kernels import block_at
 
 __all__ = [
     "BLOCKS",
@@ -160,74 +160,6 @@ class Sketch(NamedTuple):
 
 
 @lean
-def _copied(free, source, target):  # type: ignore[no-untyped-def]
-    for k in range(free.shape[1]):
-        free[target, k] = free[source, k]
-
-
-@lean
-def _equal(free, one, other):  # type: ignore[no-untyped-def]
-    k, width = 0, free.shape[1]
-    while k < width and free[one, k] == free[other, k]:
-        k += 1
-    return k == width
-
-
-@lean
-def _split(times, free, size, instant):  # type: ignore[no-untyped-def]
-    """Let a block begin at an instant; its index and the new size."""
-    at = block_at(times, size, instant)
-    if times[at] >= instant:
-        return at, size
-    for i in range(size, at + 1, -1):
-        times[i] = times[i - 1]
-        _copied(free, i - 1, i)
-    times[at + 1] = instant
-    _copied(free, at, at + 1)
-    return at + 1, size + 1
-
-
-@lean
-def _joined(times, free, size, at):  # type: ignore[no-untyped-def]
-    """Let a block go that is equal to the one before it; the new size."""
-    if at < 1 or at >= size or not _equal(free, at - 1, at):
-        return size
-    for i in range(at, size - 1):
-        times[i] = times[i + 1]
-        _copied(free, i + 1, i)
-    return size - 1
-
-
-@lean
-def alter(times, free, size, start, end, change, sign):  # type: ignore[no-untyped-def]
-    """Add *sign* times *change* to what is free in ``[start, end)``; the new size, at most two more."""
-    if end <= start:
-        return size
-    first, size = _split(times, free, size, start)
-    last, size = _split(times, free, size, end)
-    for i in range(first, last):
-        for k in range(free.shape[1]):
-            free[i, k] += sign * change[k]
-    size = _joined(times, free, size, last)
-    return _joined(times, free, size, first)
-
-
-@lean
-def forget(times, free, size, now):  # type: ignore[no-untyped-def]
-    """Let the blocks go that lie before *now*; the new size."""
-    passed = 0
-    while passed + 1 < size and times[passed + 1] <= now:
-        passed += 1
-    if passed:
-        for i in range(passed, size):
-            times[i - passed] = times[i]
-            _copied(free, i, i - passed)
-    if times[0] < now:
-        times[0] = now
-    return size - passed
-
-
-@lean
 def advance(floor, now):  # type: ignore[no-untyped-def]
     """The present is *now*; nodes forget the past when they are changed."""
     if floor.meta[NOW] < now:
@@ -272,39 +204,39 @@ def roomy(floor):  # type: ignore[no-untyped-def]
 def _to_node(floor, classes, sketch, c, piece, start, end, sign):  # type: ignore[no-untyped-def]
     """Take what a piece says of its node, or give it back."""
     n, tasks = floor.pieces[_NODE, piece], floor.pieces[_TASKS, piece]
-    each, change = classes.each, sketch.change[1]
+    each, amounts = classes.each, sketch.change[1]
     resources, gpus = each.shape[1], floor.shares.shape[1]
     if classes.shape[c, EXCLUSIVE]:
         for k in range(resources + gpus):
-            change[k] = floor.capacity[n, k]
+            amounts[k] = floor.capacity[n, k]
     else:
         for r in range(resources):
-            change[r] = tasks * each[c, r]
+            amounts[r] = tasks * each[c, r]
         for g in range(gpus):
-            change[resources + g] = floor.shares[piece, g]
-    change[resources + gpus] = 1
+            amounts[resources + g] = floor.shares[piece, g]
+    amounts[resources + gpus] = 1
     times, free = floor.node_times[n], floor.node_free[n]
     size = forget(times, free, floor.nodes[BLOCKS, n], floor.meta[NOW])
-    floor.nodes[BLOCKS, n] = alter(times, free, size, max(start, floor.meta[NOW]), end, change, sign)
+    floor.nodes[BLOCKS, n] = change(times, free, size, max(start, floor.meta[NOW]), end, amounts, sign)
 
 
 @lean
 def _to_totals(floor, classes, sketch, row, start, end, sign):  # type: ignore[no-untyped-def]
-    c, change = classes.of[row], sketch.change[0]
+    c, amounts = classes.of[row], sketch.change[0]
     resources, gpus, exclusive = classes.each.shape[1], floor.shares.shape[1], classes.shape[c, EXCLUSIVE]
     for k in range(floor.totals.shape[1]):
-        change[k] = 0 if exclusive and k <= resources else classes.whole[c, k]
+        amounts[k] = 0 if exclusive and k <= resources else classes.whole[c, k]
     if exclusive:
         piece = floor.holds[FIRST, row]
         while piece >= 0:
             n = floor.pieces[_NODE, piece]
             for r in range(resources):
-                change[r] += floor.capacity[n, r]
+                amounts[r] += floor.capacity[n, r]
             for g in range(gpus):
-                change[resources] += floor.capacity[n, resources + g]
+                amounts[resources] += floor.capacity[n, resources + g]
             piece = floor.pieces[_NEXT, piece]
     start = max(start, floor.meta[NOW])
-    floor.meta[SIZE] = alter(floor.times, floor.totals, floor.meta[SIZE], start, end, change, sign)
+    floor.meta[SIZE] = change(floor.times, floor.totals, floor.meta[SIZE], start, end, amounts, sign)
 
 
 @lean

@@ -1,4 +1,4 @@
-"""The profile of one cluster as people use it; compiled passes work on its arrays directly."""
+"""The profile of one cluster as people use it; compiled passes work on its blocks directly."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.profile import kernels
+from gridsim.profile import blocks
 
 __all__ = ["Block", "Profile"]
 
@@ -57,21 +57,21 @@ class Profile:
 
     def advance(self, now: int) -> None:
         """Forget what lies before *now*."""
-        self.size = kernels.advance(self.times, self.free, self.size, now)
+        self.size = blocks.forget(self.times, self.free, self.size, now)
 
     def reserve(self, start: int, end: int, cores: int) -> None:
         """Take *cores* during ``[start, end)``."""
         self._ensure(self.size + 2)
-        self.size = kernels.change(self.times, self.free, self.size, start, end, -cores)
+        self.size = blocks.reserve(self.times, self.free, self.size, start, end, cores)
 
     def release(self, start: int, end: int, cores: int) -> None:
         """Give *cores* back during ``[start, end)``."""
         self._ensure(self.size + 2)
-        self.size = kernels.change(self.times, self.free, self.size, start, end, cores)
+        self.size = blocks.release(self.times, self.free, self.size, start, end, cores)
 
     def earliest(self, cores: int, duration: int) -> int:
         """First instant from which *cores* are free for *duration* (spec of the deadline papers, 2.3)."""
-        return int(kernels.earliest(self.times, self.free, self.size, cores, duration))
+        return int(blocks.earliest(self.times, self.free, self.size, cores, duration))
 
     def place(self, cores: int, duration: int) -> int:
         """Reserve at `earliest` and say where."""

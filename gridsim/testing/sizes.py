@@ -39,7 +39,7 @@ def choices_compared(jobs: int = 600, *, skipped: int = 0) -> Compared:
     """
     from gridsim.policy.scheduler.molded import Shapes  # compiled kernels: only when something runs
     from gridsim.policy.scheduler.sizes import FALLS, LEAST, MOST, by_blocks
-    from gridsim.profile.kernels import earliest
+    from gridsim.profile.blocks import earliest
 
     rng = stream(1, "claims", "blocks")
     checked = different = 0

@@ -101,8 +101,8 @@ def test_of_two_processes_one_compiles_and_the_other_takes_it(tmp_path: Path) ->
 DOT = """
 import sys
 import numba, numpy as np
-from gridsim.profile import kernels
-assert kernels.block_at(np.array([0, 3, 7]), 3, 5) == 1
+from gridsim.profile import blocks
+assert blocks.block_at(np.array([0, 3, 7]), 3, 5) == 1
 assert "scipy.linalg" not in sys.modules
 assert "scipy.linalg.cython_blas" not in sys.modules
 squared = numba.njit(lambda row: np.dot(row, row))

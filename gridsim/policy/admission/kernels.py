@@ -1,27 +1,26 @@
 """Compiled operations on a plan: a profile of running and planned requests, and the planned ones in order.
 
 Layouts. ``waiting`` holds request rows by planned start, then job order, in ``[meta[HEAD], meta[TAIL])``, and
-``planned`` their planned starts, place by place; ``running[:meta[RUNNING]]`` are the running rows in no order,
-``expected[row]`` is the expected end of one; ``coming[row]`` is what job order compares before the rows;
+``planned`` their planned starts, place by place; ``running`` (2, busy) is who runs until when, as
+`gridsim.profile.running` has it, and ``meta`` counts them; ``coming[row]`` is what job order compares before the rows;
 ``meta[SIZE]`` is the number of blocks of the profile. Times in microseconds. The caller provides room for two blocks a
 request and four more.
 
 Bundles, plain tuples since these are handed over quickest:
 
 - ``plan``: times and free cores of the blocks, ``meta``, ``waiting``, ``planned``;
-- ``columns``: ``coming``, cores and estimate of each request;
-- ``held``: ``running``, ``expected``, cores of the machine.
+- ``columns``: ``coming``, cores and estimate of each request.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
+from gridsim.profile.blocks import earlier, earliest, forget, release, reserve
 from gridsim.profile.compiled import lean
-from gridsim.profile.kernels import advance, change, earlier, earliest, only_running
+from gridsim.profile.running import OWN, begin_running, end_running, only_running
 
 __all__ = [
     "HEAD",
-    "RUNNING",
     "SIZE",
     "TAIL",
     "adopt",
@@ -33,13 +32,13 @@ __all__ = [
     "stop",
 ]
 
-HEAD, TAIL, SIZE, RUNNING = 0, 1, 2, 3
+HEAD, TAIL, SIZE = range(OWN, OWN + 3)
 
 
 @lean
 def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-untyped-def]
     """Earliest place from *now* on in the plan as it stands."""
-    meta[SIZE] = advance(times, free, meta[SIZE], now)
+    meta[SIZE] = forget(times, free, meta[SIZE], now)
     return earliest(times, free, meta[SIZE], cores, duration)
 
 
@@ -47,7 +46,7 @@ def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-
 def enter(plan, coming, row, start, cores, duration):  # type: ignore[no-untyped-def]
     """Plan *row* at *start*: it holds its cores in the profile and its place in the order."""
     times, free, meta, waiting, planned = plan
-    meta[SIZE] = change(times, free, meta[SIZE], start, start + duration, -cores)
+    meta[SIZE] = reserve(times, free, meta[SIZE], start, start + duration, cores)
     i = meta[TAIL]
     while i > meta[HEAD]:
         if planned[i - 1] < start or (planned[i - 1] == start and came_before(coming, waiting[i - 1], row)):
@@ -59,16 +58,13 @@ def enter(plan, coming, row, start, cores, duration):  # type: ignore[no-untyped
 
 
 @lean
-def stop(times, free, meta, running, now, row, until, cores):  # type: ignore[no-untyped-def]
-    """A running request ends: what it would have held from *now* until its expected end is free."""
-    for k in range(meta[RUNNING]):
-        if running[k] == row:
-            meta[RUNNING] -= 1
-            running[k] = running[meta[RUNNING]]
-            break
+def stop(times, free, meta, running, now, row, cores):  # type: ignore[no-untyped-def]
+    """A running request ends: what it would have held from *now* until its expected end is free; when that was."""
+    until = end_running(running, meta, row, cores)
     if until > now:
-        meta[SIZE] = advance(times, free, meta[SIZE], now)
-        meta[SIZE] = change(times, free, meta[SIZE], now, until, cores)
+        meta[SIZE] = forget(times, free, meta[SIZE], now)
+        meta[SIZE] = release(times, free, meta[SIZE], now, until, cores)
+    return until
 
 
 @lean
@@ -101,7 +97,7 @@ def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-
     """
     times, free, meta, waiting, planned = plan
     coming, cores, estimate = columns
-    meta[SIZE] = advance(times, free, meta[SIZE], now)
+    meta[SIZE] = forget(times, free, meta[SIZE], now)
     moved = False
     for k in range(order.shape[0]):
         row, old = waiting[order[k]], planned[order[k]]
@@ -109,8 +105,8 @@ def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-
             continue
         start = earlier(times, free, meta[SIZE], cores[row], estimate[row], old, frontier)
         if start < old:
-            meta[SIZE] = change(times, free, meta[SIZE], old, old + estimate[row], cores[row])
-            meta[SIZE] = change(times, free, meta[SIZE], start, start + estimate[row], -cores[row])
+            meta[SIZE] = release(times, free, meta[SIZE], old, old + estimate[row], cores[row])
+            meta[SIZE] = reserve(times, free, meta[SIZE], start, start + estimate[row], cores[row])
             planned[order[k]] = start
             frontier = max(frontier, old + estimate[row])
             moved = True
@@ -119,47 +115,46 @@ def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-
 
 
 @lean
-def adopt(plan, columns, held, now, rows, starts):  # type: ignore[no-untyped-def]
+def adopt(plan, columns, running, now, rows, starts):  # type: ignore[no-untyped-def]
     """Let *rows*, by planned start, be the waiting requests, at *starts*."""
     times, free, meta, waiting, planned = plan
     _, cores, estimate = columns
-    running, expected, total = held
-    size = only_running(times, free, now, running[: meta[RUNNING]], expected, cores, total)
+    size = only_running(now, running, meta, cores, times, free)
     for k in range(rows.shape[0]):
         row = rows[k]
-        size = change(times, free, size, starts[k], starts[k] + estimate[row], -cores[row])
+        size = reserve(times, free, size, starts[k], starts[k] + estimate[row], cores[row])
         waiting[k], planned[k] = row, starts[k]
     meta[HEAD], meta[TAIL], meta[SIZE] = 0, rows.shape[0], size
 
 
 @lean
-def replan(plan, columns, held, now):  # type: ignore[no-untyped-def]
+def replan(plan, columns, running, now):  # type: ignore[no-untyped-def]
     """Make the plan anew: running requests until their expected ends, then the waiting ones in planned order.
 
     What an overrun calls for: places can move later.
     """
     times, free, meta, waiting, planned = plan
     coming, cores, estimate = columns
-    running, expected, total = held
-    size = only_running(times, free, now, running[: meta[RUNNING]], expected, cores, total)
+    size = only_running(now, running, meta, cores, times, free)
     for k in range(meta[HEAD], meta[TAIL]):
         row = waiting[k]
         start = earliest(times, free, size, cores[row], estimate[row])
-        size = change(times, free, size, start, start + estimate[row], -cores[row])
+        size = reserve(times, free, size, start, start + estimate[row], cores[row])
         planned[k] = start
     meta[SIZE] = size
     sort_waiting(meta, waiting, planned, coming)
 
 
 @lean
-def due(meta, waiting, planned, estimate, running, began, expected, now):  # type: ignore[no-untyped-def]
-    """Let the requests planned for *now* run; returns how many rows were added behind the running ones."""
+def due(now, plan, columns, running, started, began):  # type: ignore[no-untyped-def]
+    """Let the requests planned for *now* run, and write them to *started*; how many they are."""
+    _, _, meta, waiting, planned = plan
+    _, cores, estimate = columns
     count = 0
     while meta[HEAD] < meta[TAIL] and planned[meta[HEAD]] <= now:
         row = waiting[meta[HEAD]]
-        running[meta[RUNNING]] = row
-        began[row], expected[row] = now, now + estimate[row]
+        begin_running(running, meta, row, now + estimate[row], cores[row])
+        began[row], started[count] = now, row
         meta[HEAD] += 1
-        meta[RUNNING] += 1
         count += 1
     return count

@@ -12,8 +12,8 @@ from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
+from gridsim.profile.blocks import earliest_from, release, reserve
 from gridsim.profile.compiled import compiled, phase
-from gridsim.profile.kernels import change, earliest_from
 
 __all__ = ["MRT"]
 
@@ -162,21 +162,21 @@ def depth_first(search, keys, limit, window, hole_filling, weight):  # type: ign
             if depth < 0 or backtracks > limit:
                 return False, starts
             job = placed[depth]
-            size = change(times, free, size, starts[job], starts[job] + estimate[job], cores[job])
+            size = release(times, free, size, starts[job], starts[job] + estimate[job], cores[job])
             continue
         choice = following[depth]
         following[depth] += 1
         job = order[depth, choice]
         start = _earliest(times, free, size, jobs, job, earliest[depth, job])
         if start + estimate[job] <= due[job]:
-            size = change(times, free, size, start, start + estimate[job], -cores[job])
+            size = reserve(times, free, size, start, start + estimate[job], cores[job])
             _leave_out(choice, order[depth, :left], order[depth + 1], earliest[depth], earliest[depth + 1])
             if _open(times, free, size, jobs, earliest[depth + 1], order[depth + 1], left - 1):
                 placed[depth], starts[job] = job, start
                 depth += 1
                 following[depth] = 0
                 continue
-            size = change(times, free, size, start, start + estimate[job], cores[job])
+            size = release(times, free, size, start, start + estimate[job], cores[job])
         backtracks += 1
         if backtracks > limit:
             return False, starts

@@ -11,8 +11,8 @@ from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.price import PRICES, Price, term
 from gridsim.policy.protocols import Offer
+from gridsim.profile.blocks import earliest, reserve
 from gridsim.profile.compiled import compiled
-from gridsim.profile.kernels import change, earliest
 
 __all__ = ["MSB"]
 
@@ -80,7 +80,7 @@ def cheapest(search, order, keep, price):  # type: ignore[no-untyped-def]
                 works = False
                 break
             starts[job] = start
-            later_size = change(later, later_free, later_size, start, start + estimate[job], -cores[job])
+            later_size = reserve(later, later_free, later_size, start, start + estimate[job], cores[job])
         if works:
             best = cost
             found[:] = starts
@@ -91,5 +91,5 @@ def cheapest(search, order, keep, price):  # type: ignore[no-untyped-def]
                 break
             starts[job] = start
             spent += term(price, start, planned[job], cores[job], estimate[job], due[job], submit[job])
-            size = change(times, free, size, start, start + estimate[job], -cores[job])
+            size = reserve(times, free, size, start, start + estimate[job], cores[job])
     return best, found

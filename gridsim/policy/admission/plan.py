@@ -10,10 +10,11 @@ import numpy as np
 
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import kernels
-from gridsim.policy.admission.kernels import HEAD, RUNNING, SIZE, TAIL
+from gridsim.policy.admission.kernels import HEAD, SIZE, TAIL
 from gridsim.policy.protocols import Arrangement, Offer, Start, ranks_of, starts_of
 from gridsim.policy.queue import Promised, Requests
-from gridsim.profile.kernels import advance, only_running
+from gridsim.profile.blocks import forget
+from gridsim.profile.running import RUNNING, expect_end, most_running, only_running
 
 __all__ = ["Plan", "Search"]
 
@@ -74,8 +75,10 @@ class Plan:
         Promises that could not be kept: they bind no search any more.
     kills : (n,) int64
         How often each request has been killed to make room.
-    began, expected : (n,) int64
-        Start and expected end of running requests.
+    began : (n,) int64
+        Start of running requests.
+    held : (2, busy) int64
+        Running requests by expected end, as `gridsim.profile.running` has them.
     need, estimate : (n,) int64
         Cores of each request and its estimate on them, whole microseconds: as asked for, or of the size that has been
         chosen; shared by copies of a plan.
@@ -90,15 +93,15 @@ class Plan:
         "broken",
         "cores",
         "estimate",
-        "expected",
         "free",
         "granted",
+        "held",
         "kills",
         "meta",
         "need",
         "planned",
         "requests",
-        "running_rows",
+        "started",
         "tick",
         "times",
         "waiting",
@@ -111,13 +114,11 @@ class Plan:
         self.times: IntArray = np.zeros(64, dtype=np.int64)
         self.free: IntArray = np.zeros(64, dtype=np.int64)
         self.free[0] = cores
-        self.meta: IntArray = np.array([0, 0, 1, 0], dtype=np.int64)
+        self.meta: IntArray = np.array([0, 0, cores, 0, 0, 1], dtype=np.int64)
         self.waiting: IntArray = np.zeros(64, dtype=np.int64)
         self.planned: IntArray = np.zeros(64, dtype=np.int64)
-        # A pass between two events of an instant may start a request on cores that another gives back within it.
-        self.running_rows: IntArray = np.zeros(min(n, 2 * cores) + 1, dtype=np.int64)
+        self._make_room(most_running(cores, n))
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self.expected: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.granted: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.broken = np.zeros(n, dtype=np.bool_)
         self.kills: IntArray = np.zeros(n, dtype=np.int64)
@@ -132,10 +133,10 @@ class Plan:
         """What it reads of requests."""
         return self.requests.coming, self.need, self.estimate
 
-    @property
-    def _held(self) -> tuple[IntArray, IntArray, int]:
-        """What it reads of running requests."""
-        return self.running_rows, self.expected, self.cores
+    def _make_room(self, busy: int) -> None:
+        """Room for so many requests that run at once, and that begin at once; none does."""
+        self.held: IntArray = np.zeros((2, busy + 1), dtype=np.int64)
+        self.started: IntArray = np.zeros(busy + 1, dtype=np.int64)
 
     def _ensure(self, more_requests: int) -> None:
         """Room for the most blocks there can be: two bounds a request, and four while one is being moved."""
@@ -156,8 +157,8 @@ class Plan:
         """What compiled changes work on in a run of so many requests, with room for them all (`gridsim.calendar`)."""
         self._to_front(requests)
         self._ensure(requests)
-        gone, order = np.zeros_like(self.running_rows), np.zeros_like(self.waiting)
-        return self._arrays, self._columns, self._held, self.began, gone, order
+        moves, order = np.zeros_like(self.held), np.zeros_like(self.waiting)
+        return self._arrays, self._columns, self.held, self.began, moves, order
 
     def __len__(self) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])
@@ -165,13 +166,17 @@ class Plan:
     def copy(self) -> Plan:
         """An independent plan with the same running and waiting requests; promises and their history are shared."""
         twin = copy.copy(self)
-        for name in ("times", "free", "meta", "waiting", "planned", "running_rows"):
+        for name in ("times", "free", "meta", "waiting", "planned", "held"):
             setattr(twin, name, getattr(self, name).copy())
         return twin
 
     def running(self) -> IntArray:
-        """Running requests, in no order; a view."""
-        return self.running_rows[: self.meta[RUNNING]]
+        """Running requests by expected end; a view."""
+        return self.held[1, : self.meta[RUNNING]]
+
+    def expected_ends(self) -> IntArray:
+        """Their expected ends, whole microseconds, in the same order; a view."""
+        return self.held[0, : self.meta[RUNNING]]
 
     def order(self) -> IntArray:
         """Waiting requests by planned start, then job order; a view."""
@@ -195,7 +200,7 @@ class Plan:
 
     def profile(self, now: int) -> tuple[IntArray, IntArray, int]:
         """Free cores from *now* on, for compiled searches: when they change, what they are then, how many changes."""
-        self.meta[SIZE] = advance(self.times, self.free, self.meta[SIZE], now)
+        self.meta[SIZE] = forget(self.times, self.free, self.meta[SIZE], now)
         return self.times, self.free, int(self.meta[SIZE])
 
     def search(self, request: int, deadline: int, now: int) -> Search:
@@ -206,7 +211,7 @@ class Plan:
         due[-1] = deadline
         room = 2 * (waiting + int(self.meta[RUNNING]) + 1) + 8
         times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
-        size = only_running(times, free, now, self.running(), self.expected, self.need, self.cores)
+        size = only_running(now, self.held, self.meta, self.need, times, free)
         return Search(
             rows,
             self.need[rows],
@@ -253,7 +258,7 @@ class Plan:
         """Let an arrangement be the plan of all that waits."""
         rows, starts = arrangement
         self._ensure(max(0, len(rows) - len(self)))
-        kernels.adopt(self._arrays, self._columns, self._held, now, rows, starts)
+        kernels.adopt(self._arrays, self._columns, self.held, now, rows, starts)
 
     def without(self, victim: int, now: int) -> Plan:
         """A copy in which a running request does not run any more; the waiting ones stay where they are."""
@@ -267,9 +272,11 @@ class Plan:
 
     def ended(self, request: int, now: int) -> int:
         """Give back what a running request would have held; returns its expected end."""
-        until = int(self.expected[request])
-        kernels.stop(self.times, self.free, self.meta, self.running_rows, now, request, until, self.need[request])
-        return until
+        return int(kernels.stop(self.times, self.free, self.meta, self.held, now, request, self.need[request]))
+
+    def expect(self, request: int, end: int) -> None:
+        """A running request is expected to hold its cores until *end*; `replan` makes room for that."""
+        expect_end(self.held, self.meta, request, end)
 
     def compress(self, places: IntArray, now: int, frontier: int = NEVER, *, again: bool = False) -> None:
         """Move the requests at these places of the order, one after the other, to their earliest starts.
@@ -284,26 +291,16 @@ class Plan:
 
         Promises that their new places do not keep are broken.
         """
-        kernels.replan(self._arrays, self._columns, self._held, now)
+        kernels.replan(self._arrays, self._columns, self.held, now)
         rows = self.order()
         self.broken[rows] |= self.planned_starts() + self.estimate[rows] > self.granted[rows]
 
     def due(self, now: int) -> Sequence[int]:
         """Requests planned for *now*: they run from here on."""
-        count = kernels.due(
-            self.meta,
-            self.waiting,
-            self.planned,
-            self.estimate,
-            self.running_rows,
-            self.began,
-            self.expected,
-            now,
-        )
+        count = kernels.due(now, self._arrays, self._columns, self.held, self.started, self.began)
         if not count:
             return ()
-        last = self.meta[RUNNING]
-        started: list[int] = self.running_rows[last - count : last].tolist()
+        started: list[int] = self.started[:count].tolist()
         return started
 
     def starts_of(self, rows: Sequence[int]) -> list[Start]:

@@ -11,8 +11,8 @@ from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.price import PRICES, Price, term
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
+from gridsim.profile.blocks import earliest, release, reserve
 from gridsim.profile.compiled import compiled
-from gridsim.profile.kernels import change, earliest
 
 __all__ = ["QoPS"]
 
@@ -94,7 +94,7 @@ def by_slots(search, order, k_factor, only_first, new_first, append, price):  # 
         staying = new - tail
         while kept < staying:
             stack[kept], starts[kept] = kept, planned[kept]
-            size = change(times, free, size, planned[kept], planned[kept] + estimate[kept], -cores[kept])
+            size = reserve(times, free, size, planned[kept], planned[kept] + estimate[kept], cores[kept])
             kept += 1
         later[:size], later_free[:size] = times[:size], free[:size]
         later_size, height, left, lowest, violations, works = size, staying, tail, 0, 0, True
@@ -118,7 +118,7 @@ def by_slots(search, order, k_factor, only_first, new_first, append, price):  # 
             if start + estimate[job] <= due[job]:
                 stack[height], starts[job] = job, start
                 height += 1
-                later_size = change(later, later_free, later_size, start, start + estimate[job], -cores[job])
+                later_size = reserve(later, later_free, later_size, start, start + estimate[job], cores[job])
                 continue
             violations += 1
             if violations > k_factor or height == staying:
@@ -129,7 +129,7 @@ def by_slots(search, order, k_factor, only_first, new_first, append, price):  # 
                 height -= 1
                 moved = stack[height]
                 begin = starts[moved]
-                later_size = change(later, later_free, later_size, begin, begin + estimate[moved], cores[moved])
+                later_size = release(later, later_free, later_size, begin, begin + estimate[moved], cores[moved])
                 to_place[place_of[moved]] = True
                 lowest = min(lowest, place_of[moved])
                 left += 1

@@ -10,6 +10,7 @@ import numpy as np
 
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.kernels import HEAD, TAIL
+from gridsim.profile.blocks import block_at
 from gridsim.profile.compiled import lean
 from gridsim.profile.fitting import fit, fits_over, not_before, totals_over
 from gridsim.profile.floor import (
@@ -26,7 +27,6 @@ from gridsim.profile.floor import (
     lower,
     mark,
 )
-from gridsim.profile.kernels import block_at
 
 __all__ = ["AT", "MOVED", "START", "next_move", "sort_order"]
 

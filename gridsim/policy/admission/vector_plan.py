@@ -9,12 +9,13 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.admission.kernels import HEAD, RUNNING, TAIL
+from gridsim.policy.admission.kernels import HEAD, TAIL
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.vector_kernels import AT, MOVED, START, next_move, sort_order
 from gridsim.policy.places import holdings_of, placement_at
 from gridsim.policy.protocols import Arrangement, Placement, Start
 from gridsim.policy.queue import ClusterView
+from gridsim.profile.running import begin_running, end_running
 
 __all__ = ["VectorPlan"]
 
@@ -43,7 +44,7 @@ class VectorPlan(Plan):
     def __init__(self, cluster: ClusterView, rule: Any, rng: Generator) -> None:
         super().__init__(cluster.requests, cluster.cores, cluster.tick)
         n = len(cluster.requests)
-        self.running_rows = np.zeros(n + 1, dtype=np.int64)
+        self._make_room(n)
         self._holdings = holdings_of(cluster, rule, rng)
         self._held_until: IntArray = np.full(n, NEVER, dtype=np.int64)
         self._one: IntArray = np.zeros(1, dtype=np.int64)
@@ -85,10 +86,7 @@ class VectorPlan(Plan):
 
     def ended(self, request: int, now: int) -> int:
         """Give back what a running request would have held; returns its expected end."""
-        until, last = int(self.expected[request]), int(self.meta[RUNNING]) - 1
-        place = int(np.flatnonzero(self.running() == request)[0])
-        self.running_rows[place] = self.running_rows[last]
-        self.meta[RUNNING] = last
+        until = int(end_running(self.held, self.meta, request, self.need[request]))
         if until > now:
             self._holdings.mark(request, self._fresh[0], now, until)
         self._let_go(request, now)
@@ -134,10 +132,10 @@ class VectorPlan(Plan):
         """
         rows = self.order().copy()
         self._holdings.let_go(rows, len(rows), now)
-        for row in self.running().tolist():
-            if self.expected[row] != self._held_until[row]:
-                self._held_until[row] = self.expected[row]
-                self._holdings.until(row, int(self.expected[row]), now)
+        for row, end in zip(self.running().tolist(), self.expected_ends().tolist(), strict=True):
+            if end != self._held_until[row]:
+                self._held_until[row] = end
+                self._holdings.until(row, end, now)
         for place, row in enumerate(rows.tolist(), int(self.meta[HEAD])):
             self.planned[place] = self.earliest(row, now)
             self._lay(row, int(self.planned[place]))
@@ -155,9 +153,8 @@ class VectorPlan(Plan):
         head, tail = int(self.meta[HEAD]), int(self.meta[TAIL])
         while head < tail and self.planned[head] <= now:
             row = int(self.waiting[head])
-            self.running_rows[self.meta[RUNNING]] = row
-            self.meta[RUNNING] += 1
-            self.began[row], self.expected[row] = now, now + self.estimate[row]
+            begin_running(self.held, self.meta, row, now + self.estimate[row], self.need[row])
+            self.began[row] = now
             self._placements[row] = placement_at(self._holdings, row, self._holdings.begin(row, now))
             started.append(row)
             head += 1

@@ -6,11 +6,10 @@ Layouts (few arrays, since each costs a call as much as a short pass does):
   lane, the queue, row of the job, ready time; an eighth row where those behind the head have an order of their own. The
   queue holds request rows in ``[meta[HEAD], meta[TAIL])``, in queue order: by place, then job, ready time and row;
   arrivals are appended behind and sorted in by `take_in`.
-- ``running`` (2, busy): expected ends (ascending) and request rows, in ``[0, meta[RUNNING])``.
+- ``running`` (2, busy): who runs until when, as `gridsim.profile.running` has it, and ``meta`` counts them.
 - ``moves`` (2, busy): rows that a pass started, rows that ended since the last one.
 - ``blocks`` (4, room): scratch for a profile, and for where it falls. ``lanes`` (2, k): capacity of each lane, scratch.
-- ``meta``: the four counts named here, the cores of the machine, and whether nobody passes a blocked request;
-  ``HELD`` are the cores of running requests.
+- ``meta``: the counts of running requests, the bounds of the queue, and whether nobody passes a blocked request.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
@@ -18,30 +17,25 @@ from __future__ import annotations
 
 import numpy as np
 
+from gridsim.profile.blocks import earliest, falls, fits, fits_before, reserve
 from gridsim.profile.compiled import compiled, lean, phase
-from gridsim.profile.kernels import change, earliest, falls, fits, fits_before
+from gridsim.profile.running import OWN, available_now, begin_running, end_running, running_profile
 
 __all__ = [
     "BLOCKING",
     "CORES",
     "HEAD",
-    "HELD",
-    "RUNNING",
     "TAIL",
-    "TOTAL",
-    "available_now",
     "backfill",
     "backfill_by_rank",
     "before",
     "begin_at",
-    "begin_running",
-    "end_running",
     "first_of_groups",
     "index_of",
     "take_in",
 ]
 
-HEAD, TAIL, RUNNING, HELD, TOTAL, BLOCKING = range(6)
+HEAD, TAIL, BLOCKING = range(OWN, OWN + 3)
 CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY, RANK = range(8)
 _GONE = -1
 
@@ -82,66 +76,6 @@ def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untype
     meta[TAIL] = tail
 
 
-@lean
-def begin_running(running, meta, row, end, cores):  # type: ignore[no-untyped-def]
-    """Put a request among the running ones, by expected end; equal ends in order of starting."""
-    low, high = 0, meta[RUNNING]
-    while low < high:
-        middle = (low + high) >> 1
-        if running[0, middle] <= end:
-            low = middle + 1
-        else:
-            high = middle
-    for i in range(meta[RUNNING], low, -1):
-        running[0, i] = running[0, i - 1]
-        running[1, i] = running[1, i - 1]
-    running[0, low] = end
-    running[1, low] = row
-    meta[RUNNING] += 1
-    meta[HELD] += cores
-
-
-@lean
-def end_running(running, meta, row, cores):  # type: ignore[no-untyped-def]
-    """Take a request from the running ones."""
-    i = 0
-    while running[1, i] != row:
-        i += 1
-    meta[RUNNING] -= 1
-    meta[HELD] -= cores
-    for k in range(i, meta[RUNNING]):
-        running[0, k] = running[0, k + 1]
-        running[1, k] = running[1, k + 1]
-
-
-@lean
-def available_now(now, running, meta, cores):  # type: ignore[no-untyped-def]
-    """Free cores: a request whose expected end is not after *now* holds nothing (``per-event`` passes see such)."""
-    available = meta[TOTAL] - meta[HELD]
-    i = 0
-    while i < meta[RUNNING] and running[0, i] <= now:
-        available += cores[running[1, i]]
-        i += 1
-    return available
-
-
-@lean
-def running_profile(now, available, running, meta, cores, times, free):  # type: ignore[no-untyped-def]
-    """Write the profile of the running requests from *now* on; returns its size."""
-    times[0], free[0] = now, available
-    size = 1
-    for i in range(meta[RUNNING]):
-        if running[0, i] <= now:
-            continue
-        available += cores[running[1, i]]
-        if running[0, i] == times[size - 1]:
-            free[size - 1] = available
-        else:
-            times[size], free[size] = running[0, i], available
-            size += 1
-    return size
-
-
 @phase
 def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta):  # type: ignore[no-untyped-def]
     """One pass: start what may start, protect the holders of lanes; returns how many requests ``moves[0]`` names.
@@ -179,7 +113,7 @@ def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta
             available -= need
             begin_running(running, meta, row, now + estimate[row], need)
             if size:
-                size = change(times, free, size, now, now + estimate[row], -need)
+                size = reserve(times, free, size, now, now + estimate[row], need)
                 low = falls(times, free, size, available, when, least)
         else:
             if meta[BLOCKING]:
@@ -193,7 +127,7 @@ def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta
                 if size == 0:
                     size = running_profile(now, available, running, meta, cores, times, free)
                 start = earliest(times, free, size, need, estimate[row])
-                size = change(times, free, size, start, start + estimate[row], -need)
+                size = reserve(times, free, size, start, start + estimate[row], need)
                 low = falls(times, free, size, available, when, least)
         i += 1
     if count:  # close the gap: what was kept moves up to what was not looked at
@@ -234,7 +168,7 @@ def backfill_by_rank(now, limit, ended, tail, table, running, moves, blocks, lan
                 if size == 0:
                     size = running_profile(now, available, running, meta, cores, times, free)
                 start = earliest(times, free, size, need, estimate[row])
-                size = change(times, free, size, start, start + estimate[row], -need)
+                size = reserve(times, free, size, start, start + estimate[row], need)
         i += 1
     able = np.arange(i, tail)  # places in the queue of those who may start yet: whoever cannot now cannot later
     while able.shape[0] and available > 0 and count < limit:
@@ -267,7 +201,7 @@ def _begin(now, row, size, count, table, running, moves, times, free, meta):  # 
     moves[0, count] = row
     end = now + table[ESTIMATE, row]
     begin_running(running, meta, row, end, table[CORES, row])
-    return change(times, free, size, now, end, -table[CORES, row]) if size else 0
+    return reserve(times, free, size, now, end, table[CORES, row]) if size else 0
 
 
 @lean

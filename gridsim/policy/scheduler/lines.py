@@ -13,18 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.scheduler.kernels import (
-    CORES,
-    ESTIMATE,
-    HEAD,
-    QUEUE,
-    TAIL,
-    available_now,
-    before,
-    begin_running,
-    end_running,
-)
+from gridsim.policy.scheduler.kernels import CORES, ESTIMATE, HEAD, QUEUE, TAIL, before
 from gridsim.profile.compiled import lean, phase
+from gridsim.profile.running import available_now, begin_running, end_running
 
 __all__ = ["BLOCK", "Slots", "larger", "precedes", "sort_linear", "strict_linear"]
 

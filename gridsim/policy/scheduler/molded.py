@@ -16,6 +16,7 @@ from gridsim.policy.protocols import Lanes, Start, failed, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import promises, sizes
 from gridsim.policy.scheduler.promises import ANEW, CORES, STARTED, STARTING, mold
+from gridsim.profile.running import RUNNING, begin_running, end_running, expect_end, most_running
 
 __all__ = ["Molded", "Shapes"]
 
@@ -70,8 +71,10 @@ class Shapes:
         found: list[int] = self.sizes.scratch[:count].tolist()
         return found
 
-    def largest(self, rows: IntArray, running: IntArray, began: IntArray, expected: IntArray, now: int) -> IntArray:
+    def largest(self, rows: IntArray, running: IntArray, began: IntArray, ends: IntArray, now: int) -> IntArray:
         """Largest sizes that the partition allows some waiting requests, beside the running ones.
+
+        *began* (n,) is when each request did, *ends* (r,) are the expected ends of the running ones.
 
         Raises
         ------
@@ -79,7 +82,7 @@ class Shapes:
             When the partition answers with something else than one whole number a request.
         """
         requests = self.requests
-        times = {"began": began[running] / MICROSECOND, "expected": expected[running] / MICROSECOND}
+        times = {"began": began[running] / MICROSECOND, "expected": ends / MICROSECOND}
         state = {"total": self.cores, "running": Queue(requests, running, times)}
         try:
             limits = np.asarray(self.partition.limits(Queue(requests, rows, state), now / MICROSECOND))
@@ -127,10 +130,10 @@ class Molded:
         self._promises = (self._places, np.array(lanes.capacity, dtype=np.int64), self._counts)
         self.waiting: list[int] = []
         self._ready: IntArray = np.zeros(n, dtype=np.int64)
-        self.running: list[int] = []
+        self._held: IntArray = np.zeros((2, most_running(cluster.cores, n) + 1), dtype=np.int64)
+        self._running: IntArray = np.array([0, 0, cluster.cores], dtype=np.int64)
         self._need, _ = requests.sizes()  # of running requests, the size that was chosen
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self.expected: IntArray = np.full(n, NEVER, dtype=np.int64)
 
     def joined(self, request: int, now: int) -> None:
         """A request waits."""
@@ -141,23 +144,22 @@ class Molded:
 
     def ended(self, request: int, now: int) -> None:
         """A request gave its cores back, maybe early."""
-        self.running.remove(request)
-        if self.expected[request] > now:
+        if end_running(self._held, self._running, request, self._need[request]) > now:
             self._counts[ANEW] = 1
 
     def overran(self, request: int, expected_end: int) -> None:
         """A running request is expected to hold its cores for longer."""
-        self.expected[request] = expected_end
+        expect_end(self._held, self._running, request, expected_end)
         self._counts[ANEW] = 1
 
     def run_pass(self, now: int) -> Sequence[Start]:
         """Requests that start now, with their sizes."""
         if not self.waiting:
             return ()
-        rows, running = self._in_order(now), np.array(self.running, dtype=np.int64)
-        high = self.shapes.largest(rows, running, self.began, self.expected, now)
+        rows, (ends, running) = self._in_order(now), self._held[:, : self._running[RUNNING]]
+        high = self.shapes.largest(rows, running, self.began, ends, now)
         blocks = np.empty((2, 2 * (len(running) + 2 * len(rows)) + 8), dtype=np.int64)
-        held = (running, self.expected, self._need, self.cores)
+        held = (self._held, self._running, self._need)
         mold(now, rows, high, self._best, self._by_queue, self.shapes.arrays, self._promises, held, blocks)
         count = int(self._counts[STARTED])
         return self._begin(self._places[STARTING : CORES + 1, :count], now) if count else ()
@@ -171,8 +173,8 @@ class Molded:
             rows = rows[self.requests.in_order(rows)]
         else:
             rows = rows[np.lexsort((rows, self._ready[rows], self.requests.job[rows]))]
-        held = int(self._need[self.running].sum()) if self.running else 0
-        running = Queue(self.requests, np.array(self.running, dtype=np.int64))
+        count, held, _ = self._running.tolist()
+        running = Queue(self.requests, self._held[1, :count])
         state: dict[str, Any] = {"free": self.cores - held, "total": self.cores, "tick": self._tick}
         state |= {"totals": {"cores": self.cores}, "running": running}
         ranks = ranks_of(self.ordering, Queue(self.requests, rows, state), now / MICROSECOND)
@@ -183,8 +185,8 @@ class Molded:
         starts = [Start(row, cores) for row, cores in zip(rows, started[1].tolist(), strict=True)]
         for row, cores, _ in starts:
             self._need[row] = cores
-            self.began[row], self.expected[row] = now, now + self.shapes.on(row, cores)
+            self.began[row] = now
+            begin_running(self._held, self._running, row, now + self.shapes.on(row, cores), cores)
         gone = set(rows)
         self.waiting = [row for row in self.waiting if row not in gone]
-        self.running += rows
         return starts

@@ -161,7 +161,7 @@ class Planned:
         assert self._shapes is not None
         plan = self._plan
         rows = np.append(plan.order(), request)
-        return int(self._shapes.largest(rows, plan.running(), plan.began, plan.expected, now)[-1])
+        return int(self._shapes.largest(rows, plan.running(), plan.began, plan.expected_ends(), now)[-1])
 
     @contextmanager
     def _sized(self, request: int, cores: int) -> Iterator[None]:
@@ -203,7 +203,7 @@ class Planned:
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """The request is expected to hold its cores until *expected_end*."""
-        self._plan.expected[request] = expected_end
+        self._plan.expect(request, expected_end)
         self._overrun = True
 
     def predicted(self, request: int) -> int:
@@ -215,7 +215,7 @@ class Planned:
         """A running request outlives its prediction; the next one, whole microseconds. All are placed anew for that."""
         assert self._predictions is not None
         corrected = self._predictions.outlived(request)
-        self._plan.expected[request] = self._predictions.expected_end(request)
+        self._plan.expect(request, self._predictions.expected_end(request))
         self._overrun = True
         return corrected
 

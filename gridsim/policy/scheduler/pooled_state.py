@@ -11,7 +11,7 @@ from gridsim.errors import PolicyError
 from gridsim.policy.protocols import Placement, name_of
 from gridsim.policy.queue import ClusterView, Ledger
 from gridsim.policy.scheduler.kernels import HEAD, QUEUE
-from gridsim.policy.scheduler.pooled import backfill_pools
+from gridsim.policy.scheduler.pooled import LEFT, backfill_pools
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.state import EVERYONE, State
 from gridsim.profile.asked import Asked
@@ -42,10 +42,10 @@ class PooledState(State):
         needs = np.ascontiguousarray(asked.classes.whole[asked.classes.of][:, self._first_pool(asked) :])
         self._asked = asked
         room = self.arrays[3].shape[1]
-        left = asked.columns.amounts.copy()
-        profile = np.zeros(room, dtype=np.int64), np.zeros((room, len(left)), dtype=np.int64)
+        idle = np.stack([asked.columns.amounts, asked.columns.amounts])
+        profile = np.zeros(room, dtype=np.int64), np.zeros((room, idle.shape[1]), dtype=np.int64)
         self._queue = (table, running, moves, lanes, meta)
-        self._pools = (needs, left, left.copy(), *profile)
+        self._pools = (needs, idle, *profile)
 
     @staticmethod
     def _first_pool(asked: Asked) -> int:
@@ -78,7 +78,7 @@ class PooledState(State):
 
     def _give_back(self) -> None:
         for row in self.moves[1, : self.ended_count].tolist():
-            self._pools[1][:] += self._pools[0][row]
+            self._pools[1][LEFT] += self._pools[0][row]
 
     def begin_at(self, index: int, now: int) -> int | None:
         """Start the request at an index of the queue; None where it has to wait."""

@@ -10,10 +10,11 @@ from typing import NamedTuple
 
 from gridsim.model.time import IntArray
 from gridsim.policy.scheduler.sizes import LEAST, Sizes, choose, fitting_now, on, starts_now
+from gridsim.profile.blocks import reserve
 from gridsim.profile.compiled import compiled, phase
-from gridsim.profile.kernels import change, only_running
+from gridsim.profile.running import only_running
 
-__all__ = ["ANEW", "CORES", "DUE", "HELD", "LANE", "ROWS", "STARTED", "STARTING", "PromiseColumns", "Running", "mold"]
+__all__ = ["ANEW", "CORES", "DUE", "HELD", "LANE", "ROWS", "STARTED", "STARTING", "PromiseColumns", "mold"]
 
 HOLDERS, STARTED, ANEW = range(3)
 LANE, DUE, HOLDS, ALLOWED, LIMIT, START, WIDTH, HELD, STARTING, CORES = range(10)
@@ -41,36 +42,19 @@ class PromiseColumns(NamedTuple):
     counts: IntArray
 
 
-class Running(NamedTuple):
-    """What runs.
-
-    Attributes
-    ----------
-    rows : (r,) int64
-        Running requests.
-    expected, cores : (n,) int64
-        Expected end and cores of each.
-    total : int
-        Cores of the machine.
-    """
-
-    rows: IntArray
-    expected: IntArray
-    cores: IntArray
-    total: int
-
-
 @compiled
-def mold(now, rows, high, best, by_queue, shapes, promises, running, blocks):  # type: ignore[no-untyped-def]
+def mold(now, rows, high, best, by_queue, shapes, promises, held, blocks):  # type: ignore[no-untyped-def]
     """One pass: promises that have come due, holders in order, then the others in queue order.
 
     *rows* wait, in queue order, and may have *high* cores. With *best* a request without a promise starts only if no
-    later start ends earlier; with *by_queue* holders are served in queue order. *shapes*, *promises* and *running* are
-    `Sizes`, `Promises` and `Running` as plain tuples; *blocks* (2, room) is scratch for the profile.
+    later start ends earlier; with *by_queue* holders are served in queue order. *shapes* and *promises* are `Sizes`
+    and `PromiseColumns` as plain tuples, *held* who runs until when and on how many cores, as `only_running` takes
+    it; *blocks* (2, room) is scratch for the profile.
     """
-    sizes, places, held = Sizes(*shapes), PromiseColumns(*promises), Running(*running)
+    sizes, places = Sizes(*shapes), PromiseColumns(*promises)
+    running, counts, cores = held
     times, free = blocks[0], blocks[1]
-    size = only_running(times, free, now, held.rows, held.expected, held.cores, held.total)
+    size = only_running(now, running, counts, cores, times, free)
     _come_due(now, rows, high, places)
     if by_queue:
         _put_in_queue_order(rows, places)
@@ -129,7 +113,7 @@ def _serve_holders(now, times, free, size, shapes, promises):  # type: ignore[no
         if anew or table[ALLOWED, row] != table[LIMIT, row]:
             start, width = choose(times, free, size, shapes, row, table[ALLOWED, row])
             anew = anew or start != table[START, row] or width != table[WIDTH, row]
-        size = change(times, free, size, start, start + on(shapes.table, shapes.relative, row, width), -width)
+        size = reserve(times, free, size, start, start + on(shapes.table, shapes.relative, row, width), width)
         if start == now:
             if table[HOLDS, row] == IN_LANE:
                 promises.unheld[table[LANE, row]] += 1
@@ -162,7 +146,7 @@ def _serve_others(now, rows, times, free, size, best, shapes, promises):  # type
             width = fitting_now(times, free, size, shapes, row, table[ALLOWED, row])
         if not width:
             continue
-        size = change(times, free, size, start, start + on(shapes.table, shapes.relative, row, width), -width)
+        size = reserve(times, free, size, start, start + on(shapes.table, shapes.relative, row, width), width)
         if start == now:
             _start(row, width, promises)
         else:

@@ -1,6 +1,6 @@
 """Compiled choices of a size: runtimes by cores, the sizes tried, and by which of them a job ends first.
 
-Sections 2.2, 4.3 and 4.4 of the project's specification of moldable jobs. Profiles are as in `gridsim.profile.kernels`.
+Sections 2.2, 4.3 and 4.4 of the project's specification of moldable jobs. Profiles are as in `gridsim.profile.blocks`.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.profile.blocks import earliest, fits
 from gridsim.profile.compiled import compiled, phase
-from gridsim.profile.kernels import earliest, fits
 
 __all__ = [
     "ASKED",

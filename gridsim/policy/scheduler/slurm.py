@@ -31,7 +31,7 @@ from gridsim.policy.slurm.budgets import Budgets
 from gridsim.policy.slurm.closed import closed_of
 from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
 from gridsim.policy.slurm.expected import Look
-from gridsim.policy.slurm.holding import held_by, release
+from gridsim.policy.slurm.holding import STOPPED, held_by, release
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import Submissions, limits_of
 from gridsim.policy.slurm.needs import SECOND, asks_of, machine_of, use_factors
@@ -47,6 +47,7 @@ from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills
 from gridsim.policy.slurm.waiting import Waiting
+from gridsim.profile.running import RUNNING
 from gridsim.record import Reasons, Refusal
 
 __all__ = ["Slurm"]
@@ -368,7 +369,7 @@ class Slurm:
         """Stop what had to give way by now."""
         if now < self._ends_grace:
             return
-        for entry in self._held.row[: self._held.counts[0]].tolist():
+        for entry in self._running().tolist():
             if self._rules.own["leaves"][entry] <= now:
                 release(entry, *self._parts)
                 self._stop(entry, now)
@@ -376,8 +377,11 @@ class Slurm:
         self._look_for_grace()
 
     def _look_for_grace(self) -> None:
-        running = self._held.row[: self._held.counts[0]]
-        self._ends_grace = int(self._rules.own["leaves"][running].min(initial=NEVER))
+        self._ends_grace = int(self._rules.own["leaves"][self._running()].min(initial=NEVER))
+
+    def _running(self) -> IntArray:
+        """Running entries by expected end; a view."""
+        return self._held.running[1, : self._held.counts[RUNNING]]
 
     def _stop(self, entry: int, now: int) -> None:
         """A running entry was preempted: its request waits anew, or is over."""
@@ -449,11 +453,11 @@ class Slurm:
         """What a pass decided: those who had to go have gone, and the first entries of those that start have begun."""
         last, self._last[kind] = self._last[kind], now
         self._diary.seen(now)
-        for entry in self._held.stopped[: self._held.counts[1]].tolist():
+        for entry in self._held.stopped[: self._held.counts[STOPPED]].tolist():
             self._stop(entry, now)
-        if self._held.counts[1]:
+        if self._held.counts[STOPPED]:
             self._timing.freed(now)
-        self._held.counts[1] = 0
+        self._held.counts[STOPPED] = 0
         if self._gives_way:
             self._look_for_grace()
         if not count:

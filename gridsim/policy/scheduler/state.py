@@ -13,20 +13,9 @@ from gridsim.policy.capabilities import of_ordering
 from gridsim.policy.protocols import Lanes, Passes, Placement, Start, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
-from gridsim.policy.scheduler.kernels import (
-    CORES,
-    ESTIMATE,
-    HEAD,
-    HELD,
-    PLACE,
-    QUEUE,
-    RANK,
-    READY,
-    RUNNING,
-    TAIL,
-    TOTAL,
-)
+from gridsim.policy.scheduler.kernels import CORES, ESTIMATE, HEAD, PLACE, QUEUE, RANK, READY, TAIL
 from gridsim.policy.scheduler.predicted import Predictions
+from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 
 __all__ = ["EVERYONE", "State"]
 
@@ -69,10 +58,9 @@ class State:
         self._totals = cluster.totals
         lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
         self._rule, self._capacity = rule, lanes.capacity
-        # A pass between two events of an instant may start a request on cores that another gives back within it.
-        busy = (min(2 * cluster.cores, n) if cluster.asked is None else n) + 1
+        busy = (most_running(cluster.cores, n) if cluster.asked is None else n) + 1
         promises = int(min(n, lanes.capacity.sum()))
-        self.meta: IntArray = np.array([0, 0, 0, 0, cluster.cores, self.blocking], dtype=np.int64)
+        self.meta: IntArray = np.array([0, 0, cluster.cores, 0, 0, self.blocking], dtype=np.int64)
         self.running: IntArray = np.zeros((2, busy), dtype=np.int64)
         self.moves: IntArray = np.zeros((2, busy), dtype=np.int64)
         self._predictions, self._tail_order = predictions, tail
@@ -141,7 +129,7 @@ class State:
         """A request that never waited holds its cores from *now* until an instant; where, on a machine of nodes."""
         self.learn(request)
         self._let_go()
-        kernels.begin_running(self.running, self.meta, request, until, self.requests.cores[request])
+        begin_running(self.running, self.meta, request, until, self.requests.cores[request])
 
     def ended(self, request: int, now: int) -> None:
         """A running request gave its cores back."""
@@ -154,9 +142,7 @@ class State:
     def overran(self, request: int, expected_end: int) -> None:
         """A running request is expected to hold its cores until *expected_end*."""
         self._let_go()
-        cores = self.requests.cores[request]
-        kernels.end_running(self.running, self.meta, request, cores)
-        kernels.begin_running(self.running, self.meta, request, expected_end, cores)
+        expect_end(self.running, self.meta, request, expected_end)
         self.blocked = False
 
     def corrected(self, request: int, expected_end: int) -> None:
@@ -257,7 +243,7 @@ class State:
     def available(self, now: int) -> int:
         """Free cores as a pass counts them."""
         if self._meta[RUNNING] and self.running[0, 0] <= now:
-            return int(kernels.available_now(now, self.running, self.meta, self.table[CORES]))
+            return int(available_now(now, self.running, self.meta, self.table[CORES]))
         return self._meta[TOTAL] - self._meta[HELD]
 
     def full(self, now: int) -> bool:

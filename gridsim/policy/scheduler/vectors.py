@@ -18,14 +18,13 @@ from gridsim.policy.scheduler.kernels import (
     HEAD,
     LANE,
     QUEUE,
-    RUNNING,
     TAIL,
-    begin_running,
     take_in,
 )
 from gridsim.profile.compiled import lean, phase
 from gridsim.profile.fitting import can_place
 from gridsim.profile.floor import PROMISED, Classes, Floor, Sketch
+from gridsim.profile.running import RUNNING, begin_running
 
 __all__ = [
     "PASSED",

@@ -32,6 +32,7 @@ from gridsim.policy.slurm.planned import empty_plan, is_clear, keep_clear, next_
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
 from gridsim.profile.compiled import compiled, lean, phase
+from gridsim.profile.running import RUNNING
 
 __all__ = ["backfill_pass"]
 
@@ -58,7 +59,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
     tests, booked = _no_tests(machine), _nothing_booked(machine, held)
     plan = empty_plan(rounded(now, look), len(machine.cores))
     promised = np.full(len(machine.cores), NEVER)  # first reservation of each node
-    victims = np.zeros(held.counts[0] + waiting + 1, np.int64)
+    victims = np.zeros(held.counts[RUNNING] + waiting + 1, np.int64)
     found, least = 0, np.full(len(fits), -1)
     ends, known = ends_of(0, now, False, parts)[0], no_rooms(len(machine.cores))
     for place in range(last + 1):

@@ -15,6 +15,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, WORD, choose, move, need_of, room_of
 from gridsim.policy.slurm.preemption import preemptable
 from gridsim.profile.compiled import compiled, lean, phase
+from gridsim.profile.running import RUNNING
 
 __all__ = ["Ends", "Look", "Rooms", "earliest", "ends_of", "first_fit", "no_rooms", "rooms_of", "rounded", "rounded_up"]
 
@@ -81,7 +82,7 @@ class Ends(NamedTuple):
     Attributes
     ----------
     first : (k + 1,) int64
-        Rows of the running entry at each place of `gridsim.policy.slurm.holding.Held.row`: from one to the next.
+        Rows of the running entry at each place of `gridsim.policy.slurm.holding.Held.running`: from one to the next.
     node, free, jobs, memory, gpus : (m,) int64
         A node that it holds, and what that will have left when it has ended, and all before it.
     """
@@ -98,10 +99,10 @@ class Ends(NamedTuple):
 def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
     """What nodes have left without those that an entry may preempt (*strong*), and then as the others end."""
     asks, machine, _, held, _, rules = parts
-    state, running = machine.now.copy(), held.counts[0]
+    state, running = machine.now.copy(), held.counts[RUNNING]
     first, rows = np.zeros(running + 1, np.int64), 0
     for place in range(running):
-        other = held.row[place]
+        other = held.running[1, place]
         begin, end = held.first[other], held.first[other] + held.pieces[other]
         if strong and preemptable(entry, other, now, asks, rules):
             move(other, 1, held.node[begin:end], held.cores[begin:end], asks, machine, state)
@@ -115,7 +116,7 @@ def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
         row = first[place]
         if row == first[place + 1]:
             continue
-        other = held.row[place]
+        other = held.running[1, place]
         begin, end = held.first[other], held.first[other] + held.pieces[other]
         move(other, 1, held.node[begin:end], held.cores[begin:end], asks, machine, later)
         for piece in range(begin, end):
@@ -216,7 +217,7 @@ def first_fit(entry, now, until, look, ends, total, trial, parts):  # type: igno
     mask, kept, room = trial.mask, trial.kept, trial.room
     first, nodes, free, jobs, later_memory, gpus = ends
     span, groups, opened, time = GRID, 0, NEVER, now
-    running, end = held.counts[0], held.end
+    running, end = held.counts[RUNNING], held.running[0]
     for place in range(running):
         expected, touched = _whole(end[place], now), False
         late = expected > until or expected - now > look.window
@@ -268,7 +269,7 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
         total += room[node]
     if total >= asks.cores[entry]:
         return now
-    for place in range(held.counts[0]):
+    for place in range(held.counts[RUNNING]):
         for row in range(first[place], first[place + 1]):
             node = nodes[row]
             if member[node]:
@@ -276,7 +277,7 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
                 total += more - room[node]
                 room[node] = more
         if total >= asks.cores[entry]:
-            return _whole(held.end[place], now)
+            return _whole(held.running[0, place], now)
     return NEVER
 
 

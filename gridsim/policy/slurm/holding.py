@@ -11,8 +11,13 @@ from gridsim.policy.slurm.closed import count_inside
 from gridsim.policy.slurm.nodes import Asks, Bytes, move
 from gridsim.policy.slurm.tres import begin_tres, count_tres, over_limit
 from gridsim.profile.compiled import lean
+from gridsim.profile.running import OWN, begin_running, end_running
 
-__all__ = ["Held", "allowed", "give_way", "held_by", "postpone", "release", "take"]
+__all__ = ["STOPPED", "Held", "allowed", "give_way", "held_by", "postpone", "release", "take"]
+
+
+STOPPED = OWN
+"""Place of `Held.counts`: how many entries were told to give way in this instant."""
 
 
 class Held(NamedTuple):
@@ -20,10 +25,10 @@ class Held(NamedTuple):
 
     Attributes
     ----------
-    end, row : (r,) int64
-        Running entries by expected end, whole microseconds; the first ``counts[0]``.
-    counts : (2,) int64
-        How many run; how many were told to give way in this instant.
+    running : (2, r) int64
+        Running entries by expected end, whole microseconds, as `gridsim.profile.running` has them.
+    counts : (4,) int64
+        Those of running entries, and `STOPPED`.
     node, cores : (m,) int64
         Pieces: nodes and cores that each entry holds, or held last.
     first, pieces : (n,) int64
@@ -34,8 +39,7 @@ class Held(NamedTuple):
         Whether a request runs, in whichever partition.
     """
 
-    end: IntArray
-    row: IntArray
+    running: IntArray
     counts: IntArray
     node: IntArray
     cores: IntArray
@@ -54,9 +58,8 @@ def held_by(asks: Asks, nodes: int) -> Held:
         return np.zeros(size, dtype=np.int64)
 
     return Held(
-        end=zeros(n + 1),
-        row=zeros(n + 1),
-        counts=zeros(2),
+        running=np.zeros((2, n + 1), dtype=np.int64),
+        counts=zeros(OWN + 1),
         node=zeros(int(room.sum()) + 1),
         cores=zeros(int(room.sum()) + 1),
         first=np.cumsum(room) - room,
@@ -109,32 +112,7 @@ def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
     held.busy[asks.request[entry]] = 1
     rules.running[rules.own.kind[entry]] += 1
     rules.own.leaves[entry] = NEVER
-    _await(entry, end, held)
-
-
-@lean
-def _await(entry, end, held):  # type: ignore[no-untyped-def]
-    """Put a running entry where its end belongs."""
-    place = held.counts[0]
-    while place > 0 and held.end[place - 1] > end:
-        held.end[place], held.row[place] = held.end[place - 1], held.row[place - 1]
-        place -= 1
-    held.end[place], held.row[place] = end, entry
-    held.counts[0] += 1
-
-
-@lean
-def _forget(entry, held):  # type: ignore[no-untyped-def]
-    """An entry runs no longer; when it should have ended."""
-    count = held.counts[0]
-    place = 0
-    while held.row[place] != entry:
-        place += 1
-    end = held.end[place]
-    for later in range(place + 1, count):
-        held.end[later - 1], held.row[later - 1] = held.end[later], held.row[later]
-    held.counts[0] = count - 1
-    return end
+    begin_running(held.running, held.counts, entry, end, cores)
 
 
 @lean
@@ -143,13 +121,21 @@ def release(entry, asks, machine, limits, held, closed, rules):  # type: ignore[
     first, pieces = held.first[entry], held.pieces[entry]
     nodes, cores = held.node[first : first + pieces], held.cores[first : first + pieces]
     move(entry, 1, nodes, cores, asks, machine, machine.now)
-    _count(entry, cores.sum(), -1, limits)
+    total = cores.sum()
+    _count(entry, total, -1, limits)
     if len(closed.rows.node):
         count_inside(entry, -1, nodes, cores, asks, closed)
     held.busy[asks.request[entry]] = 0
     rules.running[rules.own.kind[entry]] -= 1
     rules.own.leaves[entry] = NEVER
-    _forget(entry, held)
+    end_running(held.running, held.counts, entry, total)
+
+
+@lean
+def _leave_by(entry, end, held):  # type: ignore[no-untyped-def]
+    """A running entry is expected to end at an instant, unless it was before."""
+    expected = end_running(held.running, held.counts, entry, 0)
+    begin_running(held.running, held.counts, entry, min(expected, end), 0)
 
 
 @lean
@@ -168,11 +154,11 @@ def give_way(taker, victims, now, parts):  # type: ignore[no-untyped-def]
         if rules.own.grace[victim] > 0:
             gone = False
             rules.own.leaves[victim] = now + rules.own.grace[victim]
-            _await(victim, min(_forget(victim, held), now + rules.own.grace[victim]), held)
+            _leave_by(victim, now + rules.own.grace[victim], held)
             continue
         release(victim, *parts)
-        held.stopped[held.counts[1]] = victim
-        held.counts[1] += 1
+        held.stopped[held.counts[STOPPED]] = victim
+        held.counts[STOPPED] += 1
     return gone
 
 
@@ -183,4 +169,4 @@ def postpone(taker, victims, now, held, rules):  # type: ignore[no-untyped-def]
         if rules.own.leaves[victim] >= NEVER:
             rules.own.taker[victim] = taker
             rules.own.leaves[victim] = now + rules.own.grace[victim]
-            _await(victim, min(_forget(victim, held), now + rules.own.grace[victim]), held)
+            _leave_by(victim, now + rules.own.grace[victim], held)

@@ -23,6 +23,7 @@ from gridsim.policy.slurm.reasons import (
     note,
 )
 from gridsim.profile.compiled import compiled, lean
+from gridsim.profile.running import RUNNING
 
 __all__ = ["main_pass"]
 
@@ -42,7 +43,7 @@ def main_pass(  # type: ignore[no-untyped-def]
     lanes, partitions = machine.counts[0], machine.counts[1]
     trial, shut = trial_on(count), np.zeros(count, np.uint8)
     blocked, tested = np.zeros(lanes, dtype=np.uint8), np.zeros(partitions, dtype=np.int64)
-    victims = np.zeros(held.counts[0] + 1, np.int64)
+    victims = np.zeros(held.counts[RUNNING] + 1, np.int64)
     found, looked = 0, 0
     for place in range(len(order)):
         if depth > 0 and looked >= depth:
@@ -72,8 +73,8 @@ def main_pass(  # type: ignore[no-untyped-def]
                     trial.mask[node] = 0
             used = select(entry, trial, asks, machine, machine.now)
             if used == 0 and may_preempt(entry, rules):
-                if len(victims) <= held.counts[0]:
-                    victims = np.zeros(held.counts[0] + 1, np.int64)
+                if len(victims) <= held.counts[RUNNING]:
+                    victims = np.zeros(held.counts[RUNNING] + 1, np.int64)
                 used, many = find_victims(entry, now, victims, trial, parts)
                 if used and not give_way(asks.request[entry], victims[:many], now, parts):
                     used = 0

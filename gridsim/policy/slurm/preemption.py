@@ -20,6 +20,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import Asks, Bytes, move, select
 from gridsim.policy.slurm.owner import Owner
 from gridsim.profile.compiled import compiled, lean, records
+from gridsim.profile.running import RUNNING
 
 __all__ = ["CANCEL", "REQUEUE", "Rules", "find_victims", "may_preempt", "preemptable", "rules_of"]
 
@@ -183,11 +184,11 @@ def find_victims(entry, now, victims, trial, parts):  # type: ignore[no-untyped-
 @compiled
 def _candidates(entry, now, mask, asks, held, rules):  # type: ignore[no-untyped-def]
     """Running entries that may be preempted and hold something of use, those first that are preempted first."""
-    running = held.counts[0]
+    running = held.counts[RUNNING]
     found = np.zeros(running, np.int64)
     many = 0
     for place in range(running):
-        other = held.row[place]
+        other = held.running[1, place]
         if not preemptable(entry, other, now, asks, rules):
             continue
         first = held.first[other]

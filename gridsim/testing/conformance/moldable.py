@@ -165,7 +165,7 @@ def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
     from gridsim.policy.queue import Requests
     from gridsim.policy.scheduler.molded import Shapes
     from gridsim.policy.scheduler.sizes import LEAST, MOST, by_blocks
-    from gridsim.profile.kernels import earliest
+    from gridsim.profile.blocks import earliest
 
     fields = ("title", "now", "free_blocks", "afterwards", "job", "limit", "evaluated", "chosen")
     known_only(part, (*fields, "brute_force_evaluations"), "the part holds")

@@ -60,8 +60,8 @@ def test_what_is_due_runs_until_its_estimate() -> None:
         enter(plan, request)
     assert list(plan.due(0)) == [0, 2]
     assert list(plan.due(0)) == []
-    assert sorted(plan.running().tolist()) == [0, 2]
-    assert plan.expected[[0, 2]].tolist() == [10 * SECOND, 8 * SECOND]
+    assert plan.running().tolist() == [2, 0], "by expected end"
+    assert plan.expected_ends().tolist() == [8 * SECOND, 10 * SECOND]
     assert plan.next_start() == 10 * SECOND
 
 
@@ -95,7 +95,7 @@ def test_a_plan_made_anew_respects_who_runs_longer() -> None:
     for request in range(3):
         enter(plan, request)
     plan.due(0)
-    plan.expected[0] = 13 * SECOND
+    plan.expect(0, 13 * SECOND)
     plan.replan(10 * SECOND)
     assert {request: start // SECOND for request, start in plan.starts().items()} == {1: 13, 2: 23}
 

@@ -34,12 +34,9 @@ def nodes_of(taken: Any) -> list[bool]:
 
 
 def intervals(plan: Plan) -> list[tuple[int, int, tuple[int, ...]]]:
-    found, row = [], 0
-    while row >= 0:
-        nodes = tuple(np.flatnonzero(nodes_of(plan.taken[row])).tolist())
-        found.append((int(plan.begin[row]), int(plan.end[row]), nodes))
-        row = int(plan.after[row])
-    return found
+    begins = [*plan.begin[: plan.size[0]].tolist(), NEVER]
+    taken = [tuple(np.flatnonzero(nodes_of(row)).tolist()) for row in plan.taken[: plan.size[0]]]
+    return [(begin, end, nodes) for (begin, end), nodes in zip(pairwise(begins), taken, strict=True)]
 
 
 @settings(max_examples=200, deadline=None)

@@ -1,4 +1,4 @@
-"""How a machine of nodes stood while a schedule went on: a compiled replay of what its nodes and pools held.
+"""A schedule replayed on its machine of nodes, compiled: what nodes and pools held, who waited, what that left free.
 
 Events are sorted by their instants; all of one instant happen before anybody looks. Free amounts are over nodes and
 resources as `gridsim.model.capacity.Capacity` names them; GPUs are thousandths by node and number.
@@ -15,7 +15,7 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.profile.compiled import compiled, phase
 
-__all__ = ["ORDER", "SEVERAL", "Events", "Levels", "Pieces", "Standing", "Tasks", "Typical", "replay"]
+__all__ = ["ORDER", "SEVERAL", "Events", "Levels", "Pieces", "Snapshot", "Tasks", "Typical", "replay"]
 
 NOTHING = -1
 """No constraint is left out."""
@@ -87,8 +87,8 @@ class Typical(NamedTuple):
     counts: IntArray
 
 
-class Standing(NamedTuple):
-    """How the machine stands.
+class Snapshot(NamedTuple):
+    """What is free and who waits at an instant.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class Levels(NamedTuple):
 
 
 @compiled
-def replay(events, pieces, queue, tasks, typical, standing, levels, asked, short):  # type: ignore[no-untyped-def]
+def replay(events, pieces, queue, tasks, typical, snapshot, levels, asked, short):  # type: ignore[no-untyped-def]
     """Let everything happen; sums over time, and what each that *asked* was short of then.
 
     *events* take and give back pieces, *queue* are comings and goings of classes of waiting jobs, *asked* (2, q) are
@@ -145,11 +145,11 @@ def replay(events, pieces, queue, tasks, typical, standing, levels, asked, short
     `SEVERAL`.
     """
     events, queue, levels = Events(*events), Events(*queue), Levels(*levels)
-    pieces, tasks, typical, standing = Pieces(*pieces), Tasks(*tasks), Typical(*typical), Standing(*standing)
-    _begin(typical, standing, levels)
+    pieces, tasks, typical, snapshot = Pieces(*pieces), Tasks(*tasks), Typical(*typical), Snapshot(*snapshot)
+    _begin(typical, snapshot, levels)
     i = j = k = 0
     now = levels.window[0]
-    scratch = np.zeros(standing.free.shape[0], dtype=np.int64)
+    scratch = np.zeros(snapshot.free.shape[0], dtype=np.int64)
     while True:
         then = NEVER
         if i < len(events.time):
@@ -158,58 +158,58 @@ def replay(events, pieces, queue, tasks, typical, standing, levels, asked, short
             then = min(then, queue.time[j])
         if k < asked.shape[1]:
             then = min(then, asked[0, k])
-        _add(now, min(then, levels.window[1]), standing, levels)
+        _add(now, min(then, levels.window[1]), snapshot, levels)
         if then == NEVER:
             break
         now = max(now, then)
         while i < len(events.time) and events.time[i] == then:
-            _take(events.what[i], events.sign[i], pieces, tasks, typical, standing, levels)
+            _take(events.what[i], events.sign[i], pieces, tasks, typical, snapshot, levels)
             i += 1
         while j < len(queue.time) and queue.time[j] == then:
-            _come(queue.what[j], queue.sign[j], tasks, standing, levels)
+            _come(queue.what[j], queue.sign[j], tasks, snapshot, levels)
             j += 1
         while k < asked.shape[1] and asked[0, k] == then:
-            short[k] = _short_of(asked[1, k], tasks, standing, scratch)
+            short[k] = _short_of(asked[1, k], tasks, snapshot, scratch)
             k += 1
         if then <= levels.window[2]:
-            _keep(standing, levels)
+            _keep(snapshot, levels)
 
 
 @compiled
-def _begin(typical, standing, levels):  # type: ignore[no-untyped-def]
-    width = standing.free.shape[1]
-    for n in range(standing.free.shape[0]):
-        standing.fragments[n] = _fragments(n, typical, standing)
-        levels.of[LEVEL, width + 1] += standing.fragments[n]
-        _free(n, 1, standing, levels)
+def _begin(typical, snapshot, levels):  # type: ignore[no-untyped-def]
+    width = snapshot.free.shape[1]
+    for n in range(snapshot.free.shape[0]):
+        snapshot.fragments[n] = _fragments(n, typical, snapshot)
+        levels.of[LEVEL, width + 1] += snapshot.fragments[n]
+        _free(n, 1, snapshot, levels)
 
 
 @phase
-def _free(n, sign, standing, levels):  # type: ignore[no-untyped-def]
+def _free(n, sign, snapshot, levels):  # type: ignore[no-untyped-def]
     """Count what is free on a node, among that of no use and all that is idle, or no more."""
-    width = standing.free.shape[1]
+    width = snapshot.free.shape[1]
     gpus = 0
-    for g in range(standing.gpus.shape[1]):
-        gpus += standing.gpus[n, g]
+    for g in range(snapshot.gpus.shape[1]):
+        gpus += snapshot.gpus[n, g]
     levels.of[LEVEL, width + 2] += sign * gpus
-    if standing.covered[n] == 0:
+    if snapshot.covered[n] == 0:
         for r in range(width):
-            levels.of[LEVEL, r] += sign * standing.free[n, r]
+            levels.of[LEVEL, r] += sign * snapshot.free[n, r]
         levels.of[LEVEL, width] += sign * gpus
 
 
 @phase
-def _waits(standing):  # type: ignore[no-untyped-def]
-    return standing.active[len(standing.active) - 1] > 0
+def _waits(snapshot):  # type: ignore[no-untyped-def]
+    return snapshot.active[len(snapshot.active) - 1] > 0
 
 
 @compiled
-def _add(since, until, standing, levels):  # type: ignore[no-untyped-def]
+def _add(since, until, snapshot, levels):  # type: ignore[no-untyped-def]
     """What stood from an instant to another; nothing is of no use while nobody waits."""
     if until <= since:
         return
-    width, length = standing.free.shape[1], float(until - since)
-    if _waits(standing):
+    width, length = snapshot.free.shape[1], float(until - since)
+    if _waits(snapshot):
         for r in range(width + 1):
             levels.of[INTEGRAL, r] += levels.of[LEVEL, r] * length
     levels.of[INTEGRAL, width + 1] += levels.of[LEVEL, width + 1] * length
@@ -218,48 +218,48 @@ def _add(since, until, standing, levels):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _keep(standing, levels):  # type: ignore[no-untyped-def]
+def _keep(snapshot, levels):  # type: ignore[no-untyped-def]
     """How it stands, for whoever asks about the last arrival."""
-    width = standing.free.shape[1]
+    width = snapshot.free.shape[1]
     for r in range(width + 1):
-        levels.of[LAST, r] = levels.of[LEVEL, r] if _waits(standing) else 0.0
+        levels.of[LAST, r] = levels.of[LEVEL, r] if _waits(snapshot) else 0.0
     levels.of[LAST, width + 1] = levels.of[LEVEL, width + 1]
     idle = levels.of[LEVEL, width + 2]
     levels.of[LAST, width + 2] = levels.of[LEVEL, width + 1] / idle if idle > 0 else 0.0
 
 
 @compiled
-def _take(piece, sign, pieces, tasks, typical, standing, levels):  # type: ignore[no-untyped-def]
+def _take(piece, sign, pieces, tasks, typical, snapshot, levels):  # type: ignore[no-untyped-def]
     """A piece is held from now on (+1), or given back (-1)."""
     n = pieces.node[piece]
     if n < 0:
-        for p in range(len(standing.pools)):
-            standing.pools[p] -= sign * pieces.amounts[piece, p]
+        for p in range(len(snapshot.pools)):
+            snapshot.pools[p] -= sign * pieces.amounts[piece, p]
         return
-    width = standing.free.shape[1]
-    _free(n, -1, standing, levels)
+    width = snapshot.free.shape[1]
+    _free(n, -1, snapshot, levels)
     for r in range(width):
-        standing.free[n, r] -= sign * pieces.amounts[piece, r]
+        snapshot.free[n, r] -= sign * pieces.amounts[piece, r]
     for at in range(pieces.first[piece], pieces.first[piece + 1]):
-        standing.gpus[n, pieces.gpu[at]] -= sign * pieces.share[at]
-    standing.touched[n] += sign
-    standing.covered[n] = 0
-    for at in range(standing.active[len(standing.active) - 1]):
-        if _fit(standing.active[at], n, 1, NOTHING, tasks, standing) > 0:
-            standing.covered[n] += 1
-    _free(n, 1, standing, levels)
-    before = standing.fragments[n]
-    standing.fragments[n] = _fragments(n, typical, standing)
-    levels.of[LEVEL, width + 1] += standing.fragments[n] - before
+        snapshot.gpus[n, pieces.gpu[at]] -= sign * pieces.share[at]
+    snapshot.touched[n] += sign
+    snapshot.covered[n] = 0
+    for at in range(snapshot.active[len(snapshot.active) - 1]):
+        if _fit(snapshot.active[at], n, 1, NOTHING, tasks, snapshot) > 0:
+            snapshot.covered[n] += 1
+    _free(n, 1, snapshot, levels)
+    before = snapshot.fragments[n]
+    snapshot.fragments[n] = _fragments(n, typical, snapshot)
+    levels.of[LEVEL, width + 1] += snapshot.fragments[n] - before
 
 
 @compiled
-def _come(c, sign, tasks, standing, levels):  # type: ignore[no-untyped-def]
+def _come(c, sign, tasks, snapshot, levels):  # type: ignore[no-untyped-def]
     """One more of a class waits, or one less; a class without tasks has no use for a node."""
-    standing.waiting[c] += sign
-    if tasks.shape[c, 0] == 0 or standing.waiting[c] != (1 if sign > 0 else 0):
+    snapshot.waiting[c] += sign
+    if tasks.shape[c, 0] == 0 or snapshot.waiting[c] != (1 if sign > 0 else 0):
         return
-    active = standing.active
+    active = snapshot.active
     last = len(active) - 1
     if sign > 0:
         active[active[last]] = c
@@ -270,40 +270,40 @@ def _come(c, sign, tasks, standing, levels):  # type: ignore[no-untyped-def]
             at += 1
         active[last] -= 1
         active[at] = active[active[last]]
-    for n in range(standing.free.shape[0]):
-        if _fit(c, n, 1, NOTHING, tasks, standing) > 0:
-            _free(n, -1, standing, levels)
-            standing.covered[n] += sign
-            _free(n, 1, standing, levels)
+    for n in range(snapshot.free.shape[0]):
+        if _fit(c, n, 1, NOTHING, tasks, snapshot) > 0:
+            _free(n, -1, snapshot, levels)
+            snapshot.covered[n] += sign
+            _free(n, 1, snapshot, levels)
 
 
 @compiled
-def _fit(c, n, most, spared, tasks, standing):  # type: ignore[no-untyped-def]
+def _fit(c, n, most, spared, tasks, snapshot):  # type: ignore[no-untyped-def]
     """How many tasks of a class a node has room for, up to *most*, where one constraint is left out."""
-    width = standing.free.shape[1]
+    width = snapshot.free.shape[1]
     if spared != width + 1 and not tasks.hosts[tasks.shape[c, 3], n]:
         return 0
-    if spared != width + 2 and tasks.shape[c, 2] and standing.touched[n] > 0:
+    if spared != width + 2 and tasks.shape[c, 2] and snapshot.touched[n] > 0:
         return 0
     found = most
     for r in range(width):
         if tasks.each[c, r] > 0 and r != spared:
-            found = min(found, standing.free[n, r] // tasks.each[c, r])
+            found = min(found, snapshot.free[n, r] // tasks.each[c, r])
     g = tasks.shape[c, 1]
     if g > 0 and spared != width:
         room = 0
-        for at in range(standing.gpus.shape[1]):
-            room += standing.gpus[n, at] // g if g < WHOLE_GPU else standing.gpus[n, at] // WHOLE_GPU
+        for at in range(snapshot.gpus.shape[1]):
+            room += snapshot.gpus[n, at] // g if g < WHOLE_GPU else snapshot.gpus[n, at] // WHOLE_GPU
         found = min(found, room if g < WHOLE_GPU else room // (g // WHOLE_GPU))
     return max(found, 0)
 
 
 @compiled
-def _able(c, spared, tasks, standing, fits):  # type: ignore[no-untyped-def]
+def _able(c, spared, tasks, snapshot, fits):  # type: ignore[no-untyped-def]
     """Whether a job of a class could start now, one constraint left out (section 3.2 of the specification)."""
-    width = standing.free.shape[1]
-    for p in range(len(standing.pools)):
-        if spared != width + 3 + p and standing.pools[p] < tasks.pools[c, p]:
+    width = snapshot.free.shape[1]
+    for p in range(len(snapshot.pools)):
+        if spared != width + 3 + p and snapshot.pools[p] < tasks.pools[c, p]:
             return False
     k, least, most, each = tasks.shape[c, 0], tasks.shape[c, 4], tasks.shape[c, 5], tasks.shape[c, 6]
     if spared == width + 2:
@@ -311,8 +311,8 @@ def _able(c, spared, tasks, standing, fits):  # type: ignore[no-untyped-def]
     if k == 0:
         return True
     hosts = 0
-    for n in range(standing.free.shape[0]):
-        fits[n] = -_fit(c, n, each, spared, tasks, standing)
+    for n in range(snapshot.free.shape[0]):
+        fits[n] = -_fit(c, n, each, spared, tasks, snapshot)
         hosts += fits[n] < 0
     if hosts < least:
         return False
@@ -325,35 +325,35 @@ def _able(c, spared, tasks, standing, fits):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _short_of(c, tasks, standing, scratch):  # type: ignore[no-untyped-def]
+def _short_of(c, tasks, snapshot, scratch):  # type: ignore[no-untyped-def]
     """The one thing without which a job could start."""
-    if _able(c, NOTHING, tasks, standing, scratch):
+    if _able(c, NOTHING, tasks, snapshot, scratch):
         return ORDER
-    for spared in range(standing.free.shape[1] + 3 + len(standing.pools)):
-        if _able(c, spared, tasks, standing, scratch):
+    for spared in range(snapshot.free.shape[1] + 3 + len(snapshot.pools)):
+        if _able(c, spared, tasks, snapshot, scratch):
             return spared
     return SEVERAL
 
 
 @compiled
-def _fragments(n, typical, standing):  # type: ignore[no-untyped-def]
+def _fragments(n, typical, snapshot):  # type: ignore[no-untyped-def]
     """F of a node (section 3.6): idle thousandths that are of no use to the typical tasks."""
-    total, width = 0, standing.free.shape[1]
+    total, width = 0, snapshot.free.shape[1]
     idle = 0
-    for at in range(standing.gpus.shape[1]):
-        idle += standing.gpus[n, at]
+    for at in range(snapshot.gpus.shape[1]):
+        idle += snapshot.gpus[n, at]
     if idle == 0:
         return 0
     for m in range(len(typical.gpu)):
         g = min(typical.gpu[m], WHOLE_GPU)
         useless, able = 0, 0
-        for at in range(standing.gpus.shape[1]):
-            if standing.gpus[n, at] >= g:
-                able += standing.gpus[n, at] > 0
+        for at in range(snapshot.gpus.shape[1]):
+            if snapshot.gpus[n, at] >= g:
+                able += snapshot.gpus[n, at] > 0
             else:
-                useless += standing.gpus[n, at]
+                useless += snapshot.gpus[n, at]
         short = g == 0 or not typical.accepted[m, n] or able < max(1, typical.gpu[m] // WHOLE_GPU)
         for r in range(width):
-            short = short or standing.free[n, r] < typical.each[m, r]
+            short = short or snapshot.free[n, r] < typical.each[m, r]
         total += typical.counts[m] * (idle if short else useless)
     return total

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.model.time import NEVER
-from gridsim.profile import kernels
+from gridsim.profile import blocks
 
 CORES = 6
 HORIZON = 24  # after it everything is free
@@ -43,13 +43,13 @@ class Compiled:
         self.size = 1
 
     def change(self, start: int, end: int, cores: int) -> None:
-        self.size = kernels.change(self.times, self.free, self.size, start, end, cores)
+        self.size = blocks.change(self.times, self.free, self.size, start, end, cores, 1)
 
     def advance(self, now: int) -> None:
-        self.size = kernels.advance(self.times, self.free, self.size, now)
+        self.size = blocks.forget(self.times, self.free, self.size, now)
 
     def levels(self, now: int) -> list[int]:
-        places = [kernels.block_at(self.times, self.size, instant) for instant in range(now, HORIZON)]
+        places = [blocks.block_at(self.times, self.size, instant) for instant in range(now, HORIZON)]
         return list(self.free[places])
 
 
@@ -104,7 +104,7 @@ def test_the_earliest_place_is_the_first_that_fits(
     made: tuple[Plain, Compiled, object], cores: int, duration: int
 ) -> None:
     plain, compiled, _ = made
-    found = kernels.earliest(compiled.times, compiled.free, compiled.size, cores, duration)
+    found = blocks.earliest(compiled.times, compiled.free, compiled.size, cores, duration)
     assert found == plain.earliest(cores, duration)
 
 
@@ -114,7 +114,7 @@ def test_a_job_fits_now_when_its_cores_are_free_throughout(
     made: tuple[Plain, Compiled, object], cores: int, duration: int
 ) -> None:
     plain, compiled, _ = made
-    found = kernels.fits(compiled.times, compiled.free, compiled.size, cores, duration)
+    found = blocks.fits(compiled.times, compiled.free, compiled.size, cores, duration)
     assert found == plain.fits(plain.now, cores, duration)
 
 
@@ -126,11 +126,11 @@ def test_where_a_profile_falls_says_the_same_of_what_is_free_now(
     plain, compiled, _ = made
     cores = min(cores, plain.at(plain.now))
     when, least = np.zeros_like(compiled.times), np.zeros_like(compiled.times)
-    count = kernels.falls(compiled.times, compiled.free, compiled.size, plain.at(plain.now), when, least)
+    count = blocks.falls(compiled.times, compiled.free, compiled.size, plain.at(plain.now), when, least)
     assert [int(at) for at in when[:count]] == [
         at for at in range(plain.now + 1, HORIZON + 1) if plain.at(at) < min(map(plain.at, range(plain.now, at)))
     ]
-    found = kernels.fits_before(when, least, count, cores, plain.now + duration)
+    found = blocks.fits_before(when, least, count, cores, plain.now + duration)
     assert found == plain.fits(plain.now, cores, duration)
 
 
@@ -144,7 +144,7 @@ def test_a_planned_job_moves_to_the_earliest_place_beside_all_others(
     if not ahead:
         return
     start, end, cores = data.draw(st.sampled_from(ahead))
-    found = kernels.earlier(compiled.times, compiled.free, compiled.size, cores, end - start, start, NEVER)
+    found = blocks.earlier(compiled.times, compiled.free, compiled.size, cores, end - start, start, NEVER)
     plain.change(start, end, cores)
     assert found == plain.earliest(cores, end - start)
     assert found <= start
@@ -158,7 +158,7 @@ def test_a_change_of_no_time_changes_nothing() -> None:
 
 def test_the_block_of_an_instant_begins_at_or_before_it() -> None:
     times = np.array([0, 10, 20])
-    assert [kernels.block_at(times, 3, instant) for instant in (0, 9, 10, 19, 20, 99)] == [0, 0, 1, 1, 2, 2]
+    assert [blocks.block_at(times, 3, instant) for instant in (0, 9, 10, 19, 20, 99)] == [0, 0, 1, 1, 2, 2]
 
 
 def test_a_job_planned_beyond_all_that_was_given_back_is_not_looked_for() -> None:
@@ -167,5 +167,5 @@ def test_a_job_planned_beyond_all_that_was_given_back_is_not_looked_for() -> Non
     compiled.change(0, 10, -CORES)
     compiled.change(10, 15, -CORES)
     compiled.change(2, 4, CORES)  # a hole that the frontier does not tell of
-    assert kernels.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, NEVER) == 2
-    assert kernels.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, 1) == 10
+    assert blocks.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, NEVER) == 2
+    assert blocks.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, 1) == 10

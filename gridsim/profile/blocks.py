@@ -1,0 +1,272 @@
+"""Blocks of time: what is free over time, in one width and in many, and the compiled loops over it.
+
+Block ``i`` is ``[times[i], times[i + 1])`` and has ``free[i]``, the last block has no end, neighbours differ,
+``times[0]`` is the present. ``free`` is a column, (m,) int64, of one resource, such as the cores of a pool
+(`gridsim.profile.profile.Profile` gives these loops names for people); or a row a block, (m, k) int64, a column a
+resource, a node's resource or a set of nodes. An amount is a number, or (k,). Times are whole microseconds. The caller
+provides room: a change adds at most two blocks. ``NUMBA_DISABLE_JIT=1`` runs the same source uncompiled.
+
+One source serves both widths, at no cost to either: where the number of dimensions is asked for, the compiler knows it
+and leaves the other way out.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from gridsim.profile.compiled import lean, phase
+
+__all__ = [
+    "add",
+    "block_at",
+    "change",
+    "copied",
+    "earlier",
+    "earliest",
+    "earliest_from",
+    "enough",
+    "falls",
+    "fits",
+    "fits_before",
+    "forget",
+    "joined",
+    "opened",
+    "put",
+    "release",
+    "reserve",
+]
+
+# -- one block: the only places where the width matters ---------------------------------------------------------------
+
+
+@lean
+def copied(free, source, target):  # type: ignore[no-untyped-def]
+    """Let one block have what another one has."""
+    if free.ndim == 1:
+        free[target] = free[source]
+    else:
+        for k in range(free.shape[1]):
+            free[target, k] = free[source, k]
+
+
+@lean
+def put(free, at, amount):  # type: ignore[no-untyped-def]
+    """Let a block have an amount."""
+    if free.ndim == 1:
+        free[at] = amount
+    else:
+        for k in range(free.shape[1]):
+            free[at, k] = amount[k]
+
+
+@lean
+def add(free, at, amount, sign):  # type: ignore[no-untyped-def]
+    """Add *sign* times an amount to a block."""
+    if free.ndim == 1:
+        free[at] += sign * amount
+    else:
+        for k in range(free.shape[1]):
+            free[at, k] += sign * amount[k]
+
+
+@lean
+def _equal(free, one, other):  # type: ignore[no-untyped-def]
+    if free.ndim == 1:
+        return free[one] == free[other]
+    else:  # noqa: RET505 (which of them is compiled depends on this)
+        k, width = 0, free.shape[1]
+        while k < width and free[one, k] == free[other, k]:
+            k += 1
+        return k == width
+
+
+@lean
+def enough(free, at, amount):  # type: ignore[no-untyped-def]
+    """Whether a block has an amount."""
+    if free.ndim == 1:
+        return free[at] >= amount
+    else:  # noqa: RET505 (which of them is compiled depends on this)
+        k, width = 0, free.shape[1]
+        while k < width and free[at, k] >= amount[k]:
+            k += 1
+        return k == width
+
+
+# -- changing ---------------------------------------------------------------------------------------------------------
+
+
+@lean
+def block_at(times, size, instant):  # type: ignore[no-untyped-def]
+    """Index of the block that holds *instant*, the first one for what lies before it; by bisection."""
+    low, high = 0, size
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if times[middle] <= instant:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@lean
+def forget(times, free, size, now):  # type: ignore[no-untyped-def]
+    """Forget the past: the blocks begin at *now*; their new number."""
+    passed = 0
+    while passed + 1 < size and times[passed + 1] <= now:
+        passed += 1
+    if passed:
+        for i in range(passed, size):
+            times[i - passed] = times[i]
+            copied(free, i, i - passed)
+    if times[0] < now:
+        times[0] = now
+    return size - passed
+
+
+@phase
+def _doubled(times, free, size, at, instant):  # type: ignore[no-untyped-def]
+    """Let a new block, equal to the one before it, stand at a place and begin at an instant."""
+    for i in range(size, at, -1):
+        times[i] = times[i - 1]
+        copied(free, i - 1, i)
+    times[at] = instant
+    copied(free, at - 1, at)
+
+
+@phase
+def opened(times, free, size, instant):  # type: ignore[no-untyped-def]
+    """Let a block begin at an instant; its index, 0 for one that lies before all, and the new number of blocks."""
+    at = block_at(times, size, instant)
+    if times[at] >= instant:
+        return at, size
+    _doubled(times, free, size, at + 1, instant)
+    return at + 1, size + 1
+
+
+@phase
+def joined(times, free, size, at):  # type: ignore[no-untyped-def]
+    """Let a block go that is equal to the one before it; the new number of blocks."""
+    if at == 0 or not _equal(free, at - 1, at):
+        return size
+    for i in range(at, size - 1):
+        times[i] = times[i + 1]
+        copied(free, i + 1, i)
+    return size - 1
+
+
+@lean
+def change(times, free, size, start, end, amount, sign):  # type: ignore[no-untyped-def]
+    """Add *sign* (1 or -1) times an amount to what is free in ``[start, end)``; the new number of blocks.
+
+    Neighbours that become equal are joined, so the number of blocks stays about twice the number of jobs.
+    """
+    if end <= start:
+        return size
+    first, size = opened(times, free, size, start)
+    last = first
+    while last < size and times[last] < end:
+        add(free, last, amount, sign)
+        last += 1
+    if last == size or times[last] > end:
+        _doubled(times, free, size, last, end)
+        add(free, last, amount, -sign)
+        size += 1
+    size = joined(times, free, size, last)
+    return joined(times, free, size, first)
+
+
+@phase
+def reserve(times, free, size, start, end, amount):  # type: ignore[no-untyped-def]
+    """Take an amount in ``[start, end)``; the new number of blocks."""
+    return change(times, free, size, start, end, amount, -1)
+
+
+@phase
+def release(times, free, size, start, end, amount):  # type: ignore[no-untyped-def]
+    """Give an amount back in ``[start, end)``; the new number of blocks."""
+    return change(times, free, size, start, end, amount, 1)
+
+
+# -- searching --------------------------------------------------------------------------------------------------------
+
+
+@lean
+def fits(times, free, size, amount, duration):  # type: ignore[no-untyped-def]
+    """Whether an amount is free from the beginning for *duration*."""
+    end = times[0] + duration
+    i = 0
+    while i < size and times[i] < end:
+        if not enough(free, i, amount):
+            return False
+        i += 1
+    return True
+
+
+@lean
+def falls(times, free, size, low, when, least):  # type: ignore[no-untyped-def]
+    """Write down the blocks that have fewer free cores than *low* and all before: when, and how many; their number."""
+    count = 0
+    for i in range(size):
+        if free[i] < low:
+            low = free[i]
+            when[count], least[count] = times[i], low
+            count += 1
+    return count
+
+
+@phase
+def fits_before(when, least, count, cores, end):  # type: ignore[no-untyped-def]
+    """What `fits` says of at most *low* cores until *end*, by what `falls` has written down."""
+    i = 0
+    while i < count and when[i] < end and least[i] >= cores:
+        i += 1
+    return i == count or when[i] >= end
+
+
+@lean
+def earliest(times, free, size, amount, duration):  # type: ignore[no-untyped-def]
+    """First instant from which an amount stays free for *duration*; holes are used.
+
+    Only the present and instants where what is free rises can be answers. The last block must hold the job.
+    """
+    candidate = times[0]
+    for i in range(size - 1):
+        if not enough(free, i, amount):
+            candidate = times[i + 1]
+        elif times[i + 1] - candidate >= duration:
+            return candidate
+    return candidate
+
+
+@lean
+def earliest_from(times, free, size, amount, duration, begin):  # type: ignore[no-untyped-def]
+    """The same from *begin* on (at or after the present): what is known to be no earlier need not be searched."""
+    i = block_at(times, size, begin)
+    candidate = begin
+    while i + 1 < size:
+        if not enough(free, i, amount):
+            candidate = times[i + 1]
+        elif times[i + 1] - candidate >= duration:
+            return candidate
+        i += 1
+    return candidate
+
+
+@lean
+def earlier(times, free, size, amount, duration, planned, frontier):  # type: ignore[no-untyped-def]
+    """Where a job planned at *planned* could start, its own place in the profile counted as free for itself.
+
+    A search from the present that ends at the job's own place: a stretch that reaches *planned* goes on through the
+    place itself. Returns *planned* when nothing earlier is found before *frontier*: the end of all that was given back
+    since the plan was last left-shifted (a job that overlaps none of it cannot move).
+    """
+    candidate = times[0]
+    for i in range(size):
+        if times[i] >= planned:
+            return candidate
+        if not enough(free, i, amount):
+            if i + 1 == size or times[i + 1] >= planned or times[i + 1] >= frontier:
+                return planned
+            candidate = times[i + 1]
+        elif i + 1 < size and times[i + 1] - candidate >= duration:
+            return candidate
+    return candidate

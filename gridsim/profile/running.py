@@ -1,0 +1,120 @@
+"""Who runs, and until when: requests by expected end, for every scheduler, and the compiled loops over them.
+
+- ``running`` (2, busy): expected ends, ascending, and request rows, in ``[0, counts[RUNNING])``; equal ends in order of
+  starting.
+- ``counts``: `RUNNING`, how many run; `HELD`, the cores that they hold; `TOTAL`, all cores. Whoever keeps them may
+  count other things from `OWN` on.
+
+Whole microseconds. A request whose expected end has come and that has not been taken out (a pass between two events of
+an instant sees such) holds nothing.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from gridsim.profile.blocks import add, copied, put
+from gridsim.profile.compiled import lean
+
+__all__ = [
+    "HELD",
+    "OWN",
+    "RUNNING",
+    "TOTAL",
+    "available_now",
+    "begin_running",
+    "end_running",
+    "expect_end",
+    "most_running",
+    "only_running",
+    "running_profile",
+]
+
+RUNNING, HELD, TOTAL, OWN = range(4)
+
+
+def most_running(cores: int, requests: int) -> int:
+    """How many of so many requests can run at once on so many cores.
+
+    A pass between two events of an instant may start one on cores that another gives back within it.
+    """
+    return min(2 * cores, requests)
+
+
+@lean
+def begin_running(running, counts, row, end, cores):  # type: ignore[no-untyped-def]
+    """Put a request among the running ones."""
+    low, high = 0, counts[RUNNING]
+    while low < high:
+        middle = (low + high) >> 1
+        if running[0, middle] <= end:
+            low = middle + 1
+        else:
+            high = middle
+    for i in range(counts[RUNNING], low, -1):
+        running[0, i] = running[0, i - 1]
+        running[1, i] = running[1, i - 1]
+    running[0, low] = end
+    running[1, low] = row
+    counts[RUNNING] += 1
+    counts[HELD] += cores
+
+
+@lean
+def end_running(running, counts, row, cores):  # type: ignore[no-untyped-def]
+    """Take a request from the running ones; its expected end."""
+    i = 0
+    while running[1, i] != row:
+        i += 1
+    end = running[0, i]
+    counts[RUNNING] -= 1
+    counts[HELD] -= cores
+    for k in range(i, counts[RUNNING]):
+        running[0, k] = running[0, k + 1]
+        running[1, k] = running[1, k + 1]
+    return end
+
+
+@lean
+def expect_end(running, counts, row, end):  # type: ignore[no-untyped-def]
+    """A running request is expected to end at another instant; among equal ends it is the last."""
+    end_running(running, counts, row, 0)
+    begin_running(running, counts, row, end, 0)
+
+
+@lean
+def available_now(now, running, counts, cores):  # type: ignore[no-untyped-def]
+    """Cores that nobody holds; *cores* (n,) are those of each request."""
+    available = counts[TOTAL] - counts[HELD]
+    i = 0
+    while i < counts[RUNNING] and running[0, i] <= now:
+        available += cores[running[1, i]]
+        i += 1
+    return available
+
+
+@lean
+def running_profile(now, available, running, counts, held, times, free):  # type: ignore[no-untyped-def]
+    """Write down what is free from *now* on beside the running requests alone; the number of blocks.
+
+    *available* is what is free now, *held* (n,) or (n, k) what each request holds, as `gridsim.profile.blocks` has
+    amounts of one width or of many.
+    """
+    times[0] = now
+    put(free, 0, available)
+    size = 1
+    for i in range(counts[RUNNING]):
+        if running[0, i] <= now:
+            continue
+        if running[0, i] > times[size - 1]:
+            times[size] = running[0, i]
+            copied(free, size - 1, size)
+            size += 1
+        add(free, size - 1, held[running[1, i]], 1)
+    return size
+
+
+@lean
+def only_running(now, running, counts, cores, times, free):  # type: ignore[no-untyped-def]
+    """Write down what is free from *now* on beside the running requests alone, whose *cores* (n,) these are."""
+    available = available_now(now, running, counts, cores)
+    return running_profile(now, available, running, counts, cores, times, free)
