@@ -16,8 +16,8 @@ from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
-from gridsim.policy.scheduler import kernels
 from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.profile import running
 from gridsim.scenario import transformed
 from gridsim.simulation import Run, simulate
 from gridsim.world import World
@@ -147,7 +147,7 @@ def test_slices_change_nothing_progress_goes_on_and_an_interrupt_comes_through(m
 @pytest.mark.parametrize("engine", ["simpy", "compiled"])
 def test_the_machine_refuses_what_it_has_not(engine: Any, instant: Any, cores: int, why: str) -> None:
     world = World(JOBS, Platform.single(4), Backfilling(), Run(instant=instant, engine=engine), room=0)
-    world.clusters[0].scheduler._state.meta[kernels.TOTAL] = cores  # type: ignore[attr-defined]  # it is mistaken
+    world.clusters[0].scheduler._state.meta[running.TOTAL] = cores  # type: ignore[attr-defined]  # it is mistaken
     with pytest.raises(PolicyError) as error:
         world.complete()
     assert why in str(error.value)
