@@ -15,6 +15,7 @@ from gridsim.questions.replicate import families
 from gridsim.report.comparison import Comparison
 from gridsim.report.quotation import Quotation
 from gridsim.workers import Workers
+from gridsim.workload.transform.flurries import Flurries
 
 __all__ = ["compare", "quote"]
 
@@ -35,6 +36,7 @@ def compare(
     shake_by: int | None = None,
     resample: int = 0,
     resample_load: float | None = None,
+    flurries: Flurries = "keep",
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Comparison:
@@ -68,6 +70,8 @@ def compare(
         Run the policies on so many workloads too whose users are drawn anew from those of this one, 2 or more.
     resample_load : float, optional
         How many times as many users these have; 1 where left out.
+    flurries : {"keep", "drop", "both"}
+        Floods of jobs by one user: they stay, are left out, or the policies run with and without them.
     progress : callable, optional
         Told the label and the number of jobs released so far.
     workers : int or Workers
@@ -88,7 +92,7 @@ def compare(
     how |= {"bound": bound, "warmup": warmup, "cooldown": cooldown, "metrics": metrics, "charges": charges}
     seed = Run().seed if options is None else options.seed
     asked: dict[str, Any] = {"shake": shake, "shake_by": shake_by, "resample": resample}
-    how["families"] = families(**asked, resample_load=resample_load, seed=seed)
+    how |= {"families": families(**asked, resample_load=resample_load, seed=seed), "flurries": flurries}
     return Comparison.view(comparing.compare(workload, policies, workers=workers, **how))
 
 

@@ -14,8 +14,6 @@ from gridsim.cli.clock import duration
 from gridsim.errors import InputError
 
 if TYPE_CHECKING:
-    from gridsim.model.workload import Workload
-    from gridsim.questions.evidence import Evidence
     from gridsim.report.comparison import Comparison
     from gridsim.report.gallery import Kind
     from gridsim.report.page import PageParts
@@ -157,9 +155,14 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.options import Run
     from gridsim.policy.presets import policy
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
-    from gridsim.questions.compare import DEFAULT_POLICIES, evidence_of, pending_changes
+    from gridsim.questions.compare import (
+        DEFAULT_POLICIES,
+        evidence_of,
+        evidence_without_flurries,
+        pending_changes,
+    )
     from gridsim.questions.labels import labelled
-    from gridsim.questions.replicate import PendingReplicas, families, with_replicas
+    from gridsim.questions.replicate import Arm, PendingReplicas, families, with_replicas
     from gridsim.report.comparison import Comparison
     from gridsim.scenario import under_way
     from gridsim.tables import require_table
@@ -203,9 +206,11 @@ def run(args: argparse.Namespace) -> int:
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
         evidence = evidence_of(results, options=options, command=workers.command(), **cuts)
-        same: dict[str, Any] = {"platform": platform, "cuts": cuts, **how}
-        pending = [PendingReplicas.of(each, workload, policies, team, **same) for each in alike]
-        cleaned = _cleaned(workload, policies, team, args, measures, platform=platform, **how)
+        arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
+        pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
+        same: dict[str, Any] = {"measures": measures, "cuts": cuts, "platform": platform, **how}
+        both = args.flurries == "both"
+        cleaned = evidence_without_flurries(workload, policies, team, **same) if both else None
         drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))
         changes = pending_changes(evidence, policies, team, platform=platform, **how) if args.what_if else {}
         progress.expect(sum(len(each.changes) - 1 for each in changes.values()) - guessed)
@@ -219,24 +224,6 @@ def run(args: argparse.Namespace) -> int:
         _tell(comparison)
     print(f"\n{written}", file=told)
     return 0
-
-
-def _cleaned(
-    workload: Workload, policies: dict[str, Any], team: Workers, args: argparse.Namespace, measures: Any, **how: Any
-) -> Evidence | None:
-    """The same comparison without flurries, where it was asked for; of the same jobs where there are none."""
-    if args.flurries != "both":
-        return None
-    from gridsim.questions.compare import evidence_of
-    from gridsim.scenario import under_way
-    from gridsim.workload.transform.flurries import WithoutFlurries
-
-    shown = how.pop("progress")
-    told = None if shown is None else lambda label, jobs: shown(f"{label}, without flurries", jobs)
-    answers = under_way(WithoutFlurries().apply(workload), policies, team, progress=told, **how)
-    results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
-    cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-    return evidence_of(results, options=how["options"], **cuts)
 
 
 def _tell(comparison: Comparison) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source, workers
+from gridsim.cli.compare import add_flurries, add_replicas
 from gridsim.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what users do above a limit of time of the policy's site, as in gridsim compare (default: refuse)",
     )
     workers.add_workers(parser)
+    alike = parser.add_argument_group("the same asked of other jobs")
+    add_replicas(alike)
+    add_flurries(alike)
     parser.add_argument("--out", metavar="DIR", help="write a page and its numbers (whatif.html, .csv, .json) there")
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
@@ -81,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.questions.changes import NOW, changes_of, nodes_changes
     from gridsim.questions.enough import cores_for
     from gridsim.questions.labels import labelled
+    from gridsim.questions.replicate import families
     from gridsim.questions.whatif import Pending
     from gridsim.report.whatif_text import as_dict
     from gridsim.result import Result
@@ -94,10 +99,14 @@ def run(args: argparse.Namespace) -> int:
     options = Run(
         overrun=args.overrun, seed=args.seed, partitions=args.partitions, limits=args.limits, engine=args.engine
     )
+    told: dict[str, Any] = {"shake": args.shake, "shake_by": args.shake_by, "resample": args.resample}
+    alike = families(**told, resample_load=args.resample_load, seed=args.seed)
+    if args.flurries == "drop":
+        args.transform = ["without-flurries", *(args.transform or ())]
     loads, estimates = _numbers(args.loads, "load-times"), _numbers(args.estimates, "estimates")
     workload, platform = source.load(args, options, [scheduler])
-    told = sys.stderr if args.json else sys.stdout
-    tell(source.summary_lines(workload, platform), told)
+    where = sys.stderr if args.json else sys.stdout
+    tell(source.summary_lines(workload, platform), where)
     sizes = [_part(text, platform.cores) for text in _texts(args.more, "cores")]
     changes = []
     nodes = source.nodes_asked(args)
@@ -106,7 +115,8 @@ def run(args: argparse.Namespace) -> int:
     if asked_nothing or sizes or loads or estimates:
         changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates, policies=[scheduler])
     changes = [*grown, *changes]
-    runs = len(changes) + 1 + replays_once_more(workload, options)
+    runs = (len(changes) + 1) * (1 + sum(each.replicas for each in alike) + (args.flurries == "both"))
+    runs += replays_once_more(workload, options)
     progress = JobsProgress(len(workload), runs)
     with workers.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"platform": platform, "options": options, "progress": progress.show}
@@ -114,6 +124,8 @@ def run(args: argparse.Namespace) -> int:
             enough = cores_for(workload, policy=asked, metric=args.halve, node=args.node, workers=team, **how)
             changes = [*(one for one in changes if one.label != enough.label), enough]
         pending = Pending.of(workload, changes, team, policy=asked, name=label, **how)
+        both = args.flurries == "both"
+        pending = pending.besides(workload, team, families=alike, both=both, cuts={}, policy=asked, **how)
         as_it_is = {label: Result(pending.records[NOW].result(), platform, name_of(scheduler))}
         site: Any = {"policies": {label: scheduler}, "options": options, "progress": progress.show}
         replay = team.submit(replay_of, as_it_is, own_policy({label: scheduler}), **site)
@@ -126,18 +138,21 @@ def run(args: argparse.Namespace) -> int:
     if args.out is not None:
         print(
             f"\n{_write(args, found, Path(str(workload.provenance.get('source', 'workload'))).name, caveats)}",
-            file=told,
+            file=where,
         )
     return 0
 
 
 def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
+    from gridsim.report import whatif_alike
     from gridsim.report.whatif_text import sentences, table
 
     console = Terminal()
     console.print()
     console.print(table([found], width=console.width))
+    for each in found.replicated:
+        console.print(whatif_alike.table(each, width=console.width))
     for sentence in [*sentences(found), *caveats]:
         console.print(sentence, markup=False)
 
@@ -145,11 +160,13 @@ def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
 def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequence[str]) -> str:
     """Write the page and its numbers; returns where they are."""
     from gridsim.files import write_json, write_text
-    from gridsim.report import whatif_text
+    from gridsim.report import tables, whatif_alike, whatif_text
     from gridsim.report.whatif_page import render
 
     folder = Path(args.out)
     write_text(folder / whatif_text.FILE, whatif_text.csv_text([found]))
+    for name, columns, rows in whatif_alike.files(found):
+        write_text(folder / name, tables.csv_text(columns, rows))
     write_json(folder / "whatif.json", whatif_text.as_dict(found))
     write_text(folder / "whatif.html", render(found, title=title, command=workers.command(), caveats=caveats))
     return f"Page: {folder / 'whatif.html'}   (numbers beside it in {folder}/)"

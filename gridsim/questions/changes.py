@@ -6,7 +6,7 @@ Differences are paired by job, as between policies (`gridsim.metrics.compare`). 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -19,6 +19,7 @@ from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.machine import nodes_to, with_nodes
 from gridsim.policy.pools import resized, with_nodes_of
 from gridsim.questions.replay import Replay
+from gridsim.questions.replicas import Replicated
 from gridsim.record import Record
 from gridsim.words import counted, number, percent
 from gridsim.workload.transform.estimates import BetterEstimates
@@ -40,7 +41,8 @@ CORES_BESIDE = (0.1, 0.2)
 class Change(NamedTuple):
     """One thing that is changed: its label, the machine and jobs after it, and what was done to fit it to nodes.
 
-    *policy* is what runs them where that is changed itself: one with nodes in a partition of its site.
+    *policy* is what runs them where that is changed itself: one with nodes in a partition of its site. *transform* is
+    what made the jobs of those as they are, so that others can be changed in the same way.
     """
 
     label: str
@@ -48,6 +50,12 @@ class Change(NamedTuple):
     workload: Workload
     rounded: str = ""
     policy: Any = None
+    transform: Any = None
+
+    def of(self, workload: Workload, make: Callable[[Workload], Workload]) -> Change:
+        """The same change of the jobs that *make* makes of *workload*, the one as it is."""
+        jobs = make(self.workload if self.transform is None else workload)
+        return self._replace(workload=jobs if self.transform is None else self.transform.apply(jobs))
 
 
 class Effect(NamedTuple):
@@ -80,6 +88,10 @@ class WhatIf:
         What the policy does with the jobs as they are.
     replay : Replay or None
         How near a replay as it is comes to the log, where known.
+    replicated : tuple of Replicated
+        The same on workloads made of this one: shaken, or with its users drawn anew.
+    cleaned : WhatIf or None
+        The same without floods of jobs by one user, where it was asked for.
     """
 
     policy: str
@@ -89,6 +101,8 @@ class WhatIf:
     rounded: tuple[str, ...] = ()
     now: Record | None = field(default=None, compare=False)
     replay: Replay | None = None
+    replicated: tuple[Replicated, ...] = ()
+    cleaned: WhatIf | None = None
 
     def __repr__(self) -> str:
         return f"<WhatIf under {self.policy}: {', '.join(one.label for one in self.outcomes)}>"
@@ -131,14 +145,11 @@ def changes_of(
     found = [sized(workload, platform, platform.cores * (1 + part), policies) for part in cores]
     if nodes_to(policies, platform.cores) is not None:
         found = list({each.label: each for each in reversed(found)}.values())[::-1]
-    found += [
-        Change(f"load times {load:g}", platform, LoadFactor(percent=100 * load).apply(workload)) for load in loads
+    made: list[tuple[str, Any]] = [(f"load times {load:g}", LoadFactor(percent=100 * load)) for load in loads]
+    made += [(f"estimates {factor:g} times better", BetterEstimates(factor=factor)) for factor in estimates]
+    return found + [
+        Change(label, platform, transform.apply(workload), transform=transform) for label, transform in made
     ]
-    found += [
-        Change(f"estimates {factor:g} times better", platform, BetterEstimates(factor=factor).apply(workload))
-        for factor in estimates
-    ]
-    return found
 
 
 def nodes_changes(workload: Workload, platform: Platform, nodes: Sequence[str], policy: Any) -> list[Change]:

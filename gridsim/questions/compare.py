@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,14 @@ from gridsim.questions.changes import changes_beside
 from gridsim.questions.evidence import Evidence
 from gridsim.questions.labels import labelled
 from gridsim.questions.replay import Replay
-from gridsim.questions.replicate import Family, PendingReplicas, with_replicas
+from gridsim.questions.replicate import Arm, Family, PendingReplicas, with_replicas
 from gridsim.questions.whatif import Pending
 from gridsim.result import Result, versions
 from gridsim.scenario import simulate_all
 from gridsim.workers import Workers, crew
+from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
 
-__all__ = ["DEFAULT_POLICIES", "compare", "evidence_of", "pending_changes"]
+__all__ = ["DEFAULT_POLICIES", "compare", "evidence_of", "evidence_without_flurries", "pending_changes"]
 
 DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
 """What is compared when nobody says what."""
@@ -47,6 +48,7 @@ def compare(
     metrics: Iterable[Any] = (),
     charges: Iterable[Any] = (),
     families: Sequence[Family] = (),
+    flurries: Flurries = "keep",
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> Evidence:
@@ -55,6 +57,7 @@ def compare(
     Parameters as those of `gridsim.compare`, which is this with a view that tells what comes of it; *families* are the
     workloads made of this one on which the same policies run too.
     """
+    workload = kept(workload, flurries)
     made = {label: policy(what) for label, what in labelled(policies).items()}
     own = own_policy(made, own)
     measures = measures_asked(metrics, charges)
@@ -64,13 +67,37 @@ def compare(
     )
     cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
     how: dict[str, Any] = {"platform": platform, "options": options, "progress": progress}
+    cleaned = None
     with crew(workers, share=[workload]) as team:
         results = simulate_all(workload, made, workers=team, **how)
         results = {label: result.with_measures(measures) for label, result in results.items()}
-        pending = [PendingReplicas.of(it, workload, made, team, cuts=cuts, **how) for it in families]
+        arms = {label: Arm(platform, scheduler) for label, scheduler in made.items()}
+        told: dict[str, Any] = {"options": options, "cuts": cuts, "progress": progress}
+        pending = [PendingReplicas.of(it, workload, arms, team, **told) for it in families]
+        if flurries == "both":
+            cleaned = evidence_without_flurries(workload, made, team, measures=measures, cuts=cuts, **how)
         replay = None if own is None else replay_of(results, own, policies=made, options=options, progress=progress)
         evidence = evidence_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown, replay=replay)
-        return with_replicas(evidence, pending)
+        return replace(with_replicas(evidence, pending), cleaned=cleaned)
+
+
+def evidence_without_flurries(
+    workload: Workload,
+    policies: Mapping[str, Any],
+    workers: Workers,
+    *,
+    platform: Platform,
+    options: Run,
+    measures: Sequence[Any] = (),
+    cuts: Mapping[str, Any],
+    progress: Callable[[str, int], None] | None = None,
+) -> Evidence:
+    """The same comparison without floods of jobs by one user; of the same jobs where there are none."""
+    told = None if progress is None else lambda label, jobs: progress(f"{label}, without flurries", jobs)
+    how: dict[str, Any] = {"platform": platform, "options": options, "progress": told}
+    results = simulate_all(WithoutFlurries().apply(workload), policies, workers=workers, **how)
+    results = {label: result.with_measures(measures) for label, result in results.items()}
+    return evidence_of(results, options=options, **cuts)
 
 
 def evidence_of(

@@ -1,11 +1,11 @@
-"""The same policies on many workloads made of one, shaken or with its users drawn anew: a run a replica and policy."""
+"""The same runs on many workloads made of one, shaken or with its users drawn anew: a run a replica and arm."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,10 +25,18 @@ from gridsim.workers import Awaited, Workers
 from gridsim.workload.transform.resample import Resample
 from gridsim.workload.transform.shake import Shake
 
-__all__ = ["Family", "PendingReplicas", "families", "with_replicas"]
+__all__ = ["Arm", "Family", "PendingReplicas", "families", "with_replicas"]
 
 _MOST = 10_000
 """Replicas that can be asked for."""
+
+
+class Arm(NamedTuple):
+    """What runs on every replica: a machine, a policy, and what is changed of the jobs when they are a replica."""
+
+    platform: Platform
+    policy: Any
+    change: Any = None
 
 
 @dataclass(frozen=True)
@@ -108,10 +116,9 @@ class PendingReplicas:
         cls,
         family: Family,
         workload: Workload,
-        policies: Mapping[str, Any],
+        arms: Mapping[str, Arm],
         workers: Workers,
         *,
-        platform: Platform,
         options: Run,
         cuts: Mapping[str, Any],
         progress: Callable[[str, int], None] | None = None,
@@ -120,7 +127,7 @@ class PendingReplicas:
 
         Parameters
         ----------
-        policies : mapping
+        arms : mapping of str to Arm
             By label.
         cuts : mapping of str to float
             ``bound``, ``warmup`` and ``cooldown`` as `gridsim.metrics.summary.metrics` takes them.
@@ -130,14 +137,14 @@ class PendingReplicas:
 
         def begun(label: str, replica: int) -> Awaited[dict[str, float]]:
             told = None if progress is None else partial(progress, f"{label}, {family.role} {replica + 1}")
-            what = (workload, family, replica, platform, policies[label], options, dict(cuts))
+            what = (workload, family, replica, arms[label], options, dict(cuts))
             return workers.submit(_numbers, *what, name=label, progress=told)
 
         told = family.member(workload, 0).provenance["transforms"][-1]  # what is refused is refused here
         facts = {name: told[name] for name in ("weeks", "users_of_log") if name in told}
-        made: dict[str, list[Awaited[dict[str, float]]]] = {label: [] for label in policies}
+        made: dict[str, list[Awaited[dict[str, float]]]] = {label: [] for label in arms}
         for replica in range(family.replicas):
-            for label in policies:
+            for label in arms:
                 made[label].append(begun(label, replica))
         return cls(family, made, facts)
 
@@ -145,6 +152,8 @@ class PendingReplicas:
         """The numbers; *original* are those of the workload as it is."""
         numbers = {}
         for label, answers in self.answers.items():
+            if label not in original:  # it was refused
+                continue
             rows = [answer.result() for answer in answers]
             names = [name for name in original[label] if all(name in row for row in rows)]
             numbers[label] = {name: np.array([row[name] for row in rows]) for name in names}
@@ -155,15 +164,16 @@ def _numbers(
     workload: Workload,
     family: Family,
     replica: int,
-    platform: Platform,
-    policy: Any,
+    arm: Arm,
     options: Run,
     cuts: Mapping[str, Any],
     progress: Callable[[int], None] | None = None,
 ) -> dict[str, float]:
-    """Numbers of a policy on one replica."""
-    made, scheduler = family.member(workload, replica), make_policy(policy)
-    whole = in_pools(made, platform, [scheduler], options.partitions)
+    """Numbers of an arm on one replica."""
+    made, scheduler = family.member(workload, replica), make_policy(arm.policy)
+    if arm.change is not None:
+        made = arm.change.apply(made)
+    whole = in_pools(made, arm.platform, [scheduler], options.partitions)
     return metrics(run(made, whole, scheduler, options, progress=progress), **cuts)
 
 

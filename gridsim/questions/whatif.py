@@ -6,7 +6,7 @@ What may be changed is in `gridsim.questions.changes`; the answers in words are 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,9 +21,11 @@ from gridsim.policy.machine import fitted, machine
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.changes import NOW, Change, Effect, WhatIf, changes_of
 from gridsim.questions.labels import labelled
+from gridsim.questions.replicate import Arm, Family, PendingReplicas, families
 from gridsim.record import Record
 from gridsim.simulation import run
 from gridsim.workers import Awaited, Known, Workers, crew
+from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
 
 __all__ = ["Pending", "record_under", "whatif"]
 
@@ -41,6 +43,11 @@ def whatif(
     warmup: float = 0.0,
     cooldown: float = 0.0,
     lenient: bool = False,
+    shake: int = 0,
+    shake_by: int | None = None,
+    resample: int = 0,
+    resample_load: float | None = None,
+    flurries: Flurries = "keep",
     progress: Callable[[str, int], None] | None = None,
     workers: int | Workers = 1,
 ) -> WhatIf:
@@ -64,6 +71,9 @@ def whatif(
         As `gridsim.metrics.summary.metrics` takes them, s.
     lenient : bool
         Whether a change that the policy does not take is left out and told, instead of an error.
+    shake, shake_by, resample, resample_load, flurries : int, float, str
+        The same on so many workloads made of this one, and without floods of jobs by one user, as `gridsim.compare`
+        takes them: each change is made of the shaken jobs, or of those drawn anew.
     progress : callable, optional
         Told the label and the number of jobs released so far.
     workers : int or Workers
@@ -77,12 +87,19 @@ def whatif(
     ['as it is', '70 cores (+9.4 %)', '80 cores (+25 %)', '96 cores (+50 %)', 'load times 1.2',
      'estimates 2 times better']
     """
-    with crew(workers, share=[workload]) as team:
-        pending = Pending.of(
-            workload, changes, team, policy=policy, platform=platform, options=options, now=now, progress=progress
-        )
+    options, cuts = options or Run(), {"bound": bound, "warmup": warmup, "cooldown": cooldown}
+    asked: dict[str, Any] = {"shake": shake, "shake_by": shake_by, "resample": resample}
+    alike = families(**asked, resample_load=resample_load, seed=options.seed)
+    whole = kept(workload, flurries)
+    if whole is not workload:
+        changes = None if changes is None else [each.of(workload, WithoutFlurries().apply) for each in changes]
+        now = None
+    how: dict[str, Any] = {"policy": policy, "platform": platform, "options": options, "progress": progress}
+    with crew(workers, share=[whole]) as team:
+        pending = Pending.of(whole, changes, team, now=now, **how)
+        pending = pending.besides(whole, team, families=alike, both=flurries == "both", cuts=cuts, **how)
         called = label or next(iter(labelled([policy if isinstance(policy, str) else make_policy(policy)])))
-        return pending.whatif(called, bound=bound, warmup=warmup, cooldown=cooldown, lenient=lenient)
+        return pending.whatif(called, lenient=lenient, **cuts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +112,16 @@ class Pending:
         What is now first.
     records : mapping of str to Awaited
         What comes of each, by label.
+    alike : tuple of PendingReplicas
+        The same on workloads made of this one.
+    cleaned : Pending or None
+        The same without floods of jobs by one user.
     """
 
     changes: tuple[Change, ...]
     records: Mapping[str, Awaited[Record]]
+    alike: tuple[PendingReplicas, ...] = ()
+    cleaned: Pending | None = None
 
     @classmethod
     def of(
@@ -134,6 +157,39 @@ class Pending:
             (as_it_is, *changes),
             given | {each.label: record(each) for each in (as_it_is, *changes) if each.label not in given},
         )
+
+    def besides(
+        self,
+        workload: Workload,
+        workers: Workers,
+        *,
+        families: Sequence[Family],
+        both: bool,
+        cuts: Mapping[str, Any],
+        policy: Any,
+        platform: Platform | None,
+        options: Run,
+        progress: Callable[[str, int], None] | None = None,
+    ) -> Pending:
+        """With the runs of the same changes on workloads made of this one, and without floods of jobs where *both*."""
+        arms = {}
+        for it in self.changes:
+            scheduler = fitted(make_policy(policy if it.policy is None else it.policy), it.platform)
+            change = it.transform
+            if families and change is None and it.workload is not workload:
+                raise InputError(
+                    f"'{it.label}' has jobs of its own; say by which transform they are made", field="changes"
+                )
+            arms[it.label] = Arm(it.platform, scheduler, change)
+        how: dict[str, Any] = {"options": options, "progress": progress}
+        alike = tuple(PendingReplicas.of(it, workload, arms, workers, cuts=cuts, **how) for it in families)
+        if not both:
+            return replace(self, alike=alike)
+        clean = WithoutFlurries().apply
+        changes = [each.of(workload, clean) for each in self.changes[1:]]
+        told = None if progress is None else lambda label, jobs: progress(f"{label}, without flurries", jobs)
+        how = {"policy": policy, "platform": platform, "options": options, "progress": told}
+        return replace(self, alike=alike, cleaned=Pending.of(clean(workload), changes, workers, **how))
 
     def whatif(
         self,
@@ -171,8 +227,18 @@ class Pending:
             if each.label in records
         ]
         rounded = tuple(change.rounded for change in changes if change.rounded)
-        reacting = as_it_is.workload.reactions is not None
-        return WhatIf(policy, tuple(outcomes), tuple(refused), reacting, rounded, records[NOW])
+        numbers = {each.label: each.numbers for each in outcomes}
+        cuts: dict[str, Any] = {"bound": bound, "warmup": warmup, "cooldown": cooldown, "lenient": lenient}
+        return WhatIf(
+            policy,
+            tuple(outcomes),
+            tuple(refused),
+            as_it_is.workload.reactions is not None,
+            rounded,
+            records[NOW],
+            replicated=tuple(each.found(numbers) for each in self.alike),
+            cleaned=None if self.cleaned is None else self.cleaned.whatif(policy, **cuts),
+        )
 
 
 def _against(records: Mapping[str, Record], metric: str, bound: float, rows: Any) -> list[Difference]:

@@ -6,9 +6,7 @@ in `page`.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,17 +203,17 @@ class Comparison(Evidence):
         """
         folder = Path(folder)
         written = {"metrics.json", "metrics.csv", "differences.csv", "groups.csv"}
-        write_text(folder / "metrics.csv", _csv(("policy", "metric", "value", "unit"), self._values()))
+        write_text(folder / "metrics.csv", tables.csv_text(("policy", "metric", "value", "unit"), self._values()))
         for name, kind, rows in (
             ("differences", Difference, [astuple(row) for row in self.differences]),
             ("groups", GroupRow, [astuple(row) for row in self.groups]),
         ):
-            write_text(folder / f"{name}.csv", _csv([field.name for field in fields(kind)], rows))
+            write_text(folder / f"{name}.csv", tables.csv_text([field.name for field in fields(kind)], rows))
         for file, columns, numbers in curves.tables(self):
-            write_text(folder / file, _csv(columns, numbers))
+            write_text(folder / file, tables.csv_text(columns, numbers))
             written.add(file)
         for file, names, cells in replicas_text.files(self):
-            write_text(folder / file, _csv(names, cells))
+            write_text(folder / file, tables.csv_text(names, cells))
             written.add(file)
         if self.whatifs:
             write_text(folder / whatif_text.FILE, whatif_text.csv_text(self.whatifs))
@@ -249,12 +247,3 @@ class Comparison(Evidence):
             }
         )
         return found
-
-
-def _csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """CSV text; NaN and None as empty cells."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows([["" if value is None or value != value else value for value in row] for row in rows])
-    return text.getvalue()

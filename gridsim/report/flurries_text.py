@@ -14,7 +14,7 @@ from gridsim.report.tables import shown
 from gridsim.words import between, counted, listed, number, percent, times
 from gridsim.workload.transform.flurries import Flurry, WithoutFlurries, flurries
 
-__all__ = ["answer", "caveats", "named", "rows"]
+__all__ = ["answer", "caveats", "in_log", "named", "rows", "without"]
 
 _NUMBERS = re.compile(r"[\d.,]+(?: ?(?:%|d|h|min|s|times)\b)*")
 
@@ -49,7 +49,12 @@ def _told(workload: Workload, found: Sequence[Flurry]) -> str:
 def caveats(comparison: Evidence) -> list[str]:
     """That a flood of jobs by one user is in the log, where nobody asked what it does."""
     workload = comparison.records[comparison.baseline].workload_given
-    found = [] if comparison.cleaned is not None else [it for it, _ in flurries(workload)]
+    return in_log(workload, asked=comparison.cleaned is not None)
+
+
+def in_log(workload: Workload, *, asked: bool) -> list[str]:
+    """The same of a workload."""
+    found = [] if asked else [it for it, _ in flurries(workload)]
     if not found:
         return []
     return [
@@ -63,23 +68,36 @@ def answer(comparison: Evidence) -> Iterator[str]:
     other = comparison.cleaned
     if other is None:
         return
-    workload = comparison.records[comparison.baseline].workload_given
-    found = [it for it, _ in flurries(workload)]
-    if not found:
-        yield "No user floods the log, so there is nothing to leave out."
-        return
     metric = MEANS[comparison.headline]
     means = [
         f"{shown(metric, other.metrics[label][metric])} under {label} ({shown(metric, numbers[metric])} with it)"
         for label, numbers in comparison.metrics.items()
     ]
-    left = number(len(workload) - len(other.records[other.baseline]))
-    yield (
-        f"Without the flurry of {_told(workload, found)}, {left} jobs fewer, the mean {comparison.headline} is "
-        f"{listed(means)}."
-    )
-    said = {_words(sentence) for sentence in sentences.answer(comparison)}
-    changed = [sentence for sentence in sentences.answer(other) if _words(sentence) not in said]
+    workload, fewer = comparison.records[comparison.baseline].workload_given, len(other.records[other.baseline])
+    told = f"the mean {comparison.headline} is {listed(means)}"
+    yield from without(workload, fewer, told, sentences.answer(comparison), sentences.answer(other))
+
+
+def without(workload: Workload, fewer: int, told: str, said: Sequence[str], now: Sequence[str]) -> Iterator[str]:
+    """What comes of leaving flurries out: numbers, and which sentences change.
+
+    Parameters
+    ----------
+    fewer : int
+        Jobs that are left.
+    told : str
+        The numbers with and without them.
+    said, now : sequence of str
+        The answer with and without them.
+    """
+    found = [it for it, _ in flurries(workload)]
+    if not found:
+        yield "No user floods the log, so there is nothing to leave out."
+        return
+    left = number(len(workload) - fewer)
+    yield f"Without the flurry of {_told(workload, found)}, {left} jobs fewer, {told}."
+    before = {_words(sentence) for sentence in said}
+    changed = [sentence for sentence in now if _words(sentence) not in before]
     if changed:
         yield f"Then the answer is another one: {' '.join(changed)}"
     else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gridsim.metrics.measures import Metric
 from gridsim.metrics.summary import described
 from gridsim.questions.evidence import MEANS, Evidence, best
 from gridsim.questions.replicas import Pair, Replicated, Spread
@@ -16,16 +17,33 @@ from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-__all__ = ["HEAD", "Line", "answer", "as_dict", "caption", "caveats", "files", "lines", "table"]
+__all__ = [
+    "AGAIN",
+    "HEAD",
+    "TITLES",
+    "VERDICTS",
+    "Line",
+    "answer",
+    "as_dict",
+    "caption",
+    "caveats",
+    "cells",
+    "few",
+    "files",
+    "lead",
+    "lines",
+    "table",
+    "tables",
+]
 
-_TITLES = {
+TITLES = {
     "wait_mean": "wait",
     "response_mean": "response",
     "bounded_slowdown_mean": "bounded slowdown",
     "mean_slr": "SLR",
 }
 
-_VERDICTS = {
+VERDICTS = {
     "shake": {
         "does not change": "shaking does not change it",
         "turned round": "shaking turns it round",
@@ -38,7 +56,7 @@ _VERDICTS = {
     },
 }
 
-_AGAIN = {"shake": "Shaken so, ", "resample": "Drawn so, "}
+AGAIN = {"shake": "Shaken so, ", "resample": "Drawn so, "}
 
 HEAD = ("as it is", "mean", "sd", "least", "most")
 """Titles of the columns of the table."""
@@ -70,15 +88,16 @@ def _told(comparison: Evidence, found: Replicated) -> Iterator[str]:
         pairs = [it for it in pairs if it.replicas]
         parts = [
             f"{listed([_part(it) for it in pairs if it.verdict == verdict])} ({meaning})"
-            for verdict, meaning in _VERDICTS[found.role].items()
+            for verdict, meaning in VERDICTS[found.role].items()
             if any(it.verdict == verdict for it in pairs)
         ]
         if parts:
-            lead = f"{_lead(found)}: the" if not number else f"{_AGAIN[found.role]}the"
-            yield f"{lead} mean {_TITLES.get(metric, metric)} under {winner} is lower than {listed(parts)}."
+            begin = f"{lead(found)}: the" if not number else f"{AGAIN[found.role]}the"
+            yield f"{begin} mean {TITLES.get(metric, metric)} under {winner} is lower than {listed(parts)}."
 
 
-def _lead(found: Replicated) -> str:
+def lead(found: Replicated) -> str:
+    """How the replicas came about, as a sentence begins."""
     if found.role == "shake":
         by = duration(float(found.info["by"]))
         return f"Shaken {found.replicas} times, every submit time by up to {by}"
@@ -89,15 +108,17 @@ def _lead(found: Replicated) -> str:
 
 def caveats(comparison: Evidence) -> list[str]:
     """Where users drawn anew are few, or the weeks that they are put into."""
-    told = []
-    for found in comparison.replicated:
-        users, weeks = found.info.get("users_of_log", FEW_USERS), found.info.get("weeks", FEW_WEEKS)
-        if users < FEW_USERS or weeks < FEW_WEEKS:
-            told.append(
-                f"Users drawn anew are those of {counted(users, 'user')} in {counted(weeks, 'week')}: with fewer than "
-                f"{FEW_USERS} or in fewer than {FEW_WEEKS} weeks single persons decide, and such workloads say little."
-            )
-    return told
+    return [told for found in comparison.replicated for told in few(found)]
+
+
+def few(found: Replicated) -> Iterator[str]:
+    """The same of one family."""
+    users, weeks = found.info.get("users_of_log", FEW_USERS), found.info.get("weeks", FEW_WEEKS)
+    if users < FEW_USERS or weeks < FEW_WEEKS:
+        yield (
+            f"Users drawn anew are those of {counted(users, 'user')} in {counted(weeks, 'week')}: with fewer than "
+            f"{FEW_USERS} or in fewer than {FEW_WEEKS} weeks single persons decide, and such workloads say little."
+        )
 
 
 def _part(it: Pair) -> str:
@@ -109,19 +130,20 @@ def _part(it: Pair) -> str:
 def lines(comparison: Evidence, found: Replicated) -> list[Line]:
     """Rows of the table: each mean that is compared, under each policy."""
     return [
-        Line(f"{_TITLES.get(metric, metric).removeprefix('bounded ')}, {policy}", _cells(found.spread(metric, policy)))
+        Line(f"{TITLES.get(metric, metric).removeprefix('bounded ')}, {policy}", cells(found.spread(metric, policy)))
         for metric in _compared(comparison)
         for policy in comparison.labels
     ]
 
 
-def _cells(it: Spread) -> tuple[str, ...]:
+def cells(it: Spread) -> tuple[str, ...]:
+    """Values of a row of the table, as people read them, in the order of `HEAD`."""
     return tuple(shown(it.metric, value) for value in (it.original, it.mean, it.sd, it.least, it.most))
 
 
 def caption(found: Replicated) -> str:
     """What the table is of."""
-    return f"Means. {_lead(found)}"
+    return f"Means. {lead(found)}"
 
 
 def table(comparison: Evidence, found: Replicated, *, width: int = WIDTH) -> RenderableType:
@@ -134,10 +156,16 @@ def table(comparison: Evidence, found: Replicated, *, width: int = WIDTH) -> Ren
 def files(comparison: Evidence) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
     """Name, columns and rows of each file: spreads of all numbers, and every two policies by what is compared."""
     for found in comparison.replicated:
-        spreads = [(*it, described(it.metric, comparison.measures).unit) for it in found.spreads()]
-        yield f"{found.role}.csv", (*Spread._fields, "unit"), spreads
-        pairs = [it for metric in _compared(comparison) for it in found.pairs(metric)]
-        yield f"{found.role}_pairs.csv", Pair._fields, list(pairs)
+        yield from tables(found, _compared(comparison), comparison.measures)
+
+
+def tables(
+    found: Replicated, compared: Sequence[str], measures: Mapping[str, Metric] | None = None
+) -> Iterator[tuple[str, Sequence[str], Sequence[Sequence[Any]]]]:
+    """The same of one family, by the means *compared*."""
+    spreads = [(*it, described(it.metric, measures).unit) for it in found.spreads()]
+    yield f"{found.role}.csv", (*Spread._fields, "unit"), spreads
+    yield f"{found.role}_pairs.csv", Pair._fields, [it for metric in compared for it in found.pairs(metric)]
 
 
 def as_dict(comparison: Evidence, found: Replicated) -> dict[str, Any]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gridsim.metrics.measures import Metric
 from gridsim.metrics.summary import described
@@ -28,6 +30,7 @@ __all__ = [
     "Row",
     "changed",
     "changes",
+    "csv_text",
     "rows",
     "shown",
     "terminal",
@@ -325,3 +328,12 @@ def changed(category: WeightCategory, label: str) -> str:
     """Change of a category under a policy as people read it."""
     value = category.changes.get(label, math.nan)
     return "-" if math.isnan(value) else percent(value, sign=True)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """CSV text; NaN and None as empty cells."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([["" if value is None or value != value else value for value in row] for row in rows])
+    return text.getvalue()

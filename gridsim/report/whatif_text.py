@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridsim.metrics.compare import Difference
 from gridsim.questions.changes import NOW, Effect, WhatIf
-from gridsim.report import change, users
+from gridsim.report import change, flurries_text, users, whatif_alike
 from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
 from gridsim.report.trust import trust_in
@@ -221,6 +221,28 @@ def csv_text(found: Sequence[WhatIf]) -> str:
 
 def sentences(found: WhatIf) -> list[str]:
     """The answers in words: each change of the mean wait, and how sure it is."""
+    known = None if found.replay is None else trust_in(found.replay)
+    before, behind = ((), ()) if known is None else (known.warnings, known.rest)
+    told = [*_each(found), *whatif_alike.answer(found), *_without_flurries(found)]
+    return [*before, *told, *_rounded([found]), *whatif_alike.caveats(found), *_caution([found]), *behind]
+
+
+def _without_flurries(found: WhatIf) -> Iterator[str]:
+    """What is said without floods of jobs by one user, where that was asked for."""
+    other = found.cleaned
+    if other is None or found.now is None or other.now is None:
+        return
+    means = [
+        f"{duration(one.numbers['wait_mean'])} {'' if one.label == NOW else 'with '}{one.label} "
+        f"({duration(found[one.label].numbers['wait_mean'])} with it)"
+        for one in other.outcomes
+    ]
+    told = f"the mean wait is {listed(means)}"
+    yield from flurries_text.without(found.now.workload_given, len(other.now), told, _each(found), _each(other))
+
+
+def _each(found: WhatIf) -> list[str]:
+    """Waits now and with each change."""
     now = found[NOW]
     told = [f"As it is, jobs wait {duration(now.numbers['wait_mean'])} on average under {found.policy}."]
     for one in found.outcomes[1:]:
@@ -229,9 +251,7 @@ def sentences(found: WhatIf) -> list[str]:
         fewer = _fewer(one, now)
         who = f"{counted(fewer, 'job')} would not run at all; the others" if fewer > 0 else "they"
         told.append(f"With {one.label} {who} would wait {duration(one.numbers['wait_mean'])}: {by}.")
-    known = None if found.replay is None else trust_in(found.replay)
-    before, behind = ((), ()) if known is None else (known.warnings, known.rest)
-    return [*before, *told, *_rounded([found]), *_caution([found]), *behind]
+    return told
 
 
 def as_dict(found: WhatIf) -> dict[str, Any]:
@@ -251,6 +271,8 @@ def as_dict(found: WhatIf) -> dict[str, Any]:
         "refused": [{"change": label, "why": why} for label, why in found.refused],
         "rounded": list(found.rounded),
         "trust": None if found.replay is None else asdict(trust_in(found.replay)),
+        "replicas": whatif_alike.as_dict(found),
+        "without_flurries": None if found.cleaned is None else as_dict(found.cleaned)["changes"],
     }
 
 

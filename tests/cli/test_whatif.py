@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -95,3 +96,41 @@ def test_the_page_has_a_picture_and_says_how_far_to_trust_it(
 def test_a_workload_that_never_ran_anywhere_is_trusted_by_nobody(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(SMALL) == 0
     assert "How far to trust this" not in capsys.readouterr().out
+
+
+def test_it_is_asked_of_shaken_jobs_and_of_users_drawn_anew_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        *SMALL,
+        "--cores",
+        "+100%",
+        "--load-times",
+        "1.2",
+        "--shake",
+        "3",
+        "--resample",
+        "2",
+        "--out",
+        str(tmp_path),
+    ]
+    assert main(words) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Shaken 3 times, every submit time by up to 1 min: the mean wait is lower than now with 64 cores" in text
+    assert "(shaking does not change it)" in text
+    assert "With its users drawn anew 2 times: the mean wait is lower than now" in text
+    assert "single persons decide" in text  # of a log of a few days
+    with (tmp_path / "shake_pairs.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["against"] == "as it is"]
+    assert {row["change"] for row in rows} == {"64 cores (+100 %)", "load times 1.2"}
+    assert all(row["replicas"] == "3" for row in rows)
+    told = json.loads((tmp_path / "whatif.json").read_text())["replicas"]
+    assert [(one["role"], one["seed"], one["replicas"]) for one in told] == [("shake", 1, 3), ("resample", 1, 2)]
+    page = (tmp_path / "whatif.html").read_text()
+    assert "Small changes of the input" in page
+    assert "Other workloads alike" in page
+
+
+def test_how_far_without_how_often_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--shake-by", "9"]) == 2
+    assert "give --shake 20 too" in capsys.readouterr().err

@@ -10,13 +10,16 @@ from gridsim.errors import InputError
 from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
-from gridsim.questions.changes import NOW, changes_of
+from gridsim.questions.changes import NOW, Change, changes_of
 from gridsim.questions.enough import _least, _Trials, cores_for
+from gridsim.questions.replicate import families
 from gridsim.questions.whatif import whatif
 from gridsim.report.whatif_text import sentences
 from gridsim.simulation import run
 from gridsim.workers import Known
 from gridsim.workload.synthetic.lublin import default_workload
+from gridsim.workload.transform.estimates import BetterEstimates, ExactEstimates
+from gridsim.workload.transform.load_factor import LoadFactor
 
 HERE = Platform.single(64)
 
@@ -96,3 +99,46 @@ def test_better_estimates_are_nearer_and_never_below_the_runtime(log: Workload) 
 def test_changes_that_make_no_sense_are_refused(log: Workload, sizes: dict[str, list[float]]) -> None:
     with pytest.raises(InputError):
         changes_of(log, HERE, **sizes)
+
+
+def test_each_change_is_asked_of_the_same_replicas(log: Workload) -> None:
+    changes = changes_of(log, HERE, cores=[0.5], loads=[1.5], estimates=[4.0])
+    found = whatif(log, changes, platform=HERE, shake=2, resample=2, flurries="both")
+    shaken, drawn = found.replicated
+    assert (shaken.role, drawn.role) == ("shake", "resample")
+    for alike, family in zip(found.replicated, families(shake=2, resample=2), strict=True):
+        for replica in range(2):
+            made = family.member(log, replica)
+            for label, jobs, cores in (
+                (NOW, made, 64),
+                ("96 cores (+50 %)", made, 96),
+                ("load times 1.5", LoadFactor(percent=150).apply(made), 64),
+                ("estimates 4 times better", BetterEstimates(factor=4).apply(made), 64),
+            ):
+                known = metrics(run(jobs, Platform.single(cores), "easy"))["wait_mean"]
+                assert alike.numbers[label]["wait_mean"][replica] == known, (alike.role, label)
+    assert shaken.original == {one.label: one.numbers for one in found.outcomes}
+    assert found.cleaned is not None  # nobody floods: the same jobs
+    assert [one.numbers for one in found.cleaned.outcomes] == [one.numbers for one in found.outcomes]
+
+
+def test_replicas_are_the_same_with_any_number_of_workers(log: Workload) -> None:
+    one, two = (
+        whatif(log, changes_of(log, HERE, loads=[1.5]), platform=HERE, shake=3, workers=count).replicated[0]
+        for count in (1, 2)
+    )
+    for label, numbers in one.numbers.items():
+        for name, values in numbers.items():
+            assert np.array_equal(values, two.numbers[label][name], equal_nan=True), (label, name)
+
+
+def test_jobs_of_a_change_that_nobody_can_make_again_are_not_shaken(log: Workload) -> None:
+    own = Change("exact", HERE, ExactEstimates().apply(log))
+    with pytest.raises(InputError, match="'exact' has jobs of its own; say by which transform they are made"):
+        whatif(log, [own], platform=HERE, shake=2)
+    assert whatif(log, [own], platform=HERE)["exact"].wait is not None
+
+
+def test_what_is_neither_kept_nor_dropped_is_refused(log: Workload) -> None:
+    with pytest.raises(InputError, match="did you mean 'drop'"):
+        whatif(log, [], platform=HERE, flurries="dorp")  # type: ignore[arg-type]

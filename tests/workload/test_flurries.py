@@ -13,6 +13,7 @@ import gridsim as gs
 from gridsim.cli import main
 from gridsim.errors import InputError
 from gridsim.model.workload import Workload
+from gridsim.questions.whatif import whatif
 from gridsim.scenario import transformed
 from gridsim.workload.formats.swf_writer import write_swf
 from gridsim.workload.synthetic.lublin import default_workload
@@ -135,3 +136,31 @@ def test_an_answer_is_told_with_and_without_them(log: Path, tmp_path: Path, caps
     assert f"Without the flurry of user {FLOODER}" in told
     assert "1,500 jobs fewer" in told
     assert "Then the answer is" in told
+
+
+def test_what_if_is_told_with_and_without_them(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["whatif", str(log), "--cores", "+25%"]
+    assert main(words) == 0
+    assert f"One user floods the log: user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())
+    assert main([*words, "--flurries", "both", "--out", str(tmp_path)]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"Without the flurry of user {FLOODER}" in told
+    assert "1,500 jobs fewer, the mean wait is" in told
+    assert "floods the log" not in told
+    both = json.loads((tmp_path / "whatif.json").read_text())
+    assert main([*words, "--flurries", "drop", "--json"]) == 0
+    dropped = json.loads(capsys.readouterr().out)
+    assert both["without_flurries"] == dropped["changes"]
+    assert both["changes"] != dropped["changes"]
+    assert dropped["without_flurries"] is None
+
+
+def test_from_python_they_are_left_out_too() -> None:
+    jobs = flooded(default_workload(jobs=400, load=0.1, cores=16), 1500)
+    both, dropped = (gs.compare(jobs, ["fcfs", "easy"], flurries=what) for what in ("both", "drop"))  # type: ignore[arg-type]
+    assert both.cleaned is not None
+    assert both.cleaned.metrics == dropped.metrics != both.metrics
+    assert dropped.cleaned is None
+    changed = [whatif(jobs, flurries=what) for what in ("both", "drop")]  # type: ignore[arg-type]
+    assert changed[0].cleaned is not None
+    assert [one.numbers for one in changed[0].cleaned.outcomes] == [one.numbers for one in changed[1].outcomes]

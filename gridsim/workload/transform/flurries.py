@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import MICROSECOND, IntArray, seconds
 from gridsim.model.workload import UNKNOWN, Workload
 from gridsim.workload.provenance import recorded
 
-__all__ = ["Flurry", "WithoutFlurries", "flurries"]
+__all__ = ["Flurries", "Flurry", "WithoutFlurries", "flurries", "kept"]
 
 WEEK = 7 * 86_400.0
+
+Flurries = Literal["keep", "drop", "both"]
+"""What is to be done about flurries: they stay, they are left out, or everything is asked with and without them."""
 
 
 class Flurry(NamedTuple):
@@ -139,3 +142,16 @@ def flurries(workload: Workload, rule: WithoutFlurries | None = None) -> list[tu
         share = float(much[fullest] / jobs[where[fullest]])
         found.append((Flurry(int(whose[first]), begin, end, len(rows), float(much[fullest] / median), share), rows))
     return sorted(found, key=lambda each: (each[0].first, each[0].user))
+
+
+def kept(workload: Workload, what: Flurries) -> Workload:
+    """The jobs that are asked about first: without flurries where they are dropped.
+
+    Raises
+    ------
+    UnknownNameError
+        For *what* that is neither ``keep``, ``drop`` nor ``both``.
+    """
+    if what not in get_args(Flurries):
+        raise UnknownNameError("what to do with flurries:", str(what), get_args(Flurries))
+    return WithoutFlurries().apply(workload) if what == "drop" else workload
