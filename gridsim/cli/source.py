@@ -25,11 +25,13 @@ __all__ = [
     "add_platform",
     "add_transform",
     "add_users",
+    "capacities",
     "load",
     "nodes_asked",
     "nodes_given",
     "notice_lines",
     "read",
+    "rules",
     "summary_lines",
     "with_nodes",
 ]
@@ -317,6 +319,16 @@ def _given_machine(path: str) -> tuple[Platform, list[Any]]:
         return read_platform(path), []
     knowing = policy(Spec("slurm", {"conf": path}))
     return knowing.site.on_nodes(), [knowing]
+
+
+def capacities(path: str) -> list[Capacity]:
+    """What the clusters of the machine that ``--platform`` gives have, whether in nodes or not."""
+    from gridsim.model.capacity import Capacity  # numpy: not needed for --help
+
+    platform, sites = _given_machine(path)
+    if sites:
+        return [sites[0].capacity()]
+    return [it.capacity or Capacity.of([], {"cores": it.cores}) for it in platform.clusters()]
 
 
 def nodes_given(args: Namespace) -> Capacity | None:

@@ -1,4 +1,4 @@
-"""gridsim workload: fetch logs, look at them, check them, convert, anonymise, cut and make them."""
+"""gridsim workload: fetch logs, look at them, check and audit them, convert, anonymise, cut and make them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import source
+from gridsim.cli import audit, source
 from gridsim.errors import InputError
 from gridsim.workload.problems import option
 
@@ -37,6 +37,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     check.add_argument("--json", action="store_true", help="print the findings as JSON")
     source.add_log_options(check, "FILE [FILE ...]")
     check.set_defaults(workload_action=_check)
+
+    whole = verbs.add_parser("audit", help="does a trace hold together: rows, times, demand against what there is")
+    audit.add_arguments(whole)
+    whole.set_defaults(workload_action=audit.run)
 
     flurries = verbs.add_parser("flurries", help="floods of jobs by one user: who, when, how many")
     flurries.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")

@@ -27,7 +27,7 @@ __all__ = ["BLOCK", "Cells", "TableFile", "csv_cells"]
 BLOCK = 1 << 16
 """Rows that become columns together."""
 
-_CHUNK = 1 << 22
+_CHUNK = 1 << 20
 """Characters read at once."""
 
 _DAMAGED = (csv.Error, EOFError, OSError, zlib.error, lzma.LZMAError)

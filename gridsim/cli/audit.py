@@ -1,0 +1,106 @@
+"""gridsim workload audit: does a trace hold together, and does it fit its machine?"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
+
+from gridsim.cli import source
+from gridsim.errors import CheckFailed, InputError
+
+if TYPE_CHECKING:
+    from gridsim.workload.audit import Audit, Machine
+
+__all__ = ["add_arguments", "audited", "run"]
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Arguments of the sub-verb."""
+    parser.add_argument("file", metavar="FILE", nargs="+", help="table or job log; several parts of a table are one")
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+    parser.add_argument(
+        "--strict", action="store_true", help="exit with 1 where anything is odd, not only what got lost"
+    )
+    source.add_log_options(parser, "[--mapping FILE|NAME] FILE [FILE ...]")
+    parser.add_argument(
+        "--platform",
+        metavar="FILE",
+        help="the machine, as a tree of clusters (TOML) or a slurm.conf, instead of --cores",
+    )
+
+
+def run(args: Namespace) -> None:
+    """Audit, and say what was found; `CheckFailed` where rows or amounts got lost."""
+    from gridsim.report import audit_text  # numpy: not needed for --help
+
+    found = audited(args)
+    if args.json:
+        import json
+
+        from gridsim.files import plain
+
+        print(json.dumps(plain(audit_text.as_json(found)), indent=2, allow_nan=False))
+    else:
+        _print(found)
+    if not found.conserved:
+        raise CheckFailed("rows or amounts got lost")
+    if args.strict and (odd := audit_text.findings(found)):
+        raise CheckFailed(f"odd (--strict): {', '.join(odd)}")
+
+
+def audited(args: Namespace) -> Audit:
+    """What was found in the files that were given."""
+    from gridsim.workload.audit import LogRows, Machine, TableRows, audit  # numpy: not needed for --help
+    from gridsim.workload.formats.table import mapping_of
+
+    if args.mapping is None:
+        log = source.read(args.file, args)
+        known = _machine(args)
+        stated = {} if log.cores_stated is None else {"cores": float(log.cores_stated)}
+        return audit(LogRows(log), known if known.totals else Machine(stated))
+    if rules := source.rules(args):
+        given = ", ".join(f"--on-{name}" for name in rules)
+        raise InputError(f"{given}: rows of a table are audited as they are; leave it out")
+    mapping = mapping_of(args.mapping)
+    if mapping.unverified:
+        from gridsim.cli.terminal import tell  # rich: not needed for --help
+
+        if not args.json:
+            tell([f"mapping '{mapping.name}': {mapping.unverified}"])
+    return audit(TableRows(args.file, mapping, args.timezone), _machine(args))
+
+
+def _machine(args: Namespace) -> Machine:
+    """What there is: as given, else as the mapping says."""
+    from gridsim.workload.audit import Machine  # numpy: not needed for --help
+    from gridsim.workload.formats.table import mapping_of
+
+    if args.platform is not None:
+        if args.cores is not None:
+            raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
+        return Machine.of_capacities(source.capacities(args.platform))
+    said = Machine() if args.mapping is None else Machine.of_mapping(mapping_of(args.mapping))
+    return said if args.cores is None else Machine({**said.totals, "cores": float(args.cores)}, said.kinds)
+
+
+def _print(found: Audit) -> None:
+    from rich.table import Table
+
+    from gridsim.cli.terminal import Terminal
+    from gridsim.report import audit_text
+
+    console = Terminal()
+    if not console.is_terminal:
+        console.width = 120
+    plain = Table(title=found.name, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, text in audit_text.facts(found):
+        plain.add_row(name, text.replace("[", r"\["))
+    console.print(plain)
+    table = Table(*audit_text.COLUMNS, box=None, title="demand", title_justify="left")
+    for row in audit_text.rows(found):
+        table.add_row(*row)
+    for column in table.columns[1:]:
+        column.justify = "right"
+    console.print(table)
+    for sentence in audit_text.verdict(found):
+        console.print(sentence, markup=False)

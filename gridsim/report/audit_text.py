@@ -1,0 +1,246 @@
+"""An audit of a trace in words: what was counted, what is odd, whether the trace fits its machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from gridsim.words import counted, duration, listed, number, percent
+from gridsim.workload.audit import Audit, Demand, Infeasible, Usage
+
+__all__ = ["COLUMNS", "as_json", "facts", "findings", "rows", "verdict"]
+
+COLUMNS = (
+    "",
+    "there is",
+    "all requests",
+    "as it ran: mean",
+    "peak",
+    "time above",
+    "nobody waits: mean",
+    "peak",
+    "time above",
+)
+"""Headings of the table of demands: as it ran, then as if nobody waited."""
+
+_IDLE = 0.1
+"""Share of the capacity up to which a peak is that of no busy machine."""
+
+_UNITS = {"memory": "MiB"}
+
+
+def facts(audit: Audit) -> Iterator[tuple[str, str]]:
+    """What was counted, each with its name."""
+    tally = audit.tally
+    left = [f"{number(count)} {reason}" for reason, count in tally.left_out.items() if count]
+    yield "rows", f"{number(tally.read)} read, {number(tally.kept)} kept, left out: {listed(left) if left else 'none'}"
+    if tally.damaged:
+        yield "damaged rows", "; ".join(tally.damaged)
+    yield (
+        "order",
+        "submitted, started, ended" if not audit.early else f"{number(audit.early)} start before their submit",
+    )
+    if tally.runtimes_told:
+        odd = f"{number(tally.not_span)} of {number(tally.runtimes_told)}"
+        yield "run times", f"{odd} differ by more than 1 s from the time between start and end"
+    if audit.zero:
+        yield "no length", counted(audit.zero, "row")
+    share = percent(audit.over / audit.limits) if audit.limits else ""
+    yield "limits", f"{share} of {number(audit.limits)} ran more than 1 % beyond theirs" if share else "none"
+    yield from _names(audit)
+    for view, what in (("ran", "as it ran"), ("unwaited", "as if nobody waited")):
+        if view in audit.span:
+            first, last = audit.span[view]
+            yield (
+                what,
+                f"{duration(last - first)} from the first {'start' if view == 'ran' else 'submit'} to the last end",
+            )
+    if not math.isnan(audit.median):
+        yield "median run time", duration(audit.median)
+
+
+def _names(audit: Audit) -> Iterator[tuple[str, str]]:
+    least = "at least " if audit.partly else ""
+    for name, found in (("job names", audit.ids), ("nodes held alone", audit.nodes)):
+        if found is None:
+            continue
+        told = "none stands twice" if name == "job names" else "none is busy twice"
+        if found["overlaps"] or (found["names"] and name == "job names"):
+            told = f"{least}{number(found['names'])} stand several times, in {number(found['rows'])} rows"
+            told += f"; {number(found['overlaps'])} begin while another holds on"
+        yield name, told
+
+
+def rows(audit: Audit) -> Iterator[tuple[str, ...]]:
+    """Cells of the table of demands, under `COLUMNS`: shares of the capacity, amounts where that is not known."""
+    for demand in audit.demands:
+        known = not math.isnan(demand.capacity)
+        name = f"{demand.resource} ({demand.kind})" if demand.kind else demand.resource
+        yield (
+            f"{name}, {_UNITS[demand.resource]}" if demand.resource in _UNITS else name,
+            number(demand.capacity) if known else "not known",
+            _part(demand.asked, demand.capacity),
+            *_cells(demand.ran, demand.capacity),
+            *_cells(demand.unwaited, demand.capacity),
+        )
+
+
+def _cells(usage: Usage | None, capacity: float) -> tuple[str, str, str]:
+    if usage is None:
+        return "-", "-", "-"
+    above = "-" if math.isnan(usage.above) else percent(usage.above)
+    return _part(usage.mean, capacity), _part(usage.peak, capacity), above
+
+
+def _part(amount: float, capacity: float) -> str:
+    return f"{amount:,.4g}" if math.isnan(capacity) else percent(amount / capacity)
+
+
+def verdict(audit: Audit) -> Iterator[str]:
+    """What that means, in sentences; the first is about the machine."""
+    yield from _fit(audit)
+    yield from (_impossible(it) for it in audit.infeasible)
+    if not audit.exact:
+        yield "Rows are too many to be kept: peaks and times above are those of means of 2,048 equal parts of the time."
+    if not audit.rows_conserved:
+        left = number(sum(audit.tally.left_out.values()))
+        kept = number(audit.tally.kept)
+        yield f"Rows got lost: {number(audit.tally.read)} were read, {kept} kept and {left} left out."
+    for demand in audit.demands:
+        if not demand.conserved:
+            yield f"Of {_noun(demand)} some got lost: the area under the steps is not that of the rows."
+    if audit.conserved:
+        yield "Nothing got lost: rows are kept or left out for a reason, and amounts times run times are the areas."
+
+
+def _noun(demand: Demand) -> str:
+    return (
+        f"GPUs of the kind {demand.kind}"
+        if demand.kind
+        else {"gpus": "GPUs", "memory": "MiB of memory"}.get(demand.resource, demand.resource)
+    )
+
+
+def _fit(audit: Audit) -> Iterator[str]:
+    known = [it for it in audit.demands if not math.isnan(it.capacity)]
+    if not known:
+        yield "What the machine has is not known; give --platform, --cores, or [capacity] in the mapping."
+        return
+    grows = [it for it in known if it.unwaited is not None and it.unwaited.mean > it.capacity]
+    if grows:
+        told = [f"{percent((it.unwaited.mean if it.unwaited else 0) / it.capacity)} of {_noun(it)}" for it in grows]
+        yield (
+            f"The trace does not fit the machine: if nobody waited, it would need {listed(told)} on average, so that "
+            "the queue can only grow."
+        )
+    ran = [(it, it.ran) for it in known if it.ran is not None]
+    if not ran:
+        yield "The trace says no starts: nothing is known of how it ran."
+    elif all(use.peak <= _IDLE * it.capacity for it, use in ran):
+        together = max(ran, key=lambda pair: pair[0].asked / pair[0].capacity)[0]
+        peak = max(use.peak / it.capacity for it, use in ran)
+        yield (
+            f"This is no log of a busy machine, peak {percent(peak)} of capacity: as it ran, never more than "
+            f"{_peaks(audit)} were in use."
+        )
+        if together.asked > 0.5 * together.capacity:
+            share = percent(together.asked / together.capacity)
+            yield (
+                f"All requests together are {share} of {_noun(together)}, but not at once{_life(audit)}: a packing "
+                "problem, to be run without departures."
+            )
+    elif not grows:
+        yield "The trace fits the machine: if nobody waited, it would need no more than there is on average."
+    over = [(it, use) for it, use in ran if use.above > 0]
+    if over:
+        told = [f"{percent(use.above)} of the time more {_noun(it)}" for it, use in over]
+        yield f"As it ran, it had {listed(told)} in use than there are: capacity, amounts or times are wrong."
+
+
+def _peaks(audit: Audit) -> str:
+    return listed(
+        [
+            f"{_amount(it.ran.peak)} of {number(it.capacity)} {_noun(it)}"
+            for it in audit.demands
+            if it.ran is not None and not math.isnan(it.capacity)
+        ]
+    )
+
+
+def _amount(amount: float) -> str:
+    return number(amount) if amount >= 100 else f"{amount:.3g}"
+
+
+def _life(audit: Audit) -> str:
+    if math.isnan(audit.median):
+        return ""
+    first, last = audit.span["ran"]
+    return f", for the median job ran {duration(audit.median)} of {duration(last - first)}"
+
+
+def _impossible(it: Infeasible) -> str:
+    jobs = f"{counted(it.jobs, 'job')} {'asks' if it.jobs == 1 else 'ask'}"
+    if it.resource == "gpu_kind":
+        return f"{jobs} for more GPUs of a kind than the machine has of it, or for a kind that it has not."
+    where = "the machine" if it.of == "machine" else "the largest node, which one of them would be on,"
+    return f"{jobs} for more {it.resource} than {where} has: up to {it.most:,.6g}, and there are {it.capacity:,.6g}."
+
+
+def findings(audit: Audit) -> list[str]:
+    """Names of what is odd, for those who want none of it."""
+    tally = audit.tally
+    above = [it for it in audit.demands if it.unwaited is not None and it.unwaited.mean > it.capacity]
+    beyond = [it for it in audit.demands if it.ran is not None and it.ran.above > 0]
+    twice = [it for it in (audit.ids, audit.nodes) if it is not None and it["overlaps"]]
+    found = {
+        "rows-left-out": sum(tally.left_out.values()),
+        "start-before-submit": audit.early,
+        "runtime-not-span": tally.not_span,
+        "over-limit": audit.over,
+        "repeated-names": audit.ids["names"] if audit.ids else 0,
+        "overlaps": len(twice),
+        "infeasible": len(audit.infeasible),
+        "does-not-fit": len(above),
+        "above-capacity": len(beyond),
+        "not-conserved": not audit.conserved,
+    }
+    return [name for name, count in found.items() if count]
+
+
+def as_json(audit: Audit) -> dict[str, Any]:
+    """All of it, in JSON types."""
+    tally = audit.tally
+
+    def usage(it: Usage | None) -> dict[str, Any] | None:
+        return None if it is None else {name: getattr(it, name) for name in ("mean", "peak", "above", "area", "exact")}
+
+    return {
+        "file": audit.name,
+        "rows": {"read": tally.read, "kept": tally.kept, "left_out": {k: n for k, n in tally.left_out.items() if n}},
+        "damaged": tally.damaged,
+        "start_before_submit": audit.early,
+        "runtimes": {"told": tally.runtimes_told, "not_span": tally.not_span, "zero": audit.zero},
+        "limits": {"told": audit.limits, "over": audit.over},
+        "job_names": audit.ids,
+        "nodes_held_alone": audit.nodes,
+        "names_partly": audit.partly,
+        "infeasible": [it._asdict() for it in audit.infeasible],
+        "span": {view: list(times) for view, times in audit.span.items()},
+        "median_runtime": audit.median,
+        "demands": [
+            {
+                "resource": it.resource,
+                "kind": it.kind,
+                "capacity": it.capacity,
+                "asked": it.asked,
+                "ran": usage(it.ran),
+                "unwaited": usage(it.unwaited),
+                "conserved": it.conserved,
+            }
+            for it in audit.demands
+        ],
+        "conserved": audit.conserved,
+        "findings": findings(audit),
+        "verdict": [*verdict(audit)],
+    }

@@ -1,0 +1,257 @@
+"""Rows as an audit looks at them: what ran, what is left out and why. They may pass by several times."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.model.capacity import WHOLE_GPU
+from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
+from gridsim.model.workload import Workload
+from gridsim.workload.audit.twice import keys_of
+from gridsim.workload.formats.files import Paths, files_of, name_of_all
+from gridsim.workload.formats.table.cells import Cells, TableFile
+from gridsim.workload.formats.table.facts import AMOUNTS, Facts, facts_of, texts_of
+from gridsim.workload.formats.table.joins import joined
+from gridsim.workload.formats.table.mapping import TableMapping
+from gridsim.workload.formats.table.values import words
+from gridsim.workload.problems import SHOWN_LINES
+
+__all__ = ["Block", "LogRows", "Rows", "TableRows", "Tally", "only"]
+
+_MOST_DAMAGED = 0.05
+_BAR = "|"
+_Mask = npt.NDArray[np.bool_]
+T = TypeVar("T")
+
+
+class Block(NamedTuple):
+    """Some rows; NaN for what they do not say.
+
+    Attributes
+    ----------
+    ran : (n,) bool
+        Whether a row is one of a job that ran; the others only asked.
+    submit, start, end, runtime, limit : (n,) float64
+        s.
+    amounts : mapping of str to (n,) float64
+        What they ask for, of the whole job, parts of cores as they are.
+    nodes : (n,) float64
+        How many nodes they ask for.
+    kinds : sequence of str or None
+        Kinds of GPU that a job takes, between bars.
+    ids : (n,) int64 or None
+        Numbers for the names of the jobs (`keys_of`).
+    node_lists : sequence of str or None
+        Nodes that they had alone, between bars.
+    """
+
+    ran: _Mask
+    submit: FloatArray
+    start: FloatArray
+    end: FloatArray
+    runtime: FloatArray
+    limit: FloatArray
+    amounts: Mapping[str, FloatArray]
+    nodes: FloatArray
+    kinds: Sequence[str] | None = None
+    ids: IntArray | None = None
+    node_lists: Sequence[str] | None = None
+
+
+@dataclass
+class Tally:
+    """Rows read, and left out by reason; what is odd in the others.
+
+    Attributes
+    ----------
+    damaged : list of str
+        The first damaged rows.
+    not_span : int
+        Rows whose run time is not the time from start to end.
+    """
+
+    read: int = 0
+    kept: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)
+    damaged: list[str] = field(default_factory=list)
+    not_span: int = 0
+    runtimes_told: int = 0
+
+
+class Rows(Protocol):
+    """A source of rows."""
+
+    name: str
+
+    def blocks(self, tally: Tally) -> Iterator[Block]:
+        """All rows, counted."""
+        ...
+
+
+class TableRows:
+    """Rows of a table, as its mapping says.
+
+    Parameters
+    ----------
+    paths : path or sequence of paths
+        Its file, or several.
+    mapping : TableMapping
+        What its columns are.
+    zone : str, optional
+        Of times that say none; that of the mapping where left out.
+    """
+
+    def __init__(self, paths: Paths, mapping: TableMapping, zone: str | None = None) -> None:
+        self._files = files_of(paths, "tables")
+        self.name = name_of_all(paths, self._files)
+        self._mapping, self._zone = mapping, zone or mapping.timezone
+        self._joins = joined(mapping, self._files[0])
+
+    def blocks(self, tally: Tally) -> Iterator[Block]:
+        """All rows, counted.
+
+        Raises
+        ------
+        InputError
+            Where more than 5 % of them are damaged: it is the mapping that is wrong.
+        """
+        for path in self._files:
+            file = TableFile(path, self._mapping)
+            for cells in file.blocks():
+                yield from self._taken(cells, file, path, tally)
+        if tally.left_out["damaged"] > _MOST_DAMAGED * tally.read:
+            many = f"{tally.left_out['damaged']:,} of {tally.read:,} rows"
+            told = f"{many} are not what the mapping '{self._mapping.name}' says: {'; '.join(tally.damaged)}"
+            raise InputError(told, path=self.name)
+
+    def _taken(self, block: Cells, file: TableFile, path: os.PathLike[str], tally: Tally) -> Iterator[Block]:
+        tally.read += len(block.lines) + len(block.ragged)
+        for line, width in block.ragged:
+            _damaged(tally, f"row {line}: has {width} cells, the header {file.width}")
+        cells, lines = dict(block.columns), block.lines
+        stays = np.ones(len(lines), dtype=np.bool_)
+        for name, (column, values) in self._mapping.filters.items():
+            out = stays & np.array([cell in values for cell in cells[column]], dtype=np.bool_)
+            tally.left_out[name] += int(np.count_nonzero(out))
+            stays &= ~out
+        for table in self._joins:
+            cells |= table.columns(cells[table.table.key])
+        n = len(lines)
+        if not n:
+            return
+        facts = facts_of(self._mapping, cells, n, self._zone)
+        sound = stays.copy()
+        for each in facts.wrong:
+            if sound[each.row]:
+                told = f"column '{each.column}' is '{each.text}'; expected {each.expected}"
+                _damaged(tally, f"row {lines[each.row]}: {told}")
+            sound[each.row] = False
+        yield self._block(facts, cells, sound, tally)
+
+    def _block(self, facts: Facts, cells: Mapping[str, Sequence[str]], sound: _Mask, tally: Tally) -> Block:
+        n = len(sound)
+        span = facts.end - facts.start
+        runtime = np.where(np.isnan(span), facts.runtime, span)
+        pending = self._pending(cells, n)
+        ran = sound.copy()
+        for reason, out in (
+            ("no submit time", np.isnan(facts.submit)),
+            ("never ran", np.isnan(runtime) | pending),
+            ("ends before it starts", runtime < 0),
+        ):
+            out = ran & out
+            tally.left_out[reason] += int(np.count_nonzero(out))
+            ran &= ~out
+        tally.kept += int(np.count_nonzero(ran))
+        told = ran & ~np.isnan(facts.runtime) & ~np.isnan(span)
+        tally.runtimes_told += int(np.count_nonzero(told))
+        tally.not_span += int(np.count_nonzero(told & (np.abs(span - facts.runtime) > 1)))
+        start = np.where(np.isnan(facts.start), facts.end - runtime, facts.start)
+        amounts = {name: np.maximum(np.nan_to_num(it), 0) for name, it in facts.amounts.items() if name not in _SHAPES}
+        nodes = facts.amounts.get("nodes", np.full(n, np.nan))
+        if "nodes" in self._mapping.capacity or "exclusive" in facts.amounts:
+            amounts["nodes"] = np.nan_to_num(nodes)
+        lists = [texts_of(self._mapping, name, cells, n) for name in ("job", "name", "node_list")]
+        ids = lists[0] if lists[0] is not None else lists[1]
+        return Block(
+            ran[sound],
+            facts.submit[sound],
+            start[sound],
+            (start + runtime)[sound],
+            runtime[sound],
+            facts.estimate[sound],
+            amounts={name: column[sound] for name, column in amounts.items()},
+            nodes=nodes[sound],
+            kinds=only(self._kinds(cells, n), sound),
+            ids=None if ids is None else keys_of(ids)[sound],
+            node_lists=only(lists[2], sound),
+        )
+
+    def _pending(self, cells: Mapping[str, Sequence[str]], n: int) -> _Mask:
+        texts = texts_of(self._mapping, "status", cells, n)
+        waiting = {word for word, meaning in self._mapping.status.items() if meaning == "pending"}
+        if texts is None or not waiting:
+            return np.zeros(n, dtype=np.bool_)
+        return np.array([text in waiting for text in texts], dtype=np.bool_)
+
+    def _kinds(self, cells: Mapping[str, Sequence[str]], n: int) -> Sequence[str] | None:
+        texts = texts_of(self._mapping, "gpu_kind", cells, n)
+        if texts is None:
+            return None
+        separator = self._mapping.columns["gpu_kind"].separator
+        found = {text: _BAR.join(words(text, separator)) for text in set(texts)}
+        return [found[text] for text in texts]
+
+
+_SHAPES = {"nodes", "tasks", "exclusive"} & {*AMOUNTS}
+
+
+def only(texts: Sequence[T] | None, rows: _Mask) -> Sequence[T] | None:
+    """Texts of some rows."""
+    if texts is None or rows.all():
+        return texts
+    return [text for text, stays in zip(texts, rows.tolist(), strict=True) if stays]
+
+
+def _damaged(tally: Tally, told: str) -> None:
+    tally.left_out["damaged"] += 1
+    if len(tally.damaged) < SHOWN_LINES:
+        tally.damaged.append(told)
+
+
+class LogRows:
+    """Jobs of a log that was read: as its reader left them."""
+
+    def __init__(self, workload: Workload) -> None:
+        self._workload = workload
+        self.name = str(workload.provenance.get("source", ""))
+
+    def blocks(self, tally: Tally) -> Iterator[Block]:
+        """All jobs, counted."""
+        log, n = self._workload, len(self._workload)
+        tally.read += log.provenance.get("jobs_read", n)
+        tally.kept += n
+        tally.left_out["left out by its rules"] += tally.read - n
+        started = log.logged_start
+        submit, runtime = seconds(log.submit), seconds(log.runtime)
+        start = np.full(n, np.nan) if started is None else np.where(started >= NEVER, np.nan, started / 1e6)
+        amounts = {"cores": log.cores.astype(np.float64)}
+        nodes = np.full(n, np.nan)
+        kinds = None
+        if (asked := log.demands) is not None:
+            amounts |= {name: asked.total(name).astype(np.float64) for name in asked.each if name != "cores"}
+            if asked.gpu.any():
+                amounts["gpus"] = asked.total("gpu") / WHOLE_GPU
+                texts = [_BAR.join(it) for it in asked.gpu_kinds.sets]
+                kinds = [texts[place] for place in asked.gpu_kinds.of.tolist()]
+            nodes = np.where(asked.min_nodes == asked.max_nodes, asked.min_nodes, np.nan)
+        ran, limit = np.ones(n, dtype=np.bool_), seconds(log.estimate)
+        yield Block(ran, submit, start, start + runtime, runtime, limit, amounts, nodes, kinds, log.job)
