@@ -118,7 +118,7 @@ class Calendar:
         self._rows: IntArray = np.flatnonzero(requests.needed <= cluster.cores)
         passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
         self.loop: Any = getattr(loops, passes.loop)
-        self._passes = passes.columns
+        self._passes, self._ask = passes.columns, passes.ask
         busy = most_running(cluster.cores, n) + 1
         looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if extend else 0
         numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
@@ -128,6 +128,7 @@ class Calendar:
         self._events = Events(
             jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
             come=np.stack([requests.submit[self._rows], self._rows]),
+            refused=np.setdiff1d(requests.submit, requests.submit[self._rows]),
             ends=np.zeros((3, busy), dtype=np.int64),
             looks=np.zeros((3, looks + 1), dtype=np.int64),
             late=np.zeros((2, min(busy, looks + 1)), dtype=np.int64),
@@ -151,7 +152,7 @@ class Calendar:
         work, arrays, first = 256, tuple(self._events), True
         while not numbers[events.OVER] and numbers[events.FAILED] < 0:
             begun = time.monotonic()
-            self.loop(work, arrays, self._passes)
+            self._play(work, arrays, begun + _SLICE)
             took = time.monotonic() - begun
             if not first or took < _SLICE:  # the first call may have had to compile
                 work = max(1, min(4 * work, int(work * _SLICE / max(took, 1e-6))))
@@ -160,6 +161,17 @@ class Calendar:
                 progress(self._released())
         self._refuse()
         self._fill_in()
+
+    def _play(self, work: int, arrays: tuple[IntArray, ...], until: float) -> None:
+        """Go on for some work; where something is asked in Python before passes, until about a moment."""
+        numbers = self._events.numbers
+        while True:
+            if numbers[events.ASKING]:
+                assert self._ask is not None
+                self._ask(int(numbers[events.NOW]))
+            self.loop(work, arrays, self._passes)
+            if not numbers[events.ASKING] or time.monotonic() >= until:
+                return
 
     def _released(self) -> int:
         """Jobs that have come, those among them that are too wide."""

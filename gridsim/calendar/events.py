@@ -13,6 +13,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.profile.compiled import lean
 
 __all__ = [
+    "ASKING",
     "BATCHED",
     "COME",
     "CORES",
@@ -36,12 +37,14 @@ __all__ = [
     "next_step",
 ]
 
-NUMBERS = range(15)
-NOW, NEXT, ENDS, LOOKS, ORDER, FREE, TOTAL, RUNG, BATCHED, EXTEND, TICK, OVER, FAILED, SHORT, COME = NUMBERS
+NUMBERS = range(17)
+NOW, NEXT, ENDS, LOOKS, ORDER, FREE, TOTAL, RUNG, UNSEEN = NUMBERS[:9]
+BATCHED, EXTEND, TICK, OVER, FAILED, SHORT, COME, ASKING = NUMBERS[9:]
 """Numbers of a run: the instant; arrivals that have come; events in both heaps; how many were expected so far; free
-cores, and all; whether a pass was asked for at the end of the instant; the mode; whether jobs go on past their
-estimates, the first overrun assumed; whether nothing is left; the request that could not start, or -1, and the cores
-that were free for it; how many are to come."""
+cores, and all; whether a pass was asked for at the end of the instant, and none has seen yet who goes on; the mode;
+whether jobs go on past their estimates, the first overrun assumed; whether nothing is left; the request that could not
+start, or -1, and the cores that were free for it; how many are to come; whether something is asked in Python before the
+pass of this instant."""
 
 
 class Events(NamedTuple):
@@ -53,16 +56,20 @@ class Events(NamedTuple):
         By request: runtime, estimate, cores, start (`NEVER` where it has not).
     come : (2, m) int64
         Arrivals: instants, ascending, and requests.
+    refused : (r,) int64
+        Instants, ascending, at which only requests come that are too wide: they join no queue, and in ``per-event``
+        mode there is a pass for them where none has seen who goes on.
     ends, looks : (3, busy) int64
         Heaps: instant, order in which they were expected, request. A look is at a job that may outlive its estimate.
     late : (2, busy) int64
         Requests that have been seen to go on in a step, and until when they are expected to.
-    numbers : (15,) int64
+    numbers : (17,) int64
         Those named above.
     """
 
     jobs: IntArray
     come: IntArray
+    refused: IntArray
     ends: IntArray
     looks: IntArray
     late: IntArray
@@ -197,7 +204,20 @@ def _looks(now, jobs, looks, late, numbers):  # type: ignore[no-untyped-def]
 
 
 @lean
-def next_step(wake, gone, jobs, come, ends, looks, late, numbers):  # type: ignore[no-untyped-def]
+def _among(instants, now):  # type: ignore[no-untyped-def]
+    """Whether an instant is one of some ascending ones."""
+    low, high = 0, instants.shape[0]
+    while low < high:
+        middle = (low + high) >> 1
+        if instants[middle] < now:
+            low = middle + 1
+        else:
+            high = middle
+    return low < instants.shape[0] and instants[low] == now
+
+
+@lean
+def next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers):  # type: ignore[no-untyped-def]
     """The next `Step`; *wake* is when a pass is due although nothing happens. Sets ``numbers[OVER]``.
 
     The rows that ended are written to *gone*.
@@ -224,8 +244,12 @@ def next_step(wake, gone, jobs, come, ends, looks, late, numbers):  # type: igno
         return Step(now, ended, seen, first, last, ended > 0 or seen > 0 or last > first or wake == now)
     if numbers[LOOKS] and looks[_AT, 0] == now:
         seen = _looks(now, jobs, looks, late, numbers)
-        numbers[RUNG] |= seen > 0
+        if seen:
+            numbers[RUNG] = numbers[UNSEEN] = 1
         return Step(now, 0, seen, first, first, False)
+    unseen, numbers[UNSEEN] = numbers[UNSEEN], 0
+    if unseen and _among(refused, now):
+        return Step(now, 0, 0, first, first, True)
     if arrival == now:
         numbers[NEXT] += 1
         return Step(now, 0, 0, first, first + 1, True)

@@ -10,16 +10,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridsim.calendar.events import BATCHED, OVER, begin, next_step
+from gridsim.calendar.events import ASKING, BATCHED, ESTIMATE, NOW, OVER, RUNTIME, START, begin, next_step
 from gridsim.model.time import NEVER
 from gridsim.policy.admission import kernels as plans
-from gridsim.policy.scheduler.kernels import HEAD, TAIL, backfill, take_in
+from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
+from gridsim.policy.scheduler.kernels import ESTIMATE as PLANNED
+from gridsim.policy.scheduler.kernels import (
+    HEAD,
+    PLACE,
+    RANK,
+    TAIL,
+    backfill,
+    backfill_by_rank,
+    full,
+    rank_by_age,
+    sort_queue,
+    take_in,
+)
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
-from gridsim.policy.scheduler.state import EVERYONE
+from gridsim.policy.scheduler.state import AGED, AGED_TAIL, ASKED, BELIEVED, EVERYONE, IN_QUEUE, LINED
 from gridsim.profile.compiled import compiled, lean
-from gridsim.profile.running import expect_end
+from gridsim.profile.running import RUNNING, expect_end
 
-__all__ = ["backfilling", "linear", "planned", "strict_lines"]
+__all__ = ["backfilling", "ordered", "planned", "strict_lines"]
+
+ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS = range(7)
+"""Flags of passes that are put in order: how the queue is, and those behind the protected; whether requests are
+predicted; whether the order is drawn though nothing can start; whether a blocked first request waits for an end, and
+does so; whether somebody is asked in Python."""
 
 COMPRESS, EVERY, FRONTIER, OVERRAN, UNSETTLED = range(5)
 NONE, IN_ORDER, BY_ARRIVAL = range(3)
@@ -30,13 +48,13 @@ somebody goes on who should have ended; whether ends have not been looked at."""
 @lean
 def backfilling(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a queue that stays sorted; *events* and *passes* are `Events` and `Queued` as plain tuples."""
-    jobs, come, ends, looks, late, numbers = events
+    jobs, come, refused, ends, looks, late, numbers = events
     table, running, moves, blocks, lanes, meta, waits = passes
     starts, gone = moves[0], moves[1]
     blocked = waits[0] > 0 and waits[1] > 0
     while work > 0:
         work -= 1 + meta[TAIL] - meta[HEAD]
-        step = next_step(NEVER, gone, jobs, come, ends, looks, late, numbers)
+        step = next_step(NEVER, gone, jobs, come, refused, ends, looks, late, numbers)
         if numbers[OVER]:
             break
         ended = overran(step.ended, step.late, late, table, running, moves, meta)
@@ -52,37 +70,104 @@ def backfilling(work, events, passes):  # type: ignore[no-untyped-def]
 
 
 @lean
-def linear(work, events, passes):  # type: ignore[no-untyped-def]
-    """Passes over a queue that is sorted along lines at each, in which some pass others: `Lined` as a plain tuple."""
-    jobs, come, ends, looks, late, numbers = events
-    table, running, moves, blocks, lanes, meta, lines = passes
+def ordered(work, events, passes):  # type: ignore[no-untyped-def]
+    """Passes over a queue that is put in order at each, or predicted, or ordered anew behind the protected.
+
+    What *passes* holds says `State.hand_over_ordered`. Where an order is asked for in Python, the loop stops before the
+    pass and goes on with it when it is called again.
+    """
+    jobs, come, refused, ends, looks, late, numbers = events
+    queued, _, _, _, beliefs, flags = passes
+    table, running, moves, _, _, meta = queued
     starts, gone = moves[0], moves[1]
     while work > 0:
-        work -= 1 + meta[TAIL] - meta[HEAD]
-        step = next_step(NEVER, gone, jobs, come, ends, looks, late, numbers)
-        if numbers[OVER]:
+        if numbers[ASKING]:
+            numbers[ASKING] = 0
+        else:
+            work -= 1 + meta[TAIL] - meta[HEAD]
+            step = next_step(NEVER, gone, jobs, come, refused, ends, looks, late, numbers)
+            if numbers[OVER]:
+                break
+            if flags[PREDICTS]:
+                correct_running(step.now, jobs, running, meta, beliefs)
+                learn_and_predict(step, gone, jobs, come, table, flags, beliefs)
+            ended = overran(step.ended, step.late, late, table, running, moves, meta)
+            if step.ended or step.late:
+                flags[BLOCKED] = 0
+            if flags[BLOCKED] or not step.decides:
+                continue
+            take_in(table, running, moves, meta, ended, step.last)
+            changes = flags[ORDER] == AGED or flags[ORDER] == ASKED
+            if meta[HEAD] == meta[TAIL] or (changes and not flags[DRAWS] and full(step.now, table, running, meta)):
+                continue
+            if flags[ASKS]:
+                numbers[ASKING] = 1
+                break
+        count = pass_in_order(numbers[NOW], passes)
+        flags[BLOCKED] = flags[WAITS] and meta[TAIL] > meta[HEAD]
+        if count and not begin(numbers[NOW], starts, count, jobs, ends, looks, numbers):
             break
-        ended = overran(step.ended, step.late, late, table, running, moves, meta)
-        if not step.decides:
-            continue
-        take_in(table, running, moves, meta, ended, step.last)
-        if meta[HEAD] == meta[TAIL]:
-            continue
-        sort_linear(step.now, table, lines, meta[HEAD], meta[TAIL])
-        count = backfill(step.now, EVERYONE, 0, step.last, table, running, moves, blocks, lanes, meta)
-        if count and not begin(step.now, starts, count, jobs, ends, looks, numbers):
-            break
+
+
+@lean
+def pass_in_order(now, passes):  # type: ignore[no-untyped-def]
+    """Put those who wait into the order of this instant, where nobody has been asked for it, and make the pass."""
+    queued, lines, ageing, tail_ageing, _, flags = passes
+    table, running, moves, blocks, lanes, meta = queued
+    head, tail = meta[HEAD], meta[TAIL]
+    if flags[ORDER] == LINED:
+        sort_linear(now, table, lines, head, tail)
+    elif flags[ORDER] == AGED:
+        rank_by_age(now, PLACE, table, head, tail, ageing)
+        sort_queue(table, head, tail)
+    if flags[BEHIND] == IN_QUEUE:
+        return backfill(now, EVERYONE, 0, tail, table, running, moves, blocks, lanes, meta)
+    if flags[BEHIND] == AGED_TAIL:
+        rank_by_age(now, RANK, table, head, tail, tail_ageing)
+    return backfill_by_rank(now, EVERYONE, 0, tail, table, running, moves, blocks, lanes, meta)
+
+
+@lean
+def learn_and_predict(step, gone, jobs, come, table, flags, beliefs):  # type: ignore[no-untyped-def]
+    """Learn what ran that ended in a step, and predict what comes in it."""
+    believed = beliefs[0]
+    for k in range(step.ended):
+        row = gone[k]
+        learn(row, min(step.now - jobs[START, row], jobs[ESTIMATE, row]), beliefs)
+    for k in range(step.first, step.last):
+        row = come[1, k]
+        found = predict(row, jobs[ESTIMATE, row], beliefs)
+        believed[FIRST, row] = believed[PRESENT, row] = table[PLANNED, row] = found
+        if flags[BEHIND] == BELIEVED:
+            table[RANK, row] = found
+
+
+@lean
+def correct_running(now, jobs, running, meta, beliefs):  # type: ignore[no-untyped-def]
+    """Correct what is believed of those that have outlived it by now, in the order in which they did.
+
+    Nothing starts for that alone, so it is enough to do it before a pass, and nobody has to wait for it.
+    """
+    believed = beliefs[0]
+    i = 0
+    while i < meta[RUNNING] and running[0, i] <= now:
+        row = running[1, i]
+        if believed[PRESENT, row] < jobs[RUNTIME, row] and believed[PRESENT, row] < jobs[ESTIMATE, row]:
+            found = correct(row, jobs[ESTIMATE, row], beliefs)
+            expect_end(running, meta, row, jobs[START, row] + found)
+        else:
+            i += 1
 
 
 @lean
 def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes in which the largest line comes first and nobody passes: `InSlots` as a plain tuple."""
-    jobs, come, ends, looks, late, numbers = events
+    jobs, come, refused, ends, looks, late, numbers = events
     table, running, moves, meta, slots = passes
     starts, gone = moves[0], moves[1]
     while work > 0:
         work -= 1 + meta[TAIL] - meta[HEAD]
-        step = next_step(NEVER, gone, jobs, come, ends, looks, late, numbers)
+        step = next_step(NEVER, gone, jobs, come, refused, ends, looks, late, numbers)
         if numbers[OVER]:
             break
         ended = overran(step.ended, step.late, late, table, running, moves, meta)
@@ -110,7 +195,7 @@ def overran(ended, count, late, table, running, moves, meta):  # type: ignore[no
 @lean
 def planned(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a plan in which every request has a start, the earliest when it came; it is compressed after ends."""
-    jobs, come, ends, looks, late, numbers = events
+    jobs, come, refused, ends, looks, late, numbers = events
     plan, columns, running, began, moves, order, flags = passes
     times, free, meta, _, starts = plan
     coming, cores, estimate = columns
@@ -119,7 +204,7 @@ def planned(work, events, passes):  # type: ignore[no-untyped-def]
         queued = meta[plans.TAIL] - meta[plans.HEAD]
         work -= 1 + queued * queued
         wake = starts[meta[plans.HEAD]] if meta[plans.HEAD] < meta[plans.TAIL] else NEVER
-        step = next_step(wake, gone, jobs, come, ends, looks, late, numbers)
+        step = next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers)
         now = step.now
         if numbers[OVER]:
             break

@@ -494,7 +494,7 @@ class Cluster:
 
     def _expect(self, request: int, prediction: int, began: int) -> None:
         """Look again when a running request outlives what is believed of it, if it does so before its request ends."""
-        if prediction < min(self._runtime[request], self._estimate[request]):
+        if prediction < self._runtime[request] and prediction < self._estimate[request]:
             delay = began + prediction - self._env.now
             At(self._env, delay, self._instant.overrun, self._outlived, (request, began))  # type: ignore[arg-type]
 

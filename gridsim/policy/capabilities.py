@@ -17,16 +17,20 @@ __all__ = [
     "Earlier",
     "OrderingCapabilities",
     "adapted",
+    "ages",
     "begin",
     "blocks",
     "capabilities_of",
     "compares_quotes",
+    "corrects_by_rule",
     "first_of",
     "fixes_sizes",
+    "is_own",
     "keeps_holders",
     "knows_runtimes",
     "of_ordering",
     "picks_gpus",
+    "predicts_in_columns",
     "scope_of",
     "scores_in_columns",
     "search_of",
@@ -155,6 +159,26 @@ def fixes_sizes(partition: Any) -> bool:
 def knows_runtimes(predictor: Any) -> bool:
     """Whether a predictor is told true run times."""
     return bool(getattr(predictor, "oracle", False))
+
+
+def is_own(part: Any) -> bool:
+    """Whether a part is of a class of gridsim itself, not one of a plain file or derived there."""
+    return type(part).__module__.startswith("gridsim.")
+
+
+def ages(ordering: Any) -> bool:
+    """Whether an ordering is one of gridsim's own by waits (`gridsim.policy.ordering.Ageing`), which are compiled."""
+    return hasattr(ordering, "terms") and is_own(ordering)
+
+
+def predicts_in_columns(predictor: Any) -> bool:
+    """Whether a predictor is one of gridsim's own, which are compiled and learn in columns."""
+    return hasattr(predictor, "histories") and is_own(predictor)
+
+
+def corrects_by_rule(corrector: Any) -> bool:
+    """Whether a corrector is one of gridsim's own, whose rules are compiled."""
+    return hasattr(corrector, "rule") and is_own(corrector)
 
 
 def shifts_left(admission: Any) -> bool:

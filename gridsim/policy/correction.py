@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
-__all__ = ["Added", "Corrector", "Double", "Request", "Steps"]
+from gridsim.model.time import whole
+from gridsim.policy.histories import ADDED, DOUBLE, DOUBLE_OR_LESS, REQUEST, STEPS, corrected
 
-_STEPS = (60, 300, 900, 1_800, 3_600, 7_200, 18_000, 36_000, 72_000, 180_000, 360_000)
-"""By how much the first eleven corrections raise a prediction, s; the twelfth believes the request."""
+__all__ = ["Added", "Corrector", "Double", "Request", "Steps"]
 
 
 class Corrector(Protocol):
@@ -19,42 +19,51 @@ class Corrector(Protocol):
         ...
 
 
+class Compiled:
+    """Correctors whose rule is compiled: `gridsim.policy.histories.corrected`."""
+
+    _rule: ClassVar[int]
+
+    @property
+    def rule(self) -> int:
+        """Which rule."""
+        return self._rule
+
+    def correct(self, first: float, present: float, times: int, estimate: float) -> float:
+        """Seconds."""
+        return int(corrected(self.rule, whole(first), whole(present), times, whole(estimate))) / 1e6
+
+
 @dataclass
-class Request:
+class Request(Compiled):
     """The request: believed once the prediction has been wrong."""
 
-    def correct(self, first: float, present: float, times: int, estimate: float) -> float:
-        """The estimate, s."""
-        return estimate
+    _rule: ClassVar[int] = REQUEST
 
 
 @dataclass
-class Steps:
+class Steps(Compiled):
     """The first prediction and a step that grows: 1, 5, 15, 30 min, 1, 2, 5, 10, 20, 50, 100 h, then the request."""
 
+    _rule: ClassVar[int] = STEPS
     source: ClassVar[str] = "Tsafrir, Etsion, Feitelson 2007"
 
-    def correct(self, first: float, present: float, times: int, estimate: float) -> float:
-        """Cut at the estimate, s."""
-        return estimate if times > len(_STEPS) else min(estimate, first + _STEPS[times - 1])
-
 
 @dataclass
-class Added:
+class Added(Compiled):
     """The same steps, each added to the present prediction."""
 
-    def correct(self, first: float, present: float, times: int, estimate: float) -> float:
-        """Cut at the estimate, s."""
-        return estimate if times > len(_STEPS) else min(estimate, present + _STEPS[times - 1])
+    _rule: ClassVar[int] = ADDED
 
 
 @dataclass
-class Double:
+class Double(Compiled):
     """Twice the present prediction; without *cap* it may pass the request."""
 
     cap: bool = True
     source: ClassVar[str] = "Gaussier, Glesser, Reis, Trystram 2015"
 
-    def correct(self, first: float, present: float, times: int, estimate: float) -> float:
-        """Seconds."""
-        return min(estimate, 2 * present) if self.cap else 2 * present
+    @property
+    def rule(self) -> int:
+        """With the cap or without."""
+        return DOUBLE_OR_LESS if self.cap else DOUBLE

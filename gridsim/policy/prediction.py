@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.model.time import FloatArray
-from gridsim.policy.queue import Queue
+from gridsim.model.time import MICROSECOND, FloatArray
+from gridsim.policy.histories import AVERAGE, RECENT, REQUEST, SIMILAR, TOLD, Histories, answer, learn
+from gridsim.policy.queue import Queue, Requests
 
 __all__ = ["Average", "Clairvoyant", "Predictor", "Recent", "Requested", "Similar"]
 
@@ -61,6 +59,10 @@ class Clairvoyant:
 
     oracle: ClassVar[bool] = True
 
+    def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
+        """Columns with room for the run times; there is nothing to learn."""
+        return Histories(requests, TOLD, corrector, tick=tick)
+
     def setup(self, rng: Generator, runtime: FloatArray) -> None:
         """Run times of all requests, s."""
         self._runtime = runtime
@@ -76,29 +78,32 @@ class Clairvoyant:
 class History:
     """Predictors that learn what jobs of a user ran; a user who is not known has no history and makes none."""
 
+    rule: ClassVar[int]
+
     def setup(self, rng: Generator) -> None:
         """Begin a run: nothing is known."""
-        self._of: dict[Any, Any] = {}
+        self._histories: Histories | None = None
 
-    def answer(self, user: int, cores: int) -> int | None:
-        """Whole microseconds that a request of a known user will run; None while too little is known."""
-        raise NotImplementedError
-
-    def learn(self, user: int, cores: int, ran: int) -> None:
-        """A request of a known user ran so many microseconds."""
+    def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
+        """Columns to learn in, for a run of these requests."""
         raise NotImplementedError
 
     def predict(self, queue: Queue, now: float) -> FloatArray:
         """Seconds, by the history of each request's user; infinity for none."""
-        asked = zip(queue.label("user").tolist(), queue.cores.tolist(), strict=True)
-        answers = [None if user < 0 else self.answer(user, int(cores)) for user, cores in asked]
-        return np.array([math.inf if answer is None else answer / 1e6 for answer in answers])
+        answers = np.array([answer(row, self._beliefs(queue, row)) for row in queue.rows.tolist()], dtype=np.float64)
+        return np.where(answers < 0, np.inf, answers / 1e6)
 
     def finished(self, queue: Queue, ran: FloatArray, now: float) -> None:
         """Add what ended to the history of its user."""
-        for user, cores, seconds in zip(queue.label("user").tolist(), queue.cores.tolist(), ran.tolist(), strict=True):
-            if user >= 0:
-                self.learn(user, int(cores), round(seconds * 1e6))
+        for row, seconds in zip(queue.rows.tolist(), ran.tolist(), strict=True):
+            learn(row, round(seconds * 1e6), self._beliefs(queue, row))
+
+    def _beliefs(self, queue: Queue, row: int) -> tuple[Any, ...]:
+        if self._histories is None:
+            self._histories = self.histories(queue.requests)
+        if row >= queue.requests.known:
+            self._histories.add(row)
+        return tuple(self._histories.beliefs)
 
 
 @dataclass
@@ -106,18 +111,15 @@ class Recent(History):
     """Mean of what the last *n* finished jobs of the same user ran; the request while there are fewer."""
 
     n: int = 2
+    rule: ClassVar[int] = RECENT
     source: ClassVar[str] = "Tsafrir, Etsion, Feitelson 2007"
 
     def __post_init__(self) -> None:
         _at_least_one(self.n)
 
-    def answer(self, user: int, cores: int) -> int | None:
-        """The mean, rounded down."""
-        return _mean(self._of.get(user), self.n)
-
-    def learn(self, user: int, cores: int, ran: int) -> None:
-        """The last *n* are kept."""
-        _keep(self._of, user, self.n, ran)
+    def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
+        """The last *n* jobs of each user; their mean is rounded down."""
+        return Histories(requests, self.rule, corrector, tick=tick, mean_of=self.n)
 
 
 @dataclass
@@ -125,24 +127,19 @@ class Average(History):
     """Exponential average of what a user's jobs ran, of which the last one counts *alpha*."""
 
     alpha: float = 0.5
+    rule: ClassVar[int] = AVERAGE
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha <= 1:
             raise ValueError(f"alpha is {self.alpha}; a number above 0, at most 1, is needed")
 
-    def answer(self, user: int, cores: int) -> int | None:
-        """The average, rounded down."""
-        average = self._of.get(user)
-        return None if average is None else int(average * 1e6)
-
-    def learn(self, user: int, cores: int, ran: int) -> None:
-        """In floating point, s."""
-        seconds, before = ran / 1e6, self._of.get(user)
-        self._of[user] = seconds if before is None else self.alpha * seconds + (1 - self.alpha) * before
+    def histories(self, requests: Requests, corrector: int = REQUEST, tick: int = MICROSECOND) -> Histories:
+        """The average of each user, in floating point, s; answers are rounded down."""
+        return Histories(requests, self.rule, corrector, tick=tick, weight=self.alpha)
 
 
 @dataclass
-class Similar(History):
+class Similar(Recent):
     """Mean of the last *n* finished jobs of the same user and size class; of all the user's jobs while they are fewer.
 
     Notes
@@ -150,33 +147,10 @@ class Similar(History):
     Sizes of a class have the same whole binary logarithm.
     """
 
-    n: int = 2
+    rule: ClassVar[int] = SIMILAR
     source: ClassVar[str] = "Gaussier, Glesser, Reis, Trystram 2015"
-
-    def __post_init__(self) -> None:
-        _at_least_one(self.n)
-
-    def answer(self, user: int, cores: int) -> int | None:
-        """The mean, rounded down."""
-        alike = _mean(self._of.get((user, cores.bit_length())), self.n)
-        return _mean(self._of.get(user), self.n) if alike is None else alike
-
-    def learn(self, user: int, cores: int, ran: int) -> None:
-        """The last *n* of the user are kept, and of the class."""
-        _keep(self._of, user, self.n, ran)
-        _keep(self._of, (user, cores.bit_length()), self.n, ran)
 
 
 def _at_least_one(n: int) -> None:
     if n < 1:
         raise ValueError(f"n is {n}; at least 1 is needed")
-
-
-def _keep(known: dict[Any, Any], key: Any, n: int, ran: int) -> None:
-    if key not in known:
-        known[key] = deque(maxlen=n)
-    known[key].append(ran)
-
-
-def _mean(last: Sequence[int] | None, n: int) -> int | None:
-    return None if last is None or len(last) < n else sum(last) // n

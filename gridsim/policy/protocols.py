@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
@@ -308,10 +308,13 @@ class Passes(NamedTuple):
         Name of the loop in `gridsim.calendar.loops`, which says what the columns are.
     columns : tuple
         Arrays, and tuples of arrays.
+    ask : callable or None
+        Told the instant of each pass, whole microseconds, before which the loop stops and something is asked in Python.
     """
 
     loop: str
     columns: tuple[Any, ...]
+    ask: Callable[[int], None] | None = None
 
 
 _tuple = tuple.__new__  # takes a third of the time of Start(request), of which there are as many as jobs

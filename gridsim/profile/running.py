@@ -77,8 +77,16 @@ def end_running(running, counts, row, cores):  # type: ignore[no-untyped-def]
 @lean
 def expect_end(running, counts, row, end):  # type: ignore[no-untyped-def]
     """A running request is expected to end at another instant; among equal ends it is the last."""
-    end_running(running, counts, row, 0)
-    begin_running(running, counts, row, end, 0)
+    i = 0
+    while running[1, i] != row:
+        i += 1
+    while i + 1 < counts[RUNNING] and running[0, i + 1] <= end:
+        running[0, i], running[1, i] = running[0, i + 1], running[1, i + 1]
+        i += 1
+    while i > 0 and running[0, i - 1] > end:
+        running[0, i], running[1, i] = running[0, i - 1], running[1, i - 1]
+        i -= 1
+    running[0, i], running[1, i] = end, row
 
 
 @lean

@@ -21,7 +21,13 @@ _UNITS = (1.0, 1.0, 1.0, 0.25, 60.0)
 
 @st.composite
 def workloads(
-    draw: st.DrawFn, *, cores: int = 8, largest: int = 12, estimates: Estimates = "any", deadlines: bool = False
+    draw: st.DrawFn,
+    *,
+    cores: int = 8,
+    largest: int = 12,
+    estimates: Estimates = "any",
+    deadlines: bool = False,
+    users: bool = False,
 ) -> Workload:
     """Workloads for a machine of *cores* cores.
 
@@ -33,6 +39,8 @@ def workloads(
         Below, at and above the runtimes; never below; exactly the runtimes.
     deadlines : bool
         Whether some jobs have deadlines, tight or loose.
+    users : bool
+        Whether jobs are of users, some of nobody known.
     """
     steps = {"any": (0, 0, 0, 2, 7, -1, -4), "over": (0, 0, 1, 2, 7, 15), "exact": (0,)}[estimates]
     width = st.one_of(st.just(1), st.just(cores), st.integers(1, cores))
@@ -52,6 +60,7 @@ def workloads(
     runtime = [length * unit for _, length, *_ in rows]
     estimate = [max(1, length + step) * unit for _, length, step, *_ in rows]
     slack = [row[4] if deadlines else None for row in rows]
+    of = draw(st.lists(st.integers(-1, 2), min_size=len(rows), max_size=len(rows))) if users else None
     return Workload.from_columns(
         submit=submit,
         runtime=runtime,
@@ -61,6 +70,7 @@ def workloads(
             float("inf") if extra is None else begin + length + extra * unit
             for begin, length, extra in zip(submit, estimate, slack, strict=True)
         ],
+        labels=None if of is None else {"user": of},
     )
 
 

@@ -15,10 +15,12 @@ from hypothesis import strategies as st
 import gridsim as gs
 from gridsim.model.workload import Workload
 from gridsim.policy.ordering import SmallestArea
+from gridsim.policy.prediction import Recent
 from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import Queue
+from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
-from gridsim.record import Record
+from gridsim.record import Predictions, Record
 from gridsim.testing.conformance.running import rigid_workload, rows_of
 from gridsim.testing.strategies import workloads
 
@@ -37,6 +39,17 @@ class ByWidth:
         return Lanes((queue.cores > 2).astype(np.int64), np.array([2, 1]))
 
 
+@dataclass
+class Oldest:
+    """An ordering of a plain file, which is asked in Python before each pass."""
+
+    changes = "pass"
+
+    def rank(self, queue: Queue, now: float) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        held = queue.running.cores.sum() + queue.prediction.sum()
+        return queue.submit - now * (held % 3 - 1)
+
+
 POLICIES = (
     *("fcfs", "easy", "first-fit", "depth?k=3", "depth?k=0"),
     *("sjf", "easy?ordering=laf", "first-fit?ordering=narrowest", "depth?k=2&ordering=edf"),
@@ -44,6 +57,20 @@ POLICIES = (
     *("conservative", "conservative?compress=arrival", "conservative?compress=none"),
     *("conservative?compress_at=every", "conservative?compress=arrival&compress_at=every"),
     Backfilling(ordering=SmallestArea(), reserve=ByWidth()),
+    *("easy++", "sjbf", "sjbf?predict=clairvoyant", "fcfs?predict=similar(n=1)&correct=double(cap=False)"),
+    *("easy++?ordering=sjf&correct=added", "first-fit?predict=average&correct=double&backfill_order=wfp3"),
+    *("depth?k=2&predict=recent(n=1)&ordering=p-slr", "fcfs?ordering=p-slr&predict=recent&correct=request"),
+    *("wfp3", "unicef", "xfactor", "easy?ordering=wfp3", "easy++?ordering=unicef", "sjbf?ordering=xfactor"),
+    *("easy?backfill_order=smallest-cores", "easy?backfill_order=xfactor", "depth?k=3&backfill_order=p-slr"),
+    *("easy?ordering=random", "first-fit?backfill_order=random", "easy++?backfill_order=random"),
+    *(Backfilling(ordering=Oldest()), Backfilling(ordering=Oldest(), reserve=Strict(), predict=Recent(n=1))),
+)
+
+
+LOADED = (
+    *("fcfs", "easy", "sjf", "easy?ordering=p-slr", "p-slr", "conservative"),
+    *("easy++", "sjbf", "easy++?predict=similar&correct=double", "wfp3", "easy?ordering=unicef"),
+    *("easy++?ordering=xfactor", "easy?backfill_order=wfp3", "easy?ordering=random"),
 )
 
 
@@ -56,6 +83,12 @@ def assert_same(workload: Workload, policy: Any, cores: int = CORES, **options: 
         ours, theirs = getattr(one, field.name), getattr(other, field.name)
         if isinstance(ours, np.ndarray):
             assert (ours.dtype, ours.tolist()) == (theirs.dtype, theirs.tolist()), field.name
+        elif isinstance(ours, Predictions):
+            assert [ours.prediction_us.tolist(), ours.corrections.tolist(), ours.oracle] == [
+                theirs.prediction_us.tolist(),
+                theirs.corrections.tolist(),
+                theirs.oracle,
+            ]
         elif field.name != "workload":
             assert ours == theirs, field.name
     for (name, ours), (_, theirs) in zip(one.workload.columns(), other.workload.columns(), strict=True):
@@ -64,7 +97,7 @@ def assert_same(workload: Workload, policy: Any, cores: int = CORES, **options: 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 @given(
-    workload=workloads(cores=CORES, largest=20, deadlines=True),
+    workload=workloads(cores=CORES, largest=20, deadlines=True, users=True),
     instant=st.sampled_from(INSTANTS),
     overrun=st.sampled_from(OVERRUNS),
     tick=st.sampled_from((None, 0.25, 3.0)),
@@ -79,7 +112,7 @@ def test_small_workloads_full_of_ties(
 
 @pytest.mark.parametrize("instant", INSTANTS)
 @pytest.mark.parametrize("overrun", OVERRUNS)
-@pytest.mark.parametrize("policy", ["fcfs", "easy", "sjf", "easy?ordering=p-slr", "p-slr", "conservative"])
+@pytest.mark.parametrize("policy", LOADED)
 def test_a_loaded_machine_with_long_queues(policy: str, overrun: str, instant: str) -> None:
     rng, jobs = np.random.default_rng(5), 300
     runtime = rng.integers(1, 50, jobs)
@@ -88,6 +121,7 @@ def test_a_loaded_machine_with_long_queues(policy: str, overrun: str, instant: s
         runtime=runtime,
         estimate=np.maximum(1, runtime + rng.integers(-20, 40, jobs)),
         cores=rng.integers(1, 20, jobs),
+        labels={"user": rng.integers(-1, 9, jobs)},
     )
     assert_same(workload, policy, 16, instant=instant, overrun=overrun)
 

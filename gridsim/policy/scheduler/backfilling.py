@@ -10,7 +10,17 @@ from numpy.random import Generator
 
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray
-from gridsim.policy.capabilities import begin, blocks, keeps_holders, knows_runtimes, of_ordering, scope_of
+from gridsim.policy.capabilities import (
+    begin,
+    blocks,
+    corrects_by_rule,
+    is_own,
+    keeps_holders,
+    knows_runtimes,
+    of_ordering,
+    predicts_in_columns,
+    scope_of,
+)
 from gridsim.policy.correction import Request
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.placement import First
@@ -23,6 +33,7 @@ from gridsim.policy.protocols import (
     Placement,
     Quote,
     Stop,
+    name_of,
     representation,
     starting,
 )
@@ -88,15 +99,33 @@ class Backfilling:
         """What its order depends on."""
         can, scope = of_ordering(self.ordering), scope_of(self.ordering)
         predicts, in_queue = not isinstance(self.predict, Requested), isinstance(self.backfill_order, InQueue)
-        whole = can.changes in ("static", "linear") and not can.keep and scope == "cluster"
         return Capabilities(
             scope=scope,
             held=not can.keep,
-            passes=whole and in_queue and not predicts,
+            passes=not self._not_whole(),
             predicts=predicts,
             vectors=in_queue,
             oracle=knows_runtimes(self.predict),
         )
+
+    def _not_whole(self) -> str:
+        """Why its passes cannot be played in one compiled loop; empty where they can."""
+        can = of_ordering(self.ordering)
+        if can.keep or scope_of(self.ordering) != "cluster":
+            return f"{name_of(self.ordering)} follows what each share uses"
+        if can.changes == "start":
+            return f"{name_of(self.ordering)} is asked again after each start"
+        if can.changes == "pass" and blocks(self.reserve) and (can.pick or can.group):
+            return f"{name_of(self.ordering)} names the next request itself"
+        if isinstance(self.predict, Requested):
+            return ""
+        if not predicts_in_columns(self.predict):
+            return f"{name_of(self.predict)} predicts in Python"
+        if not corrects_by_rule(self.correct):
+            return f"{name_of(self.correct)} corrects in Python"
+        if of_ordering(self.backfill_order).changes == "static" and not is_own(self.backfill_order):
+            return f"{name_of(self.backfill_order)} is asked for each request, with its prediction"
+        return ""
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
@@ -156,14 +185,13 @@ class Backfilling:
     def predicted(self, request: int) -> int:
         """What a running request is believed to run, whole microseconds."""
         assert self._predictions is not None
-        return int(self._predictions.present[request])
+        return self._predictions.believed(request)
 
     def corrected(self, request: int, now: int) -> int:
         """A running request outlives its prediction; the next one, whole microseconds. Nothing starts for that."""
         assert self._predictions is not None
-        assert isinstance(self._state, State)
         corrected = self._predictions.outlived(request)
-        self._state.corrected(request, self._predictions.expected_end(request))
+        self._state.corrected(request, self._predictions.expected_end(request))  # type: ignore[union-attr]  # it predicts
         return corrected
 
     def predictions(self) -> PredictionRecord:

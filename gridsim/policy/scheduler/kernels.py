@@ -3,9 +3,9 @@
 Layouts (few arrays, since each costs a call as much as a short pass does):
 
 - ``table`` (7, n): cores, what they are planned to run (the estimate, or a prediction), place in the order of the run,
-  lane, the queue, row of the job, ready time; an eighth row where those behind the head have an order of their own. The
-  queue holds request rows in ``[meta[HEAD], meta[TAIL])``, in queue order: by place, then job, ready time and row;
-  arrivals are appended behind and sorted in by `take_in`.
+  lane, the queue, row of the job, ready time; where those behind the head have an order of their own, the rank in it
+  and a scratch. The queue holds request rows in ``[meta[HEAD], meta[TAIL])``, in queue order: by place, then job, ready
+  time and row; arrivals are appended behind and sorted in by `take_in`.
 - ``running`` (2, busy): who runs until when, as `gridsim.profile.running` has it, and ``meta`` counts them.
 - ``moves`` (2, busy): rows that a pass started, rows that ended since the last one.
 - ``blocks`` (4, room): scratch for a profile, and for where it falls. ``lanes`` (2, k): capacity of each lane, scratch.
@@ -17,26 +17,42 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridsim.profile.blocks import earliest, falls, fits, fits_before, reserve
+from gridsim.profile.blocks import earliest, falls, fits_before, reserve
 from gridsim.profile.compiled import compiled, lean, phase
-from gridsim.profile.running import OWN, available_now, begin_running, end_running, running_profile
+from gridsim.profile.running import (
+    HELD,
+    OWN,
+    RUNNING,
+    TOTAL,
+    available_now,
+    begin_running,
+    end_running,
+    running_profile,
+)
 
 __all__ = [
     "BLOCKING",
     "CORES",
+    "ESTIMATE",
     "HEAD",
+    "PLACE",
+    "QUEUE",
+    "RANK",
     "TAIL",
     "backfill",
     "backfill_by_rank",
     "before",
     "begin_at",
     "first_of_groups",
+    "full",
     "index_of",
+    "rank_by_age",
+    "sort_queue",
     "take_in",
 ]
 
 HEAD, TAIL, BLOCKING = range(OWN, OWN + 3)
-CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY, RANK = range(8)
+CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY, RANK, ABLE = range(9)
 _GONE = -1
 
 
@@ -74,6 +90,42 @@ def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untype
             waiting[i] = waiting[i - 1]
         waiting[low] = row
     meta[TAIL] = tail
+
+
+@lean
+def sort_queue(table, head, tail):  # type: ignore[no-untyped-def]
+    """Put the whole queue into order; it is nearly sorted where its places have changed a little."""
+    waiting = table[QUEUE]
+    stride = 1
+    while stride * 3 + 1 < tail - head:
+        stride = stride * 3 + 1
+    while stride > 0:
+        for k in range(head + stride, tail):
+            row = waiting[k]
+            i = k
+            while i - stride >= head and before(table, row, waiting[i - stride]):
+                waiting[i] = waiting[i - stride]
+                i -= stride
+            waiting[i] = row
+        stride //= 3
+
+
+@lean
+def rank_by_age(now, key, table, head, tail, ageing):  # type: ignore[no-untyped-def]
+    """Write what `gridsim.policy.ordering.Ageing` ranks those who wait by, as whole numbers in the order of the floats.
+
+    *key* is the row of the table, *ageing* the submit times (s), units (s), weights and, in each place, the power.
+    """
+    waiting, submit, unit, weight = table[QUEUE], ageing[0], ageing[1], ageing[2]
+    seconds = now / 1e6
+    for k in range(head, tail):
+        row = waiting[k]
+        waited = (seconds - submit[row]) / unit[row]
+        grown = waited
+        for _ in range(int(ageing[3, row]) - 1):
+            grown = grown * waited
+        bits = np.float64(-grown * weight[row] + 0.0).view(np.int64)  # + 0.0: minus zero is zero
+        table[key, row] = bits ^ np.int64(0x7FFFFFFFFFFFFFFF) if bits < 0 else bits
 
 
 @phase
@@ -137,7 +189,7 @@ def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta
     return count
 
 
-@compiled
+@lean
 def backfill_by_rank(now, limit, ended, tail, table, running, moves, blocks, lanes, meta):  # type: ignore[no-untyped-def]
     """One pass as `backfill` makes it, but those behind the protected are looked at by their rank, ties by the queue.
 
@@ -146,20 +198,25 @@ def backfill_by_rank(now, limit, ended, tail, table, running, moves, blocks, lan
     """
     take_in(table, running, moves, meta, ended, tail)
     cores, estimate, lane, waiting = table[CORES], table[ESTIMATE], table[LANE], table[QUEUE]
-    times, free = blocks[0], blocks[1]
+    times, free, when, least = blocks[0], blocks[1], blocks[2], blocks[3]
+    if meta[HEAD] == tail:
+        return 0
     available = available_now(now, running, meta, cores)
-    left = lanes[1]
-    left[:] = lanes[0]
-    open_lanes = left.sum()
-    i, blocked, size, count = meta[HEAD], 0, 0, 0
+    capacity, left = lanes[0], lanes[1]
+    open_lanes = 0
+    for k in range(capacity.shape[0]):
+        left[k] = capacity[k]
+        open_lanes += capacity[k]
+    i, blocked, size, low, count = meta[HEAD], 0, 0, 0, 0
     while i < tail and available > 0 and count < limit and (open_lanes > 0 or blocked == 0):
         row = waiting[i]
         need = cores[row]
-        if need <= available and (size == 0 or fits(times, free, size, need, estimate[row])):
+        if need <= available and fits_before(when, least, low, need, now + estimate[row]):
             size = _begin(now, row, size, count, table, running, moves, times, free, meta)
             waiting[i] = _GONE
             available -= need
             count += 1
+            low = falls(times, free, size, available, when, least) if size else 0
         else:
             blocked += 1
             if left[lane[row]] > 0:
@@ -169,27 +226,32 @@ def backfill_by_rank(now, limit, ended, tail, table, running, moves, blocks, lan
                     size = running_profile(now, available, running, meta, cores, times, free)
                 start = earliest(times, free, size, need, estimate[row])
                 size = reserve(times, free, size, start, start + estimate[row], need)
+                low = falls(times, free, size, available, when, least)
         i += 1
-    able = np.arange(i, tail)  # places in the queue of those who may start yet: whoever cannot now cannot later
-    while able.shape[0] and available > 0 and count < limit:
+    able, few = table[ABLE], tail - i  # places in the queue of those who may start yet: who cannot now, cannot later
+    for k in range(few):
+        able[k] = i + k
+    while few and available > 0 and count < limit:
         best, kept = -1, 0
-        for place in able:
-            row = waiting[place]
-            if row == _GONE or cores[row] > available:
+        for k in range(few):
+            row = waiting[able[k]]
+            if cores[row] > available or not fits_before(when, least, low, cores[row], now + estimate[row]):
                 continue
-            if size and not fits(times, free, size, cores[row], estimate[row]):
-                continue
-            able[kept] = place
+            if best < 0 or table[RANK, row] < table[RANK, waiting[able[best]]]:
+                best = kept
+            able[kept] = able[k]
             kept += 1
-            if best < 0 or table[RANK, row] < table[RANK, waiting[best]]:
-                best = place
-        able = able[:kept]
+        few = 0
         if best >= 0:
-            row = waiting[best]
+            row = waiting[able[best]]
             size = _begin(now, row, size, count, table, running, moves, times, free, meta)
-            waiting[best] = _GONE
+            waiting[able[best]] = _GONE
             available -= cores[row]
             count += 1
+            low = falls(times, free, size, available, when, least) if size else 0
+            few = kept - 1
+            for k in range(best, few):
+                able[k] = able[k + 1]
     if count:
         _close_gaps(waiting, meta)
     return count
@@ -213,6 +275,18 @@ def _close_gaps(waiting, meta):  # type: ignore[no-untyped-def]
             place -= 1
             waiting[place] = waiting[k]
     meta[HEAD] = place
+
+
+@lean
+def full(now, table, running, meta):  # type: ignore[no-untyped-def]
+    """Whether the narrowest waiting request is wider than the free cores, so that no order lets anything start."""
+    if meta[RUNNING] and running[0, 0] <= now:
+        return False
+    cores, waiting, free = table[CORES], table[QUEUE], meta[TOTAL] - meta[HELD]
+    least = meta[TOTAL] + 1
+    for k in range(meta[HEAD], meta[TAIL]):
+        least = min(least, cores[waiting[k]])
+    return least > free
 
 
 @lean

@@ -209,7 +209,7 @@ class Planned:
     def predicted(self, request: int) -> int:
         """What a running request is believed to run, whole microseconds."""
         assert self._predictions is not None
-        return int(self._predictions.present[request])
+        return self._predictions.believed(request)
 
     def corrected(self, request: int, now: int) -> int:
         """A running request outlives its prediction; the next one, whole microseconds. All are placed anew for that."""

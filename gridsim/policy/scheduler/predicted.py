@@ -9,9 +9,20 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import PolicyError
-from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.capabilities import knows_runtimes
-from gridsim.policy.prediction import History
+from gridsim.model.time import IntArray
+from gridsim.policy.capabilities import corrects_by_rule, knows_runtimes, predicts_in_columns
+from gridsim.policy.histories import (
+    CORRECTIONS,
+    FIRST,
+    PRESENT,
+    REQUEST,
+    RUN,
+    Histories,
+    correct,
+    learn,
+    predict,
+)
+from gridsim.policy.prediction import Clairvoyant
 from gridsim.policy.protocols import failed, name_of
 from gridsim.policy.queue import ClusterView, Queue
 
@@ -40,28 +51,39 @@ class Predictions:
 
     def __init__(self, cluster: ClusterView, predictor: Any, corrector: Any, rng: Generator) -> None:
         requests = cluster.requests
-        n = len(requests)
         self._requests, self._predictor, self._corrector, self._tick = requests, predictor, corrector, cluster.tick
-        self.first: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self.present: IntArray = np.full(n, NEVER, dtype=np.int64)
-        self.corrections: IntArray = np.zeros(n, dtype=np.int64)
-        self._first, self._present, self._began = self.first.data, self.present.data, np.zeros(n, dtype=np.int64).data
-        self._estimate, self._cores = requests.estimate.data, requests.cores.data
-        users = requests.labels.get("user")
-        self._user = None if users is None else np.require(users, dtype=np.int64, requirements=["C"]).data
-        self._own = isinstance(predictor, History)  # asked without columns, in a fifth of the time
+        # What is compiled learns and answers in columns; others are asked for each request.
+        self._learns, self._corrects = predicts_in_columns(predictor), corrects_by_rule(corrector)
+        rule = corrector.rule if self._corrects else REQUEST
+        made = predictor if self._learns else Clairvoyant()
+        self._histories: Histories = made.histories(requests, rule, cluster.tick)
+        self._beliefs = tuple(self._histories.beliefs)
+        believed: IntArray = self._histories.beliefs.believed
+        self.first, self.present, self.corrections = believed[FIRST], believed[PRESENT], believed[CORRECTIONS]
+        self._first, self._present, self._began = self.first.data, self.present.data, np.zeros_like(self.first).data
+        self._estimate = requests.estimate.data
         self._exact = knows_runtimes(predictor)
         try:
             if self._exact:
                 assert cluster.runtime is not None
+                believed[RUN] = cluster.runtime
                 predictor.setup(rng, cluster.runtime / 1e6)
             else:
                 predictor.setup(rng)
         except Exception as error:
             raise failed(predictor, "setup", error) from error
 
+    @property
+    def columns(self) -> tuple[Any, ...] | None:
+        """What compiled loops predict, learn and correct by: `Beliefs`; None where something is asked in Python."""
+        return self._beliefs if self._learns and self._corrects else None
+
     def predict(self, request: int, now: int) -> int:
         """What a request that comes now will run, whole microseconds: from one tick up to its estimate."""
+        if self._learns:
+            if request >= self._requests.known:
+                self._histories.add(request)
+            return int(predict(request, self._estimate[request], self._beliefs))
         estimate: int = self._estimate[request]
         answer = self._answer(request, now)
         if answer is None or answer >= estimate:
@@ -69,10 +91,6 @@ class Predictions:
         return answer if self._exact else min(estimate, max(self._tick, answer // self._tick * self._tick))
 
     def _answer(self, request: int, now: int) -> int | None:
-        if self._own:
-            user = -1 if self._user is None else self._user[request]
-            known: int | None = None if user < 0 else self._predictor.answer(user, self._cores[request])
-            return known
         try:
             answers = np.asarray(self._predictor.predict(self._queue(request), now / 1e6), dtype=np.float64)
         except Exception as error:
@@ -96,14 +114,18 @@ class Predictions:
     def ended(self, request: int, now: int) -> None:
         """The predictor learns what a request ran, no more than it asked for."""
         ran = min(now - self._began[request], self._estimate[request])
-        if self._own:
-            if self._user is not None and self._user[request] >= 0:
-                self._predictor.learn(self._user[request], self._cores[request], ran)
+        if self._learns:
+            learn(request, ran, self._beliefs)
             return
         try:
             self._predictor.finished(self._queue(request), np.array([ran / 1e6]), now / 1e6)
         except Exception as error:
             raise failed(self._predictor, "finished", error) from error
+
+    def believed(self, request: int) -> int:
+        """What a request is believed to run, whole microseconds."""
+        present: int = self._present[request]
+        return present
 
     def outlived(self, request: int) -> int:
         """A running request goes on at the end of its prediction; what is believed now, whole microseconds.
@@ -113,8 +135,10 @@ class Predictions:
         PolicyError
             When that is no more than before.
         """
-        present, estimate = self._present[request], self._estimate[request]
-        times = int(self.corrections[request]) + 1
+        estimate = self._estimate[request]
+        if self._corrects:
+            return int(correct(request, estimate, self._beliefs))
+        present, times = self._present[request], int(self.corrections[request]) + 1
         first = self._first[request]
         try:
             answer = self._corrector.correct(first / 1e6, present / 1e6, times, estimate / 1e6)
@@ -130,4 +154,5 @@ class Predictions:
 
     def expected_end(self, request: int) -> int:
         """When a running request should end, whole microseconds."""
-        return int(self._began[request] + self._present[request])
+        end: int = self._began[request] + self._present[request]
+        return end

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.policy.capabilities import of_ordering
+from gridsim.policy.capabilities import ages, is_own, of_ordering
+from gridsim.policy.histories import TOLD, Histories
 from gridsim.policy.protocols import Lanes, Passes, Placement, Start, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
 from gridsim.policy.scheduler.kernels import CORES, ESTIMATE, HEAD, PLACE, QUEUE, RANK, READY, TAIL
 from gridsim.policy.scheduler.predicted import Predictions
+from gridsim.policy.tail import Shortest
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 
-__all__ = ["EVERYONE", "State"]
+__all__ = ["EVERYONE", "State", "tells_alone"]
 
 EVERYONE = 1 << 60
 """As many starts in a pass as there may be."""
+
+KEPT, LINED, AGED, ASKED = range(4)
+IN_QUEUE, RANKED, BELIEVED, AGED_TAIL = range(4)
+"""What puts a queue in order at each pass, and those behind the protected: nothing, lines in time, waits, whoever is
+asked; nothing, ranks that are given, predictions, waits."""
+
+
+def tells_alone(tail: Any, predictions: Predictions | None) -> bool:
+    """Whether an order of those behind the protected may depend on what is predicted of each when it comes."""
+    return predictions is not None and not is_own(tail)
 
 
 class State:
@@ -66,7 +78,8 @@ class State:
         self._predictions, self._tail_order = predictions, tail
         self._pass = kernels.backfill if tail is None else kernels.backfill_by_rank
         self._tail_asked = tail is not None and of_ordering(tail).changes != "static"
-        self.table: IntArray = np.zeros((7 if tail is None else 8, n), dtype=np.int64)
+        self._tail_believes = type(tail) is Shortest and predictions is not None
+        self.table: IntArray = np.zeros((7 if tail is None else 9, n), dtype=np.int64)
         self.table[:2] = requests.cores, requests.estimate
         self.table[3] = lanes.lane
         self.table[5:7] = requests.place, requests.ready
@@ -81,6 +94,13 @@ class State:
         self.blocked = False
         self.by_ready = False  # the queue is in the order in which requests became ready
         self._place, self._planned = self.table[PLACE].data, self.table[ESTIMATE].data
+        self._rank = None if tail is None else self.table[RANK].data
+        # An order that does not change is asked once, unless what it looks at comes with the requests.
+        asked_once = tail is not None and not self._tail_asked and not self._tail_believes
+        self._tail_comes = asked_once and (requests.moves or tells_alone(tail, predictions))
+        self._tail_ages = self.ageing(tail)
+        if asked_once and not self._tail_comes:
+            self._rank_tail(np.arange(n), 0)
         self._passes: Passes | None = None
 
     def joined(self, request: int, now: int) -> None:
@@ -91,17 +111,81 @@ class State:
         if self.by_ready:
             self._place[request] = now
         if self._predictions is not None:
-            self._planned[request] = self._predictions.present[request]
-        if self._tail_order is not None and not self._tail_asked:
+            self._planned[request] = self._predictions.believed(request)
+        if self._tail_believes and self._rank is not None:
+            self._rank[request] = self._planned[request]
+        elif self._tail_comes:
             self._rank_tail(np.array([request]), now)
 
     def _rank_tail(self, rows: IntArray, now: int) -> None:
         """Ask the order of those behind the protected for some requests."""
         self._set(RANK, rows, ranks_of(self._tail_order, self.queue(rows), now / 1e6))
 
+    def ageing(self, ordering: Any) -> FloatArray | None:
+        """What compiled passes rank by waits with, by request: `kernels.rank_by_age`; None for other orderings."""
+        if not ages(ordering) or self.requests.moves:
+            return None
+        everyone = self.queue(np.arange(len(self.requests)))
+        power = np.full(len(everyone), float(ordering.power))
+        return np.stack([everyone.submit, *ordering.terms(everyone), power])
+
+    def sort_by_age(self, now: int, ageing: FloatArray) -> None:
+        """Put the queue into the order of this instant; after `take_in`."""
+        head, tail = self.meta[HEAD], self.meta[TAIL]
+        kernels.rank_by_age(now, PLACE, self.table, head, tail, ageing)
+        kernels.sort_queue(self.table, head, tail)
+
+    @property
+    def plain(self) -> bool:
+        """Whether nothing predicts, and those behind the protected are looked at as they stand in the queue."""
+        return self._predictions is None and self._tail_order is None
+
     def hand_over(self, loop: str, *columns: Any) -> None:
         """Say what a whole run of these passes is played by: see `passes`."""
         self._passes = Passes(loop, columns)
+
+    def hand_over_ordered(
+        self,
+        *,
+        lines: IntArray | None = None,
+        ageing: FloatArray | None = None,
+        ask: Callable[[int], None] | None = None,
+        draws: bool = False,
+        waits: bool = False,
+    ) -> None:
+        """Say the same of passes that are put in order by lines, by ageing or by asking, or that predict.
+
+        Where it *draws*, the order is asked for though nothing could start. A blocked first request *waits* for an end.
+        """
+        predictions, tail = self._predictions, self._tail_order
+        believing = predictions is not None
+        nothing = Histories(self.requests, TOLD).beliefs
+        beliefs = tuple(nothing) if predictions is None else predictions.columns
+        if beliefs is None or self._tail_comes:
+            return
+        ask_tail = self._tail_asked and self._tail_ages is None
+        order = LINED if lines is not None else AGED if ageing is not None else ASKED if ask is not None else KEPT
+        behind = IN_QUEUE
+        if tail is not None:
+            behind = BELIEVED if self._tail_believes else RANKED if self._tail_ages is None else AGED_TAIL
+        flags = [order, behind, believing, draws, waits, False, ask is not None or ask_tail]
+        no_lines, no_ages = np.ones((2, 1), dtype=np.int64), np.ones((4, 1))
+        columns = (
+            self.arrays,
+            no_lines if lines is None else lines,
+            no_ages if ageing is None else ageing,
+            no_ages if self._tail_ages is None else self._tail_ages,
+            beliefs,
+            np.array(flags, dtype=np.int64),
+        )
+
+        def asked(now: int) -> None:
+            if ask is not None:
+                ask(now)
+            if ask_tail:
+                self._rank_tail(self.rows(), now)
+
+        self._passes = Passes("ordered", columns, asked if flags[6] else None)
 
     def passes(self, rows: IntArray) -> Passes:
         """The passes of a run to which these requests come in this order, each when it is submitted."""
@@ -141,15 +225,14 @@ class State:
 
     def overran(self, request: int, expected_end: int) -> None:
         """A running request is expected to hold its cores until *expected_end*."""
-        self._let_go()
-        expect_end(self.running, self.meta, request, expected_end)
+        self.corrected(request, expected_end)
         self.blocked = False
 
     def corrected(self, request: int, expected_end: int) -> None:
         """A running request is believed to hold its cores until *expected_end*; nothing is free for that."""
-        blocked = self.blocked
-        self.overran(request, expected_end)
-        self.blocked = blocked
+        if self.ended_count:
+            self._let_go()
+        expect_end(self.running, self.meta, request, expected_end)
 
     def set_places(self, rows: IntArray, ranks: FloatArray) -> None:
         """Give requests the places in the queue that their ranks mean."""
@@ -162,6 +245,8 @@ class State:
 
     def _let_go(self) -> None:
         """Tell the arrays what ended since the last pass, and leave the arrivals to the next one."""
+        if not self.ended_count:
+            return
         kernels.take_in(self.table, self.running, self.moves, self.meta, self.ended_count, self._meta[TAIL])
         self.ended_count = 0
 
@@ -178,7 +263,10 @@ class State:
         """Rows that a compiled pass starts, at most *limit* of them."""
         if self._tail_asked:
             self.take_in()
-            self._rank_tail(self.rows(), now)
+            if self._tail_ages is not None:
+                kernels.rank_by_age(now, RANK, self.table, self.meta[HEAD], self.meta[TAIL], self._tail_ages)
+            elif not self.empty:
+                self._rank_tail(self.rows(), now)
         count = self._pass(now, limit, self.ended_count, self.tail, *self.arrays)
         return self.passed(count, now)
 
@@ -248,6 +336,4 @@ class State:
 
     def full(self, now: int) -> bool:
         """Whether the narrowest waiting request is wider than the free cores, so that no order lets anything start."""
-        if self.meta[RUNNING] and self.running[0, 0] <= now:
-            return False
-        return bool(self.requests.cores[self.rows()].min() > self.meta[TOTAL] - self.meta[HELD])
+        return bool(kernels.full(now, self.table, self.running, self.meta))

@@ -51,7 +51,10 @@ def _static(ordering: Any, state: State) -> Turn:
     # In first-come order nobody passes a head that is blocked until something ends. Tasks do not come in that order,
     # and where users react not always the jobs of one instant.
     waits = first_come and state.blocking and state.requests.tasks is None and not state.requests.moves
-    state.hand_over("backfilling", *state.arrays, np.array([waits, False], dtype=np.int64))
+    if state.plain:
+        state.hand_over("backfilling", *state.arrays, np.array([waits, False], dtype=np.int64))
+    else:
+        state.hand_over_ordered(waits=waits)
     if state.requests.moves and not first_come and not state.by_ready:
         return _ranked_on_coming(ordering, state)
 
@@ -86,7 +89,7 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
         if state.requests.moves and len(new := state.arrivals()):  # a line begins when its request comes
             keys[:, new] = ordering.lines(state.queue(new), cluster.tick)
 
-    if state.blocking and state.in_slots:
+    if state.blocking and state.in_slots and state.plain:
         n = len(state.requests)
         blocks = n // lines.BLOCK + 1
         slots = np.full(n, -1, dtype=np.int64)
@@ -102,7 +105,7 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
 
         return strict_turn
 
-    state.hand_over("linear", *state.arrays, keys)
+    state.hand_over_ordered(lines=keys)
 
     def turn(now: int) -> Sequence[int]:
         come()
@@ -122,12 +125,22 @@ def _sort(ordering: Any, state: State, now: int) -> None:
 
 
 def _each_pass(ordering: Any, state: State, *, draws: bool) -> Turn:
+    ageing = state.ageing(ordering)
+
+    def sort(now: int) -> None:
+        _sort(ordering, state, now)
+
     def turn(now: int) -> Sequence[int]:
         state.take_in()
         if state.empty or (not draws and state.full(now)):
             return ()
-        _sort(ordering, state, now)
+        if ageing is None:
+            sort(now)
+        else:
+            state.sort_by_age(now, ageing)
         return state.run_pass(now)
+
+    state.hand_over_ordered(ageing=ageing, ask=sort if ageing is None else None, draws=draws)
 
     return turn
 

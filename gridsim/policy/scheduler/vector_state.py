@@ -103,9 +103,9 @@ class VectorState(State):
         self._now = now
         super().ended(request, now)
 
-    def overran(self, request: int, expected_end: int) -> None:
-        """A running request is expected to hold its place until *expected_end*."""
-        super().overran(request, expected_end)
+    def corrected(self, request: int, expected_end: int) -> None:
+        """A running request is believed to hold its place until *expected_end*; nothing is free for that."""
+        super().corrected(request, expected_end)
         self._holdings.until(request, expected_end, self._now)
 
     def _let_go(self) -> None:

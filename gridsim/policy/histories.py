@@ -1,0 +1,218 @@
+"""What finished jobs ran, as columns by user; the rules of the shipped predictors and correctors over them, compiled.
+
+A bundle of *beliefs*, as a plain tuple, since that is handed over quickest:
+
+- ``believed`` (6, n): of each request the first prediction, the present one and how often it was corrected; the slots
+  of its user, and of user and size class together, in the history (-1 for none); what it will run, where that is told;
+- ``kept`` (slots, n): what the last jobs of a slot ran, as a ring; ``known`` (2, slots): how many have ended, and the
+  sum of what is kept; all in whole microseconds;
+- ``averages`` (slots,): exponential averages, s; ``weight`` (1,): what the last job counts in them;
+- ``rules`` (4,): predictor, corrector, tick (whole microseconds), how many jobs make a mean.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
+from gridsim.policy.queue import Requests
+from gridsim.profile.compiled import lean
+
+__all__ = [
+    "ADDED",
+    "AVERAGE",
+    "CORRECTIONS",
+    "DOUBLE",
+    "DOUBLE_OR_LESS",
+    "FIRST",
+    "PRESENT",
+    "RECENT",
+    "REQUEST",
+    "RUN",
+    "SIMILAR",
+    "STEPS",
+    "TOLD",
+    "Beliefs",
+    "Histories",
+    "answer",
+    "correct",
+    "corrected",
+    "learn",
+    "predict",
+]
+
+FIRST, PRESENT, CORRECTIONS, USER, ALIKE, RUN = range(6)
+PREDICTOR, CORRECTOR, TICK, MEAN_OF = range(4)
+RECENT, AVERAGE, SIMILAR, TOLD = range(4)
+"""Predictors: means of last jobs, an exponential average, means of jobs alike, run times that are told."""
+REQUEST, STEPS, ADDED, DOUBLE, DOUBLE_OR_LESS = range(5)
+"""Correctors; the last doubles up to the request."""
+UNKNOWN = -1
+_COUNT, _SUM = 0, 1
+_MINUTES = (1, 5, 15, 30, 60, 120, 300, 600, 1_200, 3_000, 6_000)
+"""By how much the first eleven corrections raise a prediction, min; the twelfth believes the request."""
+_MINUTE = 60 * MICROSECOND
+
+
+class Beliefs(NamedTuple):
+    """What is believed of requests, and what a predictor has learnt, as described above."""
+
+    believed: IntArray
+    kept: IntArray
+    known: IntArray
+    averages: FloatArray
+    weight: FloatArray
+    rules: IntArray
+
+
+class Histories:
+    """Columns in which one run's predictor learns.
+
+    Parameters
+    ----------
+    requests : Requests
+        All requests that may come; of whom they are says their label ``user``, below 0 for nobody known.
+    predictor, corrector : int
+        Their rules, as named in this module.
+    tick : int
+        What predictions are rounded down to, whole microseconds.
+    mean_of : int
+        Jobs that a mean is taken of.
+    weight : float
+        What the last job counts in an average.
+
+    Attributes
+    ----------
+    beliefs : Beliefs
+        The columns.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        predictor: int,
+        corrector: int = REQUEST,
+        *,
+        tick: int = MICROSECOND,
+        mean_of: int = 1,
+        weight: float = 1.0,
+    ) -> None:
+        n = len(requests)
+        self._requests, self._slots = requests, dict[tuple[int, int], int]()
+        believed = np.full((6, n), NEVER, dtype=np.int64)
+        believed[CORRECTIONS], believed[USER], believed[ALIKE] = 0, UNKNOWN, UNKNOWN
+        self._user = requests.labels.get("user") if predictor != TOLD else None
+        slots = 1
+        if self._user is not None:
+            rows = np.flatnonzero(self._user[: requests.known] >= 0)
+            users, classes = self._user[rows].astype(np.int64), np.frexp(requests.cores[rows])[1].astype(np.int64)
+            believed[USER, rows] = self._number(users, np.full(len(rows), UNKNOWN, dtype=np.int64))
+            if predictor == SIMILAR:
+                believed[ALIKE, rows] = self._number(users, classes)
+            slots = len(self._slots) + 2 * requests.room + 1
+        means = predictor in (RECENT, SIMILAR)
+        self.beliefs = Beliefs(
+            believed,
+            np.zeros((slots, min(mean_of, n) if means else 0), dtype=np.int64),
+            np.zeros((2, slots), dtype=np.int64),
+            np.zeros(slots),
+            np.array([weight]),
+            np.array([predictor, corrector, tick, mean_of], dtype=np.int64),
+        )
+
+    def _number(self, users: IntArray, classes: IntArray) -> IntArray:
+        """Slots of requests of these users and size classes, which are taken down."""
+        pairs, place = np.unique(np.stack([users, classes]), axis=1, return_inverse=True)
+        first = len(self._slots)
+        self._slots.update((pair, first + k) for k, pair in enumerate(zip(*pairs.tolist(), strict=True)))
+        found: IntArray = place.reshape(-1) + first
+        return found
+
+    def add(self, request: int) -> None:
+        """A request comes that was not known when the run began."""
+        if self._user is None or self._user[request] < 0:
+            return
+        user, believed = int(self._user[request]), self.beliefs.believed
+        believed[USER, request] = self._slots.setdefault((user, UNKNOWN), len(self._slots))
+        if self.beliefs.rules[PREDICTOR] == SIMILAR:
+            alike = user, int(self._requests.cores[request]).bit_length()
+            believed[ALIKE, request] = self._slots.setdefault(alike, len(self._slots))
+
+
+@lean
+def answer(row, beliefs):  # type: ignore[no-untyped-def]
+    """What a predictor says that a request will run, whole microseconds; below 0 while too little is known."""
+    believed, _, known, averages, _, rules = beliefs
+    if rules[PREDICTOR] == TOLD:
+        return believed[RUN, row]
+    slot = believed[USER, row]
+    if slot < 0:
+        return UNKNOWN
+    if rules[PREDICTOR] == AVERAGE:
+        return int(averages[slot] * 1e6) if known[_COUNT, slot] else UNKNOWN
+    if rules[PREDICTOR] == SIMILAR and known[_COUNT, believed[ALIKE, row]] >= rules[MEAN_OF]:
+        slot = believed[ALIKE, row]
+    return known[_SUM, slot] // rules[MEAN_OF] if known[_COUNT, slot] >= rules[MEAN_OF] else UNKNOWN
+
+
+@lean
+def predict(row, estimate, beliefs):  # type: ignore[no-untyped-def]
+    """The same cut at one tick and at the estimate, in whole ticks unless it is told; the estimate for no answer."""
+    rules = beliefs[5]
+    said = answer(row, beliefs)
+    if said < 0 or said >= estimate:
+        return estimate
+    if rules[PREDICTOR] == TOLD:
+        return said
+    return min(estimate, max(rules[TICK], said // rules[TICK] * rules[TICK]))
+
+
+@lean
+def learn(row, ran, beliefs):  # type: ignore[no-untyped-def]
+    """A request ran so many microseconds."""
+    believed, kept, known, averages, weight, rules = beliefs
+    slot = believed[USER, row]
+    if slot < 0:
+        return
+    if rules[PREDICTOR] == AVERAGE:
+        seconds = ran / 1e6
+        if known[_COUNT, slot]:
+            seconds = weight[0] * seconds + (1 - weight[0]) * averages[slot]
+        averages[slot] = seconds
+        known[_COUNT, slot] += 1
+        return
+    _keep(slot, ran, kept, known)
+    if rules[PREDICTOR] == SIMILAR:
+        _keep(believed[ALIKE, row], ran, kept, known)
+
+
+@lean
+def _keep(slot, ran, kept, known):  # type: ignore[no-untyped-def]
+    place = known[_COUNT, slot] % kept.shape[1]
+    known[_SUM, slot] += ran - kept[slot, place]
+    kept[slot, place] = ran
+    known[_COUNT, slot] += 1
+
+
+@lean
+def corrected(rule, first, present, times, estimate):  # type: ignore[no-untyped-def]
+    """What a corrector believes of a request that outlived its prediction for the *times*-th time."""
+    if rule in (STEPS, ADDED) and times <= len(_MINUTES):
+        before = first if rule == STEPS else present
+        return min(estimate, before + _MINUTES[times - 1] * _MINUTE)
+    if rule == DOUBLE:
+        return 2 * present
+    return min(estimate, 2 * present) if rule == DOUBLE_OR_LESS else estimate
+
+
+@lean
+def correct(row, estimate, beliefs):  # type: ignore[no-untyped-def]
+    """Believe more of a request that outlives what was believed; what that is, whole microseconds."""
+    believed, rules = beliefs[0], beliefs[5]
+    believed[CORRECTIONS, row] += 1
+    first, present, times = believed[FIRST, row], believed[PRESENT, row], believed[CORRECTIONS, row]
+    believed[PRESENT, row] = corrected(rules[CORRECTOR], first, present, times, estimate)
+    return believed[PRESENT, row]
