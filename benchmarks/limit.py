@@ -4,9 +4,10 @@
     python benchmarks/limit.py --jobs 1000000              # a generated workload at a load of 0.8
     python benchmarks/limit.py --jobs 500 --check          # no speed: both engines and the C make the same starts
 
-A row is one policy on one log: a simulation from the workload in memory to its record, and from the file to the starts
-in a process of its own, CPU seconds. The C is a second program that schedules FCFS, EASY and conservative; without it
-(or without a compiler) its columns are empty. It is given what gridsim read: runtimes cut at the estimates.
+A row is one policy on one log: a simulation from the workload in memory to its record, once by SimPy and several times
+compiled, and from the file to the starts in a process of its own, CPU seconds. The C is a second program that schedules
+FCFS, EASY and conservative; without it (or without a compiler) its columns are empty. It is given what gridsim read:
+runtimes cut at the estimates.
 """
 
 from __future__ import annotations
@@ -41,6 +42,17 @@ POLICIES = {
     "easy?ordering=sjf": "",
     "conservative": "",
     "conservative?compress=arrival": "cons",
+    "sjbf": "",
+    "easy++": "",
+    "easy?predict=recent&correct=steps": "",
+    "easy++?predict=similar": "",
+    "easy++?predict=average": "",
+    "wfp3": "",
+    "unicef": "",
+    "xfactor": "",
+    "easy?ordering=wfp3": "",
+    "easy?ordering=random": "",
+    "easy?backfill_order=wfp3": "",
 }
 """What is measured, and the word of the C for it, where it has one."""
 
@@ -70,12 +82,16 @@ def traced(workload: Workload, folder: Path) -> Trace:
     estimate = np.maximum(1, workload.estimate // MICROSECOND)
     runtime = np.clip(workload.runtime // MICROSECOND, 1, estimate)
     file = folder / "trace.swf"
-    columns = zip(submit.tolist(), runtime.tolist(), workload.cores.tolist(), estimate.tolist(), strict=True)
+    user = workload.labels.get("user", np.ones(len(workload), dtype=np.int64))
+    jobs = (submit, runtime, workload.cores, estimate, user)
+    columns = zip(*(column.tolist() for column in jobs), strict=True)
     with file.open("w") as lines:
         lines.write(f"; MaxProcs: {cores}\n")
-        for job, (came, ran, width, asked) in enumerate(columns, 1):
-            lines.write(f"{job} {came} -1 {ran} {width} -1 -1 {width} {asked} -1 1 1 1 -1 -1 -1 -1 -1\n")
-    whole = Workload.from_columns(submit=submit, runtime=runtime, estimate=estimate, cores=workload.cores)
+        for job, (came, ran, width, asked, of) in enumerate(columns, 1):
+            lines.write(f"{job} {came} -1 {ran} {width} -1 -1 {width} {asked} -1 1 {of} 1 -1 -1 -1 -1 -1\n")
+    whole = Workload.from_columns(
+        submit=submit, runtime=runtime, estimate=estimate, cores=workload.cores, labels={"user": user}
+    )
     return Trace(whole, cores, file)
 
 
@@ -129,14 +145,16 @@ def check(name: str, trace: Trace, program: Path | None, folder: Path) -> None:
 def measured(name: str, trace: Trace, program: Path | None, folder: Path, repeat: int) -> None:
     """Print a row a policy."""
     for policy, word in POLICIES.items():
-        simulated(trace, policy, "compiled")  # what is to be compiled, is
+        for engine in ("compiled", "simpy"):
+            simulated(trace._replace(workload=trace.workload.select(slice(0, 1000))), policy, engine)  # loops, and more
         ours, theirs = [], []
+        events = simulated(trace, policy, "simpy")[0]
         for _ in range(repeat):
             ours.append(simulated(trace, policy, "compiled")[0])
             if word and program is not None:
                 theirs.append(by_reference(program, trace, word, folder)[0])
         jobs, took, process = len(trace.workload), float(np.median(ours)), alone(trace, policy)
-        row = f"{name:32} {policy:29} {jobs:9,} {took:8.3f} {jobs / took / 1e6:9.2f} {process:10.2f}"
+        row = f"{name:32} {policy:33} {jobs:9,} {events:8.2f} {took:8.3f} {jobs / took / 1e6:9.2f} {process:10.2f}"
         if theirs:
             least = float(np.median(theirs))
             row += f" {least:8.3f} {jobs / least / 1e6:9.2f} {took / least:6.1f}"
@@ -161,10 +179,9 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     args = parser.parse_args()
     if not args.check:
-        print(f"{'':32} {'':29} {'':9} {'gridsim':>18} {'process':>10} {'C':>18}")
-        print(
-            f"{'log':32} {'policy':29} {'jobs':>9} {'s':>8} {'M jobs/s':>9} {'s':>10} {'s':>8} {'M jobs/s':>9} {'x':>6}"
-        )
+        print(f"{'':32} {'':33} {'':9} {'SimPy':>8} {'compiled':>18} {'process':>10} {'C':>18}")
+        units = f"{'s':>8} {'s':>8} {'M jobs/s':>9} {'s':>10} {'s':>8} {'M jobs/s':>9} {'x':>6}"
+        print(f"{'log':32} {'policy':33} {'jobs':>9} {units}")
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         program = compiled_reference(args.reference, folder)

@@ -77,7 +77,7 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
         return "the machine has nodes"
     scheduler, can = clusters[0].scheduler, clusters[0].can
     if not can.passes:
-        return f"the passes of {name_of(scheduler)} are not compiled as a whole"
+        return can.in_python or f"the passes of {name_of(scheduler)} are not compiled as a whole"
     if clusters[0].asked is not None:
         return "the machine has nodes or several pools, or jobs ask for more than cores"
     if CHAINED in requests.labels:

@@ -70,7 +70,7 @@ def _of_its_own(declared: Capabilities, scheduler: Any) -> Capabilities:
     What it does at single events would not be asked of it.
     """
     own = type(scheduler).__module__.startswith("gridsim.") and hasattr(type(scheduler), "passes")
-    return replace(declared, passes=False) if declared.passes and not own else declared
+    return replace(declared, passes=False, in_python="") if not own else declared
 
 
 def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:

@@ -396,6 +396,8 @@ class Capabilities:
     passes : bool
         It has ``passes(rows) -> Passes``: its passes can be played in a compiled loop, over columns in which the
         requests *rows* wait to come, in this order. Whoever asks for them calls no other method in that run.
+    in_python : str
+        Why they cannot, where that is known.
     """
 
     withdraws: bool = False
@@ -422,6 +424,7 @@ class Capabilities:
     oracle: bool = False
     held: bool = False
     passes: bool = False
+    in_python: str = ""
     vectors: bool = False
     nodes: Capacity | None = None
 

@@ -19,5 +19,16 @@ def test_the_engines_make_the_same_starts(tmp_path: Path) -> None:
         "easy?ordering=sjf",
         "conservative",
         "conservative?compress=arrival",
+        "sjbf",
+        "easy++",
+        "easy?predict=recent&correct=steps",
+        "easy++?predict=similar",
+        "easy++?predict=average",
+        "wfp3",
+        "unicef",
+        "xfactor",
+        "easy?ordering=wfp3",
+        "easy?ordering=random",
+        "easy?backfill_order=wfp3",
     ]
     assert all(line.endswith("300 starts as by SimPy") for line in told.splitlines())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,11 @@ from gridsim.cli import main
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
+from gridsim.model.time import FloatArray
 from gridsim.model.workload import Workload
+from gridsim.policy.ordering import LargestCores
+from gridsim.policy.prediction import Recent
+from gridsim.policy.queue import Queue
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.profile import running
 from gridsim.scenario import transformed
@@ -26,6 +30,48 @@ JOBS = Workload.from_columns(submit=[0, 1, 2, 2], runtime=[10, 10, 5, 1], cores=
 
 ONE_USER = replace(JOBS, labels={"user": np.zeros(4, dtype=np.int64)})
 CHAIN = Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)])
+
+
+SHARED = replace(JOBS, labels={"share": np.zeros(4, dtype=np.int64)}, names={"share": ("/a",)})
+
+
+@dataclass
+class Hour:
+    """A predictor of a plain file."""
+
+    def setup(self, rng: Any) -> None:
+        pass
+
+    def predict(self, queue: Queue, now: float) -> FloatArray:
+        return np.full(len(queue), 3600.0)
+
+    def finished(self, queue: Queue, ran: FloatArray, now: float) -> None:
+        pass
+
+
+@dataclass
+class Tenfold:
+    """A corrector of a plain file."""
+
+    def correct(self, first: float, present: float, times: int, estimate: float) -> float:
+        return 10 * present
+
+
+@dataclass
+class Widest(LargestCores):
+    """An order of a plain file, which may look at predictions."""
+
+
+@dataclass
+class Noting:
+    """First come, first served, as asked at each pass; takes down when."""
+
+    changes = "pass"
+    asked: list[float] = field(default_factory=list)
+
+    def rank(self, queue: Queue, now: float) -> FloatArray:
+        self.asked.append(now)
+        return queue.submit
 
 
 class Sidestepping(Backfilling):
@@ -49,7 +95,16 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[Calendar]:
 @pytest.mark.parametrize(
     ("jobs", "how", "why"),
     [
-        (JOBS, {"policy": "wfp3"}, r"the passes of Backfilling\(ordering=Wfp3.* are not compiled as a whole"),
+        (JOBS, {"policy": "easy?ordering=drf"}, "DominantShare.* is asked again after each start"),
+        (JOBS, {"policy": "random"}, "Random.* names the next request itself"),
+        (JOBS, {"policy": Backfilling(predict=Hour())}, "Hour.* predicts in Python"),
+        (JOBS, {"policy": Backfilling(predict=Recent(), correct=Tenfold())}, "Tenfold.* corrects in Python"),
+        (
+            JOBS,
+            {"policy": Backfilling(predict=Recent(), backfill_order=Widest())},
+            "Widest.* is asked for each request, with its prediction",
+        ),
+        (SHARED, {"policy": "fair-share"}, "FairShare.* follows what each share uses"),
         (JOBS, {"policy": Sidestepping()}, "the passes of .*Sidestepping.* are not compiled as a whole"),
         (JOBS, {"policy": "conservative?partition=greedy"}, "not compiled as a whole"),
         (
@@ -90,10 +145,10 @@ def test_where_it_cannot_be_it_says_why(jobs: Workload, how: dict[str, Any], why
 
 
 def test_a_user_is_told_and_the_command_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "--jobs", "20", "--policy", "wfp3", "--engine", "compiled", "--no-page"]) == 2
+    assert main(["compare", "--jobs", "20", "--policy", "random", "--engine", "compiled", "--no-page"]) == 2
     told = capsys.readouterr().err
     assert "'engine'" in told
-    assert "the passes of Backfilling(ordering=Wfp3(), reserve=Strict()) are not compiled as a whole" in told
+    assert "Random(hold=True) names the next request itself" in told
 
 
 def test_no_small_run_waits_for_a_compiler(monkeypatch: pytest.MonkeyPatch, calendars: list[Calendar]) -> None:
@@ -112,8 +167,24 @@ def test_what_is_compiled_already_is_taken_for_small_runs_too(
     simulate(JOBS)
     assert len(calendars) == 1
     simulate(JOBS, engine="simpy")
-    simulate(JOBS, policy="wfp3")
+    simulate(JOBS, policy="random")
     assert len(calendars) == 1
+
+
+def test_an_ordering_in_python_is_asked_at_the_same_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # At 4 s job 1 outlives its estimate, and job 4 comes, who is too wide: a pass for him, one as the instant ends.
+    jobs = Workload.from_columns(
+        submit=[0, 1, 1, 4], runtime=[10, 1, 50, 1], estimate=[4, 1, 100, 1], cores=[2, 3, 1, 9], cores_stated=3
+    )
+    heard = []
+    for slice_, name in ((0.05, "simpy"), (0.05, "compiled"), (0.0, "compiled")):
+        monkeypatch.setattr(engine, "_SLICE", slice_)
+        asked: list[float] = []
+        policy = Backfilling(ordering=Noting(asked))
+        simulate(jobs, platform=Platform.single(3), policy=policy, engine=name, instant="per-event", overrun="extend")
+        heard.append(asked)
+    assert heard[0].count(4.0) == 2
+    assert heard[1] == heard[2] == heard[0]
 
 
 def test_slices_change_nothing_progress_goes_on_and_an_interrupt_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -99,16 +99,18 @@ class Backfilling:
         """What its order depends on."""
         can, scope = of_ordering(self.ordering), scope_of(self.ordering)
         predicts, in_queue = not isinstance(self.predict, Requested), isinstance(self.backfill_order, InQueue)
+        in_python = self._in_python()
         return Capabilities(
             scope=scope,
             held=not can.keep,
-            passes=not self._not_whole(),
+            passes=not in_python,
+            in_python=in_python,
             predicts=predicts,
             vectors=in_queue,
             oracle=knows_runtimes(self.predict),
         )
 
-    def _not_whole(self) -> str:
+    def _in_python(self) -> str:
         """Why its passes cannot be played in one compiled loop; empty where they can."""
         can = of_ordering(self.ordering)
         if can.keep or scope_of(self.ordering) != "cluster":
