@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -67,7 +67,7 @@ class Noting:
     """First come, first served, as asked at each pass; takes down when."""
 
     changes = "pass"
-    asked: list[float] = field(default_factory=list)
+    asked: ClassVar[list[float]] = []
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         self.asked.append(now)
@@ -179,10 +179,10 @@ def test_an_ordering_in_python_is_asked_at_the_same_passes(monkeypatch: pytest.M
     heard = []
     for slice_, name in ((0.05, "simpy"), (0.05, "compiled"), (0.0, "compiled")):
         monkeypatch.setattr(engine, "_SLICE", slice_)
-        asked: list[float] = []
-        policy = Backfilling(ordering=Noting(asked))
+        policy = Backfilling(ordering=Noting())
         simulate(jobs, platform=Platform.single(3), policy=policy, engine=name, instant="per-event", overrun="extend")
-        heard.append(asked)
+        heard.append(Noting.asked.copy())
+        Noting.asked.clear()
     assert heard[0].count(4.0) == 2
     assert heard[1] == heard[2] == heard[0]
 
