@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
@@ -16,7 +16,7 @@ from gridsim.files import read_toml
 from gridsim.metrics.summary import measures_asked
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
-from gridsim.model.streams import stream
+from gridsim.model.streams import of_replica, stream
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.machine import machine, machine_of
@@ -31,6 +31,9 @@ from gridsim.workload.formats.table import mapping_of
 from gridsim.workload.provenance import with_plugins
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import default_workload
+
+if TYPE_CHECKING:
+    import numpy as np
 
 __all__ = ["Scenario", "rules_for", "simulate_all", "transformed", "under_way", "with_users"]
 
@@ -422,7 +425,7 @@ def transformed(
     for asked, reference in made:
         transform = _sized(asked, workload, platform, cores)
         name = registry.name_of(type(transform))
-        rng = stream(options.seed, "transform", name, met[name])
+        rng = _rng(options.seed, transform, name, met[name])
         met[name] += 1
         if reference is None:
             changed = transform.apply(workload, rng)
@@ -432,6 +435,12 @@ def transformed(
             changed = transform.apply(workload, rng, record)
         workload = with_plugins(_with_entry(changed, workload, transform), transform, reference)
     return workload
+
+
+def _rng(seed: int, transform: Any, name: str, met: int) -> np.random.Generator:
+    """What a transform draws from: the stream of its kind, or that of its replica where it makes one of many."""
+    replica = getattr(transform, "replica", None)
+    return of_replica(seed, name, replica) if replica else stream(seed, "transform", name, met)
 
 
 def _sized(transform: Any, workload: Workload, platform: Platform | None, cores: int | None) -> Any:

@@ -37,14 +37,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from gridsim.campaign.alike import REPLICAS
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.campaign import Paired, PolicyComparison, compare_policies, corrected
 from gridsim.metrics.dag import DAG_METRICS
-from gridsim.metrics.paired_tests import MARGIN, RESAMPLES, Better, t_test
+from gridsim.metrics.paired_tests import CERTAIN, MARGIN, RESAMPLES, Better, t_test
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS, Metric
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["KNOWN", "Compared", "Comparing", "Comparisons", "Mean", "compare_runs"]
+__all__ = ["KNOWN", "Agreement", "Compared", "Comparing", "Comparisons", "Mean", "compare_runs"]
 
 KNOWN: Mapping[str, Metric] = {
     **{name: Metric(it.unit, it.better, it.description) for name, it in DAG_METRICS.items()},
@@ -60,11 +61,12 @@ USUAL = (
 )
 """What is compared where nobody says what, as far as the runs have it."""
 
-REPLICATES = ("log", "workload", "window", "seed")
+REPLICATES = ("log", "workload", "window", "seed", *REPLICAS)
 """Factors that make another workload, where nobody says which."""
 
 SOURCES = ("log", "workload")
-"""Factors of which other replicates are parts, where nobody says which; else windows, with several seeds on each."""
+"""Factors of which other replicates are parts, where nobody says which; else windows, with several seeds on each, and
+whatever shaken workloads, or those with users drawn anew, are made of."""
 
 DRAWN = 2_000_000
 """Numbers of the bootstrap's resamples that are held at once, 16 MB; many replicates are resampled less often."""
@@ -143,7 +145,10 @@ class Comparing:
         whole = tuple(name for name in SOURCES if name in replicates)
         if whole and len(whole) < len(replicates):
             return whole
-        return ("window",) if "window" in replicates and len(replicates) > 1 and not whole else ()
+        if "window" in replicates and len(replicates) > 1 and not whole:
+            return ("window",)
+        made_of = tuple(name for name in replicates if name not in REPLICAS)
+        return made_of if len(made_of) < len(replicates) else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +186,31 @@ class Compared:
         return self.test.metric
 
 
+class Agreement(NamedTuple):
+    """How many replicas of workloads agree: a value of the factor against the baseline, over all conditions.
+
+    Attributes
+    ----------
+    metric, role : str
+        What is compared; how the replicas came about, ``shake`` or ``resample``.
+    value, baseline : object
+        Of the factor.
+    lower, pairs : int
+        Replicas in which the value has less than the baseline, of so many.
+    certain, workloads : int
+        Workloads, each in a condition, of whose replicas at least `CERTAIN` agree with their mean; of so many.
+    """
+
+    metric: str
+    role: str
+    value: Any
+    baseline: Any
+    lower: int
+    pairs: int
+    certain: int
+    workloads: int
+
+
 class Mean(NamedTuple):
     """Mean of a metric over the replicates of one condition, with the interval of Student's t.
 
@@ -214,7 +244,9 @@ class Comparisons:
     sources : int
         Of which the workloads are parts: logs of windows, say; as many as workloads where each is one of its own.
     of_one : bool
-        Whether all workloads are parts of one log, so that nothing is said of others.
+        Whether all workloads are parts of one log, or made of one, so that nothing is said of others.
+    agreements : tuple of Agreement
+        Where replicas were made of workloads, by metric and value.
     found : tuple of Compared
         By metric and condition, over all conditions last; families of Holm's correction stand together.
     means : tuple of Mean
@@ -231,6 +263,7 @@ class Comparisons:
     means: tuple[Mean, ...]
     sources: int = 0
     of_one: bool = False
+    agreements: tuple[Agreement, ...] = ()
 
     @property
     def nested(self) -> bool:
@@ -288,8 +321,10 @@ def compare_runs(
     grid = _Grid.of(columns, comparing)
     found: list[Compared] = []
     means: list[Mean] = []
+    agreements: list[Agreement] = []
     for metric in columns.metrics:
         values = grid.values(columns.metrics[metric])
+        agreements += grid.agreements(metric, values)
         found += grid.comparisons(metric, values)
         means += grid.means(metric, values)
     return Comparisons(
@@ -303,6 +338,7 @@ def compare_runs(
         tuple(means),
         len(set(grid.sources.tolist())),
         grid.of_one,
+        tuple(agreements),
     )
 
 
@@ -373,6 +409,8 @@ class _Grid:
     shape: tuple[int, int, int]
     sources: IntArray
     of_one: bool
+    made_of: IntArray
+    role: str | None
 
     @classmethod
     def of(cls, columns: _Columns, how: Comparing) -> _Grid:
@@ -395,8 +433,29 @@ class _Grid:
         places = {part: place for place, part in enumerate(dict.fromkeys(parts))}
         sources = np.array([places[part] for part in parts], dtype=np.int64)
         windows = asked is None and "window" in made_by and not {*SOURCES} & {*made_by}
-        of_one = len(parts) > 1 and (windows or len(places) == 1)
-        return cls(how, others, compared, baseline, conditions, cells, shape, sources, of_one)
+        role = next((role for name, role in REPLICAS.items() if name in made_by), None)
+        of_one = len(parts) > 1 and (windows or len(places) == 1 or set(made_by) <= {*REPLICAS})
+        given = [tuple(value for name, value in each.items() if name not in REPLICAS) for each in replicates]
+        numbers = {workload: place for place, workload in enumerate(dict.fromkeys(given))}
+        made_of = np.array([numbers[workload] for workload in given], dtype=np.int64)
+        return cls(how, others, compared, baseline, conditions, cells, shape, sources, of_one, made_of, role)
+
+    def agreements(self, metric: str, values: FloatArray) -> Iterator[Agreement]:
+        """Of one metric, each value of the factor against the baseline; none where no replicas were made."""
+        if self.role is None:
+            return
+        theirs = values[:, :, self.compared.index(self.baseline)]
+        for place, value in enumerate(self.compared):
+            if value == self.baseline:
+                continue
+            difference = values[:, :, place] - theirs
+            groups = [difference[self.made_of == workload] for workload in np.unique(self.made_of)]
+            each = [group[np.isfinite(group[:, at]), at] for group in groups for at in range(self.shape[1])]
+            known = [replicas for replicas in each if len(replicas)]
+            same = [float(np.mean(np.sign(of) == np.sign(of.mean()))) for of in known]
+            lower, pairs = sum(int(np.sum(of < 0)) for of in known), sum(map(len, known))
+            certain = sum(share >= CERTAIN for share in same)
+            yield Agreement(metric, self.role, value, self.baseline, lower, pairs, certain, len(known))
 
     def values(self, column: FloatArray) -> FloatArray:
         """One metric by replicate, condition and value of the factor; NaN where there is none."""

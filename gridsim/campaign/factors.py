@@ -139,11 +139,13 @@ def with_places(recipe: Mapping[str, Any], factors: Mapping[str, Any], path: Pat
 
 
 def filled(recipe: Any, chosen: Mapping[str, Any]) -> Any:
-    """The recipe with values in the places."""
+    """The recipe with values in the places; of a list, without entries that are nothing then, and itself if all are."""
     if isinstance(recipe, Mapping):
-        return {name: filled(value, chosen) for name, value in recipe.items()}
+        found = {name: filled(value, chosen) for name, value in recipe.items()}
+        return {name: value for name, value in found.items() if value != [] or recipe[name] == []}
     if isinstance(recipe, list | tuple):
-        return [filled(value, chosen) for value in recipe]
+        entries = [(value, filled(value, chosen)) for value in recipe]
+        return [entry for value, entry in entries if entry != "" or value == ""]
     if not isinstance(recipe, str) or "{" not in recipe:
         return recipe
     alone = _PLACE.fullmatch(recipe)

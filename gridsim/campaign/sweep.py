@@ -38,6 +38,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from gridsim.campaign.alike import AS_IT_IS, REPLICAS, Alike
 from gridsim.campaign.comparisons import Comparing, Comparisons, compare_runs
 from gridsim.campaign.factors import check_exclude, files_in, filled, label_of, used, values_of, with_places
 from gridsim.campaign.run import Made
@@ -125,8 +126,15 @@ class Sweep:
     may_change: ClassVar[Sequence[str]] = ("sweep", "plugins")
 
     @classmethod
-    def from_toml(cls, path: str | Path) -> Sweep:
+    def from_toml(cls, path: str | Path, *, alike: Alike | None = None) -> Sweep:
         """Sweep of a recipe file; every policy, workload and file that it names is looked at once.
+
+        Parameters
+        ----------
+        path : path
+            The recipe.
+        alike : Alike, optional
+            Other workloads that are made of those of the recipe.
 
         Raises
         ------
@@ -134,7 +142,8 @@ class Sweep:
             Naming the file, the key and what was expected.
         """
         path = Path(path).absolute()
-        sweep = cls.from_mapping(read_toml(path), path=path)
+        told = read_toml(path)
+        sweep = cls.from_mapping(told if alike is None else alike.added(told, path), path=path)
         sweep.check()
         return replace(sweep, inputs=sweep._checksums())
 
@@ -359,7 +368,10 @@ class Sweep:
         if comparing is None:
             return None
         labels = {name: [label_of(value) for value in values] for name, values in self.factors.items()}
-        return compare_runs(self.rows(store), labels, comparing)
+        drawn = [name for name in REPLICAS if name in comparing.replicates_of(labels)]
+        rows = (row for row in self.rows(store) if all(row[name] != AS_IT_IS for name in drawn))
+        labels |= {name: [value for value in labels[name] if value != AS_IT_IS] for name in drawn}
+        return compare_runs(rows, labels, comparing)
 
     def metrics_there(self, store: Store) -> list[str]:
         """Names of all numbers of finished runs, in order of appearance."""

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gridsim.cli.compare import add_figures
+from gridsim.cli.compare import add_figures, add_flurries, add_replicas
 from gridsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--shard", metavar="I/N", help="only part I of N, for job arrays; merge the folders afterwards")
     parser.add_argument("--status", action="store_true", help="say how far it is, and run nothing")
     parser.add_argument("--retry-failed", action="store_true", help="run again what failed before")
+    alike = parser.add_argument_group("other workloads beside those of the recipe, as a factor more")
+    add_replicas(alike)
+    add_flurries(alike)
     add_figures(parser)
     parser.add_argument("--json", action="store_true", help="print where it stands as JSON")
 
@@ -42,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
     """Run what is missing, write tables; 1 where a run failed."""
     if args.campaign == "merge":
         return _merge(args)
+    from gridsim.campaign.alike import Alike
     from gridsim.campaign.run import check, progress_of, run_campaign  # numpy: not needed for --help
     from gridsim.campaign.store import Shard, Store
     from gridsim.campaign.sweep import Sweep
@@ -52,7 +56,8 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"'{args.stores[0]}' is too much; one campaign at a time")
     if args.dask is not None and args.workers is not None:
         raise InputError("--workers are of this machine, and --dask has its own; leave out one of them")
-    sweep = Sweep.from_toml(args.campaign)
+    asked = {name: getattr(args, name) for name in ("shake", "shake_by", "resample", "resample_load", "flurries")}
+    sweep = Sweep.from_toml(args.campaign, alike=Alike(**asked))
     store = Store(args.out or f"{Path(args.campaign).stem}-results")
     shard = Shard() if args.shard is None else Shard.of(args.shard)
     sweep.belongs(store)

@@ -21,6 +21,7 @@ from gridsim.model.streams import stream
 from gridsim.model.time import FloatArray
 
 __all__ = [
+    "CERTAIN",
     "MARGIN",
     "NAN",
     "RESAMPLES",
@@ -36,6 +37,9 @@ __all__ = [
     "t_test",
     "wilcoxon",
 ]
+
+CERTAIN = 0.95
+"""Share of the replicas of a workload that must agree for an answer not to be noise."""
 
 MARGIN = 0.05
 """Ratios closer to 1 than by this part are as good as equal."""

@@ -6,7 +6,7 @@ import zlib
 
 import numpy as np
 
-__all__ = ["stream"]
+__all__ = ["of_replica", "stream"]
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
@@ -27,3 +27,14 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     """
     key = tuple(name if isinstance(name, int) else zlib.crc32(name.encode()) for name in names)
     return np.random.default_rng(np.random.SeedSequence(entropy=seed, spawn_key=key))
+
+
+def of_replica(seed: int, role: str, number: int) -> np.random.Generator:
+    """Generator of replica *number*, from 1, of a workload; the same for every policy and every question.
+
+    Examples
+    --------
+    >>> int(of_replica(1, "shake", 1).integers(1000)) == int(stream(1, "shake", 0).integers(1000))
+    True
+    """
+    return stream(seed, role, number - 1)

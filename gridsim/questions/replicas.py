@@ -12,13 +12,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gridsim.metrics.paired_tests import t_test
+from gridsim.metrics.paired_tests import CERTAIN, t_test
 from gridsim.model.time import FloatArray
 
-__all__ = ["CERTAIN", "Pair", "Replicated", "Role", "Spread"]
-
-CERTAIN = 0.95
-"""Share of the replicas that must agree for an answer not to be noise."""
+__all__ = ["Pair", "Replicated", "Role", "Spread"]
 
 Role = Literal["shake", "resample"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.metrics.summary import metrics
 from gridsim.model.platform import Platform
-from gridsim.model.streams import stream
+from gridsim.model.streams import of_replica
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.pools import in_pools
@@ -66,12 +66,13 @@ class Family:
 
     def member(self, workload: Workload, replica: int) -> Workload:
         """Replica number *replica*, from 0."""
-        made: Workload = self.transform.apply(workload, stream(self.seed, self.role, replica))
+        made: Workload = self.transform.apply(workload, of_replica(self.seed, self.role, replica + 1))
         return made
 
     def written(self) -> dict[str, Any]:
         """What files say of it; JSON types only."""
         told = {"transform": name_of(type(self.transform)), **asdict(self.transform)}
+        told.pop("replica", None)
         return {"role": self.role, "seed": self.seed, "replicas": self.replicas, **told}
 
 

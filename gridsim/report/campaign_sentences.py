@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gridsim.campaign.comparisons import KNOWN, Compared, Comparisons
+from gridsim.campaign.comparisons import KNOWN, Agreement, Compared, Comparisons
 from gridsim.metrics.campaign import PolicyComparison
 from gridsim.report import change
 from gridsim.report.markup import p_shown, ratio_shown
@@ -24,6 +24,11 @@ _TITLES = {
 
 _MOST = 3
 """Values, or metrics, that one sentence names at most."""
+
+_AGREED = {
+    "shake": ("shaking does not change it", "within the noise of the input"),
+    "resample": ("it holds in workloads like this one", "it depends on the workload"),
+}
 
 _FEW = 6
 """Workloads below which Wilcoxon's test cannot be clear at 95 %."""
@@ -74,8 +79,32 @@ def sentences(found: Comparisons) -> list[str]:
     if found.replicates == 1:
         return [_one_workload(found), *_missing(found)]
     headline, *others = found.metrics
-    told = [*_headline(found, headline), *_in_passing(found, others), *_missing(found)]
+    told = [*_headline(found, headline), *_agreement(found, headline), *_in_passing(found, others), *_missing(found)]
     return [*told, *_few(found), *_independence(found)]
+
+
+def _agreement(found: Comparisons, metric: str) -> Iterator[str]:
+    """In how many replicas the values have less than the baseline, where replicas were made of workloads."""
+    there = [it for it in found.agreements if it.metric == metric and it.pairs]
+    if not there:
+        return
+    lead = "Shaken" if there[0].role == "shake" else "With users drawn anew"
+    parts = [
+        f"under {label(found, it.value)} in {number(it.lower)} of {number(it.pairs)} ({_verdict(it)})"
+        for it in there[:_MOST]
+    ]
+    rest = len(there) - _MOST
+    more = [f"under {counted(rest, 'other')} as agreement.csv says"] if rest > 0 else []
+    base = label(found, found.values[0])
+    yield f"{lead}, {title(metric)} is lower {listed([*parts, *more])} than under {base}."
+
+
+def _verdict(it: Agreement) -> str:
+    """Of how many workloads the replicas agree."""
+    if it.workloads == 1:
+        sure, unsure = _AGREED[it.role]
+        return sure if it.certain else unsure
+    return f"replicas of {number(it.certain)} of {number(it.workloads)} workloads agree"
 
 
 def _independence(found: Comparisons) -> Iterator[str]:
@@ -86,7 +115,10 @@ def _independence(found: Comparisons) -> Iterator[str]:
             f"{number(found.replicates)} workloads are of {number(found.sources)} {noun}s, and those of one {noun} are "
             f"no independent witnesses: their ratios are averaged, and n is {number(found.sources)}."
         )
-    if found.of_one:
+    if found.of_one and found.agreements and not found.nested and found.sources == found.replicates:
+        what = "shaken" if found.agreements[0].role == "shake" else "with its users drawn anew"
+        yield f"All workloads are one, {what}: this is what holds of it, and says nothing of others."
+    elif found.of_one:
         parts = "windows" if "window" in (found.comparing.replicates or ()) else "workloads"
         yield (
             f"All {parts} are parts of one log, blocks of its time: this is what holds of that log, and says nothing "

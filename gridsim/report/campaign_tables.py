@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from gridsim.campaign.comparisons import KNOWN, Compared, Comparisons, Mean
+from gridsim.campaign.comparisons import KNOWN, Agreement, Compared, Comparisons, Mean
 from gridsim.files import write_atomically, write_text
 from gridsim.metrics.campaign import PolicyComparison
 from gridsim.metrics.summary import DEADLINE_METRICS, GRID_METRICS, METRICS
@@ -337,7 +337,8 @@ def _facts(found: Comparisons) -> Iterator[tuple[str, str]]:
 def write_tables(folder: str | Path, found: Comparisons, *, name: str = "campaign") -> list[Path]:
     """Write ``comparisons.csv``, ``means.csv``, ``comparisons.tex`` and ``comparisons.html``; returns their paths.
 
-    With several conditions also ``comparisons-by-condition.tex``. Each is whole or not written at all.
+    With several conditions also ``comparisons-by-condition.tex``, with replicas of workloads ``agreement.csv``. Each is
+    whole or not written at all.
 
     Parameters
     ----------
@@ -349,6 +350,8 @@ def write_tables(folder: str | Path, found: Comparisons, *, name: str = "campaig
     folder = Path(folder)
     _write_csv(folder / "comparisons.csv", _comparison_rows(found))
     _write_csv(folder / "means.csv", _mean_rows(found))
+    if found.agreements:
+        _write_csv(folder / "agreement.csv", [Agreement._fields, *found.agreements])
     texts = {"comparisons.tex": latex(found, name=name), "comparisons.html": page(found, name=name)}
     if found.conditions > 1:
         texts["comparisons-by-condition.tex"] = latex(found, name=name, by_condition=True)
@@ -356,4 +359,5 @@ def write_tables(folder: str | Path, found: Comparisons, *, name: str = "campaig
         (folder / "comparisons-by-condition.tex").unlink(missing_ok=True)  # of more conditions, earlier
     for file, text in texts.items():
         write_text(folder / file, text)
-    return [folder / "comparisons.csv", folder / "means.csv", *(folder / file for file in texts)]
+    numbers = ["comparisons.csv", "means.csv", *(["agreement.csv"] if found.agreements else [])]
+    return [folder / file for file in (*numbers, *texts)]

@@ -68,6 +68,9 @@ class Resample:
     within : float or None
         Draw users until their work is what *load* asks for within this part of it; None takes the first draw, and a few
         heavy users then decide.
+    replica : int or None
+        Which of many, from 1: what ``gridsim compare --resample`` makes; 0 for the jobs as they are. Where left out,
+        drawn as other transforms are.
 
     Notes
     -----
@@ -99,6 +102,7 @@ class Resample:
     weeks: int | None = None
     long_term: int = 12
     within: float | None = 0.05
+    replica: int | None = None
 
     source: ClassVar[str] = "after Zakay, Feitelson 2013"
 
@@ -108,6 +112,7 @@ class Resample:
             ("weeks", self.weeks is None or 1 <= self.weeks <= _MOST_WEEKS, f"1 to {_MOST_WEEKS}"),
             ("long_term", self.long_term >= 1, "1 or more"),
             ("within", self.within is None or 0 < self.within <= 1, "above 0, at most 1, or none"),
+            ("replica", self.replica is None or self.replica >= 0, "a number from 0, or none"),
         ):
             if not good:
                 raise InputError(f"is {getattr(self, name)}; expected {rule}", field=name)
@@ -120,6 +125,8 @@ class Resample:
         InputError
             For jobs of several tasks, without jobs, and where no user is drawn.
         """
+        if self.replica == 0:
+            return workload
         if workload.tasks is not None:
             raise InputError("the jobs have several tasks; users of rigid jobs can be drawn")
         if not len(workload):

@@ -25,6 +25,9 @@ class Shake:
     ----------
     by : int
         Whole seconds; 0 changes nothing.
+    replica : int or None
+        Which of many, from 1: what ``gridsim compare --shake`` makes; 0 for the jobs as they are. Where left out, drawn
+        as other transforms are.
 
     Notes
     -----
@@ -46,15 +49,20 @@ class Shake:
     """
 
     by: int = 60
+    replica: int | None = None
 
     source: ClassVar[str] = "Tsafrir, Ouaknine, Feitelson 2007"
 
     def __post_init__(self) -> None:
         if not 0 <= self.by <= _LARGEST:
             raise InputError(f"by {self.by} s; expected whole seconds from 0 to {_LARGEST}", field="by")
+        if self.replica is not None and self.replica < 0:
+            raise InputError(f"is {self.replica}; expected a number from 0", field="replica")
 
     def apply(self, workload: Workload, rng: np.random.Generator) -> Workload:
         """The *workload*, shaken."""
+        if self.replica == 0:
+            return workload
         moves = rng.integers(-self.by, self.by, size=len(workload), endpoint=True) * MICROSECOND
         submit = _after_others(workload, np.maximum(workload.submit + moves, 0))
         if len(submit) and int(submit.max()) >= NEVER:
