@@ -29,6 +29,8 @@ class Clock(Environment):
     ----------
     ready : bool
         Whether the world is made: what is begun from now on is a user's.
+    wakes : int
+        Passes to come that schedulers want though nothing happens.
     """
 
     def __init__(self, instant: Instant) -> None:
@@ -36,6 +38,7 @@ class Clock(Environment):
         self._users = instant.users
         self._running = False
         self.ready = False
+        self.wakes = 0
 
     def schedule(self, event: Event, priority: EventPriority = NORMAL, delay: float = 0) -> None:
         """Schedule an event, *delay* whole microseconds from now.
@@ -75,6 +78,11 @@ class Clock(Environment):
         finally:
             self._running = False
         return int(instant)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing is to happen any more but such passes."""
+        return len(self._queue) == self.wakes
 
     @property
     def instant(self) -> int:

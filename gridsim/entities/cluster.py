@@ -6,8 +6,9 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from simpy import Environment, Event
+from simpy import Event
 
+from gridsim.entities.clock import Clock
 from gridsim.entities.instant import At, Instant, Ring
 from gridsim.entities.limited import CHAINED
 from gridsim.entities.load import Load
@@ -29,9 +30,6 @@ __all__ = ["Cluster"]
 
 _BROKEN = (Status.rejected, Status.unadmitted, Status.cancelled)
 """Statuses of a piece after which its chain does not go on."""
-
-_NOTHING_MORE = float("inf")
-"""When the next event happens if there is none, as SimPy says it."""
 
 _COMPLETED, _KILLED = int(Status.completed), int(Status.killed_walltime)  # read once a job
 
@@ -93,7 +91,7 @@ class Cluster:
 
     def __init__(
         self,
-        env: Environment,
+        env: Clock,
         index: int,
         spec: ClusterSpec,
         scheduler: Scheduler,
@@ -148,7 +146,7 @@ class Cluster:
         self._chained = None if chained is None else chained.tolist()
         self._cancelled = False  # a running request was cancelled, so its end is still to come
         self._quoted: tuple[int, int, Quote | None] | None = None  # the last one that was asked for to be compared
-        self._wake_at = NEVER
+        self._wake_at, self._wakes = NEVER, 0
         self._wanted = Ring(env, self._decide_priority)
         self.process = env.process(self._run())
 
@@ -407,6 +405,8 @@ class Cluster:
                     f"{name_of(self.scheduler)} wants to be woken at {wake / 1e6} s, which is not after now"
                 )
             self._wake_at = wake
+            self._wakes += 1
+            self._env.wakes += 1
             At(self._env, wake - now, self._decide_priority, self._woken)
 
     def _stop(self, stop: Stop, now: int) -> None:
@@ -444,9 +444,11 @@ class Cluster:
 
     def _woken(self, event: Event) -> None:
         now: int = self._env.now  # type: ignore[assignment]
+        self._wakes -= 1
+        self._env.wakes -= 1
         if self._wake_at <= now:
             self._wake_at = NEVER
-        if self.can.alone and self._env.peek() == _NOTHING_MORE:
+        if self.can.alone and not self._wakes and self._env.quiet:  # others that are stuck may want to be woken
             self.scheduler.alone(now)  # type: ignore[attr-defined]
         self.dirty = True
         self.close()

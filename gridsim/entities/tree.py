@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from simpy import Environment
 
+from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.dag import DagJob, DagJobs
 from gridsim.entities.instant import Instant
@@ -58,7 +59,7 @@ class TreeOptions(Protocol):
 
 
 def clusters_of(
-    env: Environment,
+    env: Clock,
     platform: Platform,
     policy: Any,
     requests: Requests,

@@ -392,7 +392,12 @@ def workloads(draw: st.DrawFn, site: Site, *, largest: int = 25, plain: bool = F
             "after": column(-1, -1, -1, *range(1, count + 1)),
         }
         labels["array_limit"] = [{5: 1, 6: 2}.get(each, -1) for each in labels["array"]]
-        labels["after"] = [each if each <= row else -1 for row, each in enumerate(labels["after"])]
+        # Nobody waits for one who waits for them: for jobs before, or the first half for some of the second.
+        half = draw(st.sampled_from([count, count, count // 2]))
+        after = enumerate(labels["after"])
+        labels["after"] = [
+            each if (each > half or each <= row if row < half else half < each <= row) else -1 for row, each in after
+        ]
     for label, values in words.items():
         known = [value for value in dict.fromkeys(values) if value]
         labels[label] = [known.index(value) if value else -1 for value in column(*values)]

@@ -273,8 +273,9 @@ class Slurm:
         self._reach: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
         self._refused: dict[int, tuple[Refusal, int]] = {}
         told = (self._standing, self._intake, self._bookings, self._timing, self._diary, Stillness(site, self._closed))
-        self._waiting = Waiting(requests, self._entries, self._asks, self._held.busy, *told)
+        self._waiting = Waiting(requests, self._entries, self._asks, self._held.busy, *told, site.cores)
         self._stops: list[Stop] = []
+        self._asked = -1  # the request that came last, of those that could be taken in
         self._alone = -NEVER  # when it was last told that nothing else will happen
         self._exempt: list[int] = []
         self._ends_grace = NEVER
@@ -292,6 +293,7 @@ class Slurm:
     def quote(self, request: int, now: int) -> Quote | None:
         """Every request is taken that fits the site and its limits; a question, that may be asked again."""
         found = self._intake.choices(request, now, self._bookings.over)
+        self._asked = request
         if not found:
             self._refused[request] = (self._intake.refusal(request, now, self._bookings.over), now)  # for `reasons`
             return None
@@ -336,13 +338,14 @@ class Slurm:
     def dispatch(self, now: int) -> Decision:
         """The passes that are due; requests that were preempted in this instant make room for some that start."""
         self._stops = []
+        self._waiting.calculate(now)
+        self._waiting.forsake(now, self._asked)
         withdrawn = self._leave(now)
         self._end_grace(now)
         self._waiting.join_due(now)
         while self._exempt and self._exempt[0] <= now:
             heapq.heappop(self._exempt)
             self._timing.changed(now)
-        self._waiting.calculate(now)
         started: list[Start] = []
         depth = self._timing.depth(now)
         if depth is not None:

@@ -117,7 +117,8 @@ def open_nodes(entry, now, start, until, asks, machine, closed, mask, kept):  # 
             if closed.rows.cores[row] < 0:
                 mask[node] = 0
             else:
-                kept[node] += closed.rows.cores[row] - closed.rows.inside[row]
+                # Jobs of a FLEX reservation may hold more of a node than is reserved for them.
+                kept[node] += max(closed.rows.cores[row] - closed.rows.inside[row], 0)
 
 
 @lean

@@ -37,6 +37,7 @@ class Timing:
 
     def submitted(self, now: int) -> None:
         """A job came that could start."""
+        self._catch_up(now)
         if not self._look.defer:
             # "How long … the scheduling of batch jobs can be delayed": since the last pass, in whole seconds of Slurm's
             # own clock.
@@ -45,7 +46,14 @@ class Timing:
 
     def wake(self, now: int) -> None:
         """The quick pass is due at once."""
+        self._catch_up(now)
         self._quick = min(self._quick, now)
+
+    def _catch_up(self, now: int) -> None:
+        """A pass that was due before *now* has been, though nobody was woken for it: the queue was empty."""
+        due = max(self._quick, self._last + self._look.least_interval)
+        if due < now:
+            self._quick, self._last = NEVER, due
 
     def changed(self, opened: int = -NEVER) -> None:
         """The passes by the clock have something new to look at; it may let others start, from *opened* on."""

@@ -42,6 +42,8 @@ class Waiting:
     intake, bookings, timing, diary, stillness
         Told who is over, who asks for which reservation, that there is something to look at, why requests wait, and
         when somebody came or left.
+    cores : int
+        Of the site.
 
     Attributes
     ----------
@@ -61,10 +63,11 @@ class Waiting:
         timing: Timing,
         diary: Diary,
         stillness: Stillness,
+        cores: int,
     ) -> None:
         self._requests, self._entries, self._asks, self._busy = requests, entries, asks, busy
         self._standing, self._intake, self._bookings, self._timing = standing, intake, bookings, timing
-        self._diary, self._stillness = diary, stillness
+        self._diary, self._stillness, self._cores = diary, stillness, cores
         self.order: IntArray = np.zeros(0, dtype=np.int64)
         self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
         self._withdrawn = label_of(requests, "withdrawn")
@@ -76,6 +79,7 @@ class Waiting:
         self._followers: dict[int, list[int]] = defaultdict(list)
         self._later: list[tuple[int, int]] = []  # when each can run
         self._leaves: list[tuple[int, int]] = []  # when each is cancelled
+        self._coming: list[tuple[int, int, int]] = []  # when requests come that others wait for
 
     # -- coming -------------------------------------------------------------------------------------------------------
 
@@ -110,6 +114,9 @@ class Waiting:
         due = int(self._requests.submit[request]) + int(self._begin[request]) * SECOND
         if on >= 0 and not self._over[on] and on != request and not self._refused(on, request):
             self._followers[on].append(request)
+            if not self._taken[on] and not self._requests.moves:
+                came = -1 if self._requests.cores[on] > self._cores else on  # nobody asks about one that is too wide
+                heapq.heappush(self._coming, (int(self._requests.submit[on]), came, on))
             self._diary.say(request, DEPENDENCY, now)
         elif self._begin[request] > 0 and due > now:
             self.come_back(request, now, due)
@@ -120,6 +127,17 @@ class Waiting:
     def _refused(self, on: int, request: int) -> bool:
         """Whether a request that came before another one was not taken in: nobody waits for its end."""
         return on < request and not self._taken[on] and not self._requests.moves
+
+    def forsake(self, now: int, came: int) -> None:
+        """Whoever waits for one that was refused when it came may run; *came* is the request that came last by now."""
+        while self._coming and self._coming[0][:2] <= (now, came):
+            on = heapq.heappop(self._coming)[2]
+            if self._taken[on]:
+                continue
+            self._over[on] = True
+            for follower in self._followers.pop(on, ()):
+                if not self._over[follower]:
+                    self._release(follower, now)
 
     def _join(self, request: int, now: int) -> None:
         """A request can run from *now* on."""
@@ -187,7 +205,13 @@ class Waiting:
 
     def still(self, now: int) -> bool:
         """Whether no pass can find anything new, if nobody runs or comes."""
-        return not self._later and not self._leaves and self._stillness.lasts(now) and not self._standing.forgets()
+        return (
+            not self._later
+            and not self._leaves
+            and not self._coming
+            and self._stillness.lasts(now)
+            and not self._standing.forgets()
+        )
 
     def cancel(self, now: int) -> list[int]:
         """Waiting requests that are cancelled by *now* by their users."""
@@ -261,6 +285,8 @@ class Waiting:
     def next(self) -> int:
         """The next instant that changes the queue, if nothing happens."""
         times = [each[0][0] for each in (self._later, self._leaves) if each]
+        if self._coming:
+            times.append(self._coming[0][0])
         if len(self.order):
             times.append(self._standing.next_calculation())
         if len(self.order) or self._bookings.wanted:

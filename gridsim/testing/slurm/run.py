@@ -96,11 +96,12 @@ class World:
             job = self.coming.pop(0)
             if job.cores > self.cores:
                 self.status[job] = Status.rejected
-                self.scheduler.over(job, now)
+                told |= self.scheduler.over(job, now)
             elif self.scheduler.submit(job, now):
                 told = True
             else:
                 self.status[job] = Status.unadmitted
+                told |= self.scheduler.over(job, now)
         return told
 
     def leave(self, held: Held, now: int) -> None:

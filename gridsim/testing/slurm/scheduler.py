@@ -80,7 +80,6 @@ class Scheduler:
         possible = self._possible(job, now)
         others = [other.chosen[0] for other in self.inside]
         if not possible or not may_come(possible[0], self.site, others):
-            self.over(job, now)
             return False
         job.chosen, job.came = possible, now
         self.inside.append(job)
@@ -91,13 +90,14 @@ class Scheduler:
         self._release(job, now)
         return True
 
-    def over(self, job: Job, now: int) -> None:
-        """A job is over, or was refused; whoever waited for that may run."""
+    def over(self, job: Job, now: int) -> bool:
+        """A job is over, or was refused; whoever waited for that may run. Whether anybody did."""
         job.over = True
         self.moved = now
-        for follower in self.followers.pop(job, []):
-            if not follower.over:
-                self._release(follower, now)
+        waited = [follower for follower in self.followers.pop(job, []) if not follower.over]
+        for follower in waited:
+            self._release(follower, now)
+        return bool(waited)
 
     def ended(self, held: Held, now: int) -> None:
         """A running entry gives its cores back."""
@@ -118,7 +118,7 @@ class Scheduler:
             self.later.remove((at, row, job))
             if not job.over:
                 self._join(job, now)
-                self.quick = min(self.quick, now)
+                self._at_once(now)
         if any(at <= now for at in self.exempt):
             self.exempt = [at for at in self.exempt if at > now]
             self._news()
@@ -160,8 +160,18 @@ class Scheduler:
 
     def _freed(self, now: int) -> None:
         """Something has become free: the quick pass comes at once."""
-        self.quick = min(self.quick, now)
+        self._at_once(now)
         self._news()
+
+    def _at_once(self, now: int) -> None:
+        self._pass_over_nobody(now)
+        self.quick = min(self.quick, now)
+
+    def _pass_over_nobody(self, now: int) -> None:
+        """A quick pass that was due before found an empty queue."""
+        due = max(self.quick, self.last_quick + self.look.least_interval)
+        if due < now:
+            self.quick, self.last_quick = NEVER, due
 
     def _last_calculation(self, now: int) -> int:
         origin, period = self.boot + LATER, max(self.site.priority.period, 1)
@@ -238,6 +248,7 @@ class Scheduler:
             self._join(job, now)
             if not self.look.defer:
                 # "How long the scheduling of batch jobs can be delayed": since the last pass, in whole seconds.
+                self._pass_over_nobody(now)
                 tick = now + (self.boot - now) % SECOND
                 self.quick = min(self.quick, max(tick, self.last_quick + self.look.batch_delay))
 

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError
-from gridsim.model.site import Association, Preemption, Qos, Site, SitePartition
+from gridsim.model.site import Association, Preemption, Priority, Qos, Site, SitePartition
 from gridsim.record import Status
 from tests.policy.slurm.running import QUICK, SECOND, nodes, run
 
@@ -358,3 +358,27 @@ def test_only_those_give_way_that_may_and_every_job_ends_once(
     assert record.kills.tolist() == [again.count(row) for row in range(len(record))]
     for request in set(again) - cancelled:
         assert record.status[request] == Status.completed
+
+
+def test_grace_that_ends_as_priorities_are_made_is_over_after_that() -> None:
+    # A pass at 5.25, as a job on the other node ends, tells job 0 to go by 20.25, when priorities are made anew: by
+    # then job 2 is as old as counts (12 s), and job 4 comes before it.
+    parts = (
+        SitePartition("low", ("n1",), grace=15 * SECOND),
+        SitePartition("high", ("n1",), tier=5, preempt="OFF"),
+        SitePartition("other", ("n2",)),
+    )
+    order = Priority(age=1000, oldest=12 * SECOND, period=10 * SECOND)
+    site = Site(nodes(2), parts, "low", scheduling=QUICK, preemption=Preemption("partition", "CANCEL"), priority=order)
+    columns: dict[str, Any] = {
+        "submit": [0, 0, 3, 5.2, 9],
+        "runtime": [100, 5.25, 10, 30, 30],
+        "estimate": [100, 10, 10, 30, 30],
+        "cores": [4, 4, 2, 2, 2],
+        "partition": ["low", "other", "low", "high", "low"],
+        "priority_nice": [0, 0, 200, 0, 0],
+    }
+    record, _ = run(site, **columns)
+    assert record.end[0] == 20.25
+    assert record.start[[3, 4]].tolist() == [20.25, 20.25]
+    assert record.start[2] > 50

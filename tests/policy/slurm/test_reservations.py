@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.errors import InputError
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.site import Allowed, Preemption, Priority, Reservation, Scheduling, Site, SitePartition
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
@@ -321,3 +322,28 @@ def test_a_job_that_no_pass_finds_room_for_leaves_in_the_end_and_the_next_one_ru
     assert 60 < record.start[1] < 120
     assert record.reasons is not None
     assert record.reasons.refused[0].reason == "ReqNodeNotAvail"
+
+
+def test_cores_that_flex_jobs_hold_beyond_their_reservation_open_no_other_one() -> None:
+    # scontrol(1), FLEX: they "use any resources inside and/or outside of the reservation"; of another reservation of
+    # the node nobody gets more for that.
+    flags, cores = frozenset(["FLEX"]), (("n1", 2),)
+    flex = Reservation("flex", ("n1",), 10 * SECOND, 300 * SECOND, users=ANN, flags=flags, cores=cores)
+    other = Reservation("other", ("n1",), 10 * SECOND, 300 * SECOND, users=Allowed(only=("bob",)), cores=cores)
+    site = replace(reserved(1, flex, other), nodes=nodes(1, cores=8))
+    columns: dict[str, Any] = {"submit": [20, 30, 35], "runtime": [100, 50, 20], "estimate": [100, 50, 20]}
+    record, _ = run(site, **columns, cores=[5, 2, 1], user=["ann", "cy", "cy"], reservation=["flex", "", ""])
+    assert record.start.tolist() == [20, 120, 35]
+
+
+def test_a_grid_of_sites_where_nobody_can_start_any_more_comes_to_its_end() -> None:
+    # The node is free for 30 s in 100, which is what jobs need; passes 80 s apart miss that instant for ever.
+    again = Reservation("again", ("n1",), 90 * SECOND, 160 * SECOND, users=Allowed(only=("bob",)), period=100 * SECOND)
+    rare = replace(QUICK, backfill=False, full_interval=100 * SECOND, least_interval=80 * SECOND)
+    site = replace(reserved(1, again), scheduling=rare, priority=Priority(oldest=100 * SECOND))
+    jobs = Workload.from_columns(submit=[100, 100], runtime=[30, 30], cores=[4, 4])
+    two = Platform(RouterSpec("grid", (ClusterSpec("a", 4), ClusterSpec("b", 4))))
+    for platform, count in ((site.platform(), 1), (two, 2)):
+        come = jobs.select(slice(count))
+        record = simulate(come, platform=platform, policy=Slurm(site=site, boot=0.0), balancer="round-robin").record
+        assert record.status.tolist() == [Status.cancelled] * count

@@ -22,6 +22,7 @@ from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record, Status
 from gridsim.simulation import simulate
+from gridsim.testing.slurm import schedule
 
 SECOND = 1_000_000
 QUICK = Scheduling(interval=SECOND, resolution=1, full_interval=5 * SECOND, batch_delay=0, queue_depth=500)
@@ -208,6 +209,40 @@ def test_nobody_waits_for_a_job_that_was_refused() -> None:
     record, _ = run(site, job=[11, 12], after=[-1, 11], **columns)
     assert record.status[0] == Status.unadmitted
     assert record.start[1] == 1
+
+
+def test_a_pass_that_was_due_over_an_empty_queue_starts_no_later_job_at_once() -> None:
+    # The end at 10.05 s is looked at 0.1 s after that at 10 (sched_min_interval), when nobody waits: the job of 20.3 s
+    # is looked at in the next whole second of Slurm's clock (batch_sched_delay counts from the pass before).
+    quick = replace(
+        QUICK, backfill=False, full_interval=60 * SECOND, batch_delay=3 * SECOND, least_interval=SECOND // 10
+    )
+    site = Site.of(nodes=1, cores=4, scheduling=quick)
+    columns = {"submit": [0, 0, 20.3, 22.5], "runtime": [10, 10.05, 1, 1], "cores": [1, 1, 1, 1]}
+    jobs = Workload.from_columns(**columns)
+    for record in (run(site, **columns)[0], schedule(jobs, site, boot=0.0).record):
+        assert record.start[2:].tolist() == [21, 25]  # the last pass was as the third ended, at 22
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+def test_nobody_waits_any_longer_for_a_job_that_is_refused_when_it_comes(wide: bool, instant: Any) -> None:
+    # sbatch(1): "afterany … after the specified jobs have terminated"; of one that is never there nothing is to come.
+    site = Site.of(nodes=1, cores=4, scheduling=QUICK)
+    site = replace(site, partitions=(replace(site.partitions[0], longest=60 * SECOND),))
+    jobs = Workload.from_columns(
+        job=[11, 12],
+        submit=[0, 5],
+        runtime=[5, 5],
+        estimate=[5, 5 if wide else 61],
+        cores=[1, 5 if wide else 1],
+        labels={"after": [12, -1]},
+    )
+    record = simulate(jobs, platform=site.platform(), policy=Slurm(site=site, boot=0.0), instant=instant).record
+    assert record.status.tolist() == [Status.completed, Status.rejected if wide else Status.unadmitted]
+    assert record.start[0] == 5
+    if instant == "batched":
+        assert schedule(jobs, site, boot=0.0).record.start[0] == 5
 
 
 def test_a_job_that_is_cancelled_while_it_waits_for_another_one_does_not_run_when_that_ends() -> None:
