@@ -129,7 +129,7 @@ def _carried(scheduler: Any, spec: ClusterSpec, requests: Requests, asked: Asked
     if not can.vectors:
         raise InputError(
             f"{name_of(scheduler)} knows one pool of cores; the machine '{spec.name}' {what}. fcfs, first-fit, easy, "
-            "depth and conservative know nodes and pools",
+            "depth, conservative, msb, mrt, qops and fqops know nodes and pools",
             field="policy",
         )
     if requests.moldable is not None:

@@ -29,6 +29,7 @@ __all__ = [
     "keeps_holders",
     "knows_runtimes",
     "of_ordering",
+    "on_nodes",
     "picks_gpus",
     "predicts_in_columns",
     "scope_of",
@@ -184,6 +185,12 @@ def corrects_by_rule(corrector: Any) -> bool:
 def shifts_left(admission: Any) -> bool:
     """Whether an admission leaves no single waiting request that could start earlier."""
     return bool(getattr(admission, "left_shifted", False))
+
+
+def on_nodes(admission: Any) -> bool:
+    """Whether an admission searches where requests ask for several resources, too; one around another as that does."""
+    inner = getattr(admission, "inner", None)
+    return bool(getattr(admission, "vectors", False)) if inner is None else on_nodes(inner)
 
 
 def scores_in_columns(rule: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
 from gridsim.policy.placement import First
 from gridsim.policy.protocols import Nodes, Placement, failed, name_of
 from gridsim.policy.queue import ClusterView
+from gridsim.profile.asked import Asked
 from gridsim.profile.floor import EXCLUSIVE, GPU, Classes, Sketch
 from gridsim.profile.holdings import Holdings, Place
 from gridsim.profile.laying import OUTSIDE, ready, take
@@ -30,9 +32,7 @@ def holdings_of(cluster: ClusterView, rule: Any, rng: Generator) -> Holdings:
         return Holdings(asked, rule.columns(asked))
     columns = First().columns(asked)
     columns.what[0] = OUTSIDE
-    holdings = Holdings(asked, columns)
-    holdings.outside = _Outside(rule, holdings)
-    return holdings
+    return Holdings(asked, columns, _Outside(rule, asked))
 
 
 def placement_at(holdings: Holdings, request: int, count: int) -> Placement:
@@ -71,20 +71,23 @@ class _Outside:
     ----------
     rule : PlacementRule
         The rule.
-    holdings : Holdings
-        In whose sketch it lays requests down.
+    asked : Asked
+        The machine.
     """
 
-    def __init__(self, rule: Any, holdings: Holdings) -> None:
-        self._rule, self._holdings, self._picks = rule, holdings, picks_gpus(rule)
-        asked = holdings.asked
+    def __init__(self, rule: Any, asked: Asked) -> None:
+        self._rule, self._picks = rule, picks_gpus(rule)
         self._names = asked.columns.resources
         self._capacity = {name: asked.columns.nodes[:, r] for r, name in enumerate(self._names)}
         self._weight = np.array(asked.capacity.weight or [1] * len(asked.columns.nodes), dtype=np.int64)
 
-    def __call__(self, request: int) -> None:
-        """Lay a request down."""
-        holdings = self._holdings
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Outside:
+        twin = copy.copy(self)
+        twin._rule = copy.deepcopy(self._rule, memo)
+        return twin
+
+    def __call__(self, holdings: Holdings, request: int) -> None:
+        """Lay a request down in the sketch of some holdings."""
         classes, sketch = Classes(*holdings.classes), Sketch(*holdings.sketch)
         at = int(classes.of[request])
         task = dict(zip(self._names, classes.each[at].tolist(), strict=True)) | {"gpu": int(classes.shape[at, GPU])}

@@ -20,6 +20,7 @@ from gridsim.policy.queue import ClusterView, Queue
 
 if TYPE_CHECKING:
     from gridsim.policy.admission.plan import Plan
+    from gridsim.profile.holdings import Holdings
 
 __all__ = [
     "NOTHING",
@@ -117,10 +118,14 @@ class Partition(Protocol):
 
 
 class Arrangement(NamedTuple):
-    """A plan as what it is determined by: the waiting requests by planned start, then job order, and these starts."""
+    """A plan as what it is determined by: the waiting requests by planned start, then job order, and these starts.
+
+    On machines of nodes and pools also where: *holdings* in which they, and the running requests, lie so.
+    """
 
     rows: IntArray
     starts: IntArray
+    holdings: Holdings | None = None
 
 
 class Offer(NamedTuple):
@@ -154,7 +159,8 @@ class Admission(Protocol):
     """Can this request be taken without breaking a promise, and where?
 
     One with ``left_shifted`` true leaves no single waiting request that could start earlier, which saves searches when
-    the plan is compressed. One with ``inner`` is asked only for deadlines that users want; its inner admission
+    the plan is compressed. One with ``vectors`` true searches where requests ask for several resources, at places, too.
+    One with ``inner`` is asked only for deadlines that users want; its inner admission
     for those that the system sets itself.
     """
 

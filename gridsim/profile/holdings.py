@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ class Holdings:
     rule : Rule
         By which tasks are laid down.
     outside : callable, optional
-        Lays a request down in the sketch instead, for a rule that is not compiled.
+        Lays a request down in the sketch of the holdings that it is given, for a rule that is not compiled.
 
     Attributes
     ----------
@@ -43,7 +44,7 @@ class Holdings:
         As compiled loops take them.
     """
 
-    def __init__(self, asked: Asked, rule: Rule, outside: Callable[[int], None] | None = None) -> None:
+    def __init__(self, asked: Asked, rule: Rule, outside: Callable[[Holdings, int], None] | None = None) -> None:
         self.asked, self.rule, self.outside = asked, tuple(rule), outside
         empty, totals = asked.empty, asked.totals
         nodes, width = empty.shape
@@ -86,6 +87,19 @@ class Holdings:
         self._laid, self._given, self._nodes = self.sketch[2], self.sketch[3], self.sketch[5]
         kernels.prepare(self.floor)
 
+    def copy(self) -> Holdings:
+        """The same of a machine of its own: what changes here changes nothing there.
+
+        A rule that draws goes on drawing as if this were the only one.
+        """
+        twin = copy.copy(self)
+        floor = Floor(*self.floor)
+        twin.floor = tuple(each if each is floor.capacity else each.copy() for each in floor)
+        twin.sketch = tuple(each.copy() for each in self.sketch)
+        twin._laid, twin._given, twin._nodes = twin.sketch[2], twin.sketch[3], twin.sketch[5]
+        twin.outside = copy.deepcopy(self.outside)
+        return twin
+
     def put(self, request: int, start: int, end: int, *, promise: bool = False) -> int:
         """Lay a request down where the last search has found that it can be, over ``[start, end)``; on how many nodes.
 
@@ -99,7 +113,7 @@ class Holdings:
         if self.outside is None:
             lay(self.sketch, self.classes, self.rule, request)
         else:
-            self.outside(request)
+            self.outside(self, request)
         while True:
             count = kernels.hold(self.floor, self.classes, self.sketch, request, start, end, int(promise))
             if count >= 0:

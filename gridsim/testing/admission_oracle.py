@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any, Literal
@@ -37,7 +37,8 @@ from gridsim.testing.oracle import (
     record_of,
 )
 
-__all__ = ["PRICES", "RANKS", "Algorithm", "Plan", "View", "admitted", "mrt", "msb", "qops"]
+__all__ = ["FOR_GOOD", "PRICES", "RANKS", "Algorithm", "Guarantor", "Plan", "View", "admitted", "mrt", "msb", "qops"]
+__all__ += ["terms_of"]
 
 Algorithm = Literal["msb", "mrt", "qops", "fqops"]
 
@@ -330,7 +331,7 @@ class _Terms:
     max_kills: int | None = None
 
 
-class _Guarantor(Machine):
+class Guarantor(Machine):
     """A machine that promises deadlines."""
 
     def __init__(self, jobs: list[Job], cores: int, search: Search, terms: _Terms, **options: Any) -> None:
@@ -462,7 +463,7 @@ class _Guarantor(Machine):
             return None
         # The new job's deadline counts while the victim looks for a place.
         job.granted = job.deadline
-        both = self.tried(victim, victim.granted, View(now, self.cores, view.held, plan))
+        both = self.tried(victim, victim.granted, replace(view, plan=plan))
         job.granted = NEVER
         return both if both is not None and both[victim] > now else None
 
@@ -511,6 +512,17 @@ class _Guarantor(Machine):
 SEARCHES: Mapping[str, Callable[..., Plan | None]] = {"msb": msb, "mrt": mrt, "qops": qops, "fqops": qops}
 
 
+def terms_of(algorithm: str, parameters: Mapping[str, Any]) -> tuple[Search, Any]:
+    """The search of an algorithm with its parameters, and what follows it with those that all have."""
+    if algorithm not in SEARCHES:
+        raise InputError(
+            f"the oracle knows no algorithm '{algorithm}'; known: {', '.join(SEARCHES)}", field="algorithm"
+        )
+    shared = {name: value for name, value in parameters.items() if name in _Terms.__dataclass_fields__}
+    own = {name: value for name, value in parameters.items() if name not in shared}
+    return partial(SEARCHES[algorithm], **own), _Terms(**shared, feedback=algorithm == "fqops")
+
+
 def admitted(
     workload: Workload,
     cores: int,
@@ -545,21 +557,9 @@ def admitted(
     >>> admitted(jobs, 4, "qops").start.tolist()
     [0.0, 15.0, 10.0]
     """
-    if algorithm not in SEARCHES:
-        raise InputError(
-            f"the oracle knows no algorithm '{algorithm}'; known: {', '.join(SEARCHES)}", field="algorithm"
-        )
-    shared = {name: value for name, value in parameters.items() if name in _Terms.__dataclass_fields__}
-    own = {name: value for name, value in parameters.items() if name not in shared}
     jobs = jobs_of(workload)
-    machine = _Guarantor(
-        list(jobs),
-        cores,
-        partial(SEARCHES[algorithm], **own),
-        _Terms(**shared, feedback=algorithm == "fqops"),
-        compress=compress,
-        overrun=overrun,
-        tick=whole(tick),
+    machine = Guarantor(
+        list(jobs), cores, *terms_of(algorithm, parameters), compress=compress, overrun=overrun, tick=whole(tick)
     )
     play(machine, instant, watch)
     return record_of(workload, jobs, machine, machine.promises(jobs))

@@ -16,6 +16,7 @@ class Conservative:
     """Every request is promised its earliest place in the plan as it stands; nobody is moved for it."""
 
     left_shifted: ClassVar[bool] = True
+    vectors: ClassVar[bool] = True
     source: ClassVar[str] = "Feitelson, Weil 1998"
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:

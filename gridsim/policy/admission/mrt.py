@@ -8,8 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
+from gridsim.policy.admission import vector_search
 from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
 from gridsim.profile.blocks import earliest_from, release, reserve
@@ -40,6 +42,7 @@ class MRT:
     """
 
     name: ClassVar[str] = "mrt"
+    vectors: ClassVar[bool] = True
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003, figure 2; Ramamritham, Stankovic, Shiah 1990"
     heuristic: Any = field(default_factory=LeastLaxity)
     backtracks: int = 10
@@ -63,6 +66,9 @@ class MRT:
         weight = self.heuristic.weight if dynamic else 0.0
         keys = plan.promised(search).deadline if dynamic else plan.ranks(self.heuristic, search, now)
         window = len(search.rows) if self.window is None else self.window
+        if isinstance(search, VectorSearch):
+            plan_of_all = vector_search.depth_first(search, keys, self.backtracks, window, self.hole_filling, weight)
+            return None if plan_of_all is None else search.offer(plan_of_all)
         found, starts = depth_first(tuple(search), keys, self.backtracks, window, self.hole_filling, weight)
         return search.offer(starts) if found else None
 

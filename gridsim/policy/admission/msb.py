@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gridsim.policy.admission import vector_search
 from gridsim.policy.admission.heuristics import AscendingScheduledTime
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.price import PRICES, Price, term
+from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.protocols import Offer
 from gridsim.profile.blocks import earliest, reserve
 from gridsim.profile.compiled import compiled
@@ -36,6 +38,7 @@ class MSB:
 
     name: ClassVar[str] = "msb"
     left_shifted: ClassVar[bool] = True
+    vectors: ClassVar[bool] = True
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003, figure 1; Talby, Feitelson 1999"
     price: Price = "slack"
     order: Any = field(default_factory=AscendingScheduledTime)
@@ -43,10 +46,12 @@ class MSB:
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
         order = np.lexsort((search.rows[:-1], search.coming[:-1], plan.ranks(self.order, search, now)[:-1]))
-        price, starts = cheapest(
-            tuple(search), order, isinstance(self.order, AscendingScheduledTime), PRICES.index(self.price)
-        )
-        return None if price == np.inf else search.offer(starts, price)
+        keep, price = isinstance(self.order, AscendingScheduledTime), PRICES.index(self.price)
+        if isinstance(search, VectorSearch):
+            found = vector_search.cheapest(search, order.tolist(), keep, price)
+            return None if found is None else search.offer(found)
+        cost, starts = cheapest(tuple(search), order, keep, price)
+        return None if cost == np.inf else search.offer(starts, cost)
 
 
 @compiled

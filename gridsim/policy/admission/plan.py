@@ -11,6 +11,7 @@ import numpy as np
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import kernels
 from gridsim.policy.admission.kernels import HEAD, SIZE, TAIL
+from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.protocols import Arrangement, Offer, Start, ranks_of, starts_of
 from gridsim.policy.queue import Promised, Requests
 from gridsim.profile.blocks import forget
@@ -203,12 +204,10 @@ class Plan:
         self.meta[SIZE] = forget(self.times, self.free, self.meta[SIZE], now)
         return self.times, self.free, int(self.meta[SIZE])
 
-    def search(self, request: int, deadline: int, now: int) -> Search:
+    def search(self, request: int, deadline: int, now: int) -> Search | VectorSearch:
         """What a search works on that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
         requests, waiting = self.requests, len(self)
-        rows: IntArray = np.append(self.order(), request)
-        due: IntArray = np.where(self.broken[rows], NEVER, self.granted[rows])
-        due[-1] = deadline
+        rows, due = self._sought(request, deadline)
         room = 2 * (waiting + int(self.meta[RUNNING]) + 1) + 8
         times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
         size = only_running(now, self.held, self.meta, self.need, times, free)
@@ -225,13 +224,20 @@ class Plan:
             requests.coming[rows],
         )
 
-    def promised(self, search: Search) -> Promised:
+    def _sought(self, request: int, deadline: int) -> tuple[IntArray, IntArray]:
+        """The waiting requests and a new one, and by when each is to end."""
+        rows: IntArray = np.append(self.order(), request)
+        due: IntArray = np.where(self.broken[rows], NEVER, self.granted[rows])
+        due[-1] = deadline
+        return rows, due
+
+    def promised(self, search: Search | VectorSearch) -> Promised:
         """Requests of a search as orderings see them: their deadlines are those promised, kept or broken."""
         granted = self.granted[search.rows]
         granted[-1] = search.due[-1]
         return Promised(self.requests, search.rows, granted=granted, starts=search.planned)
 
-    def ranks(self, heuristic: Any, search: Search, now: int) -> FloatArray:
+    def ranks(self, heuristic: Any, search: Search | VectorSearch, now: int) -> FloatArray:
         """What an ordering makes of the requests of a search; lower first."""
         return ranks_of(heuristic, self.promised(search), now / MICROSECOND)
 
@@ -256,9 +262,15 @@ class Plan:
 
     def adopt(self, arrangement: Arrangement, now: int) -> None:
         """Let an arrangement be the plan of all that waits."""
-        rows, starts = arrangement
+        rows, starts, _ = arrangement
         self._ensure(max(0, len(rows) - len(self)))
         kernels.adopt(self._arrays, self._columns, self.held, now, rows, starts)
+
+    def withdraw(self, requests: Sequence[int], now: int) -> None:
+        """Let waiting requests leave the plan; all others stay where they are."""
+        rows, starts, _ = self.arrangement()
+        kept = ~np.isin(rows, requests)
+        self.adopt(Arrangement(rows[kept], starts[kept]), now)
 
     def without(self, victim: int, now: int) -> Plan:
         """A copy in which a running request does not run any more; the waiting ones stay where they are."""

@@ -7,8 +7,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from gridsim.policy.admission import vector_search
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.price import PRICES, Price, term
+from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
 from gridsim.profile.blocks import earliest, release, reserve
@@ -45,6 +47,7 @@ class QoPS:
 
     name: ClassVar[str] = "qops"
     left_shifted: ClassVar[bool] = True
+    vectors: ClassVar[bool] = True
     source: ClassVar[str] = "Islam, Balaji, Sadayappan, Panda 2003, figure 3"
     k_factor: int = 5
     heuristic: Any = field(default_factory=LeastLaxity)
@@ -60,15 +63,13 @@ class QoPS:
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
         order = np.lexsort((search.rows, search.coming, plan.ranks(self.heuristic, search, now)))
-        price, starts = by_slots(
-            tuple(search),
-            order,
-            self.k_factor,
-            self.slots == "first-slot-only",
-            self.insertion == "first",
-            self.append_slot,
-            PRICES.index(self.price) if self.slots == "best" else -1,
-        )
+        only_first, new_first = self.slots == "first-slot-only", self.insertion == "first"
+        by = PRICES.index(self.price) if self.slots == "best" else -1
+        if isinstance(search, VectorSearch):
+            how: Any = {"only_first": only_first, "new_first": new_first, "append": self.append_slot, "price": by}
+            found = vector_search.by_slots(search, order.tolist(), self.k_factor, **how)
+            return None if found is None else search.offer(found)
+        price, starts = by_slots(tuple(search), order, self.k_factor, only_first, new_first, self.append_slot, by)
         return None if price == np.inf else search.offer(starts, price)
 
 

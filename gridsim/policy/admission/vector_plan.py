@@ -12,6 +12,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.kernels import HEAD, TAIL
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.vector_kernels import AT, MOVED, START, next_move, sort_order
+from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.places import holdings_of, placement_at
 from gridsim.policy.protocols import Arrangement, Placement, Start
 from gridsim.policy.queue import ClusterView
@@ -24,10 +25,7 @@ _NOTHING: IntArray = np.array([[NEVER], [-1]])
 
 
 class VectorPlan(Plan):
-    """A `Plan` of requests that ask for several resources.
-
-    It takes requests in behind all promises, and moves none for another: rules that search for other arrangements know
-    one pool of cores.
+    """A `Plan` of requests that ask for several resources: every one of them, waiting or running, holds its place.
 
     Parameters
     ----------
@@ -143,9 +141,58 @@ class VectorPlan(Plan):
         rows = self.order()
         self.broken[rows] |= self.planned_starts() + self.estimate[rows] > self.granted[rows]
 
+    def search(self, request: int, deadline: int, now: int) -> VectorSearch:
+        """What a search works on that is to take *request* in, to end by *deadline* (`NEVER` for any time)."""
+        rows, due = self._sought(request, deadline)
+        return VectorSearch(
+            rows,
+            self.need[rows],
+            self.estimate[rows],
+            due,
+            self.requests.submit[rows],
+            np.append(self.planned_starts(), NEVER),
+            self.requests.coming[rows],
+            self._holdings,
+            now,
+        )
+
+    def copy(self) -> VectorPlan:
+        """An independent plan with the same running and waiting requests; promises and their history are shared."""
+        twin = super().copy()
+        assert isinstance(twin, VectorPlan)
+        twin._holdings, twin._placements = self._holdings.copy(), self._placements.copy()
+        twin._held_until, twin._one, twin._fresh = (
+            column.copy() for column in (self._held_until, self._one, self._fresh)
+        )
+        twin._found = (-1, 0)
+        return twin
+
+    def arrangement(self) -> Arrangement:
+        """What the plan is determined by; a copy."""
+        return super().arrangement()._replace(holdings=self._holdings.copy())
+
     def adopt(self, arrangement: Arrangement, now: int) -> None:
-        """Let an arrangement be the plan of all that waits: not here."""
-        raise NotImplementedError("plans of several resources are not rearranged")
+        """Let an arrangement be the plan of all that waits, at the places that it has."""
+        rows, starts, holdings = arrangement
+        assert holdings is not None
+        self._set_waiting(rows, starts)
+        self._holdings, self._found = holdings, (-1, 0)
+        self._held_until[rows] = starts + self.estimate[rows]
+        self._fresh[0] = np.array([[now], [NEVER]])  # who has moved left room
+
+    def withdraw(self, requests: Sequence[int], now: int) -> None:
+        """Let waiting requests leave the plan; all others stay where they are."""
+        rows, starts = self.order().copy(), self.planned_starts().copy()
+        gone = np.isin(rows, requests)
+        self._holdings.let_go(rows[gone], int(gone.sum()), now)
+        self._found = (-1, 0)
+        self._set_waiting(rows[~gone], starts[~gone])
+
+    def _set_waiting(self, rows: IntArray, starts: IntArray) -> None:
+        self._ensure(max(0, len(rows) - len(self)))
+        head = int(self.meta[HEAD])
+        self.meta[TAIL] = head + len(rows)
+        self.waiting[head : head + len(rows)], self.planned[head : head + len(rows)] = rows, starts
 
     def due(self, now: int) -> Sequence[int]:
         """Requests planned for *now*: they run from here on."""

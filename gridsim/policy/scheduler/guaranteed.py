@@ -19,7 +19,7 @@ from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.capabilities import search_of
 from gridsim.policy.correction import Request
 from gridsim.policy.prediction import Requested
-from gridsim.policy.protocols import Arrangement, Capabilities, Decision, Offer, Quote, Stop
+from gridsim.policy.protocols import Capabilities, Decision, Offer, Quote, Stop
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.planned import Planned
 
@@ -28,7 +28,7 @@ __all__ = ["Guaranteed"]
 DAY = 86400.0
 
 
-@dataclass
+@dataclass(repr=False)
 class Guaranteed(Planned):
     """Takes in what *admission* can promise a deadline without breaking another promise, and turns the rest away.
 
@@ -175,9 +175,7 @@ class Guaranteed(Planned):
     def _without_loose(self, now: int) -> Plan:
         """The plan of those that hold promises."""
         plan = self._plan.copy()
-        rows, starts = plan.arrangement()
-        firm = ~np.isin(rows, self._loose)
-        plan.adopt(Arrangement(rows[firm], starts[firm]), now)
+        plan.withdraw(self._loose, now)
         return plan
 
     def _artificial(self, request: int, plan: Plan, now: int) -> Offer | None:

@@ -14,7 +14,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.vector_plan import VectorPlan
-from gridsim.policy.capabilities import begin, fixes_sizes, knows_runtimes, scope_of, shifts_left
+from gridsim.policy.capabilities import begin, fixes_sizes, knows_runtimes, on_nodes, scope_of, shifts_left
 from gridsim.policy.correction import Request
 from gridsim.policy.placement import First
 from gridsim.policy.prediction import Requested
@@ -104,7 +104,7 @@ class Planned:
         scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
         whole = type(self.admission) is Conservative and self.ordering is None and self.partition is None
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
-        vectors = type(self.admission) is Conservative and self.partition is None
+        vectors = on_nodes(self.admission) and self.partition is None
         return replace(can, passes=whole and not predicts, vectors=vectors)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:

@@ -1,0 +1,191 @@
+"""Guaranteed deadlines on machines of nodes, slow and plain: the searches of the oracle, which lay jobs down at places.
+
+A planned start is a number that remembers its places (section 4.6: a plan is a set of holds). Everything else is as in
+`gridsim.testing.admission_oracle`: prices, orders, slots, repairs, what follows admission.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER, whole
+from gridsim.model.workload import Workload
+from gridsim.record import Promises
+from gridsim.testing import admission_oracle as oracle
+from gridsim.testing.machine.parts import Demand, Hold, Place
+from gridsim.testing.machine.parts import Machine as Parts
+from gridsim.testing.machine.placing import earliest
+from gridsim.testing.machine.room import reason
+from gridsim.testing.machine.rules import Rule
+from gridsim.testing.machine.translated import jobs_of as demands_of
+from gridsim.testing.machine.translated import machine_of
+from gridsim.testing.oracle import Job, Machine, jobs_of, play
+
+__all__ = ["Admitted", "admitted"]
+
+
+class _Start(int):
+    """A planned start, and where."""
+
+    places: Sequence[Place] = ()
+
+    @classmethod
+    def at(cls, start: int, places: Sequence[Place]) -> _Start:
+        found = cls(start)
+        found.places = places
+        return found
+
+
+@dataclass(frozen=True)
+class _Site:
+    """A machine of nodes, by which rule tasks are laid down on it, and what jobs ask of it by row."""
+
+    parts: Parts
+    rule: Rule
+    demands: Sequence[Demand]
+
+    def hold(self, job: Job, start: int, end: int) -> Hold:
+        return Hold(self.demands[job.row], getattr(start, "places", ()), start, end)
+
+    def earliest(self, job: Job, duration: int, holds: Sequence[Hold], now: int) -> _Start:
+        return _Start.at(*earliest(self.parts, self.rule, self.demands[job.row], duration, holds, now))
+
+
+@dataclass(frozen=True)
+class _View(oracle.View):
+    """What an admission may look at; *held* are holds."""
+
+    held: Any
+    site: _Site = field(kw_only=True)
+
+    def earliest(self, job: Job, placed: oracle.Plan, *, for_good: bool = False) -> int:
+        holds = [self.site.hold(other, start, start + other.estimate) for other, start in placed.items()]
+        duration = oracle.FOR_GOOD if for_good else job.estimate
+        return self.site.earliest(job, duration, [*self.held, *holds], self.now)
+
+
+class _OnNodes(Machine):
+    """A plan whose jobs hold places."""
+
+    site: _Site
+
+    def held(self) -> Any:
+        return [self.site.hold(job, job.start, job.expected) for job in self.running]
+
+    def reserved(self, jobs: Any) -> Any:
+        return [self.site.hold(job, job.planned, job.planned + job.estimate) for job in jobs]
+
+    def begin(self, job: Job, now: int) -> None:
+        places = getattr(job.planned, "places", ())
+        super().begin(job, now)
+        job.start = _Start.at(now, places)
+
+    def place(self, job: Job, now: int) -> int:
+        others = self.reserved(other for other in self.waiting if other is not job)
+        return self.site.earliest(job, job.estimate, [*self.held(), *others], now)
+
+    def squeeze(self, now: int) -> None:
+        """Compression: who finds the same start again keeps its place, by planned start until nothing moves."""
+        if self.compress == "arrival":
+            self._squeezed(sorted(self.waiting, key=lambda job: job.row), now)
+        while self.compress == "planned" and self._squeezed(self.by_plan(), now):
+            pass
+
+    def _squeezed(self, turns: Sequence[Job], now: int) -> bool:
+        moved = False
+        for job in turns:
+            start = self.place(job, now)
+            assert start <= job.planned, "compression delays nobody"
+            if start < job.planned:
+                job.planned, moved = start, True
+        return moved
+
+    def replan(self, now: int) -> None:
+        placed: list[Job] = []
+        for job in self.by_plan():
+            job.planned = self.site.earliest(job, job.estimate, [*self.held(), *self.reserved(placed)], now)
+            placed.append(job)
+
+
+class _Guarantor(oracle.Guarantor, _OnNodes):
+    """A machine of nodes that promises deadlines."""
+
+    def arrive(self, job: Job, now: int) -> None:
+        if reason(self.site.parts, self.site.demands[job.row]) is None:
+            super().arrive(job, now)
+
+    def view(self, now: int, without: Job | None = None) -> _View:
+        held = [self.site.hold(job, job.start, job.expected) for job in self.running if job is not without]
+        plan = {job: job.planned for job in self.promised()}
+        return _View(now, self.cores, held, plan, site=self.site)
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """What became of the jobs of a workload, in its order.
+
+    Attributes
+    ----------
+    start, end : list of int
+        Whole microseconds; `NEVER` for jobs that did not run.
+    nodes : list of dict of int to int
+        Of each job the tasks on each node in its last run.
+    promises : Promises
+        What was promised, and who was killed.
+    """
+
+    start: list[int]
+    end: list[int]
+    nodes: list[dict[int, int]]
+    promises: Promises
+
+
+def admitted(
+    workload: Workload,
+    platform: Platform,
+    algorithm: str,
+    rule: Rule | None = None,
+    *,
+    compress: str = "planned",
+    overrun: str = "kill",
+    tick: float = 1.0,
+    **parameters: Any,
+) -> Admitted:
+    """Schedule of a small workload under guaranteed deadlines on a machine of nodes.
+
+    Parameters
+    ----------
+    algorithm, compress, overrun, tick, **parameters
+        As `gridsim.testing.admission_oracle.admitted` has them.
+    rule : Rule, optional
+        Which node comes first; the lowest number where left out.
+
+    Examples
+    --------
+    >>> from gridsim.model.capacity import NodeGroup
+    >>> from gridsim.model.demand import Demands
+    >>> from gridsim.model.demand import Demand as Asked
+    >>> nodes = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"cores": 2})])
+    >>> wide = Asked(tasks=1, each={"cores": 2})
+    >>> jobs = Workload.from_columns(
+    ...     submit=[0, 0, 1, 2], runtime=[9, 9, 9, 5], deadline=[9, 9, 30, 14], demands=Demands.of([wide] * 4)
+    ... )
+    >>> found = admitted(jobs, nodes, "qops")
+    >>> [start // 10**6 for start in found.start], found.nodes
+    ([0, 0, 9, 9], [{0: 1}, {1: 1}, {1: 1}, {0: 1}])
+    """
+    parts = machine_of(platform)
+    demands = [job.demand.on(parts) for job in demands_of(workload)]
+    jobs = jobs_of(workload)
+    how: Any = {"compress": compress, "overrun": overrun, "tick": whole(tick)}
+    machine = _Guarantor(list(jobs), platform.cores, *oracle.terms_of(algorithm, parameters), **how)
+    machine.site = _Site(parts, rule or Rule(), demands)
+    play(machine, "batched", None)
+    nodes = []
+    for job in jobs:
+        places = [node for node, _ in getattr(job.start, "places", ())] if job.start < NEVER else []
+        nodes.append({node: places.count(node) for node in sorted(set(places))})
+    return Admitted([int(job.start) for job in jobs], [job.end for job in jobs], nodes, machine.promises(jobs))
