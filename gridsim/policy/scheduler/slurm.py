@@ -28,7 +28,6 @@ from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.slurm.backfill import backfill_pass
 from gridsim.policy.slurm.bookings import Bookings
 from gridsim.policy.slurm.budgets import Budgets
-from gridsim.policy.slurm.closed import closed_of
 from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
 from gridsim.policy.slurm.expected import Look
 from gridsim.policy.slurm.holding import STOPPED, held_by, release
@@ -42,6 +41,7 @@ from gridsim.policy.slurm.preemption import REQUEUE, rules_of
 from gridsim.policy.slurm.reach import pools_of, reach_of
 from gridsim.policy.slurm.reasons import WORDS, Diary
 from gridsim.policy.slurm.repeats import Repeats, Stillness
+from gridsim.policy.slurm.reservations import reservations_of
 from gridsim.policy.slurm.resets import last_reset
 from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
@@ -249,8 +249,8 @@ class Slurm:
         self._bills = Bills(requests, site, self._asks, self._machine)
         self._held = held_by(self._asks, len(site.nodes))
         self._placing = Placing(site, self._asks, self._machine, self._held)
-        self._closed = closed_of(site)
-        self._bookings = Bookings(site, self._closed)
+        self._reservations = reservations_of(site)
+        self._bookings = Bookings(site, self._reservations)
         requeue = label_of(requests, "requeue")[self._entries.request]
         self._rules = rules_of(site, owners, self._asks, requeue)
         classes = (self._rules.may, self._rules.own["kind"])
@@ -258,7 +258,7 @@ class Slurm:
         used = (self._asks["limit"], use_factors(site, owners))
         budgets = Budgets(site, counters, self._limits, names, *used, resets=reset is not None)
         self._standing = Standing(requests, site, owners, self._asks, self._boot + LATER, classes, budgets, reset)
-        parts = (self._entries, self._asks, self._machine, self._limits, names, self._closed)
+        parts = (self._entries, self._asks, self._machine, self._limits, names, self._reservations)
         self._intake = Intake(site, owners, *parts)
         look = site.scheduling
         limits = (look.tests, look.user_tests, look.partition_tests, look.association_tests, look.starts)
@@ -272,8 +272,9 @@ class Slurm:
         self._diary, self._last = Diary(len(requests), len(owners)), dict.fromkeys(("quick", "backfill"), -NEVER)
         self._reach: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
         self._refused: dict[int, tuple[Refusal, int]] = {}
-        told = (self._standing, self._intake, self._bookings, self._timing, self._diary, Stillness(site, self._closed))
-        self._waiting = Waiting(requests, self._entries, self._asks, self._held.busy, *told, site.cores)
+        stillness = Stillness(site, self._reservations)
+        others = (self._standing, self._intake, self._bookings, self._timing, self._diary, stillness)
+        self._waiting = Waiting(requests, self._entries, self._asks, self._held.busy, *others, site.cores)
         self._stops: list[Stop] = []
         self._asked = -1  # the request that came last, of those that could be taken in
         self._alone = -NEVER  # when it was last told that nothing else will happen
@@ -286,7 +287,7 @@ class Slurm:
     @property
     def _parts(self) -> tuple[Any, ...]:
         """What the passes work on."""
-        return self._asks, self._machine, self._limits, self._held, self._closed, self._rules
+        return self._asks, self._machine, self._limits, self._held, self._reservations, self._rules
 
     # -- what the cluster tells ---------------------------------------------------------------------------------------
 
@@ -303,7 +304,7 @@ class Slurm:
         """The request joins the queue, now or when what it waits for has come."""
         self._repeats.clear()
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
-        self._reach[quote.request] = reach_of(entries, now, self._asks, self._machine, self._closed)
+        self._reach[quote.request] = reach_of(entries, now, self._asks, self._machine, self._reservations)
         self._refused.pop(quote.request, None)
         self._standing.submitted(quote.request, now)
         self._waiting.come(quote.request, quote.entries, now)

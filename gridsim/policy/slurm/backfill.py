@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.closed import in_time, next_change, open_nodes
 from gridsim.policy.slurm.expected import (
     Ends,
     Rooms,
@@ -31,6 +30,7 @@ from gridsim.policy.slurm.nodes import FREE, Bytes, choose, need_of, rooms, sele
 from gridsim.policy.slurm.planned import empty_plan, is_clear, keep_clear, next_opening, reserve
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
+from gridsim.policy.slurm.reservations import in_time, next_change, open_nodes
 from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.running import RUNNING
 
@@ -101,7 +101,7 @@ def _last_that_fits(now, order, fits, trial, told, parts):  # type: ignore[no-un
 
     What is free suffices for it, or what it may preempt may do.
     """
-    asks, machine, limits, _, closed, rules = parts
+    asks, machine, limits, _, reservations, rules = parts
     last = -1
     for entry in order:
         fits[asks.kind[entry]] = -1
@@ -114,7 +114,7 @@ def _last_that_fits(now, order, fits, trial, told, parts):  # type: ignore[no-un
         if fits[kind] < 0:
             fits[kind] = 0
             if asks.cores[entry] <= unused:
-                open_nodes(entry, now, now, now + 1, asks, machine, closed, trial.mask, trial.kept)
+                open_nodes(entry, now, now, now + 1, asks, machine, reservations, trial.mask, trial.kept)
                 fits[kind] = select(entry, trial, asks, machine, machine.now)
         _say(entry, fits[kind] > 0, asks, limits, told)
         if (fits[kind] > 0 or may_preempt(entry, rules)) and allowed(entry, asks.cores[entry], limits):
@@ -141,10 +141,10 @@ def _no_tests(machine):  # type: ignore[no-untyped-def]
 @phase
 def _is_looked_at(entry, now, look, tests, told, parts):  # type: ignore[no-untyped-def]
     """Whether the pass looks at an entry: it waits, nothing holds it back, and ``bf_max_job_*`` leave it in."""
-    asks, _, limits, held, closed, _ = parts
+    asks, _, limits, held, reservations, _ = parts
     if held.busy[asks.request[entry]] or not allowed(entry, asks.cores[entry], limits):
         return False
-    if not in_time(entry, now, asks, closed):
+    if not in_time(entry, now, asks, reservations):
         note(asks.request[entry], RESERVATION, told)
         return False
     user, owner, partition = asks.user[entry], asks.association[entry], asks.part[entry]
@@ -190,7 +190,7 @@ def _first_place(entry, now, look, plan, learnt, victims, trial, parts):  # type
 
     Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`.
     """
-    asks, machine, _, held, closed, rules = parts
+    asks, machine, _, held, reservations, rules = parts
     limit, need, kind = asks.limit[entry], need_of(entry, asks), asks.kind[entry]
     ends, known, least = learnt
     start, strong, state, bound = now, may_preempt(entry, rules), machine.now, now
@@ -202,12 +202,12 @@ def _first_place(entry, now, look, plan, learnt, victims, trial, parts):  # type
             least[kind] = earliest(entry, now, ends, known, trial, parts)
         bound = least[kind]
     while start - now <= look.window and start < NEVER and bound - now <= look.window:
-        following = rounded_up(next_change(start, closed), look) if len(closed.rows) else NEVER
+        following = rounded_up(next_change(start, reservations), look) if len(reservations.rows) else NEVER
         following = min(following, next_opening(start, start + limit, member, plan))
         if following < bound:
             start = following
             continue
-        open_nodes(entry, now, start, start + limit, asks, machine, closed, trial.mask, trial.kept)
+        open_nodes(entry, now, start, start + limit, asks, machine, reservations, trial.mask, trial.kept)
         keep_clear(start, start + limit, member, plan, trial.mask, trial.clear)
         if strong and start == now:
             used, preempted = select(entry, trial, asks, machine, machine.now), 0

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER
-from gridsim.policy.slurm.closed import Closed, next_change
 from gridsim.policy.slurm.entries import reservation_names
+from gridsim.policy.slurm.reservations import Reservations, next_change
 
 __all__ = ["Bookings"]
 
@@ -21,8 +21,8 @@ class Bookings:
     ----------
     site : Site
         The reservations.
-    closed : Closed
-        Their nodes; rows of one that is over are closed no longer.
+    reservations : Reservations
+        Their nodes; rows of one that is over keep nobody away any more.
 
     Attributes
     ----------
@@ -32,8 +32,8 @@ class Bookings:
         Next instant at which one begins, ends, or is deleted, whole microseconds.
     """
 
-    def __init__(self, site: Site, closed: Closed) -> None:
-        self._closed = closed
+    def __init__(self, site: Site, reservations: Reservations) -> None:
+        self._reservations = reservations
         names = reservation_names(site)
         count = len(names)
         self.over: set[int] = set()
@@ -80,7 +80,7 @@ class Bookings:
         ended = [row for row in range(len(self._last)) if row not in self.over and self._due(row) <= now]
         self.over.update(ended)
         for row in ended:
-            rows = self._closed.rows
+            rows = self._reservations.rows
             mine = rows["reservation"] == row
             rows["end"][mine], rows["period"][mine] = now, 0
             rows["start"][mine] = rows["start"][mine].clip(max=now)
@@ -89,4 +89,4 @@ class Bookings:
 
     def _look_again(self, now: int) -> None:
         due = min((self._due(row) for row in range(len(self._last)) if row not in self.over), default=NEVER)
-        self.change = min(int(next_change(now, self._closed)), max(due, now + 1) if due < NEVER else NEVER)
+        self.change = min(int(next_change(now, self._reservations)), max(due, now + 1) if due < NEVER else NEVER)

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.closed import count_inside
 from gridsim.policy.slurm.nodes import Asks, Bytes, move
+from gridsim.policy.slurm.reservations import count_inside
 from gridsim.policy.slurm.tres import begin_tres, count_tres, over_limit
 from gridsim.profile.compiled import lean
 from gridsim.profile.running import OWN, begin_running, end_running
@@ -96,7 +96,7 @@ def _count(entry, cores, sign, limits):  # type: ignore[no-untyped-def]
 @lean
 def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
     """Start an entry on nodes, with the cores given to it of each."""
-    asks, machine, limits, held, closed, rules = parts
+    asks, machine, limits, held, reservations, rules = parts
     move(entry, -1, nodes, given, asks, machine, machine.now)
     at = held.first[entry]
     held.pieces[entry] = len(nodes)
@@ -107,8 +107,8 @@ def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
     if len(limits.tres.resource):
         begin_tres(entry, nodes, given, asks, machine, limits.tres)
     _count(entry, cores, 1, limits)
-    if len(closed.rows.node):
-        count_inside(entry, 1, nodes, given, asks, closed)
+    if len(reservations.rows.node):
+        count_inside(entry, 1, nodes, given, asks, reservations)
     held.busy[asks.request[entry]] = 1
     rules.running[rules.own.kind[entry]] += 1
     rules.own.leaves[entry] = NEVER
@@ -116,15 +116,15 @@ def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
 
 
 @lean
-def release(entry, asks, machine, limits, held, closed, rules):  # type: ignore[no-untyped-def]
+def release(entry, asks, machine, limits, held, reservations, rules):  # type: ignore[no-untyped-def]
     """An entry gives back what it holds."""
     first, pieces = held.first[entry], held.pieces[entry]
     nodes, cores = held.node[first : first + pieces], held.cores[first : first + pieces]
     move(entry, 1, nodes, cores, asks, machine, machine.now)
     total = cores.sum()
     _count(entry, total, -1, limits)
-    if len(closed.rows.node):
-        count_inside(entry, -1, nodes, cores, asks, closed)
+    if len(reservations.rows.node):
+        count_inside(entry, -1, nodes, cores, asks, reservations)
     held.busy[asks.request[entry]] = 0
     rules.running[rules.own.kind[entry]] -= 1
     rules.own.leaves[entry] = NEVER

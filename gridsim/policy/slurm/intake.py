@@ -15,11 +15,11 @@ import numpy as np
 from gridsim.model.site import Site, SitePartition
 from gridsim.model.site.tres import licence
 from gridsim.model.time import MICROSECOND, IntArray
-from gridsim.policy.slurm.closed import Closed, next_change, seen_all
 from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
 from gridsim.policy.slurm.limits import Limits, Submissions
 from gridsim.policy.slurm.nodes import ANY, Asks, NodeColumns, Trial, select
 from gridsim.policy.slurm.owner import Owner
+from gridsim.policy.slurm.reservations import Reservations, next_change, seen_all
 from gridsim.record import Refusal
 
 __all__ = ["Intake"]
@@ -37,10 +37,10 @@ class Intake:
         machine: NodeColumns,
         limits: Limits,
         names: Sequence[str],
-        closed: Closed,
+        reservations: Reservations,
     ) -> None:
         self._site, self._owners, self._entries, self._asks = site, owners, entries, asks
-        self._machine, self._limits, self._closed = machine, limits, closed
+        self._machine, self._limits, self._reservations = machine, limits, reservations
         self._part, self._limit = asks["part"].tolist(), asks["limit"].tolist()
         self._reservation, self._counted_by = entries.reservation.tolist(), bool(len(limits.counter))
         self._submissions, self._names = Submissions(site), names
@@ -176,7 +176,7 @@ class Intake:
 
     def could(self, entry: int, now: int) -> bool:
         """Whether an entry could start at any instant from now on, on empty nodes, for all that is reserved."""
-        if len(self._closed.rows["node"]):
+        if len(self._reservations.rows["node"]):
             return any(self._fits(entry, *self._open_at(entry, at)) for at in self._openings(now))
         size = int(self._asks["kind"][entry])
         if size not in self._fitting:
@@ -198,14 +198,14 @@ class Intake:
 
     def _openings(self, now: int) -> Iterator[int]:
         """Instants at which something could fit that did not before: now, and where reservations begin and end."""
-        at, until = now, seen_all(now, self._closed)
+        at, until = now, seen_all(now, self._reservations)
         while at <= until:
             yield at
-            at = int(next_change(at, self._closed))
+            at = int(next_change(at, self._reservations))
 
     def _open_at(self, entry: int, at: int) -> tuple[IntArray, IntArray]:
         """As `open_nodes` of an instant, where nobody runs."""
-        rows, bound, flexible = self._closed
+        rows, bound, flexible = self._reservations
         until, own = at + int(self._asks["limit"][entry]), int(self._asks["reservation"][entry])
         member, node, cores, period = self._member(entry), rows["node"], rows["cores"], rows["period"]
         again = np.where(at >= rows["end"], (at - rows["end"]) // np.maximum(period, 1) + 1, 0) * period

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridsim.policy.slurm.closed import in_time, open_nodes
 from gridsim.policy.slurm.holding import allowed, give_way, take
 from gridsim.policy.slurm.nodes import ANY, select, trial_on
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
@@ -22,6 +21,7 @@ from gridsim.policy.slurm.reasons import (
     limit_of,
     note,
 )
+from gridsim.policy.slurm.reservations import in_time, open_nodes
 from gridsim.profile.compiled import compiled, lean
 from gridsim.profile.running import RUNNING
 
@@ -38,7 +38,7 @@ def main_pass(  # type: ignore[no-untyped-def]
     Nodes of a partition that is blocked are kept free from lower jobs of other partitions too. *reserving*, where it is
     not empty, says which entries may hold others back; *told* is filled with why the others wait.
     """
-    asks, machine, limits, held, closed, rules = parts
+    asks, machine, limits, held, reservations, rules = parts
     count = len(machine.cores)
     lanes, partitions = machine.counts[0], machine.counts[1]
     trial, shut = trial_on(count), np.zeros(count, np.uint8)
@@ -67,7 +67,7 @@ def main_pass(  # type: ignore[no-untyped-def]
                 continue
         used = 0
         if not held_back:
-            open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, trial.mask, trial.kept)
+            open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, reservations, trial.mask, trial.kept)
             for node in range(count):
                 if shut[node]:
                     trial.mask[node] = 0
@@ -84,7 +84,7 @@ def main_pass(  # type: ignore[no-untyped-def]
             found += 1
             continue
         if not held_back:
-            note(asks.request[entry], _why_not(entry, now, shut, trial, asks, machine, closed), told)
+            note(asks.request[entry], _why_not(entry, now, shut, trial, asks, machine, reservations), told)
         if len(reserving) == 0 or reserving[entry]:
             blocked[lane] = 1
             if asks.reservation[entry] < 0:
@@ -96,15 +96,15 @@ def main_pass(  # type: ignore[no-untyped-def]
 
 
 @lean
-def _why_not(entry, now, shut, trial, asks, machine, closed):  # type: ignore[no-untyped-def]
+def _why_not(entry, now, shut, trial, asks, machine, reservations):  # type: ignore[no-untyped-def]
     """Why an entry does not start that no limit holds back: what would have to be otherwise."""
-    if not in_time(entry, now, asks, closed):
+    if not in_time(entry, now, asks, reservations):
         return RESERVATION
     if shut.any():
-        open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, trial.mask, trial.kept)
+        open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, reservations, trial.mask, trial.kept)
         if select(entry, trial, asks, machine, machine.now):
             return PRIORITY
-    if len(closed.rows):
+    if len(reservations.rows):
         member = machine.member[asks.group[entry]]
         for node in range(len(member)):
             trial.mask[node], trial.kept[node] = ANY if member[node] else 0, 0

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridsim.model.time import IntArray
-from gridsim.policy.slurm.closed import open_nodes
 from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, need_of, room_of
+from gridsim.policy.slurm.reservations import open_nodes
 from gridsim.profile.compiled import compiled, lean
 
 __all__ = ["pools_of", "reach_of"]
@@ -37,7 +37,7 @@ def _room(entry, node, most, state, empty, asks, machine):  # type: ignore[no-un
 
 
 @compiled
-def reach_of(entries, now, asks, machine, closed):  # type: ignore[no-untyped-def]
+def reach_of(entries, now, asks, machine, reservations):  # type: ignore[no-untyped-def]
     """Cores of the nodes that a request could have in any of its entries, and how many of them it could have now.
 
     The first are all cores of nodes of its partitions and reservations that have the features, memory and GPUs that it
@@ -48,17 +48,17 @@ def reach_of(entries, now, asks, machine, closed):  # type: ignore[no-untyped-de
     ever, free = np.zeros(count, np.int64), np.zeros(count, np.int64)
     for entry in entries:
         member, own = machine.member[asks.group[entry]], asks.reservation[entry]
-        narrow = own >= 0 and not closed.flexible[own + 1]
+        narrow = own >= 0 and not reservations.flexible[own + 1]
         for node in range(count):
             if member[node] and not narrow and _room(entry, node, ANY, machine.now, True, asks, machine) > 0:
                 ever[node] = machine.cores[node]
         if narrow:
-            for row in range(len(closed.rows.node)):
-                node = closed.rows.node[row]
-                if closed.rows.reservation[row] == own and member[node]:
-                    cores = closed.rows.cores[row]
+            for row in range(len(reservations.rows.node)):
+                node = reservations.rows.node[row]
+                if reservations.rows.reservation[row] == own and member[node]:
+                    cores = reservations.rows.cores[row]
                     ever[node] = machine.cores[node] if cores < 0 else cores
-        open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, closed, mask, kept)
+        open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, reservations, mask, kept)
         for node in range(count):
             most = min(mask[node], machine.now[FREE, node] - kept[node])
             if ever[node] > 0 and most > 0:

@@ -7,8 +7,8 @@ from collections import Counter
 from gridsim.errors import InputError
 from gridsim.model.site import Site
 from gridsim.model.time import IntArray
-from gridsim.policy.slurm.closed import Closed, seen_all
 from gridsim.policy.slurm.needs import SECOND
+from gridsim.policy.slurm.reservations import Reservations, seen_all
 
 __all__ = ["ENDLESS", "Repeats", "Stillness"]
 
@@ -47,11 +47,12 @@ class Repeats:
 
 
 class Stillness:
-    """For how long nobody has come into the queue or left it; *closed* is what is reserved of a *site*."""
+    """For how long nobody has come into the queue or left it; *reservations* is what is reserved of a *site*."""
 
-    def __init__(self, site: Site, closed: Closed) -> None:
+    def __init__(self, site: Site, reservations: Reservations) -> None:
         # As long as some grow older and others do not, the order changes.
-        self._ages, self._closed, self._since = max(site.priority.oldest, site.scheduling.least_age), closed, 0
+        self._ages = max(site.priority.oldest, site.scheduling.least_age)
+        self._reservations, self._since = reservations, 0
 
     def broken(self, now: int) -> None:
         """Somebody came, or left, or a reservation is over before its time."""
@@ -59,4 +60,4 @@ class Stillness:
 
     def lasts(self, now: int) -> bool:
         """Whether passes have found all that they can find where nobody runs, and nobody comes any more."""
-        return now >= seen_all(self._since, self._closed) + self._ages
+        return now >= seen_all(self._since, self._reservations) + self._ages

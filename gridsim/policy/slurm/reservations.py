@@ -19,10 +19,10 @@ from gridsim.policy.slurm.entries import reservation_names
 from gridsim.policy.slurm.nodes import ANY, Bytes
 from gridsim.profile.compiled import lean, records
 
-__all__ = ["Closed", "closed_of", "count_inside", "in_time", "next_change", "open_nodes", "seen_all"]
+__all__ = ["Reservations", "count_inside", "in_time", "next_change", "open_nodes", "reservations_of", "seen_all"]
 
 
-class Closed(NamedTuple):
+class Reservations(NamedTuple):
     """Reserved nodes, one row a node of a reservation.
 
     Attributes
@@ -47,7 +47,7 @@ class Closed(NamedTuple):
     flexible: Bytes
 
 
-def closed_of(site: Site) -> Closed:
+def reservations_of(site: Site) -> Reservations:
     """Rows of a site's reservations."""
     number = {node.name: row for row, node in enumerate(site.nodes)}
     rows = []
@@ -79,107 +79,111 @@ def closed_of(site: Site) -> Closed:
             # "Overlapping Reservations").
             wins = mine.overlaps and (not theirs.overlaps or own < other)
             bound[own + 1, other] = own != other and not wins
-    return Closed(found, bound, flexible)
+    return Reservations(found, bound, flexible)
 
 
-def seen_all(now: int, closed: Closed) -> int:
+def seen_all(now: int, reservations: Reservations) -> int:
     """When all that is reserved has been seen from *now* on: what comes later is the same again, or nothing.
 
     That is the least common multiple of the periods after all have begun; a hundred of the longest where it is more.
     """
-    rows = closed.rows
+    rows = reservations.rows
     once, longest = np.concatenate([rows["start"], rows["end"]]), int(rows["period"].max(initial=0))
     again = math.lcm(*(each for each in set(rows["period"].tolist()) if each > 0)) if longest else 0
     return max(now, int(once[once < NEVER].max(initial=now))) + min(again, 100 * longest)
 
 
 @lean
-def open_nodes(entry, now, start, until, asks, machine, closed, mask, kept):  # type: ignore[no-untyped-def]
+def open_nodes(entry, now, start, until, asks, machine, reservations, mask, kept):  # type: ignore[no-untyped-def]
     """Fill *mask* with the most cores of each node that an entry may hold from *start* to *until*, for all that is
     reserved, and *kept* with the cores of each that are kept from it."""
     member = machine.member[asks.group[entry]]
     own = asks.reservation[entry]
-    narrow = own >= 0 and not closed.flexible[own + 1]
+    narrow = own >= 0 and not reservations.flexible[own + 1]
     for node in range(len(mask)):
         mask[node] = ANY if member[node] and not narrow else 0
         kept[node] = 0
     if narrow:
-        for row in range(len(closed.rows.node)):
-            if closed.rows.reservation[row] == own and _contains(row, start, until, closed):
-                node = closed.rows.node[row]
+        for row in range(len(reservations.rows.node)):
+            if reservations.rows.reservation[row] == own and _contains(row, start, until, reservations):
+                node = reservations.rows.node[row]
                 if member[node]:
-                    mask[node] = ANY if closed.rows.cores[row] < 0 else closed.rows.cores[row] - closed.rows.inside[row]
-    for row in range(len(closed.rows.node)):
-        if now < closed.rows.known[row] or not closed.bound[own + 1, closed.rows.reservation[row]]:
+                    mask[node] = (
+                        ANY
+                        if reservations.rows.cores[row] < 0
+                        else reservations.rows.cores[row] - reservations.rows.inside[row]
+                    )
+    for row in range(len(reservations.rows.node)):
+        if now < reservations.rows.known[row] or not reservations.bound[own + 1, reservations.rows.reservation[row]]:
             continue
-        if _overlaps(row, start, until, closed):
-            node = closed.rows.node[row]
-            if closed.rows.cores[row] < 0:
+        if _overlaps(row, start, until, reservations):
+            node = reservations.rows.node[row]
+            if reservations.rows.cores[row] < 0:
                 mask[node] = 0
             else:
                 # Jobs of a FLEX reservation may hold more of a node than is reserved for them.
-                kept[node] += max(closed.rows.cores[row] - closed.rows.inside[row], 0)
+                kept[node] += max(reservations.rows.cores[row] - reservations.rows.inside[row], 0)
 
 
 @lean
-def in_time(entry, now, asks, closed):  # type: ignore[no-untyped-def]
+def in_time(entry, now, asks, reservations):  # type: ignore[no-untyped-def]
     """Whether the reservation that an entry asks for, if any, has begun."""
     own = asks.reservation[entry]
-    if own < 0 or closed.flexible[own + 1]:
+    if own < 0 or reservations.flexible[own + 1]:
         return True
-    for row in range(len(closed.rows.node)):
-        if closed.rows.reservation[row] == own and _contains(row, now, now, closed):
+    for row in range(len(reservations.rows.node)):
+        if reservations.rows.reservation[row] == own and _contains(row, now, now, reservations):
             return True
     return False
 
 
 @lean
-def _repeat(row, at, closed):  # type: ignore[no-untyped-def]
+def _repeat(row, at, reservations):  # type: ignore[no-untyped-def]
     """How often a reservation has been over by an instant."""
-    if closed.rows.period[row] <= 0 or at < closed.rows.end[row]:
+    if reservations.rows.period[row] <= 0 or at < reservations.rows.end[row]:
         return 0
-    return (at - closed.rows.end[row]) // closed.rows.period[row] + 1
+    return (at - reservations.rows.end[row]) // reservations.rows.period[row] + 1
 
 
 @lean
-def _overlaps(row, start, until, closed):  # type: ignore[no-untyped-def]
-    again = _repeat(row, start, closed) * closed.rows.period[row]
-    return closed.rows.start[row] + again < until and closed.rows.end[row] + again > start
+def _overlaps(row, start, until, reservations):  # type: ignore[no-untyped-def]
+    again = _repeat(row, start, reservations) * reservations.rows.period[row]
+    return reservations.rows.start[row] + again < until and reservations.rows.end[row] + again > start
 
 
 @lean
-def _contains(row, start, until, closed):  # type: ignore[no-untyped-def]
-    again = _repeat(row, start, closed) * closed.rows.period[row]
-    return closed.rows.start[row] + again <= start and until <= closed.rows.end[row] + again
+def _contains(row, start, until, reservations):  # type: ignore[no-untyped-def]
+    again = _repeat(row, start, reservations) * reservations.rows.period[row]
+    return reservations.rows.start[row] + again <= start and until <= reservations.rows.end[row] + again
 
 
 @lean
-def next_change(at, closed):  # type: ignore[no-untyped-def]
+def next_change(at, reservations):  # type: ignore[no-untyped-def]
     """First instant after *at* at which a reservation begins or ends, or becomes known."""
     first = NEVER
-    for row in range(len(closed.rows.node)):
-        again = _repeat(row, at, closed) * closed.rows.period[row]
-        begin, end = closed.rows.start[row] + again, closed.rows.end[row] + again
+    for row in range(len(reservations.rows.node)):
+        again = _repeat(row, at, reservations) * reservations.rows.period[row]
+        begin, end = reservations.rows.start[row] + again, reservations.rows.end[row] + again
         if begin > at:
             first = min(first, begin)
         if end > at:
             first = min(first, end)
-        if closed.rows.known[row] > at:
-            first = min(first, closed.rows.known[row])
+        if reservations.rows.known[row] > at:
+            first = min(first, reservations.rows.known[row])
     return first
 
 
 @lean
-def count_inside(entry, sign, nodes, cores, asks, closed):  # type: ignore[no-untyped-def]
+def count_inside(entry, sign, nodes, cores, asks, reservations):  # type: ignore[no-untyped-def]
     """An entry takes, or gives back, cores that are reserved for it."""
     own = asks.reservation[entry]
     if own < 0:
         return
     for place in range(len(nodes)):
-        for row in range(len(closed.rows.node)):
+        for row in range(len(reservations.rows.node)):
             if (
-                closed.rows.reservation[row] == own
-                and closed.rows.node[row] == nodes[place]
-                and closed.rows.cores[row] >= 0
+                reservations.rows.reservation[row] == own
+                and reservations.rows.node[row] == nodes[place]
+                and reservations.rows.cores[row] >= 0
             ):
-                closed.rows.inside[row] += sign * cores[place]
+                reservations.rows.inside[row] += sign * cores[place]
