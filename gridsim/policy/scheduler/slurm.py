@@ -33,7 +33,7 @@ from gridsim.policy.slurm.expected import Look
 from gridsim.policy.slurm.holding import STOPPED, held_by, release
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import Submissions, limits_of
-from gridsim.policy.slurm.needs import SECOND, asks_of, machine_of, use_factors
+from gridsim.policy.slurm.needs import SECOND, demands_of, machine_of, use_factors
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.passes import main_pass
 from gridsim.policy.slurm.placing import Placing
@@ -243,29 +243,29 @@ class Slurm:
         self._site, self._requests, self._boot = site, requests, self._booted(requests)
         self._entries = entries_of(requests, site)
         owners = owners_of(requests, site, self._entries)
-        self._asks = asks_of(requests, site, owners, self._entries)
-        self._machine = machine_of(site, requests, self._asks)
-        self._limits, counters, names = limits_of(site, owners, requests, self._asks)
-        self._bills = Bills(requests, site, self._asks, self._machine)
-        self._held = held_by(self._asks, len(site.nodes))
-        self._placing = Placing(site, self._asks, self._machine, self._held)
+        self._demands = demands_of(requests, site, owners, self._entries)
+        self._machine = machine_of(site, requests, self._demands)
+        self._limits, counters, names = limits_of(site, owners, requests, self._demands)
+        self._bills = Bills(requests, site, self._demands, self._machine)
+        self._held = held_by(self._demands, len(site.nodes))
+        self._placing = Placing(site, self._demands, self._machine, self._held)
         self._reservations = reservations_of(site)
         self._bookings = Bookings(site, self._reservations)
         requeue = label_of(requests, "requeue")[self._entries.request]
-        self._rules = rules_of(site, owners, self._asks, requeue)
+        self._rules = rules_of(site, owners, self._demands, requeue)
         classes = (self._rules.may, self._rules.own["kind"])
         reset = self._resets(site)
-        used = (self._asks["limit"], use_factors(site, owners))
+        used = (self._demands["limit"], use_factors(site, owners))
         budgets = Budgets(site, counters, self._limits, names, *used, resets=reset is not None)
-        self._standing = Standing(requests, site, owners, self._asks, self._boot + LATER, classes, budgets, reset)
-        parts = (self._entries, self._asks, self._machine, self._limits, names, self._reservations)
+        self._standing = Standing(requests, site, owners, self._demands, self._boot + LATER, classes, budgets, reset)
+        parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations)
         self._intake = Intake(site, owners, *parts)
         look = site.scheduling
         limits = (look.tests, look.user_tests, look.partition_tests, look.association_tests, look.starts)
         more = (look.both_tests, look.linear, look.array_reserves, look.partition_reserves, look.once)
         origin = -round((self.epoch or 0) * SECOND) % max(look.resolution, 1)
         self._look = Look(max(look.resolution, 1), origin, look.window, *limits, *more)
-        self._fits = np.zeros(int(self._asks["kind"].max(initial=0)) + 1, dtype=np.int64)
+        self._fits = np.zeros(int(self._demands["kind"].max(initial=0)) + 1, dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         self._entry: IntArray = np.arange(len(requests), dtype=np.int64)  # as which each request runs, or ran last
         self._timing, self._repeats = Timing(look, self._boot), Repeats(requests.number)
@@ -274,7 +274,7 @@ class Slurm:
         self._refused: dict[int, tuple[Refusal, int]] = {}
         stillness = Stillness(site, self._reservations)
         others = (self._standing, self._intake, self._bookings, self._timing, self._diary, stillness)
-        self._waiting = Waiting(requests, self._entries, self._asks, self._held.busy, *others, site.cores)
+        self._waiting = Waiting(requests, self._entries, self._demands, self._held.busy, *others, site.cores)
         self._stops: list[Stop] = []
         self._asked = -1  # the request that came last, of those that could be taken in
         self._alone = -NEVER  # when it was last told that nothing else will happen
@@ -287,7 +287,7 @@ class Slurm:
     @property
     def _parts(self) -> tuple[Any, ...]:
         """What the passes work on."""
-        return self._asks, self._machine, self._limits, self._held, self._reservations, self._rules
+        return self._demands, self._machine, self._limits, self._held, self._reservations, self._rules
 
     # -- what the cluster tells ---------------------------------------------------------------------------------------
 
@@ -304,7 +304,7 @@ class Slurm:
         """The request joins the queue, now or when what it waits for has come."""
         self._repeats.clear()
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
-        self._reach[quote.request] = reach_of(entries, now, self._asks, self._machine, self._reservations)
+        self._reach[quote.request] = reach_of(entries, now, self._demands, self._machine, self._reservations)
         self._refused.pop(quote.request, None)
         self._standing.submitted(quote.request, now)
         self._waiting.come(quote.request, quote.entries, now)
@@ -389,7 +389,7 @@ class Slurm:
 
     def _stop(self, entry: int, now: int) -> None:
         """A running entry was preempted: its request waits anew, or is over."""
-        request = int(self._asks["request"][entry])
+        request = int(self._demands["request"][entry])
         self._placing.end(entry)
         self._repeats.preempted(request, now)
         self._standing.ended(entry, now)
@@ -440,16 +440,16 @@ class Slurm:
         Whole microseconds by request, without those that it does not plan: held back by a limit, or beyond
         ``bf_window``. Changes nothing.
         """
-        asks, *others = self._parts
-        parts = (asks, *(_copied(each) for each in others))
-        planned = np.full(len(asks["request"]), NEVER, dtype=np.int64)
+        demands, *others = self._parts
+        parts = (demands, *(_copied(each) for each in others))
+        planned = np.full(len(demands["request"]), NEVER, dtype=np.int64)
         copies = (self._started.copy(), self._fits.copy(), planned, _copied(self._diary.told))
         order = self._waiting.ordered()
         if len(order):
             backfill_pass(now, order, self._look, parts, self._reserving(now), *copies)
         found: dict[int, int] = {}
         for entry in np.flatnonzero(planned < NEVER).tolist():
-            request = int(asks["request"][entry])
+            request = int(demands["request"][entry])
             found[request] = min(found.get(request, NEVER), int(planned[entry]))
         return dict(sorted(found.items()))
 
@@ -467,7 +467,7 @@ class Slurm:
         if not count:
             return []
         entries = self._started[:count].copy()
-        requests = self._asks["request"][entries]
+        requests = self._demands["request"][entries]
         self._entry[requests], self._rules.own["began"][entries] = entries, now
         self._waiting.start()
         for entry in entries.tolist():
@@ -498,7 +498,7 @@ class Slurm:
         more: IntArray = np.array(refused, dtype=np.int64).reshape(-1, 4)
         rows = np.concatenate([np.stack(self._diary.spans(), axis=1), more])
         job, word, since, until = rows[np.argsort(rows[:, 0], kind="stable")].T.copy()
-        groups = self._asks["group"].tolist()
+        groups = self._demands["group"].tolist()
         entries = ((row, *self._entries.further.get(row, ())) for row in range(len(self._requests)))
         pool = pools_of(self._machine.member, [tuple(groups[entry] for entry in each) for each in entries])
         reach, free = self._reach.T.copy()
@@ -518,7 +518,7 @@ class Slurm:
 
     def partition_of(self, request: int) -> str:
         """Name of the partition that a request runs in, or ran in last: of several that it asked for, this one."""
-        return self._site.partitions[int(self._asks["part"][self._entry[request]])].name
+        return self._site.partitions[int(self._demands["part"][self._entry[request]])].name
 
 
 _CAN = Capabilities(

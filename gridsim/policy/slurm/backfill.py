@@ -48,7 +48,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
     without them. Behind the last entry that could still start now, for all that is free and not reserved, nothing is
     looked at, unless *planned*, one row an entry, is to be filled with expected starts.
     """
-    asks, machine, _, held, _, _ = parts
+    demands, machine, _, held, _, _ = parts
     waiting = len(order) if look.tests <= 0 else min(len(order), look.tests)
     trial, everything = trial_on(len(machine.cores)), len(planned) > 0
     last = _last_that_fits(now, order[:waiting], fits, trial, told, parts)
@@ -80,17 +80,17 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
         if everything:
             planned[entry] = start if preempted == 0 else now + 1  # when they have gone
         if start == now and preempted == 0:
-            take(entry, now + asks.limit[entry], trial.chosen[:used], trial.given[:used], parts)
+            take(entry, now + demands.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
             found += 1
             ends, known = ends_of(0, now, False, parts)[0], no_rooms(len(machine.cores))
             if look.starts > 0 and found >= look.starts:
                 break
-        elif preempted > 0 or _may_reserve(entry, look, reserving, asks, booked):
+        elif preempted > 0 or _may_reserve(entry, look, reserving, demands, booked):
             for node in trial.chosen[:used]:
                 promised[node] = min(promised[node], start)
             begin = rounded(start, look)
-            end = max(rounded(start + asks.limit[entry], look), begin + look.resolution)
+            end = max(rounded(start + demands.limit[entry], look), begin + look.resolution)
             plan = reserve(begin, end, used, trial.chosen, plan)
     return found
 
@@ -101,23 +101,23 @@ def _last_that_fits(now, order, fits, trial, told, parts):  # type: ignore[no-un
 
     What is free suffices for it, or what it may preempt may do.
     """
-    asks, machine, limits, _, reservations, rules = parts
+    demands, machine, limits, _, reservations, rules = parts
     last = -1
     for entry in order:
-        fits[asks.kind[entry]] = -1
+        fits[demands.kind[entry]] = -1
     unused = 0
     for node in range(len(machine.cores)):
         unused += machine.now[FREE, node]
     for place in range(len(order)):
         entry = order[place]
-        kind = asks.kind[entry]
+        kind = demands.kind[entry]
         if fits[kind] < 0:
             fits[kind] = 0
-            if asks.cores[entry] <= unused:
-                open_nodes(entry, now, now, now + 1, asks, machine, reservations, trial.mask, trial.kept)
-                fits[kind] = select(entry, trial, asks, machine, machine.now)
-        _say(entry, fits[kind] > 0, asks, limits, told)
-        if (fits[kind] > 0 or may_preempt(entry, rules)) and allowed(entry, asks.cores[entry], limits):
+            if demands.cores[entry] <= unused:
+                open_nodes(entry, now, now, now + 1, demands, machine, reservations, trial.mask, trial.kept)
+                fits[kind] = select(entry, trial, demands, machine, machine.now)
+        _say(entry, fits[kind] > 0, demands, limits, told)
+        if (fits[kind] > 0 or may_preempt(entry, rules)) and allowed(entry, demands.cores[entry], limits):
             last = place
     return last
 
@@ -141,13 +141,13 @@ def _no_tests(machine):  # type: ignore[no-untyped-def]
 @phase
 def _is_looked_at(entry, now, look, tests, told, parts):  # type: ignore[no-untyped-def]
     """Whether the pass looks at an entry: it waits, nothing holds it back, and ``bf_max_job_*`` leave it in."""
-    asks, _, limits, held, reservations, _ = parts
-    if held.busy[asks.request[entry]] or not allowed(entry, asks.cores[entry], limits):
+    demands, _, limits, held, reservations, _ = parts
+    if held.busy[demands.request[entry]] or not allowed(entry, demands.cores[entry], limits):
         return False
-    if not in_time(entry, now, asks, reservations):
-        note(asks.request[entry], RESERVATION, told)
+    if not in_time(entry, now, demands, reservations):
+        note(demands.request[entry], RESERVATION, told)
         return False
-    user, owner, partition = asks.user[entry], asks.association[entry], asks.part[entry]
+    user, owner, partition = demands.user[entry], demands.association[entry], demands.part[entry]
     tests.users[user] += 1
     tests.owners[owner] += 1
     tests.partitions[partition] += 1
@@ -190,11 +190,11 @@ def _first_place(entry, now, look, plan, learnt, victims, trial, parts):  # type
 
     Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`.
     """
-    asks, machine, _, held, reservations, rules = parts
-    limit, need, kind = asks.limit[entry], need_of(entry, asks), asks.kind[entry]
+    demands, machine, _, held, reservations, rules = parts
+    limit, need, kind = demands.limit[entry], need_of(entry, demands), demands.kind[entry]
     ends, known, least = learnt
     start, strong, state, bound = now, may_preempt(entry, rules), machine.now, now
-    member = machine.packed[asks.group[entry]]
+    member = machine.packed[demands.group[entry]]
     if strong:
         ends, state = ends_of(entry, now, strong, parts)
     else:
@@ -207,22 +207,22 @@ def _first_place(entry, now, look, plan, learnt, victims, trial, parts):  # type
         if following < bound:
             start = following
             continue
-        open_nodes(entry, now, start, start + limit, asks, machine, reservations, trial.mask, trial.kept)
+        open_nodes(entry, now, start, start + limit, demands, machine, reservations, trial.mask, trial.kept)
         keep_clear(start, start + limit, member, plan, trial.mask, trial.clear)
         if strong and start == now:
-            used, preempted = select(entry, trial, asks, machine, machine.now), 0
+            used, preempted = select(entry, trial, demands, machine, machine.now), 0
             if used == 0:
                 used, preempted = find_victims(entry, now, victims, trial, parts)
                 if used:
-                    postpone(asks.request[entry], victims[:preempted], now, held, rules)
+                    postpone(demands.request[entry], victims[:preempted], now, held, rules)
             if used:
                 return start, used, preempted
         if strong:
             total, _ = rooms(need, trial, machine, state)
         else:
-            total = rooms_of(entry, known, trial, asks, machine)
-        if total >= asks.cores[entry] and not (strong and start == now):
-            used = choose(entry, need, trial, asks, machine)
+            total = rooms_of(entry, known, trial, demands, machine)
+        if total >= demands.cores[entry] and not (strong and start == now):
+            used = choose(entry, need, trial, demands, machine)
             if used:
                 return start, used, 0
         used, when = first_fit(entry, now, following, look, ends, total, trial, parts)
@@ -247,9 +247,9 @@ def _nothing_booked(machine, held):  # type: ignore[no-untyped-def]
 
 
 @phase
-def _may_reserve(entry, look, reserving, asks, booked):  # type: ignore[no-untyped-def]
+def _may_reserve(entry, look, reserving, demands, booked):  # type: ignore[no-untyped-def]
     """Whether an entry that has to wait may reserve nodes; it counts as having done so then."""
-    request, array, partition = asks.request[entry], asks.array[entry], asks.part[entry]
+    request, array, partition = demands.request[entry], demands.array[entry], demands.part[entry]
     if len(reserving) and not reserving[entry]:
         return False
     if look.once and booked.requests[request]:
@@ -265,13 +265,13 @@ def _may_reserve(entry, look, reserving, asks, booked):  # type: ignore[no-untyp
 
 
 @lean
-def _say(entry, fits, asks, limits, told):  # type: ignore[no-untyped-def]
+def _say(entry, fits, demands, limits, told):  # type: ignore[no-untyped-def]
     """Say why an entry waits that no quick pass has looked at yet, or not since a limit held it back.
 
     Other words of the quick pass stand.
     """
-    request = asks.request[entry]
-    limit = limit_of(entry, asks.cores[entry], limits)
+    request = demands.request[entry]
+    limit = limit_of(entry, demands.cores[entry], limits)
     if limit > 0:
         note(request, limit, told)
     elif told.code[request] == NONE or is_limit(told.code[request]):
@@ -281,14 +281,14 @@ def _say(entry, fits, asks, limits, told):  # type: ignore[no-untyped-def]
 @lean
 def _could_start(now, entry, fits, promised, parts):  # type: ignore[no-untyped-def]
     """Whether enough is free now on nodes that are not reserved within the limit of an entry; if not, it cannot."""
-    asks, machine, limits, _, _, rules = parts
+    demands, machine, limits, _, _, rules = parts
     preempts = may_preempt(entry, rules)
-    if (fits[asks.kind[entry]] <= 0 and not preempts) or not allowed(entry, asks.cores[entry], limits):
+    if (fits[demands.kind[entry]] <= 0 and not preempts) or not allowed(entry, demands.cores[entry], limits):
         return False
     if preempts:
         return True
-    until, need = now + asks.limit[entry], asks.cores[entry]
-    member, free = machine.member[asks.group[entry]], machine.now[FREE]
+    until, need = now + demands.limit[entry], demands.cores[entry]
+    member, free = machine.member[demands.group[entry]], machine.now[FREE]
     total = 0
     for node in range(len(promised)):
         if promised[node] >= until and member[node]:

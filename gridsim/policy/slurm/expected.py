@@ -98,14 +98,14 @@ class Ends(NamedTuple):
 @compiled
 def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
     """What nodes have left without those that an entry may preempt (*strong*), and then as the others end."""
-    asks, machine, _, held, _, rules = parts
+    demands, machine, _, held, _, rules = parts
     state, running = machine.now.copy(), held.counts[RUNNING]
     first, rows = np.zeros(running + 1, np.int64), 0
     for place in range(running):
         other = held.running[1, place]
         begin, end = held.first[other], held.first[other] + held.pieces[other]
-        if strong and preemptable(entry, other, now, asks, rules):
-            move(other, 1, held.node[begin:end], held.cores[begin:end], asks, machine, state)
+        if strong and preemptable(entry, other, now, demands, rules):
+            move(other, 1, held.node[begin:end], held.cores[begin:end], demands, machine, state)
         else:
             rows += end - begin
         first[place + 1] = rows
@@ -118,7 +118,7 @@ def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
             continue
         other = held.running[1, place]
         begin, end = held.first[other], held.first[other] + held.pieces[other]
-        move(other, 1, held.node[begin:end], held.cores[begin:end], asks, machine, later)
+        move(other, 1, held.node[begin:end], held.cores[begin:end], demands, machine, later)
         for piece in range(begin, end):
             node = held.node[piece]
             ends.node[row], ends.free[row], ends.jobs[row] = node, later[FREE, node], later[JOBS, node]
@@ -150,15 +150,15 @@ def no_rooms(nodes):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def rooms_now(entry, known, asks, machine):  # type: ignore[no-untyped-def]
+def rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
     """Cores of each node that an entry could have now, for all that is planned and reserved."""
-    number = asks.needs[entry]
+    number = demands.needs[entry]
     row, now = number % len(known.of), machine.now
     found = known.cores[row]
     if known.of[row] == number:
         return found
     known.of[row] = number
-    need, member = need_of(entry, asks), machine.member[asks.group[entry]]
+    need, member = need_of(entry, demands), machine.member[demands.group[entry]]
     for node in range(len(found)):
         found[node] = 0
         if member[node]:
@@ -175,10 +175,10 @@ def rooms_now(entry, known, asks, machine):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def rooms_of(entry, known, trial, asks, machine):  # type: ignore[no-untyped-def]
+def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-def]
     """As `rooms`, for what nobody holds: from what is *known*, where none of a node's cores are kept for others."""
     mask, kept, room, clear, now, total = trial.mask, trial.kept, trial.room, trial.clear, machine.now, 0
-    need, whole = need_of(entry, asks), rooms_now(entry, known, asks, machine)
+    need, whole = need_of(entry, demands), rooms_now(entry, known, demands, machine)
     cores, memory = machine.cores, machine.memory
     for word in range(len(clear)):
         bits = clear[word]
@@ -212,8 +212,8 @@ def first_fit(entry, now, until, look, ends, total, trial, parts):  # type: igno
     30 s. It is not looked at where that end is on other nodes. No documentation says these two, nor the number of short
     ones: they are what fits the plans of a real Slurm 22.05 best.
     """
-    asks, machine, _, held, _, _ = parts
-    need, cores, memory = need_of(entry, asks), machine.cores, machine.memory
+    demands, machine, _, held, _, _ = parts
+    need, cores, memory = need_of(entry, demands), machine.cores, machine.memory
     mask, kept, room = trial.mask, trial.kept, trial.room
     first, nodes, free, jobs, later_memory, gpus = ends
     span, groups, opened, time = GRID, 0, NEVER, now
@@ -237,20 +237,20 @@ def first_fit(entry, now, until, look, ends, total, trial, parts):  # type: igno
             following = _down(_whole(end[place + 1], now), GRID, look)
             if following - opened <= span:
                 continue
-        used = _chosen(entry, need, total, trial, asks, machine)
+        used = _chosen(entry, need, total, trial, demands, machine)
         if used:
             return used, time
         opened, groups = NEVER, groups + 1
         if groups > 2:
             span = span + look.linear if look.linear > 0 else 2 * span
-    used = _chosen(entry, need, total, trial, asks, machine) if opened < NEVER else 0
+    used = _chosen(entry, need, total, trial, demands, machine) if opened < NEVER else 0
     return used, time if used else NEVER
 
 
 @phase
-def _chosen(entry, need, total, trial, asks, machine):  # type: ignore[no-untyped-def]
+def _chosen(entry, need, total, trial, demands, machine):  # type: ignore[no-untyped-def]
     """How many nodes an entry gets of the trial's room, *total* cores."""
-    return choose(entry, need, trial, asks, machine) if total >= asks.cores[entry] else 0
+    return choose(entry, need, trial, demands, machine) if total >= demands.cores[entry] else 0
 
 
 @compiled
@@ -259,15 +259,15 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
 
     The room of the trial is used for that.
     """
-    asks, machine, _, held, _, _ = parts
-    need, room, cores, memory = need_of(entry, asks), trial.room, machine.cores, machine.memory
-    member, whole = machine.member[asks.group[entry]], rooms_now(entry, known, asks, machine)
+    demands, machine, _, held, _, _ = parts
+    need, room, cores, memory = need_of(entry, demands), trial.room, machine.cores, machine.memory
+    member, whole = machine.member[demands.group[entry]], rooms_now(entry, known, demands, machine)
     first, nodes, free, jobs, later_memory, gpus = ends
     total = 0
     for node in range(len(room)):
         room[node] = whole[node]
         total += room[node]
-    if total >= asks.cores[entry]:
+    if total >= demands.cores[entry]:
         return now
     for place in range(held.counts[RUNNING]):
         for row in range(first[place], first[place + 1]):
@@ -276,7 +276,7 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
                 more = room_of(cores[node], memory[node], free[row], later_memory[row], gpus[row], jobs[row], need)
                 total += more - room[node]
                 room[node] = more
-        if total >= asks.cores[entry]:
+        if total >= demands.cores[entry]:
             return _whole(held.running[0, place], now)
     return NEVER
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.nodes import Asks, Bytes, move
+from gridsim.policy.slurm.nodes import Bytes, Demands, move
 from gridsim.policy.slurm.reservations import count_inside
 from gridsim.policy.slurm.tres import begin_tres, count_tres, over_limit
 from gridsim.profile.compiled import lean
@@ -49,10 +49,10 @@ class Held(NamedTuple):
     busy: Bytes
 
 
-def held_by(asks: Asks, nodes: int) -> Held:
+def held_by(demands: Demands, nodes: int) -> Held:
     """Nothing held yet, with room for what each entry could hold of so many nodes."""
-    n = len(asks["cores"])
-    room: IntArray = np.minimum(np.maximum(asks["cores"], 1), nodes)
+    n = len(demands["cores"])
+    room: IntArray = np.minimum(np.maximum(demands["cores"], 1), nodes)
 
     def zeros(size: int) -> IntArray:
         return np.zeros(size, dtype=np.int64)
@@ -65,7 +65,7 @@ def held_by(asks: Asks, nodes: int) -> Held:
         first=np.cumsum(room) - room,
         pieces=zeros(n),
         stopped=zeros(n + 1),
-        busy=np.zeros(int(asks["request"].max(initial=0)) + 1, dtype=np.uint8),
+        busy=np.zeros(int(demands["request"].max(initial=0)) + 1, dtype=np.uint8),
     )
 
 
@@ -96,8 +96,8 @@ def _count(entry, cores, sign, limits):  # type: ignore[no-untyped-def]
 @lean
 def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
     """Start an entry on nodes, with the cores given to it of each."""
-    asks, machine, limits, held, reservations, rules = parts
-    move(entry, -1, nodes, given, asks, machine, machine.now)
+    demands, machine, limits, held, reservations, rules = parts
+    move(entry, -1, nodes, given, demands, machine, machine.now)
     at = held.first[entry]
     held.pieces[entry] = len(nodes)
     cores = 0
@@ -105,27 +105,27 @@ def take(entry, end, nodes, given, parts):  # type: ignore[no-untyped-def]
         held.node[at + place], held.cores[at + place] = nodes[place], given[place]
         cores += given[place]
     if len(limits.tres.resource):
-        begin_tres(entry, nodes, given, asks, machine, limits.tres)
+        begin_tres(entry, nodes, given, demands, machine, limits.tres)
     _count(entry, cores, 1, limits)
     if len(reservations.rows.node):
-        count_inside(entry, 1, nodes, given, asks, reservations)
-    held.busy[asks.request[entry]] = 1
+        count_inside(entry, 1, nodes, given, demands, reservations)
+    held.busy[demands.request[entry]] = 1
     rules.running[rules.own.kind[entry]] += 1
     rules.own.leaves[entry] = NEVER
     begin_running(held.running, held.counts, entry, end, cores)
 
 
 @lean
-def release(entry, asks, machine, limits, held, reservations, rules):  # type: ignore[no-untyped-def]
+def release(entry, demands, machine, limits, held, reservations, rules):  # type: ignore[no-untyped-def]
     """An entry gives back what it holds."""
     first, pieces = held.first[entry], held.pieces[entry]
     nodes, cores = held.node[first : first + pieces], held.cores[first : first + pieces]
-    move(entry, 1, nodes, cores, asks, machine, machine.now)
+    move(entry, 1, nodes, cores, demands, machine, machine.now)
     total = cores.sum()
     _count(entry, total, -1, limits)
     if len(reservations.rows.node):
-        count_inside(entry, -1, nodes, cores, asks, reservations)
-    held.busy[asks.request[entry]] = 0
+        count_inside(entry, -1, nodes, cores, demands, reservations)
+    held.busy[demands.request[entry]] = 0
     rules.running[rules.own.kind[entry]] -= 1
     rules.own.leaves[entry] = NEVER
     end_running(held.running, held.counts, entry, total)

@@ -17,7 +17,7 @@ from gridsim.model.site.tres import licence
 from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
 from gridsim.policy.slurm.limits import Limits, Submissions
-from gridsim.policy.slurm.nodes import ANY, Asks, NodeColumns, Trial, select
+from gridsim.policy.slurm.nodes import ANY, Demands, NodeColumns, Trial, select
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.reservations import Reservations, next_change, seen_all
 from gridsim.record import Refusal
@@ -33,15 +33,15 @@ class Intake:
         site: Site,
         owners: Sequence[Owner],
         entries: Entries,
-        asks: Asks,
+        demands: Demands,
         machine: NodeColumns,
         limits: Limits,
         names: Sequence[str],
         reservations: Reservations,
     ) -> None:
-        self._site, self._owners, self._entries, self._asks = site, owners, entries, asks
+        self._site, self._owners, self._entries, self._demands = site, owners, entries, demands
         self._machine, self._limits, self._reservations = machine, limits, reservations
-        self._part, self._limit = asks["part"].tolist(), asks["limit"].tolist()
+        self._part, self._limit = demands["part"].tolist(), demands["limit"].tolist()
         self._reservation, self._counted_by = entries.reservation.tolist(), bool(len(limits.counter))
         self._submissions, self._names = Submissions(site), names
         self._counted: dict[int, Owner] = {}
@@ -66,8 +66,13 @@ class Intake:
         self._submissions.take(owner)
 
     def _wants(self, entry: int) -> tuple[int, int, int, dict[str, int]]:
-        asks = self._asks
-        return int(asks["cores"][entry]), int(asks["nodes"][entry]), int(asks["limit"][entry]), self._tres(entry)
+        demands = self._demands
+        return (
+            int(demands["cores"][entry]),
+            int(demands["nodes"][entry]),
+            int(demands["limit"][entry]),
+            self._tres(entry),
+        )
 
     def _tres(self, entry: int) -> dict[str, int]:
         """What an entry asks for of each resource that limits name."""
@@ -116,20 +121,20 @@ class Intake:
             own = partition.most_memory is not None
             most = partition.most_memory if own else self._site.most_memory
             rule = f"MaxMemPerNode of {where if own else 'the site'}"
-            return Refusal("MaxMemPerLimit", int(self._asks["memory"][entry]), most, "MiB", rule)
+            return Refusal("MaxMemPerLimit", int(self._demands["memory"][entry]), most, "MiB", rule)
         time = int(self._limits.tres.time[entry])
         for name, asked in self._tres(entry).items():
             most = self._site.licences.get(licence(name))
             if most is not None and asked > most:
                 return Refusal("Licenses", asked, most, f"of licence {licence(name)}", "Licenses of the site")
-        never = self._submissions.never(owner, int(self._asks["cores"][entry]), self._tres(entry), time)
+        never = self._submissions.never(owner, int(self._demands["cores"][entry]), self._tres(entry), time)
         return never or self._too_large(entry, now)
 
     def _too_large(self, entry: int, now: int) -> Refusal | None:
         if self.could(entry, now):
             return None
-        asks, partition = self._asks, self._site.partitions[self._part[entry]]
-        cores, nodes, where = int(asks["cores"][entry]), int(asks["nodes"][entry]), f"partition {partition.name}"
+        demands, partition = self._demands, self._site.partitions[self._part[entry]]
+        cores, nodes, where = int(demands["cores"][entry]), int(demands["nodes"][entry]), f"partition {partition.name}"
         if partition.most_nodes and nodes > partition.most_nodes:
             return Refusal("PartitionNodeLimit", nodes, partition.most_nodes, "nodes", f"MaxNodes of {where}")
         member = self._member(entry) > 0
@@ -165,36 +170,36 @@ class Intake:
 
     def _within_limits(self, entry: int) -> bool:
         """Whether limits of what may run at once would ever let an entry start."""
-        limits, cores = self._limits, self._asks["cores"][entry]
+        limits, cores = self._limits, self._demands["cores"][entry]
         counters = limits.counter[limits.first[entry] : limits.first[entry + 1]]
         tres = (limits.tres.most[counters] < limits.tres.asked[entry]).any()
         return not (((limits.jobs[counters] < 1) | (limits.cores[counters] < cores)).any() or tres)
 
     def _memory_allowed(self, entry: int, partition: SitePartition) -> bool:
         most = self._site.most_memory if partition.most_memory is None else partition.most_memory
-        return not self._site.memory or not most or int(self._asks["memory"][entry]) <= most
+        return not self._site.memory or not most or int(self._demands["memory"][entry]) <= most
 
     def could(self, entry: int, now: int) -> bool:
         """Whether an entry could start at any instant from now on, on empty nodes, for all that is reserved."""
         if len(self._reservations.rows["node"]):
             return any(self._fits(entry, *self._open_at(entry, at)) for at in self._openings(now))
-        size = int(self._asks["kind"][entry])
+        size = int(self._demands["kind"][entry])
         if size not in self._fitting:
             self._fitting[size] = self._fits(entry, self._member(entry))
         return self._fitting[size]
 
     def _member(self, entry: int) -> IntArray:
-        mask: IntArray = self._machine.member[self._asks["group"][entry]].astype(np.int64) * ANY
+        mask: IntArray = self._machine.member[self._demands["group"][entry]].astype(np.int64) * ANY
         return mask
 
     def _fits(self, entry: int, mask: IntArray, kept: IntArray | None = None) -> bool:
-        machine, asks = self._machine, self._asks
-        allowed = self._site.partitions[asks["part"][entry]].most_nodes
-        if allowed and asks["nodes"][entry] > allowed:
+        machine, demands = self._machine, self._demands
+        allowed = self._site.partitions[demands["part"][entry]].most_nodes
+        if allowed and demands["nodes"][entry] > allowed:
             return False
         state = np.stack([machine.cores, np.zeros_like(mask), machine.memory, machine.gpus])
         trial = Trial(mask, np.zeros_like(mask) if kept is None else kept, *(np.zeros_like(mask) for _ in range(4)))
-        return bool(select(entry, trial, asks, machine, state))
+        return bool(select(entry, trial, demands, machine, state))
 
     def _openings(self, now: int) -> Iterator[int]:
         """Instants at which something could fit that did not before: now, and where reservations begin and end."""
@@ -206,7 +211,7 @@ class Intake:
     def _open_at(self, entry: int, at: int) -> tuple[IntArray, IntArray]:
         """As `open_nodes` of an instant, where nobody runs."""
         rows, bound, flexible = self._reservations
-        until, own = at + int(self._asks["limit"][entry]), int(self._asks["reservation"][entry])
+        until, own = at + int(self._demands["limit"][entry]), int(self._demands["reservation"][entry])
         member, node, cores, period = self._member(entry), rows["node"], rows["cores"], rows["period"]
         again = np.where(at >= rows["end"], (at - rows["end"]) // np.maximum(period, 1) + 1, 0) * period
         start, end, whole = rows["start"] + again, rows["end"] + again, cores < 0

@@ -17,7 +17,7 @@ from gridsim.model.site import Association, Qos, Site, TresLimits
 from gridsim.model.site.tres import LICENCE, Amounts, licence, licences_asked
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.nodes import Asks
+from gridsim.policy.slurm.nodes import Demands
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.reasons import WORDS, codes_of, tres_word
 from gridsim.policy.slurm.tres import (
@@ -95,11 +95,11 @@ class Limits(NamedTuple):
 
 
 def limits_of(
-    site: Site, owners: Sequence[Owner], requests: Requests, asks: Asks
+    site: Site, owners: Sequence[Owner], requests: Requests, demands: Demands
 ) -> tuple[Limits, list[Counter], list[str]]:
     """Counters of a site for entries of these owners: as passes look at them, and as they are; and resources' names."""
     licences = _licences(site, requests)
-    asking = _asking(licences, requests)[asks["request"]].tolist()
+    asking = _asking(licences, requests)[demands["request"]].tolist()
     counters = _Counters(site)
     kinds: dict[Owner, list[int]] = {}
     counter: list[int] = []
@@ -120,7 +120,7 @@ def limits_of(
     codes: IntArray = np.array([codes_of(each.key[0]) for each in found], dtype=np.int64).reshape(-1, 2)
     belong = (np.array(first), np.array(counter, dtype=np.int64))
     names = with_billed([*tres_names(site), *(name for name, _ in licences)], site)
-    tres = _tres_columns(found, site, owners, tracked_of(names, requests, site, asks), names, asks)
+    tres = _tres_columns(found, site, owners, tracked_of(names, requests, site, demands), names, demands)
     jobs_code, cores_code = codes.T.copy()
     return Limits(jobs, cores, zeros, zeros.copy(), *belong, jobs_code, cores_code, tres), found, names
 
@@ -145,7 +145,7 @@ def _tres_columns(
     owners: Sequence[Owner],
     tracked: Tracked,
     names: Sequence[str],
-    asks: Asks,
+    demands: Demands,
 ) -> TresColumns:
     """Columns of the limits of resources that any counter has."""
     used = USED_SAFELY if site.safe else USED
@@ -163,7 +163,7 @@ def _tres_columns(
                 codes[row, column] = WORDS.index(tres_word(each.key[0], name, _TOLD[over]))
     factors = {each.name: each.usage_factor for each in site.qos}
     factor = np.array([factors.get(owner.qos, 1.0) for owner in owners])
-    time: IntArray = np.floor(asks["limit"] // MICROSECOND * factor + 1e-9).astype(np.int64)
+    time: IntArray = np.floor(demands["limit"] // MICROSECOND * factor + 1e-9).astype(np.int64)
     resource = np.array([names.index(name) for _, name in columns], dtype=np.int64)
     over_of = np.array([over for over, _ in columns], dtype=np.int64)
     asked = tracked.asked[:, resource]

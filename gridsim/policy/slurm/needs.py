@@ -14,14 +14,14 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import Entries, entries_of, label_of, names_of
 from gridsim.policy.slurm.fair_tree import FairShares
-from gridsim.policy.slurm.nodes import ALL, WORD, Asks, Bytes, NodeColumns
+from gridsim.policy.slurm.nodes import ALL, WORD, Bytes, Demands, NodeColumns
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.priority import Factors, size_factor
 from gridsim.policy.slurm.tres import tres_priority
 from gridsim.profile.compiled import records
 
 __all__ = [
-    "asks_of",
+    "demands_of",
     "fixed_factors",
     "machine_of",
     "meets",
@@ -58,7 +58,7 @@ def shares_of(site: Site, owners: Sequence[Owner]) -> tuple[FairShares, IntArray
     return shares, np.array(leaves, dtype=np.int64)
 
 
-def asks_of(requests: Requests, site: Site, owners: Sequence[Owner], entries: Entries | None = None) -> Asks:
+def demands_of(requests: Requests, site: Site, owners: Sequence[Owner], entries: Entries | None = None) -> Demands:
     """What entries ask for, by their labels and by what their partition says."""
     entries = entries or entries_of(requests, site)
     who, partition = entries.request, entries.partition
@@ -168,30 +168,30 @@ def _kinds(columns: Sequence[IntArray]) -> IntArray:
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def machine_of(site: Site, requests: Requests, asks: Asks) -> NodeColumns:
+def machine_of(site: Site, requests: Requests, demands: Demands) -> NodeColumns:
     """Empty nodes, and which of them each group of entries may use."""
     cores = np.array([node.cores for node in site.nodes], dtype=np.int64)
     memory = np.array([node.memory for node in site.nodes], dtype=np.int64)
     gpus = np.array([node.gpus for node in site.nodes], dtype=np.int64)
     weight = np.unique([node.weight for node in site.nodes], return_inverse=True)[1].astype(np.int64)
     now = np.stack([cores, np.zeros_like(cores), memory, gpus])
-    now = now[: 4 if asks["gpus"].any() else 3 if site.memory else 2].copy()
-    numbered = (asks["lane"], asks["part"], asks["user"], asks["association"], asks["array"])
+    now = now[: 4 if demands["gpus"].any() else 3 if site.memory else 2].copy()
+    numbered = (demands["lane"], demands["part"], demands["user"], demands["association"], demands["array"])
     counts = np.array([column.max(initial=0) + 1 for column in numbered], dtype=np.int64)
-    member = _members(site, requests, asks)
+    member = _members(site, requests, demands)
     return NodeColumns(cores, memory, gpus, weight, now, member, _packed(member), counts)
 
 
-def _members(site: Site, requests: Requests, asks: Asks) -> Bytes:
+def _members(site: Site, requests: Requests, demands: Demands) -> Bytes:
     """Nodes of each group: those of the partition that have the features asked for."""
     wanted = names_of(requests, "constraint")
     types = names_of(requests, "gpu_type")
-    groups, first = np.unique(asks["group"], return_index=True)
+    groups, first = np.unique(demands["group"], return_index=True)
     member = np.zeros((len(groups) + (len(groups) == 0), len(site.nodes)), dtype=np.uint8)
     of_partition = [set(each.nodes) for each in site.partitions]
     for group, entry in zip(groups.tolist(), first.tolist(), strict=True):
-        names, constraint = of_partition[asks["part"][entry]], wanted[asks["request"][entry]]
-        wanted_type = types[asks["request"][entry]]
+        names, constraint = of_partition[demands["part"][entry]], wanted[demands["request"][entry]]
+        wanted_type = types[demands["request"][entry]]
         member[group] = [
             node.name in names and meets(node.features, constraint) and _of_type(node, wanted_type)
             for node in site.nodes
@@ -231,7 +231,9 @@ def meets(features: Sequence[str], constraint: str) -> bool:
     return any(all(word.strip() in features for word in part.split("&")) for part in plain.split("|"))
 
 
-def fixed_factors(requests: Requests, site: Site, owners: Sequence[Owner], asks: Asks) -> tuple[Factors, IntArray]:
+def fixed_factors(
+    requests: Requests, site: Site, owners: Sequence[Owner], demands: Demands
+) -> tuple[Factors, IntArray]:
     """Factors that do not change, and the tier of each request."""
     most = max(max(each.job_factor for each in site.partitions), 1)
     of_partition = np.array([each.job_factor / most for each in site.partitions])
@@ -239,36 +241,38 @@ def fixed_factors(requests: Requests, site: Site, owners: Sequence[Owner], asks:
     levels = {each.name: each.priority for each in site.qos}
     highest = max([*levels.values(), 1])
     qos = np.array([max(levels.get(owner.qos, 0), 0) / highest for owner in owners])
-    counted = np.where(asks["exclusive"] > 0, np.maximum(asks["nodes"], 1) * _whole_node(site, asks), 0)
+    counted = np.where(demands["exclusive"] > 0, np.maximum(demands["nodes"], 1) * _whole_node(site, demands), 0)
     size = size_factor(
-        np.maximum(asks["cores"], counted),
-        asks["nodes"],
-        asks["limit"],
+        np.maximum(demands["cores"], counted),
+        demands["nodes"],
+        demands["limit"],
         all_cores=site.cores,
         all_nodes=len(site.nodes),
         priority=site.priority,
     )
-    nice = label_of(requests, "priority_nice")[asks["request"]]
+    nice = label_of(requests, "priority_nice")[demands["request"]]
     nice = np.where(nice == UNKNOWN, 0, nice)
     zeros = np.zeros(len(owners))
-    fixed = Factors(zeros, zeros, size, of_partition[asks["part"]], qos, nice, tres_priority(requests, site, asks))
-    return fixed, tier[asks["part"]]
+    fixed = Factors(
+        zeros, zeros, size, of_partition[demands["part"]], qos, nice, tres_priority(requests, site, demands)
+    )
+    return fixed, tier[demands["part"]]
 
 
-def _whole_node(site: Site, asks: Asks) -> IntArray:
+def _whole_node(site: Site, demands: Demands) -> IntArray:
     """Cores of the smallest node of its partition that holds a node's part of each entry that asks for whole nodes.
 
     Whole nodes count as such, as ``sprio`` shows. What Slurm makes of them later, when it plans such a job on larger
     nodes, is left out.
     """
-    on_node: IntArray = -(-asks["cores"] // np.maximum(asks["nodes"], 1))
-    whole = np.flatnonzero(asks["exclusive"] > 0)
-    _, first, alike = np.unique(asks["kind"][whole], return_index=True, return_inverse=True)
+    on_node: IntArray = -(-demands["cores"] // np.maximum(demands["nodes"], 1))
+    whole = np.flatnonzero(demands["exclusive"] > 0)
+    _, first, alike = np.unique(demands["kind"][whole], return_index=True, return_inverse=True)
     smallest_first = sorted(site.nodes, key=lambda node: node.cores)
     sizes = []
     for entry in whole[first].tolist():
-        names = set(site.partitions[asks["part"][entry]].nodes)
-        need, memory = on_node[entry], asks["memory"][entry]
+        names = set(site.partitions[demands["part"][entry]].nodes)
+        need, memory = on_node[entry], demands["memory"][entry]
         fitting = (n.cores for n in smallest_first if n.cores >= need and n.memory >= memory and n.name in names)
         sizes.append(next(fitting, need))
     found = on_node.copy()

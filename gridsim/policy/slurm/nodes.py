@@ -33,7 +33,7 @@ __all__ = [
     "JOBS",
     "MEMORY",
     "WORD",
-    "Asks",
+    "Demands",
     "NodeColumns",
     "Trial",
     "choose",
@@ -91,7 +91,7 @@ class NodeColumns(NamedTuple):
     counts: IntArray
 
 
-Asks = Any
+Demands = Any
 """What entries of the queue ask for, one row an entry: a request in one of the partitions that it asks for.
 
 One of `gridsim.profile.compiled.records`.
@@ -118,7 +118,7 @@ user, association, array
 
 
 class Need(NamedTuple):
-    """What an entry needs of each of its nodes: columns of `Asks`, since these are slow to hand over for each node."""
+    """What an entry needs of each of its nodes: of columns of `Demands`, which are slow to hand over for each node."""
 
     memory: int
     core_memory: int
@@ -129,10 +129,10 @@ class Need(NamedTuple):
 
 
 @phase
-def need_of(entry, asks):  # type: ignore[no-untyped-def]
+def need_of(entry, demands):  # type: ignore[no-untyped-def]
     """What an entry needs of a node."""
-    memory, core_memory, gpus = asks.memory[entry], asks.core_memory[entry], asks.gpus[entry]
-    return Need(memory, core_memory, gpus, asks.exclusive[entry] > 0, asks.unit[entry], asks.most[entry])
+    memory, core_memory, gpus = demands.memory[entry], demands.core_memory[entry], demands.gpus[entry]
+    return Need(memory, core_memory, gpus, demands.exclusive[entry] > 0, demands.unit[entry], demands.most[entry])
 
 
 class Trial(NamedTuple):
@@ -189,26 +189,26 @@ def room_of(cores, whole_memory, free, memory, gpus, jobs, need):  # type: ignor
 
 
 @compiled
-def select(entry, trial, asks, machine, state):  # type: ignore[no-untyped-def]
+def select(entry, trial, demands, machine, state):  # type: ignore[no-untyped-def]
     """Nodes and cores for an entry: how many nodes, 0 where it does not fit.
 
     *state* is what nodes have left, now or later; the trial is filled with nodes and cores.
     """
-    need = need_of(entry, asks)
+    need = need_of(entry, demands)
     total, nodes = rooms(need, trial, machine, state)
-    if total < asks.cores[entry] or nodes < asks.nodes[entry]:
+    if total < demands.cores[entry] or nodes < demands.nodes[entry]:
         return 0
-    return choose(entry, need, trial, asks, machine)
+    return choose(entry, need, trial, demands, machine)
 
 
 @compiled
-def choose(entry, each, trial, asks, machine):  # type: ignore[no-untyped-def]
+def choose(entry, each, trial, demands, machine):  # type: ignore[no-untyped-def]
     """The same where the trial has the room of each node, and there is enough of it in all.
 
     The room is used up where the entry fits, and stays as it was where it does not.
     """
     room, chosen, given = trial.room, trial.chosen, trial.given
-    need, least, highest = asks.cores[entry], asks.nodes[entry], asks.most_nodes[entry]
+    need, least, highest = demands.cores[entry], demands.nodes[entry], demands.most_nodes[entry]
     used = 0
     if least == 0:
         left = room.copy() if highest > 0 else room
@@ -436,21 +436,21 @@ def _best_set(wanted, level, sets):  # type: ignore[no-untyped-def]
 
 
 @lean
-def memory_on(entry, node, cores, asks, machine):  # type: ignore[no-untyped-def]
+def memory_on(entry, node, cores, demands, machine):  # type: ignore[no-untyped-def]
     """MiB of a node that an entry holds with so many cores of it."""
-    if asks.memory[entry] < 0:
+    if demands.memory[entry] < 0:
         return machine.memory[node]
-    return asks.memory[entry] + asks.core_memory[entry] * cores
+    return demands.memory[entry] + demands.core_memory[entry] * cores
 
 
 @lean
-def move(entry, sign, nodes, cores, asks, machine, state):  # type: ignore[no-untyped-def]
+def move(entry, sign, nodes, cores, demands, machine, state):  # type: ignore[no-untyped-def]
     """Let an entry give back what it holds (*sign* 1), or take it (-1)."""
     for place in range(len(nodes)):
         node = nodes[place]
         state[FREE, node] += sign * cores[place]
         state[JOBS, node] -= sign
         if len(state) > MEMORY:
-            state[MEMORY, node] += sign * memory_on(entry, node, cores[place], asks, machine)
+            state[MEMORY, node] += sign * memory_on(entry, node, cores[place], demands, machine)
         if len(state) > GPUS:
-            state[GPUS, node] += sign * (machine.gpus[node] if asks.exclusive[entry] else asks.gpus[entry])
+            state[GPUS, node] += sign * (machine.gpus[node] if demands.exclusive[entry] else demands.gpus[entry])

@@ -13,7 +13,7 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.slurm.entries import owners_of
-from gridsim.policy.slurm.needs import SECOND, asks_of
+from gridsim.policy.slurm.needs import SECOND, demands_of
 from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.tres import Bills
 
@@ -50,13 +50,13 @@ class _ByPriority:
         """Begin a run: the ledger in which the scheduler notes starts and ends, by request."""
         requests, site = cluster.requests, self._site(cluster)
         owners = owners_of(requests, site)
-        asks = asks_of(requests, site, owners)
-        self._standing = Standing(requests, site, owners, asks, 0)
+        demands = demands_of(requests, site, owners)
+        self._standing = Standing(requests, site, owners, demands, 0)
         self._seen = np.zeros(len(requests), dtype=bool)
         rows: IntArray = np.arange(len(requests), dtype=np.int64)
         # Each request is a leaf of its own, so that the standing hears which one starts and ends.
         requests.labels = {**requests.labels, "share": rows}
-        return _Leaves(cluster.cores, self._standing, Bills(requests, site, asks))
+        return _Leaves(cluster.cores, self._standing, Bills(requests, site, demands))
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         instant, rows = round(now * SECOND), queue.rows

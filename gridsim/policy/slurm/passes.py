@@ -38,7 +38,7 @@ def main_pass(  # type: ignore[no-untyped-def]
     Nodes of a partition that is blocked are kept free from lower jobs of other partitions too. *reserving*, where it is
     not empty, says which entries may hold others back; *told* is filled with why the others wait.
     """
-    asks, machine, limits, held, reservations, rules = parts
+    demands, machine, limits, held, reservations, rules = parts
     count = len(machine.cores)
     lanes, partitions = machine.counts[0], machine.counts[1]
     trial, shut = trial_on(count), np.zeros(count, np.uint8)
@@ -49,46 +49,48 @@ def main_pass(  # type: ignore[no-untyped-def]
         if depth > 0 and looked >= depth:
             break
         entry = order[place]
-        lane, partition = asks.lane[entry], asks.part[entry]
-        if held.busy[asks.request[entry]]:
+        lane, partition = demands.lane[entry], demands.part[entry]
+        if held.busy[demands.request[entry]]:
             continue
         if blocked[lane]:
-            behind(entry, asks, limits, told)
+            behind(entry, demands, limits, told)
             continue
         looked += 1
         tested[partition] += 1
         if partition_depth > 0 and tested[partition] > partition_depth:
             continue
-        held_back = not allowed(entry, asks.cores[entry], limits)
+        held_back = not allowed(entry, demands.cores[entry], limits)
         if held_back:
-            code = limit_of(entry, asks.cores[entry], limits)
-            note(asks.request[entry], code, told)
+            code = limit_of(entry, demands.cores[entry], limits)
+            note(demands.request[entry], code, told)
             if not stop_at_limit or code == LICENSES:
                 continue
         used = 0
         if not held_back:
-            open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, reservations, trial.mask, trial.kept)
+            open_nodes(
+                entry, now, now, now + demands.limit[entry], demands, machine, reservations, trial.mask, trial.kept
+            )
             for node in range(count):
                 if shut[node]:
                     trial.mask[node] = 0
-            used = select(entry, trial, asks, machine, machine.now)
+            used = select(entry, trial, demands, machine, machine.now)
             if used == 0 and may_preempt(entry, rules):
                 if len(victims) <= held.counts[RUNNING]:
                     victims = np.zeros(held.counts[RUNNING] + 1, np.int64)
                 used, many = find_victims(entry, now, victims, trial, parts)
-                if used and not give_way(asks.request[entry], victims[:many], now, parts):
+                if used and not give_way(demands.request[entry], victims[:many], now, parts):
                     used = 0
         if used:
-            take(entry, now + asks.limit[entry], trial.chosen[:used], trial.given[:used], parts)
+            take(entry, now + demands.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
             found += 1
             continue
         if not held_back:
-            note(asks.request[entry], _why_not(entry, now, shut, trial, asks, machine, reservations), told)
+            note(demands.request[entry], _why_not(entry, now, shut, trial, demands, machine, reservations), told)
         if len(reserving) == 0 or reserving[entry]:
             blocked[lane] = 1
-            if asks.reservation[entry] < 0:
-                member = machine.member[asks.group[entry]]
+            if demands.reservation[entry] < 0:
+                member = machine.member[demands.group[entry]]
                 for node in range(count):
                     if member[node]:
                         shut[node] = 1
@@ -96,18 +98,18 @@ def main_pass(  # type: ignore[no-untyped-def]
 
 
 @lean
-def _why_not(entry, now, shut, trial, asks, machine, reservations):  # type: ignore[no-untyped-def]
+def _why_not(entry, now, shut, trial, demands, machine, reservations):  # type: ignore[no-untyped-def]
     """Why an entry does not start that no limit holds back: what would have to be otherwise."""
-    if not in_time(entry, now, asks, reservations):
+    if not in_time(entry, now, demands, reservations):
         return RESERVATION
     if shut.any():
-        open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, reservations, trial.mask, trial.kept)
-        if select(entry, trial, asks, machine, machine.now):
+        open_nodes(entry, now, now, now + demands.limit[entry], demands, machine, reservations, trial.mask, trial.kept)
+        if select(entry, trial, demands, machine, machine.now):
             return PRIORITY
     if len(reservations.rows):
-        member = machine.member[asks.group[entry]]
+        member = machine.member[demands.group[entry]]
         for node in range(len(member)):
             trial.mask[node], trial.kept[node] = ANY if member[node] else 0, 0
-        if select(entry, trial, asks, machine, machine.now):
+        if select(entry, trial, demands, machine, machine.now):
             return NOT_AVAILABLE
     return RESOURCES

@@ -13,7 +13,7 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.site import Site
 from gridsim.policy.protocols import Placement
 from gridsim.policy.slurm.holding import Held
-from gridsim.policy.slurm.nodes import GPUS, Asks, NodeColumns
+from gridsim.policy.slurm.nodes import GPUS, Demands, NodeColumns
 
 __all__ = ["Placing"]
 
@@ -25,16 +25,16 @@ class Placing:
     ----------
     site : Site
         Whether memory is a resource of its own.
-    asks, machine, held
+    demands, machine, held
         What entries ask for, the nodes, and what each entry holds of them.
     """
 
-    def __init__(self, site: Site, asks: Asks, machine: NodeColumns, held: Held) -> None:
+    def __init__(self, site: Site, demands: Demands, machine: NodeColumns, held: Held) -> None:
         self._memory = site.memory
         self._node, self._cores = held.node, held.cores
         self._first, self._pieces = held.first.data, held.pieces.data
         names = ("cores", "memory", "core_memory", "gpus", "unit", "most", "exclusive")
-        self._asks = {name: memoryview(asks[name]) for name in names}
+        self._demands = {name: memoryview(demands[name]) for name in names}
         self._all_memory = machine.memory.tolist()
         self._gpus = machine.gpus.tolist() if len(machine.now) > GPUS else []
         self._idle: dict[int, list[int]] = {}  # heaps, of nodes of which any was taken
@@ -58,13 +58,13 @@ class Placing:
                 heapq.heappush(self._idle[node], number)
 
     def _memory_of(self, entry: int, node: list[int], cores: list[int]) -> list[int]:
-        asked, core = self._asks["memory"][entry], self._asks["core_memory"][entry]
+        asked, core = self._demands["memory"][entry], self._demands["core_memory"][entry]
         if asked < 0:
             return [self._all_memory[each] for each in node]
         return [asked + core * each for each in cores]
 
     def _take_gpus(self, entry: int, node: list[int]) -> Sequence[Sequence[tuple[int, int]]]:
-        whole, asked = self._asks["exclusive"][entry], self._asks["gpus"][entry]
+        whole, asked = self._demands["exclusive"][entry], self._demands["gpus"][entry]
         if not asked and not whole:
             return ()
         taken = []
@@ -76,10 +76,10 @@ class Placing:
 
     def _tasks(self, entry: int, cores: list[int]) -> list[int]:
         """Tasks on each node: as many as its cores hold; of whole nodes as many as are left, and one on each other."""
-        unit = self._asks["unit"][entry]
-        if not self._asks["exclusive"][entry]:
+        unit = self._demands["unit"][entry]
+        if not self._demands["exclusive"][entry]:
             return cores if unit == 1 else [each // unit for each in cores]
-        left, most, tasks = self._asks["cores"][entry] // unit, self._asks["most"][entry], []
+        left, most, tasks = self._demands["cores"][entry] // unit, self._demands["most"][entry], []
         for others, each in zip(range(len(cores) - 1, -1, -1), cores, strict=True):
             tasks.append(min((min(each, most) if most else each) // unit, left - others))
             left -= tasks[-1]

@@ -17,7 +17,7 @@ import numpy as np
 
 from gridsim.model.site import Preemption, Site
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.nodes import Asks, Bytes, move, select
+from gridsim.policy.slurm.nodes import Bytes, Demands, move, select
 from gridsim.policy.slurm.owner import Owner
 from gridsim.profile.compiled import compiled, lean, records
 from gridsim.profile.running import RUNNING
@@ -62,12 +62,12 @@ class Rules(NamedTuple):
     own: Any
 
 
-def rules_of(site: Site, owners: Sequence[Owner], asks: Asks, requeue: IntArray) -> Rules:
+def rules_of(site: Site, owners: Sequence[Owner], demands: Demands, requeue: IntArray) -> Rules:
     """Rules of a site for its entries; *requeue* is 1 where a request may be requeued, 0 where not, else unknown."""
     preemption, n = site.preemption, len(owners)
     names = [each.name for each in (site.qos if preemption.kind == "qos" else site.partitions)]
     number = {name: row for row, name in enumerate(names)}
-    kind = asks["part"].copy()
+    kind = demands["part"].copy()
     if preemption.kind == "qos":
         kind = np.array([number.get(owner.qos, len(names)) for owner in owners], dtype=np.int64)
     may = np.zeros((len(names) + 1, len(names) + 1), dtype=np.uint8)
@@ -132,10 +132,10 @@ def may_preempt(entry, rules):  # type: ignore[no-untyped-def]
 
 
 @lean
-def preemptable(entry, other, now, asks, rules):  # type: ignore[no-untyped-def]
+def preemptable(entry, other, now, demands, rules):  # type: ignore[no-untyped-def]
     """Whether an entry may preempt a running one, and gains by it: what another reservation holds stays reserved."""
-    booked = asks.reservation[other]
-    if booked >= 0 and booked != asks.reservation[entry]:
+    booked = demands.reservation[other]
+    if booked >= 0 and booked != demands.reservation[entry]:
         return False
     row, kind = rules.own.kind[entry], rules.own.kind[other]
     if not rules.may[row, kind] or (row == kind and rules.own.priority[other] >= rules.own.priority[entry]):
@@ -149,30 +149,30 @@ def find_victims(entry, now, victims, trial, parts):  # type: ignore[no-untyped-
 
     What must give way already counts as the first that does. The trial is filled as by `select`.
     """
-    asks, machine, _, held, _, rules = parts
+    demands, machine, _, held, _, rules = parts
     chosen = trial.chosen
-    candidates = _candidates(entry, now, trial.mask, asks, held, rules)
+    candidates = _candidates(entry, now, trial.mask, demands, held, rules)
     many = len(candidates)
     if many == 0:
         return 0, 0
-    state = _without(candidates, many, asks, machine, held)
-    if select(entry, trial, asks, machine, state) == 0:
+    state = _without(candidates, many, demands, machine, held)
+    if select(entry, trial, demands, machine, state) == 0:
         return 0, 0
-    needed = _fewest(entry, candidates, many, trial, asks, machine, held)
+    needed = _fewest(entry, candidates, many, trial, demands, machine, held)
     turns = 0 if rules.how[1] else rules.how[2]
     for _ in range(turns):
         if needed <= 1:
             break
-        state = _without(candidates, needed, asks, machine, held)
-        used = select(entry, trial, asks, machine, state)
+        state = _without(candidates, needed, demands, machine, held)
+        used = select(entry, trial, demands, machine, state)
         keys = np.zeros((1, needed), np.int64)
         for place in range(needed):
             keys[0, place] = -_overlap(candidates[place], used, chosen, held)
         keys[0, needed - 1] = -len(trial.mask) - 1  # the last one first
         candidates[:needed] = candidates[:needed][_order(keys)]
-        needed = _fewest(entry, candidates, needed, trial, asks, machine, held)
-    state = _without(candidates, needed, asks, machine, held)
-    used = select(entry, trial, asks, machine, state)
+        needed = _fewest(entry, candidates, needed, trial, demands, machine, held)
+    state = _without(candidates, needed, demands, machine, held)
+    used = select(entry, trial, demands, machine, state)
     found = 0
     for place in range(needed):
         if _overlap(candidates[place], used, chosen, held) > 0:
@@ -182,14 +182,14 @@ def find_victims(entry, now, victims, trial, parts):  # type: ignore[no-untyped-
 
 
 @compiled
-def _candidates(entry, now, mask, asks, held, rules):  # type: ignore[no-untyped-def]
+def _candidates(entry, now, mask, demands, held, rules):  # type: ignore[no-untyped-def]
     """Running entries that may be preempted and hold something of use, those first that are preempted first."""
     running = held.counts[RUNNING]
     found = np.zeros(running, np.int64)
     many = 0
     for place in range(running):
         other = held.running[1, place]
-        if not preemptable(entry, other, now, asks, rules):
+        if not preemptable(entry, other, now, demands, rules):
             continue
         first = held.first[other]
         for piece in range(first, first + held.pieces[other]):
@@ -234,24 +234,24 @@ def _before(one, other, keys):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _without(candidates, many, asks, machine, held):  # type: ignore[no-untyped-def]
+def _without(candidates, many, demands, machine, held):  # type: ignore[no-untyped-def]
     """What nodes would have left without the first candidates."""
     state = machine.now.copy()
     for place in range(many):
         other = candidates[place]
         first, last = held.first[other], held.first[other] + held.pieces[other]
-        move(other, 1, held.node[first:last], held.cores[first:last], asks, machine, state)
+        move(other, 1, held.node[first:last], held.cores[first:last], demands, machine, state)
     return state
 
 
 @compiled
-def _fewest(entry, candidates, many, trial, asks, machine, held):  # type: ignore[no-untyped-def]
+def _fewest(entry, candidates, many, trial, demands, machine, held):  # type: ignore[no-untyped-def]
     """How many of the first candidates have to go; more room never makes it not fit, so half of them are tried."""
     low, high = 1, many
     while low < high:
         middle = (low + high) // 2
-        state = _without(candidates, middle, asks, machine, held)
-        if select(entry, trial, asks, machine, state) > 0:
+        state = _without(candidates, middle, demands, machine, held)
+        if select(entry, trial, demands, machine, state) > 0:
             high = middle
         else:
             low = middle + 1

@@ -18,7 +18,7 @@ __all__ = ["pools_of", "reach_of"]
 
 
 @lean
-def _room(entry, node, most, state, empty, asks, machine):  # type: ignore[no-untyped-def]
+def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no-untyped-def]
     """Cores of a node that an entry could have, of at most so many."""
     free = machine.cores[node] if empty else state[FREE, node]
     memory, gpus = machine.memory[node], machine.gpus[node]
@@ -32,12 +32,12 @@ def _room(entry, node, most, state, empty, asks, machine):  # type: ignore[no-un
         memory,
         gpus,
         0 if empty else state[JOBS, node],
-        need_of(entry, asks),
+        need_of(entry, demands),
     )
 
 
 @compiled
-def reach_of(entries, now, asks, machine, reservations):  # type: ignore[no-untyped-def]
+def reach_of(entries, now, demands, machine, reservations):  # type: ignore[no-untyped-def]
     """Cores of the nodes that a request could have in any of its entries, and how many of them it could have now.
 
     The first are all cores of nodes of its partitions and reservations that have the features, memory and GPUs that it
@@ -47,10 +47,10 @@ def reach_of(entries, now, asks, machine, reservations):  # type: ignore[no-unty
     mask, kept = np.zeros(count, np.int64), np.zeros(count, np.int64)
     ever, free = np.zeros(count, np.int64), np.zeros(count, np.int64)
     for entry in entries:
-        member, own = machine.member[asks.group[entry]], asks.reservation[entry]
+        member, own = machine.member[demands.group[entry]], demands.reservation[entry]
         narrow = own >= 0 and not reservations.flexible[own + 1]
         for node in range(count):
-            if member[node] and not narrow and _room(entry, node, ANY, machine.now, True, asks, machine) > 0:
+            if member[node] and not narrow and _room(entry, node, ANY, machine.now, True, demands, machine) > 0:
                 ever[node] = machine.cores[node]
         if narrow:
             for row in range(len(reservations.rows.node)):
@@ -58,11 +58,11 @@ def reach_of(entries, now, asks, machine, reservations):  # type: ignore[no-unty
                 if reservations.rows.reservation[row] == own and member[node]:
                     cores = reservations.rows.cores[row]
                     ever[node] = machine.cores[node] if cores < 0 else cores
-        open_nodes(entry, now, now, now + asks.limit[entry], asks, machine, reservations, mask, kept)
+        open_nodes(entry, now, now, now + demands.limit[entry], demands, machine, reservations, mask, kept)
         for node in range(count):
             most = min(mask[node], machine.now[FREE, node] - kept[node])
             if ever[node] > 0 and most > 0:
-                free[node] = max(free[node], _room(entry, node, most, machine.now, False, asks, machine))
+                free[node] = max(free[node], _room(entry, node, most, machine.now, False, demands, machine))
     return ever.sum(), free.sum()
 
 

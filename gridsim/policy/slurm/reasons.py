@@ -162,10 +162,10 @@ def is_limit(code):  # type: ignore[no-untyped-def]
 
 
 @lean
-def behind(entry, asks, limits, told):  # type: ignore[no-untyped-def]
+def behind(entry, demands, limits, told):  # type: ignore[no-untyped-def]
     """Say why an entry waits that comes behind another one which nothing may pass."""
-    request = asks.request[entry]
-    limit = limit_of(entry, asks.cores[entry], limits)
+    request = demands.request[entry]
+    limit = limit_of(entry, demands.cores[entry], limits)
     if limit > 0:
         note(request, limit, told)
     elif is_limit(told.code[request]) or told.code[request] in (NONE, RESOURCES):

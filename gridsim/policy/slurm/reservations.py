@@ -94,11 +94,11 @@ def seen_all(now: int, reservations: Reservations) -> int:
 
 
 @lean
-def open_nodes(entry, now, start, until, asks, machine, reservations, mask, kept):  # type: ignore[no-untyped-def]
+def open_nodes(entry, now, start, until, demands, machine, reservations, mask, kept):  # type: ignore[no-untyped-def]
     """Fill *mask* with the most cores of each node that an entry may hold from *start* to *until*, for all that is
     reserved, and *kept* with the cores of each that are kept from it."""
-    member = machine.member[asks.group[entry]]
-    own = asks.reservation[entry]
+    member = machine.member[demands.group[entry]]
+    own = demands.reservation[entry]
     narrow = own >= 0 and not reservations.flexible[own + 1]
     for node in range(len(mask)):
         mask[node] = ANY if member[node] and not narrow else 0
@@ -126,9 +126,9 @@ def open_nodes(entry, now, start, until, asks, machine, reservations, mask, kept
 
 
 @lean
-def in_time(entry, now, asks, reservations):  # type: ignore[no-untyped-def]
+def in_time(entry, now, demands, reservations):  # type: ignore[no-untyped-def]
     """Whether the reservation that an entry asks for, if any, has begun."""
-    own = asks.reservation[entry]
+    own = demands.reservation[entry]
     if own < 0 or reservations.flexible[own + 1]:
         return True
     for row in range(len(reservations.rows.node)):
@@ -174,9 +174,9 @@ def next_change(at, reservations):  # type: ignore[no-untyped-def]
 
 
 @lean
-def count_inside(entry, sign, nodes, cores, asks, reservations):  # type: ignore[no-untyped-def]
+def count_inside(entry, sign, nodes, cores, demands, reservations):  # type: ignore[no-untyped-def]
     """An entry takes, or gives back, cores that are reserved for it."""
-    own = asks.reservation[entry]
+    own = demands.reservation[entry]
     if own < 0:
         return
     for place in range(len(nodes)):

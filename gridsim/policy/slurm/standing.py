@@ -11,7 +11,7 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.budgets import Budgets
 from gridsim.policy.slurm.needs import SECOND, fixed_factors, shares_of, use_factors
-from gridsim.policy.slurm.nodes import Asks, Bytes
+from gridsim.policy.slurm.nodes import Bytes, Demands
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.precedence import by_levels, in_order, levels_of, place_of, precedence_of
 from gridsim.policy.slurm.priority import Factors, age_factor, priorities
@@ -30,7 +30,7 @@ class Standing:
         Shares, weights, factors.
     owners : sequence of Owner
         Whose each request is.
-    asks : Asks
+    demands : Demands
         What they ask for.
     boot : int
         Instant from which periods are counted, whole microseconds.
@@ -55,7 +55,7 @@ class Standing:
         requests: Requests,
         site: Site,
         owners: Sequence[Owner],
-        asks: Asks,
+        demands: Demands,
         boot: int,
         classes: tuple[Bytes, IntArray] | None = None,
         budgets: Budgets | None = None,
@@ -64,14 +64,14 @@ class Standing:
         self._site, self._boot, self._requests = site, boot, requests
         self._budgets, self._reset = budgets or None, reset
         self.shares, self.leaf = shares_of(site, owners)
-        self._fixed, tier = fixed_factors(requests, site, owners, asks)
+        self._fixed, tier = fixed_factors(requests, site, owners, demands)
         self._use = use_factors(site, owners)
-        self.since: IntArray = requests.submit[asks["request"]].copy()
+        self.since: IntArray = requests.submit[demands["request"]].copy()
         self._factors = self.shares.factors()
         self._calculated = self._last_boundary(0)
         self._began: IntArray = np.full(len(owners), NEVER, dtype=np.int64)
         self._cores = np.zeros(len(owners))
-        self._request, free = asks["request"], (asks["reservation"] < 0).astype(np.int64)
+        self._request, free = demands["request"], (demands["reservation"] < 0).astype(np.int64)
         self._came = requests.submit.astype(np.int64)
         self._again = np.zeros(len(requests), dtype=bool)
         self._running: dict[int, None] = {}

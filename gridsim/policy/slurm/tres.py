@@ -23,7 +23,7 @@ from gridsim.model.site.tres import BILLING, CPU, GPUS, MEMORY, NODE, gpu_type, 
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import label_of, names_of
-from gridsim.policy.slurm.nodes import Asks, NodeColumns, memory_on
+from gridsim.policy.slurm.nodes import Demands, NodeColumns, memory_on
 from gridsim.profile.compiled import lean
 
 __all__ = ["Bills", "Tracked", "TresColumns", "begin_tres", "count_tres", "tracked_of", "tres_priority", "with_billed"]
@@ -65,17 +65,17 @@ class Tracked(NamedTuple):
     mode: IntArray
 
 
-def tracked_of(names: Sequence[str], requests: Requests, site: Site, asks: Asks) -> Tracked:
+def tracked_of(names: Sequence[str], requests: Requests, site: Site, demands: Demands) -> Tracked:
     """Columns for some resources, in that order; cores and what is billed for come before billing itself."""
     kinds = {CPU: CORES, MEMORY: MIB if site.memory else FIXED, NODE: NODES, BILLING: BILL}
     kind = [kinds.get(name, ANY_GPU if name.startswith(GPUS) else FIXED) for name in names]
     place = [OF_GRES if name.startswith(GPUS) else OF_SITE if licence(name) else OF_NODE for name in names]
     types = {each: number for number, each in enumerate(dict.fromkeys(node.gpu_kind for node in site.nodes))}
     of_type = [types.get(gpu_type(name), -2) if gpu_type(name) else -1 for name in names]
-    asked: IntArray = np.zeros((len(asks), len(names)), dtype=np.int64)
+    asked: IntArray = np.zeros((len(demands), len(names)), dtype=np.int64)
     for column, name in enumerate(names):
         if name != BILLING:
-            asked[:, column] = _asked(name, requests, site, asks)
+            asked[:, column] = _asked(name, requests, site, demands)
     weight = np.zeros((len(site.partitions), len(names)))
     for row, partition in enumerate(site.partitions):
         for name, each in partition.billing or ((CPU, 1.0),):
@@ -91,25 +91,25 @@ def tracked_of(names: Sequence[str], requests: Requests, site: Site, asks: Asks)
         np.array([_MODES[site.priority.billed]], dtype=np.int64),
     )
     if BILLING in names:
-        _bill_asked(asks["part"].copy(), asked, names.index(BILLING), tracked)
+        _bill_asked(demands["part"].copy(), asked, names.index(BILLING), tracked)
     return tracked
 
 
-def _asked(name: str, requests: Requests, site: Site, asks: Asks) -> IntArray:
+def _asked(name: str, requests: Requests, site: Site, demands: Demands) -> IntArray:
     """What each entry asks for of a resource."""
-    nodes: IntArray = np.maximum(asks["nodes"], 1)
+    nodes: IntArray = np.maximum(demands["nodes"], 1)
     if name == CPU:
-        return np.asarray(asks["cores"], dtype=np.int64)
+        return np.asarray(demands["cores"], dtype=np.int64)
     if name == NODE:
         return nodes
     if name == MEMORY:
-        return _memory(requests, site, asks, nodes)
+        return _memory(requests, site, demands, nodes)
     if name == GPUS:
-        return np.asarray(asks["gpus"] * nodes, dtype=np.int64)
+        return np.asarray(demands["gpus"] * nodes, dtype=np.int64)
     if licence(name):
-        return np.asarray(licences_of(requests, licence(name))[asks["request"]], dtype=np.int64)
+        return np.asarray(licences_of(requests, licence(name))[demands["request"]], dtype=np.int64)
     wanted = np.array([each == gpu_type(name) for each in names_of(requests, "gpu_type")], dtype=bool)
-    found: IntArray = np.where(wanted[asks["request"]], asks["gpus"] * nodes, 0)
+    found: IntArray = np.where(wanted[demands["request"]], demands["gpus"] * nodes, 0)
     return found
 
 
@@ -121,39 +121,39 @@ def licences_of(requests: Requests, name: str) -> IntArray:
     return found
 
 
-def _memory(requests: Requests, site: Site, asks: Asks, nodes: IntArray) -> IntArray:
+def _memory(requests: Requests, site: Site, demands: Demands, nodes: IntArray) -> IntArray:
     """MiB; where all of a node's is asked for, those of the smallest node of the partition."""
     if not site.memory:
-        node, core = (label_of(requests, name)[asks["request"]] for name in ("memory_mb", "memory_core_mb"))
-        said: IntArray = np.where(node >= 0, node * nodes, np.where(core > 0, core * asks["cores"], 0))
+        node, core = (label_of(requests, name)[demands["request"]] for name in ("memory_mb", "memory_core_mb"))
+        said: IntArray = np.where(node >= 0, node * nodes, np.where(core > 0, core * demands["cores"], 0))
         return said
     of_node = {node.name: node.memory for node in site.nodes}
     least = [min((of_node[name] for name in each.nodes), default=0) for each in site.partitions]
-    node = np.where(asks["memory"] < 0, np.array(least, dtype=np.int64)[asks["part"]], asks["memory"])
-    found: IntArray = node * nodes + asks["core_memory"] * asks["cores"]
+    node = np.where(demands["memory"] < 0, np.array(least, dtype=np.int64)[demands["part"]], demands["memory"])
+    found: IntArray = node * nodes + demands["core_memory"] * demands["cores"]
     return found
 
 
 @lean
-def count_held(entry, nodes, given, asks, machine, tracked, found):  # type: ignore[no-untyped-def]
+def count_held(entry, nodes, given, demands, machine, tracked, found):  # type: ignore[no-untyped-def]
     """Fill *found* with what an entry holds of each resource on these nodes, with so many cores of each."""
     for column in range(len(found)):
         kind, total = tracked.kind[column], 0
         if kind == FIXED:
             total = tracked.asked[entry, column]
         elif kind == BILL:
-            total = int(np.floor(bill(asks.part[entry], found, tracked) + 1e-9))
+            total = int(np.floor(bill(demands.part[entry], found, tracked) + 1e-9))
         else:
             for place in range(len(nodes)):
                 node = nodes[place]
                 if kind == CORES:
                     total += given[place]
                 elif kind == MIB:
-                    total += memory_on(entry, node, given[place], asks, machine)
+                    total += memory_on(entry, node, given[place], demands, machine)
                 elif kind == NODES:
                     total += 1
                 elif tracked.gpu_type[column] == -1 or tracked.gpu_type[column] == tracked.node_type[node]:
-                    total += machine.gpus[node] if asks.exclusive[entry] else asks.gpus[entry]
+                    total += machine.gpus[node] if demands.exclusive[entry] else demands.gpus[entry]
         found[column] = total
 
 
@@ -199,9 +199,9 @@ def over_limit(entry, counter, tres):  # type: ignore[no-untyped-def]
 
 
 @lean
-def begin_tres(entry, nodes, given, asks, machine, tres):  # type: ignore[no-untyped-def]
+def begin_tres(entry, nodes, given, demands, machine, tres):  # type: ignore[no-untyped-def]
     """Put down what an entry holds from now on."""
-    count_held(entry, nodes, given, asks, machine, tres.tracked, tres.held[entry])
+    count_held(entry, nodes, given, demands, machine, tres.tracked, tres.held[entry])
     tres.left[entry] = tres.time[entry]
 
 
@@ -245,18 +245,18 @@ class Bills:
 
     Parameters
     ----------
-    requests, site, asks
+    requests, site, demands
         The requests, their site, and what their entries ask for.
     machine : NodeColumns or None
         The nodes; where left out, entries are billed for what they ask for.
     """
 
-    def __init__(self, requests: Requests, site: Site, asks: Asks, machine: NodeColumns | None = None) -> None:
-        self._asks, self._machine, self._part = asks, machine, asks["part"]
+    def __init__(self, requests: Requests, site: Site, demands: Demands, machine: NodeColumns | None = None) -> None:
+        self._demands, self._machine, self._part = demands, machine, demands["part"]
         self._tracked: Tracked | None = None
         if any(each.billing for each in site.partitions):
             names = dict.fromkeys(name for each in site.partitions for name, _ in (*each.billing, (CPU, 1.0)))
-            self._tracked = tracked_of([name for name in names if name != BILLING], requests, site, asks)
+            self._tracked = tracked_of([name for name in names if name != BILLING], requests, site, demands)
 
     def of(self, entry: int, nodes: IntArray, cores: IntArray) -> float:
         """What an entry is billed for while it holds so many cores of nodes."""
@@ -264,7 +264,7 @@ class Bills:
             return int(cores.sum())
         amounts = self._tracked.asked[entry].copy()
         if self._machine is not None:
-            count_held(entry, nodes, cores, self._asks, self._machine, self._tracked, amounts)
+            count_held(entry, nodes, cores, self._demands, self._machine, self._tracked, amounts)
         return float(bill(self._part[entry], amounts, self._tracked))
 
 
@@ -276,18 +276,18 @@ def with_billed(names: Iterable[str], site: Site) -> list[str]:
     return [*(name for name in found if name != BILLING), *(name for name in found if name == BILLING)]
 
 
-def tres_priority(requests: Requests, site: Site, asks: Asks) -> FloatArray:
+def tres_priority(requests: Requests, site: Site, demands: Demands) -> FloatArray:
     """Weighted sum of the parts that entries ask for of what their partition, or the site, has of each resource."""
-    total = np.zeros(len(asks))
+    total = np.zeros(len(demands))
     if not site.priority.tres:
         return total
     names = with_billed((name for name, _ in site.priority.tres), site)
-    tracked = tracked_of(names, requests, site, asks)
+    tracked = tracked_of(names, requests, site, demands)
     there = np.array([_there(names, site, each) for each in site.partitions], dtype=np.int64)
     if BILLING in names:
         _bill_asked(np.arange(len(there)), there, names.index(BILLING), tracked)
     for name, weight in site.priority.tres:
-        whole = there[asks["part"], names.index(name)]
+        whole = there[demands["part"], names.index(name)]
         part = tracked.asked[:, names.index(name)] / np.maximum(whole, 1)
         total += weight * np.where(whole > 0, np.minimum(part, 1.0), 0.0)
     return total

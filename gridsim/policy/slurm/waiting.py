@@ -19,7 +19,7 @@ from gridsim.policy.slurm.bookings import Bookings
 from gridsim.policy.slurm.entries import Entries, label_of
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.needs import SECOND, rows_of_numbers
-from gridsim.policy.slurm.nodes import Asks, Bytes
+from gridsim.policy.slurm.nodes import Bytes, Demands
 from gridsim.policy.slurm.reasons import BEGIN_TIME, DEPENDENCY, NONE, OVER, Diary
 from gridsim.policy.slurm.repeats import Stillness
 from gridsim.policy.slurm.standing import Standing
@@ -33,7 +33,7 @@ class Waiting:
 
     Parameters
     ----------
-    requests, entries, asks
+    requests, entries, demands
         The requests, their entries, and what these ask for.
     busy : (r,) uint8
         Which requests run.
@@ -55,7 +55,7 @@ class Waiting:
         self,
         requests: Requests,
         entries: Entries,
-        asks: Asks,
+        demands: Demands,
         busy: Bytes,
         standing: Standing,
         intake: Intake,
@@ -65,14 +65,14 @@ class Waiting:
         stillness: Stillness,
         cores: int,
     ) -> None:
-        self._requests, self._entries, self._asks, self._busy = requests, entries, asks, busy
+        self._requests, self._entries, self._demands, self._busy = requests, entries, demands, busy
         self._standing, self._intake, self._bookings, self._timing = standing, intake, bookings, timing
         self._diary, self._stillness, self._cores = diary, stillness, cores
         self.order: IntArray = np.zeros(0, dtype=np.int64)
         self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
         self._withdrawn = label_of(requests, "withdrawn")
         self._row_of = rows_of_numbers(requests) if (self._after >= 0).any() else {}
-        self._books = bool((asks["reservation"] >= 0).any())
+        self._books = bool((demands["reservation"] >= 0).any())
         self._over, self._taken = np.zeros(len(requests), dtype=bool), np.zeros(len(requests), dtype=bool)
         self._choices: dict[int, list[int]] = {}  # entries of requests that have not one, their own
         self._reserved: dict[int, list[int]] = defaultdict(list)  # waiting requests by reservation
@@ -148,7 +148,7 @@ class Waiting:
                 self._enter(entry, now)
 
     def _enter(self, entry: int, now: int) -> None:
-        since = max(now, self._bookings.begins(int(self._asks["reservation"][entry])))
+        since = max(now, self._bookings.begins(int(self._demands["reservation"][entry])))
         self._standing.eligible(entry, since)
         self._standing.rank(np.array([entry]), now)
         self.order = np.insert(self.order, self._standing.place(self.order, entry), entry)
@@ -176,7 +176,7 @@ class Waiting:
 
     def start(self) -> None:
         """Those leave the queue that run."""
-        self.order = self.order[self._busy[self._asks["request"][self.order]] == 0]
+        self.order = self.order[self._busy[self._demands["request"][self.order]] == 0]
 
     def done(self, request: int, now: int) -> None:
         """A request is over; whoever waited for that may run."""
@@ -200,7 +200,7 @@ class Waiting:
         """
         if not self.still(now) or not len(self.order):
             return []
-        request = int(self._asks["request"][self.ordered()[0]])
+        request = int(self._demands["request"][self.ordered()[0]])
         return [request] if self._drop(request, now) else []
 
     def still(self, now: int) -> bool:
@@ -229,7 +229,7 @@ class Waiting:
         """Take a request out of the queue for good, if it waits."""
         if not self._waits(request):
             return False
-        self.order = self.order[self._asks["request"][self.order] != request]
+        self.order = self.order[self._demands["request"][self.order] != request]
         self._diary.say(request, OVER, now)
         self.done(request, now)
         self._timing.freed(now)
@@ -251,7 +251,7 @@ class Waiting:
                     lost.append(request)
         self._timing.freed(now)
         for entry in self.order.tolist():
-            request = int(self._asks["request"][entry])
+            request = int(self._demands["request"][entry])
             if request not in lost and not any(self._intake.could(each, now) for each in self.chosen(request)):
                 lost.append(request)
         return lost
@@ -259,12 +259,12 @@ class Waiting:
     def _without(self, request: int, reservation: int, now: int) -> bool:
         """Go on without a reservation; whether anything is left that the request could start in."""
         before = self.chosen(request)
-        left = [entry for entry in before if self._asks["reservation"][entry] != reservation]
+        left = [entry for entry in before if self._demands["reservation"][entry] != reservation]
         self._choices[request] = left
         self._bookings.leave(reservation, now)
         queued = np.isin(self.order, before)
         inside = self.order[queued]
-        self.order = self.order[~queued | (self._asks["reservation"][self.order] != reservation)]
+        self.order = self.order[~queued | (self._demands["reservation"][self.order] != reservation)]
         if left and all(self._entries.waits[entry] for entry in left):
             self._entries.waits[left] = False
             for entry in left if len(inside) else ():  # else it joins when its time has come
@@ -278,7 +278,7 @@ class Waiting:
     def _asked_for(self, request: int) -> set[int]:
         if not self._books:
             return set()
-        return {int(row) for row in self._asks["reservation"][self.chosen(request)] if row >= 0}
+        return {int(row) for row in self._demands["reservation"][self.chosen(request)] if row >= 0}
 
     # -- what comes next ----------------------------------------------------------------------------------------------
 

@@ -81,7 +81,7 @@ def run(site: Site, *, names: dict[str, tuple[str, ...]] | None = None, **column
 def _check(record: Record, scheduler: Watched, site: Site) -> None:
     """No core, MiB or GPU of a node is held twice; every job ends once."""
     size = {node.name: node for node in site.nodes}
-    asks = scheduler._asks
+    demands = scheduler._demands
     stops = {(request, at) for request, at, _ in scheduler.ended_at}
     spans = []
     for request, began, held, _ in scheduler.begun:
@@ -95,9 +95,9 @@ def _check(record: Record, scheduler: Watched, site: Site) -> None:
             if began <= at < end:
                 for name, used in held.items():
                     cores[name] += used
-                    gpus[name] += int(asks["gpus"][request])
-                    whole = asks["memory"][request] < 0
-                    each = int(asks["memory"][request] + asks["core_memory"][request] * used)
+                    gpus[name] += int(demands["gpus"][request])
+                    whole = demands["memory"][request] < 0
+                    each = int(demands["memory"][request] + demands["core_memory"][request] * used)
                     memory[name] += size[name].memory if whole else each
         for name, node in size.items():
             assert cores[name] <= node.cores

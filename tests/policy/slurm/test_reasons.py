@@ -15,7 +15,7 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.limits import limits_of
-from gridsim.policy.slurm.needs import asks_of
+from gridsim.policy.slurm.needs import demands_of
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.reasons import OVER, WORDS, Diary
 from gridsim.record import Reasons, Record
@@ -91,7 +91,7 @@ def test_every_limit_has_the_word_of_slurm() -> None:
     site = Site.of(nodes=1, cores=4, associations=(Association("phys", group_jobs=1, group_cores=9), own), qos=(level,))
     owners = [Owner("phys", "a", "low", array=3, array_limit=2)]
     requests = Requests(Workload.from_columns(submit=[0], runtime=[1], cores=[1]))
-    limits, *_ = limits_of(site, owners, requests, asks_of(requests, site, owners))
+    limits, *_ = limits_of(site, owners, requests, demands_of(requests, site, owners))
     words = {WORDS[code] for code in (*limits.jobs_code, *limits.cores_code)}
     assert words == {
         "JobArrayTaskLimit",

@@ -19,7 +19,7 @@ from gridsim.model.site_file import read_slurm_conf
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import owners_of
-from gridsim.policy.slurm.needs import asks_of, machine_of
+from gridsim.policy.slurm.needs import demands_of, machine_of
 from gridsim.policy.slurm.tres import Bills, tres_priority
 from tests.policy.slurm.running import QUICK, SECOND, run
 
@@ -37,15 +37,15 @@ def asked(at: Site, **labels: Any) -> Any:
     cores = labels.pop("cores")
     one = [1] * len(cores)
     requests = Requests(Workload.from_columns(submit=one, runtime=one, cores=cores, labels=labels))
-    return requests, at, asks_of(requests, at, owners_of(requests, at))
+    return requests, at, demands_of(requests, at, owners_of(requests, at))
 
 
 @pytest.mark.parametrize(("mode", "more"), [("sum", 2.0), ("max", 0.0), ("max gres", 2.0)])
 def test_a_core_and_8_gib_are_billed_as_the_manual_says(mode: Literal["sum", "max", "max gres"], more: float) -> None:
     weights = (("cpu", 1.0), ("mem", 0.25 / GIB), ("gres/gpu", 2.0))
     at = site(billing=weights, priority=Priority(billed=mode))
-    requests, _, asks = asked(at, cores=[1, 1], memory_mb=[8 * GIB] * 2, gpus=[0, 1])
-    bills = Bills(requests, at, asks, machine_of(at, requests, asks))
+    requests, _, demands = asked(at, cores=[1, 1], memory_mb=[8 * GIB] * 2, gpus=[0, 1])
+    bills = Bills(requests, at, demands, machine_of(at, requests, demands))
     billed = 3.0 if mode == "sum" else 2.0
     assert bills.of(0, np.array([0]), np.array([1])) == billed
     # A GPU is 2 more in the sum and beside the greatest, none where it is among those.
@@ -54,8 +54,10 @@ def test_a_core_and_8_gib_are_billed_as_the_manual_says(mode: Literal["sum", "ma
 
 def test_without_weights_cores_are_billed() -> None:
     at = site()
-    requests, _, asks = asked(at, cores=[3], memory_mb=[8 * GIB])
-    assert Bills(requests, at, asks, machine_of(at, requests, asks)).of(0, np.array([0, 1]), np.array([2, 1])) == 3
+    requests, _, demands = asked(at, cores=[3], memory_mb=[8 * GIB])
+    assert (
+        Bills(requests, at, demands, machine_of(at, requests, demands)).of(0, np.array([0, 1]), np.array([2, 1])) == 3
+    )
 
 
 def test_weights_of_priority_count_the_part_of_what_the_partition_has() -> None:
