@@ -9,9 +9,10 @@ from gridsim.cli import source
 from gridsim.errors import CheckFailed, InputError
 
 if TYPE_CHECKING:
+    from gridsim.model.workload import Workload
     from gridsim.workload.audit import Audit, Machine
 
-__all__ = ["add_arguments", "audited", "run"]
+__all__ = ["add_arguments", "audited", "machine_of", "run"]
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -50,14 +51,12 @@ def run(args: Namespace) -> None:
 
 def audited(args: Namespace) -> Audit:
     """What was found in the files that were given."""
-    from gridsim.workload.audit import LogRows, Machine, TableRows, audit  # numpy: not needed for --help
+    from gridsim.workload.audit import LogRows, TableRows, audit  # numpy: not needed for --help
     from gridsim.workload.formats.table import mapping_of
 
     if args.mapping is None:
         log = source.read(args.file, args)
-        known = _machine(args)
-        stated = {} if log.cores_stated is None else {"cores": float(log.cores_stated)}
-        return audit(LogRows(log), known if known.totals else Machine(stated))
+        return audit(LogRows(log), machine_of(args, log))
     if rules := source.rules(args):
         given = ", ".join(f"--on-{name}" for name in rules)
         raise InputError(f"{given}: rows of a table are audited as they are; leave it out")
@@ -67,11 +66,11 @@ def audited(args: Namespace) -> Audit:
 
         if not args.json:
             tell([f"mapping '{mapping.name}': {mapping.unverified}"])
-    return audit(TableRows(args.file, mapping, args.timezone), _machine(args))
+    return audit(TableRows(args.file, mapping, args.timezone), machine_of(args))
 
 
-def _machine(args: Namespace) -> Machine:
-    """What there is: as given, else as the mapping says."""
+def machine_of(args: Namespace, log: Workload | None = None) -> Machine:
+    """What there is: as given, else as the mapping says, else as the log does."""
     from gridsim.workload.audit import Machine  # numpy: not needed for --help
     from gridsim.workload.formats.table import mapping_of
 
@@ -80,6 +79,8 @@ def _machine(args: Namespace) -> Machine:
             raise InputError(f"--cores and --platform {args.platform} both give the machine; leave out one of them")
         return Machine.of_capacities(source.capacities(args.platform))
     said = Machine() if args.mapping is None else Machine.of_mapping(mapping_of(args.mapping))
+    if args.cores is None and not said.totals and log is not None and log.cores_stated is not None:
+        return Machine({"cores": float(log.cores_stated)})
     return said if args.cores is None else Machine({**said.totals, "cores": float(args.cores)}, said.kinds)
 
 

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gridsim.cli import audit, source
+from gridsim.cli import audit, publish, source
 from gridsim.errors import InputError
 from gridsim.workload.problems import option
 
@@ -41,6 +41,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     whole = verbs.add_parser("audit", help="does a trace hold together: rows, times, demand against what there is")
     audit.add_arguments(whole)
     whole.set_defaults(workload_action=audit.run)
+
+    given = verbs.add_parser("publish", help="a trace to give away: without names, described, checked, with figures")
+    publish.add_arguments(given)
+    given.set_defaults(workload_action=publish.run)
 
     flurries = verbs.add_parser("flurries", help="floods of jobs by one user: who, when, how many")
     flurries.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")

@@ -135,9 +135,12 @@ def _fit(audit: Audit) -> Iterator[str]:
             "the queue can only grow."
         )
     ran = [(it, it.ran) for it in known if it.ran is not None]
+    idle = bool(ran) and all(use.peak <= _IDLE * it.capacity for it, use in ran)
+    if not grows and not idle:
+        yield "The trace fits the machine: if nobody waited, it would need no more than there is on average."
     if not ran:
         yield "The trace says no starts: nothing is known of how it ran."
-    elif all(use.peak <= _IDLE * it.capacity for it, use in ran):
+    elif idle:
         together = max(ran, key=lambda pair: pair[0].asked / pair[0].capacity)[0]
         peak = max(use.peak / it.capacity for it, use in ran)
         yield (
@@ -150,8 +153,6 @@ def _fit(audit: Audit) -> Iterator[str]:
                 f"All requests together are {share} of {_noun(together)}, but not at once{_life(audit)}: a packing "
                 "problem, to be run without departures."
             )
-    elif not grows:
-        yield "The trace fits the machine: if nobody waited, it would need no more than there is on average."
     over = [(it, use) for it, use in ran if use.above > 0]
     if over:
         told = [f"{percent(use.above)} of the time more {_noun(it)}" for it, use in over]

@@ -239,7 +239,7 @@ class LogRows:
         log, n = self._workload, len(self._workload)
         tally.read += log.provenance.get("jobs_read", n)
         tally.kept += n
-        tally.left_out["left out by its rules"] += tally.read - n
+        tally.left_out["by the rules for damaged lines"] += tally.read - n
         started = log.logged_start
         submit, runtime = seconds(log.submit), seconds(log.runtime)
         start = np.full(n, np.nan) if started is None else np.where(started >= NEVER, np.nan, started / 1e6)
