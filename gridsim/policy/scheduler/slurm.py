@@ -29,7 +29,7 @@ from gridsim.policy.slurm.backfill import backfill_pass
 from gridsim.policy.slurm.bookings import Bookings
 from gridsim.policy.slurm.budgets import Budgets
 from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
-from gridsim.policy.slurm.expected import Look
+from gridsim.policy.slurm.expected import backfill_parameters
 from gridsim.policy.slurm.holding import STOPPED, held_by, release
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import Submissions, limits_of
@@ -260,15 +260,11 @@ class Slurm:
         self._standing = Standing(requests, site, owners, self._demands, self._boot + LATER, classes, budgets, reset)
         parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations)
         self._intake = Intake(site, owners, *parts)
-        look = site.scheduling
-        limits = (look.tests, look.user_tests, look.partition_tests, look.association_tests, look.starts)
-        more = (look.both_tests, look.linear, look.array_reserves, look.partition_reserves, look.once)
-        origin = -round((self.epoch or 0) * SECOND) % max(look.resolution, 1)
-        self._look = Look(max(look.resolution, 1), origin, look.window, *limits, *more)
+        self._backfill_parameters = backfill_parameters(site.scheduling, self.epoch or 0)
         self._fits = np.zeros(int(self._demands["kind"].max(initial=0)) + 1, dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         self._entry: IntArray = np.arange(len(requests), dtype=np.int64)  # as which each request runs, or ran last
-        self._timing, self._repeats = Timing(look, self._boot), Repeats(requests.number)
+        self._timing, self._repeats = Timing(site.scheduling, self._boot), Repeats(requests.number)
         self._diary, self._last = Diary(len(requests), len(owners)), dict.fromkeys(("quick", "backfill"), -NEVER)
         self._reach: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
         self._refused: dict[int, tuple[Refusal, int]] = {}
@@ -403,12 +399,12 @@ class Slurm:
             self._over(request, now)
 
     def _main(self, now: int, depth: int) -> list[Start]:
-        order, look = self._waiting.ordered(), self._site.scheduling
+        order, scheduling = self._waiting.ordered(), self._site.scheduling
         self._timing.looked(now, at_all=not depth or depth >= len(order))
         if not len(order):
             return []
         arrays = (*self._prepare(now), self._started, self._diary.told)
-        count = main_pass(now, order, depth, look.partition_depth, look.stop_at_limit, *arrays)
+        count = main_pass(now, order, depth, scheduling.partition_depth, scheduling.stop_at_limit, *arrays)
         return self._begin("quick", count, now)
 
     def _backfill(self, now: int) -> list[Start]:
@@ -416,7 +412,7 @@ class Slurm:
         if not len(order):
             return []
         arrays = (*self._prepare(now), self._started, self._fits, NOBODY, self._diary.told)
-        begun = self._begin("backfill", backfill_pass(now, order, self._look, *arrays), now)
+        begun = self._begin("backfill", backfill_pass(now, order, self._backfill_parameters, *arrays), now)
         self._end_grace(now)
         return begun
 
@@ -428,11 +424,11 @@ class Slurm:
 
     def _reserving(self, now: int) -> IntArray:
         """Which entries may hold others back (``bf_min_age_reserve``, ``bf_min_prio_reserve``); empty: all."""
-        look = self._site.scheduling
-        if not look.least_age and not look.least_priority:
+        scheduling = self._site.scheduling
+        if not scheduling.least_age and not scheduling.least_priority:
             return NOBODY
-        old = now - self._standing.since >= look.least_age
-        return (old & (self._standing.priority >= look.least_priority)).astype(np.int64)
+        old = now - self._standing.since >= scheduling.least_age
+        return (old & (self._standing.priority >= scheduling.least_priority)).astype(np.int64)
 
     def expected_starts(self, now: int) -> dict[int, int]:
         """When a backfill pass of this instant would expect each waiting request to start, as ``squeue --start`` says.
@@ -446,7 +442,7 @@ class Slurm:
         copies = (self._started.copy(), self._fits.copy(), planned, _copied(self._diary.told))
         order = self._waiting.ordered()
         if len(order):
-            backfill_pass(now, order, self._look, parts, self._reserving(now), *copies)
+            backfill_pass(now, order, self._backfill_parameters, parts, self._reserving(now), *copies)
         found: dict[int, int] = {}
         for entry in np.flatnonzero(planned < NEVER).tolist():
             request = int(demands["request"][entry])

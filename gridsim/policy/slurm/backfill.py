@@ -38,7 +38,7 @@ __all__ = ["backfill_pass"]
 
 
 @compiled
-def backfill_pass(now, order, look, parts, reserving, started, fits, planned, told):  # type: ignore[no-untyped-def]
+def backfill_pass(now, order, parameters, parts, reserving, started, fits, planned, told):  # type: ignore[no-untyped-def]
     """Start every entry whose start delays no higher one; how many.
 
     *parts*, *reserving* and *told* are as in `main_pass`. Every entry that does not start, in order, reserves its
@@ -49,7 +49,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
     looked at, unless *planned*, one row an entry, is to be filled with expected starts.
     """
     demands, machine, _, held, _, _ = parts
-    waiting = len(order) if look.tests <= 0 else min(len(order), look.tests)
+    waiting = len(order) if parameters.tests <= 0 else min(len(order), parameters.tests)
     trial, everything = trial_on(len(machine.cores)), len(planned) > 0
     last = _last_that_fits(now, order[:waiting], fits, trial, told, parts)
     if everything:
@@ -57,7 +57,7 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
     if last < 0:
         return 0
     tests, booked = _no_tests(machine), _nothing_booked(machine, held)
-    plan = empty_plan(rounded(now, look), len(machine.cores))
+    plan = empty_plan(rounded(now, parameters), len(machine.cores))
     promised = np.full(len(machine.cores), NEVER)  # first reservation of each node
     victims = np.zeros(held.counts[RUNNING] + waiting + 1, np.int64)
     found, least = 0, np.full(len(fits), -1)
@@ -68,9 +68,11 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
         if place > last:
             break
         entry = order[place]
-        if not _is_looked_at(entry, now, look, tests, told, parts):
+        if not _is_looked_at(entry, now, parameters, tests, told, parts):
             continue
-        start, used, preempted = _first_place(entry, now, look, plan, Learnt(ends, known, least), victims, trial, parts)
+        start, used, preempted = _first_place(
+            entry, now, parameters, plan, Learnt(ends, known, least), victims, trial, parts
+        )
         if not used:
             continue
         if preempted > 0:  # they end earlier
@@ -84,13 +86,13 @@ def backfill_pass(now, order, look, parts, reserving, started, fits, planned, to
             started[found] = entry
             found += 1
             ends, known = ends_of(0, now, False, parts)[0], no_rooms(len(machine.cores))
-            if look.starts > 0 and found >= look.starts:
+            if parameters.starts > 0 and found >= parameters.starts:
                 break
-        elif preempted > 0 or _may_reserve(entry, look, reserving, demands, booked):
+        elif preempted > 0 or _may_reserve(entry, parameters, reserving, demands, booked):
             for node in trial.chosen[:used]:
                 promised[node] = min(promised[node], start)
-            begin = rounded(start, look)
-            end = max(rounded(start + demands.limit[entry], look), begin + look.resolution)
+            begin = rounded(start, parameters)
+            end = max(rounded(start + demands.limit[entry], parameters), begin + parameters.resolution)
             plan = reserve(begin, end, used, trial.chosen, plan)
     return found
 
@@ -139,7 +141,7 @@ def _no_tests(machine):  # type: ignore[no-untyped-def]
 
 
 @phase
-def _is_looked_at(entry, now, look, tests, told, parts):  # type: ignore[no-untyped-def]
+def _is_looked_at(entry, now, parameters, tests, told, parts):  # type: ignore[no-untyped-def]
     """Whether the pass looks at an entry: it waits, nothing holds it back, and ``bf_max_job_*`` leave it in."""
     demands, _, limits, held, reservations, _ = parts
     if held.busy[demands.request[entry]] or not allowed(entry, demands.cores[entry], limits):
@@ -153,10 +155,10 @@ def _is_looked_at(entry, now, look, tests, told, parts):  # type: ignore[no-unty
     tests.partitions[partition] += 1
     tests.both[user, partition] += 1
     return (
-        _within(tests.users[user], look.user_tests)
-        and _within(tests.owners[owner], look.association_tests)
-        and _within(tests.partitions[partition], look.partition_tests)
-        and _within(tests.both[user, partition], look.both_tests)
+        _within(tests.users[user], parameters.user_tests)
+        and _within(tests.owners[owner], parameters.association_tests)
+        and _within(tests.partitions[partition], parameters.partition_tests)
+        and _within(tests.both[user, partition], parameters.both_tests)
     )
 
 
@@ -185,7 +187,7 @@ class Learnt(NamedTuple):
 
 
 @compiled
-def _first_place(entry, now, look, plan, learnt, victims, trial, parts):  # type: ignore[no-untyped-def]
+def _first_place(entry, now, parameters, plan, learnt, victims, trial, parts):  # type: ignore[no-untyped-def]
     """When an entry is expected to start, on how many nodes (0 for no place), and whom it preempts for that.
 
     Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`.
@@ -201,8 +203,8 @@ def _first_place(entry, now, look, plan, learnt, victims, trial, parts):  # type
         if least[kind] < 0:
             least[kind] = earliest(entry, now, ends, known, trial, parts)
         bound = least[kind]
-    while start - now <= look.window and start < NEVER and bound - now <= look.window:
-        following = rounded_up(next_change(start, reservations), look) if len(reservations.rows) else NEVER
+    while start - now <= parameters.window and start < NEVER and bound - now <= parameters.window:
+        following = rounded_up(next_change(start, reservations), parameters) if len(reservations.rows) else NEVER
         following = min(following, next_opening(start, start + limit, member, plan))
         if following < bound:
             start = following
@@ -225,8 +227,8 @@ def _first_place(entry, now, look, plan, learnt, victims, trial, parts):  # type
             used = choose(entry, need, trial, demands, machine)
             if used:
                 return start, used, 0
-        used, when = first_fit(entry, now, following, look, ends, total, trial, parts)
-        if used and (when <= start or is_clear(when, rounded(when + limit, look), used, trial.chosen, plan)):
+        used, when = first_fit(entry, now, following, parameters, ends, total, trial, parts)
+        if used and (when <= start or is_clear(when, rounded(when + limit, parameters), used, trial.chosen, plan)):
             return max(when, start), used, 0
         start = when if used else following
     return NEVER, 0, 0
@@ -247,16 +249,16 @@ def _nothing_booked(machine, held):  # type: ignore[no-untyped-def]
 
 
 @phase
-def _may_reserve(entry, look, reserving, demands, booked):  # type: ignore[no-untyped-def]
+def _may_reserve(entry, parameters, reserving, demands, booked):  # type: ignore[no-untyped-def]
     """Whether an entry that has to wait may reserve nodes; it counts as having done so then."""
     request, array, partition = demands.request[entry], demands.array[entry], demands.part[entry]
     if len(reserving) and not reserving[entry]:
         return False
-    if look.once and booked.requests[request]:
+    if parameters.once and booked.requests[request]:
         return False
-    if array > 0 and booked.arrays[array] >= look.array_reserves:
+    if array > 0 and booked.arrays[array] >= parameters.array_reserves:
         return False
-    if look.partition_reserves > 0 and booked.partitions[partition] >= look.partition_reserves:
+    if parameters.partition_reserves > 0 and booked.partitions[partition] >= parameters.partition_reserves:
         return False
     booked.requests[request] = 1
     booked.arrays[array] += 1

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gridsim.model.site import Scheduling
 from gridsim.model.time import MICROSECOND as SECOND
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, WORD, choose, move, need_of, room_of
@@ -17,10 +18,11 @@ from gridsim.policy.slurm.preemption import preemptable
 from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.running import RUNNING
 
-__all__ = ["Ends", "Look", "Rooms", "earliest", "ends_of", "first_fit", "no_rooms", "rooms_of", "rounded", "rounded_up"]
+__all__ = ["BackfillParameters", "Ends", "Rooms", "backfill_parameters", "earliest", "ends_of", "first_fit"]
+__all__ += ["no_rooms", "rooms_of", "rounded", "rounded_up"]
 
 
-class Look(NamedTuple):
+class BackfillParameters(NamedTuple):
     """How far a backfill pass looks; whole microseconds and numbers of jobs, 0 for no limit.
 
     Attributes
@@ -53,22 +55,30 @@ class Look(NamedTuple):
     once: bool
 
 
+def backfill_parameters(scheduling: Scheduling, epoch: float) -> BackfillParameters:
+    """Those of a site, where second 0 is *epoch*, Unix time in s."""
+    given, resolution = scheduling, max(scheduling.resolution, 1)
+    limits = (given.tests, given.user_tests, given.partition_tests, given.association_tests, given.starts)
+    more = (given.both_tests, given.linear, given.array_reserves, given.partition_reserves, given.once)
+    return BackfillParameters(resolution, -round(epoch * SECOND) % resolution, given.window, *limits, *more)
+
+
 @lean
-def rounded(time, look):  # type: ignore[no-untyped-def]
+def rounded(time, parameters):  # type: ignore[no-untyped-def]
     """A time rounded down to ``bf_resolution``."""
-    return _down(time, look.resolution, look)
+    return _down(time, parameters.resolution, parameters)
 
 
 @lean
-def _down(time, step, look):  # type: ignore[no-untyped-def]
+def _down(time, step, parameters):  # type: ignore[no-untyped-def]
     """A time rounded down to a whole number of steps."""
-    return time - (time - look.origin) % step
+    return time - (time - parameters.origin) % step
 
 
 @lean
-def rounded_up(time, look):  # type: ignore[no-untyped-def]
+def rounded_up(time, parameters):  # type: ignore[no-untyped-def]
     """A time rounded up to ``bf_resolution``; `NEVER` stays."""
-    return time if time >= NEVER else rounded(time + look.resolution - 1, look)
+    return time if time >= NEVER else rounded(time + parameters.resolution - 1, parameters)
 
 
 GRID = 30_000_000
@@ -203,7 +213,7 @@ def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-
 
 
 @lean
-def first_fit(entry, now, until, look, ends, total, trial, parts):  # type: ignore[no-untyped-def]
+def first_fit(entry, now, until, parameters, ends, total, trial, parts):  # type: ignore[no-untyped-def]
     """How many nodes an entry gets, and when, as running ones end; none and `NEVER` where that is not enough.
 
     Tried on the nodes of the mask, whose room, *total* cores, is filled in, after each group of ends up to *until*.
@@ -220,7 +230,7 @@ def first_fit(entry, now, until, look, ends, total, trial, parts):  # type: igno
     running, end = held.counts[RUNNING], held.running[0]
     for place in range(running):
         expected, touched = _whole(end[place], now), False
-        late = expected > until or expected - now > look.window
+        late = expected > until or expected - now > parameters.window
         for row in range(first[place], first[place + 1]):
             node = nodes[row]
             if mask[node] > 0:
@@ -234,7 +244,7 @@ def first_fit(entry, now, until, look, ends, total, trial, parts):  # type: igno
             continue
         time, opened = expected, min(opened, expected)
         if place + 1 < running:
-            following = _down(_whole(end[place + 1], now), GRID, look)
+            following = _down(_whole(end[place + 1], now), GRID, parameters)
             if following - opened <= span:
                 continue
         used = _chosen(entry, need, total, trial, demands, machine)
@@ -242,7 +252,7 @@ def first_fit(entry, now, until, look, ends, total, trial, parts):  # type: igno
             return used, time
         opened, groups = NEVER, groups + 1
         if groups > 2:
-            span = span + look.linear if look.linear > 0 else 2 * span
+            span = span + parameters.linear if parameters.linear > 0 else 2 * span
     used = _chosen(entry, need, total, trial, demands, machine) if opened < NEVER else 0
     return used, time if used else NEVER
 

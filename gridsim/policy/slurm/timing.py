@@ -18,7 +18,7 @@ class Timing:
 
     Parameters
     ----------
-    look : Scheduling
+    scheduling : Scheduling
         Periods and delays.
     boot : int
         Instant from which periods are counted, whole microseconds.
@@ -29,8 +29,8 @@ class Timing:
         When anything last changed in favour of a request that waits; whole microseconds.
     """
 
-    def __init__(self, look: Scheduling, boot: int) -> None:
-        self._look, self._boot = look, boot
+    def __init__(self, scheduling: Scheduling, boot: int) -> None:
+        self._scheduling, self._boot = scheduling, boot
         self._quick, self._last = NEVER, -NEVER  # when the quick pass is due, and when it was last
         self.opened = -NEVER
         self._full = self._backfill = False  # whether anything has changed for them to look at
@@ -38,11 +38,11 @@ class Timing:
     def submitted(self, now: int) -> None:
         """A job came that could start."""
         self._catch_up(now)
-        if not self._look.defer:
+        if not self._scheduling.defer:
             # "How long … the scheduling of batch jobs can be delayed": since the last pass, in whole seconds of Slurm's
             # own clock.
             tick = now + (self._boot - now) % SECOND
-            self._quick = min(self._quick, max(tick, self._last + self._look.batch_delay))
+            self._quick = min(self._quick, max(tick, self._last + self._scheduling.batch_delay))
 
     def wake(self, now: int) -> None:
         """The quick pass is due at once."""
@@ -51,7 +51,7 @@ class Timing:
 
     def _catch_up(self, now: int) -> None:
         """A pass that was due before *now* has been, though nobody was woken for it: the queue was empty."""
-        due = max(self._quick, self._last + self._look.least_interval)
+        due = max(self._quick, self._last + self._scheduling.least_interval)
         if due < now:
             self._quick, self._last = NEVER, due
 
@@ -67,10 +67,10 @@ class Timing:
 
     def depth(self, now: int) -> int | None:
         """How far down the queue the quick pass looks now, 0 for all of it; None where it is not due."""
-        if self._full and self._on_the_clock(now, self._look.full_interval):
+        if self._full and self._on_the_clock(now, self._scheduling.full_interval):
             return 0
-        due = self._quick <= now and now >= self._last + self._look.least_interval
-        return self._look.queue_depth if due else None
+        due = self._quick <= now and now >= self._last + self._scheduling.least_interval
+        return self._scheduling.queue_depth if due else None
 
     def looked(self, now: int, *, at_all: bool) -> None:
         """The quick pass has been, over all of the queue or its first jobs."""
@@ -79,7 +79,7 @@ class Timing:
 
     def backfills(self, now: int) -> bool:
         """Whether backfill is due now; it counts as done."""
-        due = self._look.backfill and self._backfill and self._on_the_clock(now, self._look.interval)
+        due = self._scheduling.backfill and self._backfill and self._on_the_clock(now, self._scheduling.interval)
         self._backfill &= not due
         return due
 
@@ -87,11 +87,11 @@ class Timing:
         """When the next pass is due that could start anything, if nothing happens."""
         times = [NEVER]
         if self._quick < NEVER:
-            times.append(max(self._quick, self._last + self._look.least_interval))
-        if self._backfill and self._look.backfill:
-            times.append(self._next(now, self._look.interval))
+            times.append(max(self._quick, self._last + self._scheduling.least_interval))
+        if self._backfill and self._scheduling.backfill:
+            times.append(self._next(now, self._scheduling.interval))
         if self._full:
-            times.append(self._next(now, self._look.full_interval))
+            times.append(self._next(now, self._scheduling.full_interval))
         return min(times)
 
     def _on_the_clock(self, now: int, period: int) -> bool:
