@@ -66,7 +66,7 @@ def situation(rows: list[Row]) -> Slurm:
         slurm._rules.own["began"][entry] = int(row["began"]) * SECOND
         end = (int(row["began"]) + 60 * int(row["limit_min"])) * SECOND
         take(entry, end, nodes, cores, slurm._parts)
-    slurm._waiting.order = slurm._standing.order(np.array(waiting))
+    slurm._pending.order = slurm._standing.order(np.array(waiting))
     return slurm
 
 

@@ -36,6 +36,7 @@ from gridsim.policy.slurm.limits import Submissions, limits_of
 from gridsim.policy.slurm.needs import SECOND, demands_of, machine_of, use_factors
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.passes import main_pass
+from gridsim.policy.slurm.pending import Pending
 from gridsim.policy.slurm.placing import Placing
 from gridsim.policy.slurm.preemption import REQUEUE, rules_of
 from gridsim.policy.slurm.reach import pools_of, reach_of
@@ -46,7 +47,6 @@ from gridsim.policy.slurm.resets import last_reset
 from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills
-from gridsim.policy.slurm.waiting import Waiting
 from gridsim.profile.running import RUNNING
 from gridsim.record import Reasons, Refusal
 
@@ -270,7 +270,7 @@ class Slurm:
         self._refused: dict[int, tuple[Refusal, int]] = {}
         stillness = Stillness(site, self._reservations)
         others = (self._standing, self._intake, self._bookings, self._timing, self._diary, stillness)
-        self._waiting = Waiting(requests, self._entries, self._demands, self._held.busy, *others, site.cores)
+        self._pending = Pending(requests, self._entries, self._demands, self._held.busy, *others, site.cores)
         self._stops: list[Stop] = []
         self._asked = -1  # the request that came last, of those that could be taken in
         self._alone = -NEVER  # when it was last told that nothing else will happen
@@ -303,13 +303,13 @@ class Slurm:
         self._reach[quote.request] = reach_of(entries, now, self._demands, self._machine, self._reservations)
         self._refused.pop(quote.request, None)
         self._standing.submitted(quote.request, now)
-        self._waiting.come(quote.request, quote.entries, now)
+        self._pending.come(quote.request, quote.entries, now)
         return ()
 
     def ended(self, request: int, now: int) -> None:
         """The request gave its cores back."""
         entry = int(self._entry[request])
-        self._waiting.calculate(now)
+        self._pending.calculate(now)
         self._standing.ended(entry, now)
         release(entry, *self._parts)
         self._placing.end(entry)
@@ -318,7 +318,7 @@ class Slurm:
 
     def _over(self, request: int, now: int) -> None:
         self._repeats.clear()
-        self._waiting.done(request, now)
+        self._pending.done(request, now)
 
     def overran(self, request: int, expected_end: int, now: int) -> None:
         """A request that reached its limit is taken to end next; Slurm's own time-outs are late by up to a minute."""
@@ -335,11 +335,11 @@ class Slurm:
     def dispatch(self, now: int) -> Decision:
         """The passes that are due; requests that were preempted in this instant make room for some that start."""
         self._stops = []
-        self._waiting.calculate(now)
-        self._waiting.forsake(now, self._asked)
+        self._pending.calculate(now)
+        self._pending.forsake(now, self._asked)
         withdrawn = self._leave(now)
         self._end_grace(now)
-        self._waiting.join_due(now)
+        self._pending.join_due(now)
         while self._exempt and self._exempt[0] <= now:
             heapq.heappop(self._exempt)
             self._timing.changed(now)
@@ -353,12 +353,12 @@ class Slurm:
 
     def _leave(self, now: int) -> Sequence[int]:
         """Waiting requests that are cancelled by *now*: by their users, or since they can never run."""
-        lost = self._waiting.lose(now)
+        lost = self._pending.lose(now)
         for request in lost:
             self._refused[request] = (self._intake.refusal(request, now, self._bookings.over), now)
-        found = lost + self._waiting.cancel(now)
+        found = lost + self._pending.cancel(now)
         if not found and self._alone == now:
-            for request in self._waiting.lose_first(now):
+            for request in self._pending.lose_first(now):
                 self._refused[request] = (self._intake.never_started(request), now)
                 found.append(request)
         if found:
@@ -394,12 +394,12 @@ class Slurm:
         self._stops.append(Stop(request, "requeue" if again else "cancel", int(self._rules.own["taker"][entry])))
         if again:
             self._standing.requeued(request, now)
-            self._waiting.come_back(request, now, now + self._site.preemption.delay)
+            self._pending.come_back(request, now, now + self._site.preemption.delay)
         else:
             self._over(request, now)
 
     def _main(self, now: int, depth: int) -> list[Start]:
-        order, scheduling = self._waiting.ordered(), self._site.scheduling
+        order, scheduling = self._pending.ordered(), self._site.scheduling
         self._timing.looked(now, at_all=not depth or depth >= len(order))
         if not len(order):
             return []
@@ -408,7 +408,7 @@ class Slurm:
         return self._begin("quick", count, now)
 
     def _backfill(self, now: int) -> list[Start]:
-        order = self._waiting.ordered()
+        order = self._pending.ordered()
         if not len(order):
             return []
         arrays = (*self._prepare(now), self._started, self._fits, NOBODY, self._diary.told)
@@ -440,7 +440,7 @@ class Slurm:
         parts = (demands, *(_copied(each) for each in others))
         planned = np.full(len(demands["request"]), NEVER, dtype=np.int64)
         copies = (self._started.copy(), self._fits.copy(), planned, _copied(self._diary.told))
-        order = self._waiting.ordered()
+        order = self._pending.ordered()
         if len(order):
             backfill_pass(now, order, self._backfill_parameters, parts, self._reserving(now), *copies)
         found: dict[int, int] = {}
@@ -465,7 +465,7 @@ class Slurm:
         entries = self._started[:count].copy()
         requests = self._demands["request"][entries]
         self._entry[requests], self._rules.own["began"][entries] = entries, now
-        self._waiting.start()
+        self._pending.start()
         for entry in entries.tolist():
             self._standing.began(entry, self._bills.of(entry, *self._pieces(entry)), now)
             if self._exempts and self._rules.own["exempt"][entry] > 0:
@@ -478,10 +478,10 @@ class Slurm:
 
     def _next(self, now: int) -> int:
         """The next pass by the clock that could start anything, new priorities, or an instant somebody waits for."""
-        if self._alone == now and not len(self._waiting.order) and self._waiting.still(now):
+        if self._alone == now and not len(self._pending.order) and self._pending.still(now):
             return NEVER  # who waits then waits for another one who does
-        times = [self._waiting.next(), self._ends_grace]
-        if len(self._waiting.order):
+        times = [self._pending.next(), self._ends_grace]
+        if len(self._pending.order):
             times.append(self._timing.next(now))
             if self._exempt:
                 times.append(self._exempt[0])

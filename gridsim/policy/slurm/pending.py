@@ -1,4 +1,4 @@
-"""Requests that wait: those in the queue, those that come into it later, and those that leave it without a start.
+"""Pending requests: those in the queue, those that come into it later, and those that leave it without a start.
 
 Sources: sbatch(1), ``--dependency``, ``--begin`` and ``--reservation``; reservations.html ("when a reservation ends the
 reservation request will be removed from any pending jobs submitted to the reservation and will be put into a held
@@ -25,10 +25,10 @@ from gridsim.policy.slurm.repeats import Stillness
 from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
 
-__all__ = ["Waiting"]
+__all__ = ["Pending"]
 
 
-class Waiting:
+class Pending:
     """The waiting requests of a run.
 
     Parameters
