@@ -55,7 +55,7 @@ def situation(rows: list[Row]) -> Slurm:
     number = {node.name: place for place, node in enumerate(site.nodes)}
     waiting = []
     for entry, row in enumerate(rows):
-        slurm._standing.priority[entry] = int(row["priority"])
+        slurm._priorities.priority[entry] = int(row["priority"])
         if not row["began"]:
             waiting.append(entry)
             continue
@@ -66,7 +66,7 @@ def situation(rows: list[Row]) -> Slurm:
         slurm._rules.own["began"][entry] = int(row["began"]) * SECOND
         end = (int(row["began"]) + 60 * int(row["limit_min"])) * SECOND
         take(entry, end, nodes, cores, slurm._parts)
-    slurm._pending.order = slurm._standing.order(np.array(waiting))
+    slurm._pending.order = slurm._priorities.order(np.array(waiting))
     return slurm
 
 

@@ -39,12 +39,12 @@ from gridsim.policy.slurm.passes import main_pass
 from gridsim.policy.slurm.pending import Pending
 from gridsim.policy.slurm.placing import Placing
 from gridsim.policy.slurm.preemption import REQUEUE, rules_of
+from gridsim.policy.slurm.priorities import Priorities
 from gridsim.policy.slurm.reach import pools_of, reach_of
 from gridsim.policy.slurm.reasons import WORDS, Diary
 from gridsim.policy.slurm.repeats import Repeats, Stillness
 from gridsim.policy.slurm.reservations import reservations_of
 from gridsim.policy.slurm.resets import last_reset
-from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills
 from gridsim.profile.running import RUNNING
@@ -257,7 +257,9 @@ class Slurm:
         reset = self._resets(site)
         used = (self._demands["limit"], use_factors(site, owners))
         budgets = Budgets(site, counters, self._limits, names, *used, resets=reset is not None)
-        self._standing = Standing(requests, site, owners, self._demands, self._boot + LATER, classes, budgets, reset)
+        self._priorities = Priorities(
+            requests, site, owners, self._demands, self._boot + LATER, classes, budgets, reset
+        )
         parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations)
         self._intake = Intake(site, owners, *parts)
         self._backfill_parameters = backfill_parameters(site.scheduling, self.epoch or 0)
@@ -269,7 +271,7 @@ class Slurm:
         self._reach: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
         self._refused: dict[int, tuple[Refusal, int]] = {}
         stillness = Stillness(site, self._reservations)
-        others = (self._standing, self._intake, self._bookings, self._timing, self._diary, stillness)
+        others = (self._priorities, self._intake, self._bookings, self._timing, self._diary, stillness)
         self._pending = Pending(requests, self._entries, self._demands, self._held.busy, *others, site.cores)
         self._stops: list[Stop] = []
         self._asked = -1  # the request that came last, of those that could be taken in
@@ -302,7 +304,7 @@ class Slurm:
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
         self._reach[quote.request] = reach_of(entries, now, self._demands, self._machine, self._reservations)
         self._refused.pop(quote.request, None)
-        self._standing.submitted(quote.request, now)
+        self._priorities.submitted(quote.request, now)
         self._pending.come(quote.request, quote.entries, now)
         return ()
 
@@ -310,7 +312,7 @@ class Slurm:
         """The request gave its cores back."""
         entry = int(self._entry[request])
         self._pending.calculate(now)
-        self._standing.ended(entry, now)
+        self._priorities.ended(entry, now)
         release(entry, *self._parts)
         self._placing.end(entry)
         self._over(request, now)
@@ -388,12 +390,12 @@ class Slurm:
         request = int(self._demands["request"][entry])
         self._placing.end(entry)
         self._repeats.preempted(request, now)
-        self._standing.ended(entry, now)
+        self._priorities.ended(entry, now)
         self._rules.own["began"][entry] = NEVER
         again = bool(self._rules.own["mode"][entry] == REQUEUE)
         self._stops.append(Stop(request, "requeue" if again else "cancel", int(self._rules.own["taker"][entry])))
         if again:
-            self._standing.requeued(request, now)
+            self._priorities.requeued(request, now)
             self._pending.come_back(request, now, now + self._site.preemption.delay)
         else:
             self._over(request, now)
@@ -419,7 +421,7 @@ class Slurm:
     def _prepare(self, now: int) -> tuple[Any, IntArray]:
         """What a pass works on, and which entries may hold others back."""
         if self._within:
-            self._rules.own["priority"][:] = self._standing.priority
+            self._rules.own["priority"][:] = self._priorities.priority
         return self._parts, self._reserving(now)
 
     def _reserving(self, now: int) -> IntArray:
@@ -427,8 +429,8 @@ class Slurm:
         scheduling = self._site.scheduling
         if not scheduling.least_age and not scheduling.least_priority:
             return NOBODY
-        old = now - self._standing.since >= scheduling.least_age
-        return (old & (self._standing.priority >= scheduling.least_priority)).astype(np.int64)
+        old = now - self._priorities.since >= scheduling.least_age
+        return (old & (self._priorities.priority >= scheduling.least_priority)).astype(np.int64)
 
     def expected_starts(self, now: int) -> dict[int, int]:
         """When a backfill pass of this instant would expect each waiting request to start, as ``squeue --start`` says.
@@ -467,7 +469,7 @@ class Slurm:
         self._entry[requests], self._rules.own["began"][entries] = entries, now
         self._pending.start()
         for entry in entries.tolist():
-            self._standing.began(entry, self._bills.of(entry, *self._pieces(entry)), now)
+            self._priorities.began(entry, self._bills.of(entry, *self._pieces(entry)), now)
             if self._exempts and self._rules.own["exempt"][entry] > 0:
                 heapq.heappush(self._exempt, now + int(self._rules.own["exempt"][entry]))
         begun: list[int] = requests.tolist()

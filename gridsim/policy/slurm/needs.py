@@ -13,10 +13,10 @@ from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.entries import Entries, entries_of, label_of, names_of
+from gridsim.policy.slurm.factors import Factors, size_factor
 from gridsim.policy.slurm.fair_tree import FairShares
 from gridsim.policy.slurm.nodes import ALL, WORD, Bytes, Demands, NodeColumns
 from gridsim.policy.slurm.owner import Owner
-from gridsim.policy.slurm.priority import Factors, size_factor
 from gridsim.policy.slurm.tres import tres_priority
 from gridsim.profile.compiled import records
 

@@ -14,7 +14,7 @@ from gridsim.policy.protocols import Changes
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.slurm.entries import owners_of
 from gridsim.policy.slurm.needs import SECOND, demands_of
-from gridsim.policy.slurm.standing import Standing
+from gridsim.policy.slurm.priorities import Priorities
 from gridsim.policy.slurm.tres import Bills
 
 __all__ = ["FairTree", "Multifactor"]
@@ -24,17 +24,17 @@ NOWHERE: IntArray = np.zeros(0, dtype=np.int64)
 
 
 class _Leaves(Ledger):
-    """A ledger that tells a standing what starts and ends. Its leaves are requests, so that it knows which."""
+    """A ledger that tells the priorities what starts and ends. Its leaves are requests, so that it knows which."""
 
-    def __init__(self, cores: int, standing: Standing, bills: Bills) -> None:
+    def __init__(self, cores: int, priorities: Priorities, bills: Bills) -> None:
         super().__init__(cores)
-        self._standing, self._bills = standing, bills
+        self._priorities, self._bills = priorities, bills
 
     def change(self, leaf: int, cores: int, now: int) -> None:
         if cores > 0:
-            self._standing.began(leaf, self._bills.of(leaf, NOWHERE, np.array([cores])), now)
+            self._priorities.began(leaf, self._bills.of(leaf, NOWHERE, np.array([cores])), now)
         else:
-            self._standing.ended(leaf, now)
+            self._priorities.ended(leaf, now)
 
 
 @dataclass
@@ -51,24 +51,24 @@ class _ByPriority:
         requests, site = cluster.requests, self._site(cluster)
         owners = owners_of(requests, site)
         demands = demands_of(requests, site, owners)
-        self._standing = Standing(requests, site, owners, demands, 0)
+        self._priorities = Priorities(requests, site, owners, demands, 0)
         self._seen = np.zeros(len(requests), dtype=bool)
         rows: IntArray = np.arange(len(requests), dtype=np.int64)
-        # Each request is a leaf of its own, so that the standing hears which one starts and ends.
+        # Each request is a leaf of its own, so that the priorities hear which one starts and ends.
         requests.labels = {**requests.labels, "share": rows}
-        return _Leaves(cluster.cores, self._standing, Bills(requests, site, demands))
+        return _Leaves(cluster.cores, self._priorities, Bills(requests, site, demands))
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         instant, rows = round(now * SECOND), queue.rows
-        boundary = self._standing.calculate(instant)
+        boundary = self._priorities.calculate(instant)
         if boundary is not None:
-            self._standing.rank(rows, boundary)
+            self._priorities.rank(rows, boundary)
         new = rows[~self._seen[rows]]
         if len(new):
-            self._standing.since[new] = queue.requests.ready[new]
-            self._standing.rank(new, instant)
+            self._priorities.since[new] = queue.requests.ready[new]
+            self._priorities.rank(new, instant)
             self._seen[new] = True
-        return -self._standing.priority[rows].astype(np.float64)
+        return -self._priorities.priority[rows].astype(np.float64)
 
 
 @dataclass

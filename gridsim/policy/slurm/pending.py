@@ -20,9 +20,9 @@ from gridsim.policy.slurm.entries import Entries, label_of
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.needs import SECOND, rows_of_numbers
 from gridsim.policy.slurm.nodes import Bytes, Demands
+from gridsim.policy.slurm.priorities import Priorities
 from gridsim.policy.slurm.reasons import BEGIN_TIME, DEPENDENCY, NONE, OVER, Diary
 from gridsim.policy.slurm.repeats import Stillness
-from gridsim.policy.slurm.standing import Standing
 from gridsim.policy.slurm.timing import Timing
 
 __all__ = ["Pending"]
@@ -37,7 +37,7 @@ class Pending:
         The requests, their entries, and what these ask for.
     busy : (r,) uint8
         Which requests run.
-    standing : Standing
+    priorities : Priorities
         Told when entries can run; puts them in order.
     intake, bookings, timing, diary, stillness
         Told who is over, who asks for which reservation, that there is something to look at, why requests wait, and
@@ -57,7 +57,7 @@ class Pending:
         entries: Entries,
         demands: Demands,
         busy: Bytes,
-        standing: Standing,
+        priorities: Priorities,
         intake: Intake,
         bookings: Bookings,
         timing: Timing,
@@ -66,7 +66,7 @@ class Pending:
         cores: int,
     ) -> None:
         self._requests, self._entries, self._demands, self._busy = requests, entries, demands, busy
-        self._standing, self._intake, self._bookings, self._timing = standing, intake, bookings, timing
+        self._priorities, self._intake, self._bookings, self._timing = priorities, intake, bookings, timing
         self._diary, self._stillness, self._cores = diary, stillness, cores
         self.order: IntArray = np.zeros(0, dtype=np.int64)
         self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
@@ -149,27 +149,27 @@ class Pending:
 
     def _enter(self, entry: int, now: int) -> None:
         since = max(now, self._bookings.begins(int(self._demands["reservation"][entry])))
-        self._standing.eligible(entry, since)
-        self._standing.rank(np.array([entry]), now)
-        self.order = np.insert(self.order, self._standing.place(self.order, entry), entry)
+        self._priorities.eligible(entry, since)
+        self._priorities.rank(np.array([entry]), now)
+        self.order = np.insert(self.order, self._priorities.place(self.order, entry), entry)
         self._stillness.broken(now)
         self._timing.changed()
 
     def calculate(self, now: int) -> None:
         """Make priorities anew where a period has gone by."""
-        held = self._standing.forgets()
-        boundary = self._standing.calculate(now)
-        if held and not self._standing.forgets():
+        held = self._priorities.forgets()
+        boundary = self._priorities.calculate(now)
+        if held and not self._priorities.forgets():
             self._stillness.broken(now)
         if boundary is not None and len(self.order):
-            self._standing.rank(self.order, boundary)
-            self.order = self._standing.order(self.order)
+            self._priorities.rank(self.order, boundary)
+            self.order = self._priorities.order(self.order)
             self._timing.changed(boundary)
 
     def ordered(self) -> IntArray:
         """The queue as a pass looks at it."""
-        if self._standing.circular:
-            self.order = self._standing.order(self.order)
+        if self._priorities.circular:
+            self.order = self._priorities.order(self.order)
         return self.order
 
     # -- leaving ------------------------------------------------------------------------------------------------------
@@ -210,7 +210,7 @@ class Pending:
             and not self._leaves
             and not self._coming
             and self._stillness.lasts(now)
-            and not self._standing.forgets()
+            and not self._priorities.forgets()
         )
 
     def cancel(self, now: int) -> list[int]:
@@ -288,7 +288,7 @@ class Pending:
         if self._coming:
             times.append(self._coming[0][0])
         if len(self.order):
-            times.append(self._standing.next_calculation())
+            times.append(self._priorities.next_calculation())
         if len(self.order) or self._bookings.wanted:
             times.append(self._bookings.change)
         return min(times, default=NEVER)

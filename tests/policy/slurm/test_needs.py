@@ -186,7 +186,7 @@ def test_whole_nodes_count_in_the_size_of_a_job_as_the_smallest_that_hold_it() -
     found = []
     for cores, memory in ((3, 10), (5, 10), (3, 2000)):
         _, slurm = run(site, cores=[cores], memory_mb=[memory], **columns)
-        found.append(int(slurm._standing.priority[0]))
+        found.append(int(slurm._priorities.priority[0]))
     # (one node of 3, 4 or 12 cores of 20) / 2
     assert found == [266, 466, 466]
 

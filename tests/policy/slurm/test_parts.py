@@ -13,8 +13,8 @@ import pytest
 from gridsim.errors import InputError
 from gridsim.model.site import PARENT, Association, Priority
 from gridsim.model.site_file import read_associations, read_site
+from gridsim.policy.slurm.factors import Factors, age_factor, size_factor, weighted_sum
 from gridsim.policy.slurm.fair_tree import FairShares
-from gridsim.policy.slurm.priority import Factors, age_factor, priorities, size_factor
 
 SECOND = 1_000_000
 
@@ -82,7 +82,7 @@ def test_a_priority_is_the_weighted_sum_less_the_nice_value() -> None:
     weights = Priority(age=1000, fair_share=100, size=10, partition=4, qos=2)
     half = np.array([0.5])
     factors = Factors(half, half, half, half, half, np.array([3]), np.zeros(1))
-    assert priorities(factors, weights).tolist() == [558 - 3]
+    assert weighted_sum(factors, weights).tolist() == [558 - 3]
 
 
 def test_small_jobs_are_favoured_and_time_counts_where_the_site_says_so() -> None:

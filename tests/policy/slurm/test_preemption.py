@@ -230,8 +230,8 @@ def test_what_is_requeued_counts_for_its_limits_no_longer_and_is_charged_for_wha
         user=["ann", "bob", "ann"],
     )
     assert record.start.tolist() == [131, 10, 40]
-    leaf = slurm._standing.leaf[0]
-    assert slurm._standing.shares.used[leaf] == pytest.approx(4 * (10 + 100 + 10), rel=0.01)
+    leaf = slurm._priorities.leaf[0]
+    assert slurm._priorities.shares.used[leaf] == pytest.approx(4 * (10 + 100 + 10), rel=0.01)
 
 
 def test_who_may_preempt_another_one_comes_before_it_whatever_the_tiers() -> None:

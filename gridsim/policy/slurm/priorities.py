@@ -1,4 +1,4 @@
-"""Where requests stand: decayed usage, the factors that follow from it, and priorities, period by period."""
+"""Priorities of requests: decayed usage, the factors that follow from it, and their weighted sums, period by period."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from gridsim.model.site import Site
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.budgets import Budgets
+from gridsim.policy.slurm.factors import Factors, age_factor, weighted_sum
 from gridsim.policy.slurm.needs import SECOND, fixed_factors, shares_of, use_factors
 from gridsim.policy.slurm.nodes import Bytes, Demands
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.precedence import by_levels, in_order, levels_of, place_of, precedence_of
-from gridsim.policy.slurm.priority import Factors, age_factor, priorities
 
-__all__ = ["Standing"]
+__all__ = ["Priorities"]
 
 
-class Standing:
+class Priorities:
     """Priorities of the requests of a run; usage is brought up to date once in a ``PriorityCalcPeriod``.
 
     Parameters
@@ -169,7 +169,7 @@ class Standing:
     def rank(self, rows: IntArray, now: int) -> None:
         """Make the priorities of some requests anew."""
         if self._site.priority.kind == "multifactor":
-            self.priority[rows] = priorities(self.factors(rows, now), self._site.priority)
+            self.priority[rows] = weighted_sum(self.factors(rows, now), self._site.priority)
 
     def order(self, rows: IntArray) -> IntArray:
         """Entries in the order in which they are looked at."""

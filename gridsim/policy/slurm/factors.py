@@ -13,7 +13,7 @@ import numpy as np
 from gridsim.model.site import Priority
 from gridsim.model.time import FloatArray, IntArray
 
-__all__ = ["Factors", "age_factor", "priorities", "size_factor"]
+__all__ = ["Factors", "age_factor", "size_factor", "weighted_sum"]
 
 MINUTE = 60_000_000
 
@@ -59,7 +59,7 @@ def size_factor(
     return result
 
 
-def priorities(factors: Factors, priority: Priority) -> IntArray:
+def weighted_sum(factors: Factors, priority: Priority) -> IntArray:
     """Weighted sums, less nice values, as whole numbers from 1."""
     total = (
         priority.age * factors.age
