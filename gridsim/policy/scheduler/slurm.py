@@ -118,11 +118,11 @@ class Slurm:
 
     def __repr__(self) -> str:
         names = ("conf", "assoc", "qos", "usage", "reservations", "nodes", "epoch", "timezone")
-        told = [f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None]
-        told = told or ["site=…"]
+        given = [f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None]
+        given = given or ["site=…"]
         if self.boot is not None:
-            told.append(f"boot={self.boot!r}" if isinstance(self.boot, str) else f"boot={self.boot:g}")
-        return f"Slurm({', '.join([*told, *([f'more_nodes={self.more_nodes}'] if self.more_nodes else [])])})"
+            given.append(f"boot={self.boot!r}" if isinstance(self.boot, str) else f"boot={self.boot:g}")
+        return f"Slurm({', '.join([*given, *([f'more_nodes={self.more_nodes}'] if self.more_nodes else [])])})"
 
     @property
     def capabilities(self) -> Capabilities:
@@ -405,7 +405,7 @@ class Slurm:
         self._timing.looked(now, at_all=not depth or depth >= len(order))
         if not len(order):
             return []
-        arrays = (*self._prepare(now), self._started, self._diary.told)
+        arrays = (*self._prepare(now), self._started, self._diary.reasons)
         count = main_pass(now, order, depth, scheduling.partition_depth, scheduling.stop_at_limit, *arrays)
         return self._begin("quick", count, now)
 
@@ -413,7 +413,7 @@ class Slurm:
         order = self._pending.ordered()
         if not len(order):
             return []
-        arrays = (*self._prepare(now), self._started, self._fits, NOBODY, self._diary.told)
+        arrays = (*self._prepare(now), self._started, self._fits, NOBODY, self._diary.reasons)
         begun = self._begin("backfill", backfill_pass(now, order, self._backfill_parameters, *arrays), now)
         self._end_grace(now)
         return begun
@@ -441,7 +441,7 @@ class Slurm:
         demands, *others = self._parts
         parts = (demands, *(_copied(each) for each in others))
         planned = np.full(len(demands["request"]), NEVER, dtype=np.int64)
-        copies = (self._started.copy(), self._fits.copy(), planned, _copied(self._diary.told))
+        copies = (self._started.copy(), self._fits.copy(), planned, _copied(self._diary.reasons))
         order = self._pending.ordered()
         if len(order):
             backfill_pass(now, order, self._backfill_parameters, parts, self._reserving(now), *copies)

@@ -38,10 +38,10 @@ __all__ = ["backfill_pass"]
 
 
 @compiled
-def backfill_pass(now, order, parameters, parts, reserving, started, fits, planned, told):  # type: ignore[no-untyped-def]
+def backfill_pass(now, order, parameters, parts, reserving, started, fits, planned, reasons):  # type: ignore[no-untyped-def]
     """Start every entry whose start delays no higher one; how many.
 
-    *parts*, *reserving* and *told* are as in `main_pass`. Every entry that does not start, in order, reserves its
+    *parts*, *reserving* and *reasons* are as in `main_pass`. Every entry that does not start, in order, reserves its
     nodes, whole, from its expected start for its time limit; reservations are made anew in each pass, and begin and end
     at whole multiples of the resolution. One that does not fit is looked at again at the instants of `next_opening`,
     and left out where there is none. An entry that preempts others reserves its nodes too, and starts in a later pass,
@@ -51,7 +51,7 @@ def backfill_pass(now, order, parameters, parts, reserving, started, fits, plann
     demands, machine, _, held, _, _ = parts
     waiting = len(order) if parameters.tests <= 0 else min(len(order), parameters.tests)
     trial, everything = trial_on(len(machine.cores)), len(planned) > 0
-    last = _last_that_fits(now, order[:waiting], fits, trial, told, parts)
+    last = _last_that_fits(now, order[:waiting], fits, trial, reasons, parts)
     if everything:
         last = waiting - 1
     if last < 0:
@@ -68,7 +68,7 @@ def backfill_pass(now, order, parameters, parts, reserving, started, fits, plann
         if place > last:
             break
         entry = order[place]
-        if not _is_looked_at(entry, now, parameters, tests, told, parts):
+        if not _is_looked_at(entry, now, parameters, tests, reasons, parts):
             continue
         start, used, preempted = _first_place(
             entry, now, parameters, plan, Learnt(ends, known, least), victims, trial, parts
@@ -98,8 +98,8 @@ def backfill_pass(now, order, parameters, parts, reserving, started, fits, plann
 
 
 @phase
-def _last_that_fits(now, order, fits, trial, told, parts):  # type: ignore[no-untyped-def]
-    """Place of the last entry that could start now, -1 where none could; *fits* is filled, and *told* why each waits.
+def _last_that_fits(now, order, fits, trial, reasons, parts):  # type: ignore[no-untyped-def]
+    """Place of the last entry that could start now, -1 where none could; *fits* is filled, and *reasons* of each wait.
 
     What is free suffices for it, or what it may preempt may do.
     """
@@ -118,7 +118,7 @@ def _last_that_fits(now, order, fits, trial, told, parts):  # type: ignore[no-un
             if demands.cores[entry] <= unused:
                 open_nodes(entry, now, now, now + 1, demands, machine, reservations, trial.mask, trial.kept)
                 fits[kind] = select(entry, trial, demands, machine, machine.now)
-        _say(entry, fits[kind] > 0, demands, limits, told)
+        _say(entry, fits[kind] > 0, demands, limits, reasons)
         if (fits[kind] > 0 or may_preempt(entry, rules)) and allowed(entry, demands.cores[entry], limits):
             last = place
     return last
@@ -141,13 +141,13 @@ def _no_tests(machine):  # type: ignore[no-untyped-def]
 
 
 @phase
-def _is_looked_at(entry, now, parameters, tests, told, parts):  # type: ignore[no-untyped-def]
+def _is_looked_at(entry, now, parameters, tests, reasons, parts):  # type: ignore[no-untyped-def]
     """Whether the pass looks at an entry: it waits, nothing holds it back, and ``bf_max_job_*`` leave it in."""
     demands, _, limits, held, reservations, _ = parts
     if held.busy[demands.request[entry]] or not allowed(entry, demands.cores[entry], limits):
         return False
     if not in_time(entry, now, demands, reservations):
-        note(demands.request[entry], RESERVATION, told)
+        note(demands.request[entry], RESERVATION, reasons)
         return False
     user, owner, partition = demands.user[entry], demands.association[entry], demands.part[entry]
     tests.users[user] += 1
@@ -267,7 +267,7 @@ def _may_reserve(entry, parameters, reserving, demands, booked):  # type: ignore
 
 
 @lean
-def _say(entry, fits, demands, limits, told):  # type: ignore[no-untyped-def]
+def _say(entry, fits, demands, limits, reasons):  # type: ignore[no-untyped-def]
     """Say why an entry waits that no quick pass has looked at yet, or not since a limit held it back.
 
     Other words of the quick pass stand.
@@ -275,9 +275,9 @@ def _say(entry, fits, demands, limits, told):  # type: ignore[no-untyped-def]
     request = demands.request[entry]
     limit = limit_of(entry, demands.cores[entry], limits)
     if limit > 0:
-        note(request, limit, told)
-    elif told.code[request] == NONE or is_limit(told.code[request]):
-        note(request, PRIORITY if fits else RESOURCES, told)
+        note(request, limit, reasons)
+    elif reasons.code[request] == NONE or is_limit(reasons.code[request]):
+        note(request, PRIORITY if fits else RESOURCES, reasons)
 
 
 @lean

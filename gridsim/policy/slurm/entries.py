@@ -118,8 +118,10 @@ class _Alternatives:
     def refuse_unknown(self) -> None:
         if self._unknown:
             name, count = self._unknown.most_common(1)[0]
-            told = f"'{name}' of {count} jobs is no partition of the site; known: {', '.join(sorted(self._partitions))}"
-            raise InputError(told, field="partition")
+            message = (
+                f"'{name}' of {count} jobs is no partition of the site; known: {', '.join(sorted(self._partitions))}"
+            )
+            raise InputError(message, field="partition")
 
     def _find(self, partition: str, reservation: str, user: str, account: str) -> list[tuple[int, int, bool]]:
         wanted: list[tuple[int, bool]] = [(-1, False)]

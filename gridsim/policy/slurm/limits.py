@@ -301,8 +301,8 @@ def _beyond_tres(
     for name, least in limits.least:
         if tres[name] < least:
             of = name.partition("/")[0]
-            told = "QOSMinCpuNotSatisfied" if of == "cpu" else f"QOSMin{_EACH.get(of, 'Memory')}"
-            return Refusal(told, tres[name], least, _unit(name), f"MinTRES {name} of {whose}")
+            reason = "QOSMinCpuNotSatisfied" if of == "cpu" else f"QOSMin{_EACH.get(of, 'Memory')}"
+            return Refusal(reason, tres[name], least, _unit(name), f"MinTRES {name} of {whose}")
     return None
 
 

@@ -30,13 +30,13 @@ __all__ = ["main_pass"]
 
 @compiled
 def main_pass(  # type: ignore[no-untyped-def]
-    now, order, depth, partition_depth, stop_at_limit, parts, reserving, started, told
+    now, order, depth, partition_depth, stop_at_limit, parts, reserving, started, reasons
 ):
     """Start entries in order until one of their lane does not fit; how many.
 
     *parts* are what entries ask for, the nodes, limits, what is held, what is reserved, and the rules of preemption.
     Nodes of a partition that is blocked are kept free from lower jobs of other partitions too. *reserving*, where it is
-    not empty, says which entries may hold others back; *told* is filled with why the others wait.
+    not empty, says which entries may hold others back; *reasons* is filled with why the others wait.
     """
     demands, machine, limits, held, reservations, rules = parts
     count = len(machine.cores)
@@ -53,7 +53,7 @@ def main_pass(  # type: ignore[no-untyped-def]
         if held.busy[demands.request[entry]]:
             continue
         if blocked[lane]:
-            behind(entry, demands, limits, told)
+            behind(entry, demands, limits, reasons)
             continue
         looked += 1
         tested[partition] += 1
@@ -62,7 +62,7 @@ def main_pass(  # type: ignore[no-untyped-def]
         held_back = not allowed(entry, demands.cores[entry], limits)
         if held_back:
             code = limit_of(entry, demands.cores[entry], limits)
-            note(demands.request[entry], code, told)
+            note(demands.request[entry], code, reasons)
             if not stop_at_limit or code == LICENSES:
                 continue
         used = 0
@@ -86,7 +86,7 @@ def main_pass(  # type: ignore[no-untyped-def]
             found += 1
             continue
         if not held_back:
-            note(demands.request[entry], _why_not(entry, now, shut, trial, demands, machine, reservations), told)
+            note(demands.request[entry], _why_not(entry, now, shut, trial, demands, machine, reservations), reasons)
         if len(reserving) == 0 or reserving[entry]:
             blocked[lane] = 1
             if demands.reservation[entry] < 0:

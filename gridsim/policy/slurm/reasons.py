@@ -33,7 +33,7 @@ __all__ = [
     "RESOURCES",
     "WORDS",
     "Diary",
-    "Told",
+    "ReasonCodes",
     "behind",
     "codes_of",
     "is_limit",
@@ -110,7 +110,7 @@ LICENSES = WORDS.index("Licenses")
 NONE, PRIORITY, RESOURCES, NOT_AVAILABLE, RESERVATION, BEGIN_TIME, DEPENDENCY = range(len(WORDS) - 7, len(WORDS))
 
 
-class Told(NamedTuple):
+class ReasonCodes(NamedTuple):
     """What passes write.
 
     Attributes
@@ -129,12 +129,12 @@ class Told(NamedTuple):
 
 
 @lean
-def note(request, code, told):  # type: ignore[no-untyped-def]
+def note(request, code, reasons):  # type: ignore[no-untyped-def]
     """Say why a request waits."""
-    if told.code[request] != code:
-        told.code[request] = code
-        told.changed[told.counts[0]] = request
-        told.counts[0] += 1
+    if reasons.code[request] != code:
+        reasons.code[request] = code
+        reasons.changed[reasons.counts[0]] = request
+        reasons.counts[0] += 1
 
 
 @lean
@@ -162,14 +162,14 @@ def is_limit(code):  # type: ignore[no-untyped-def]
 
 
 @lean
-def behind(entry, demands, limits, told):  # type: ignore[no-untyped-def]
+def behind(entry, demands, limits, reasons):  # type: ignore[no-untyped-def]
     """Say why an entry waits that comes behind another one which nothing may pass."""
     request = demands.request[entry]
     limit = limit_of(entry, demands.cores[entry], limits)
     if limit > 0:
-        note(request, limit, told)
-    elif is_limit(told.code[request]) or told.code[request] in (NONE, RESOURCES):
-        note(request, PRIORITY, told)
+        note(request, limit, reasons)
+    elif is_limit(reasons.code[request]) or reasons.code[request] in (NONE, RESOURCES):
+        note(request, PRIORITY, reasons)
 
 
 class Diary:
@@ -182,13 +182,13 @@ class Diary:
 
     Attributes
     ----------
-    told : Told
+    reasons : ReasonCodes
         For the passes.
     """
 
     def __init__(self, requests: int, entries: int) -> None:
         code: IntArray = np.zeros(requests, dtype=np.int64)
-        self.told = Told(code, np.zeros(2 * entries + 1, dtype=np.int64), np.zeros(1, dtype=np.int64))
+        self.reasons = ReasonCodes(code, np.zeros(2 * entries + 1, dtype=np.int64), np.zeros(1, dtype=np.int64))
         self._request, self._code, self._at = array("q"), array("q"), array("q")
         self._eligible: IntArray = np.full(requests, -NEVER)
 
@@ -196,20 +196,20 @@ class Diary:
         """Put down a word."""
         if code == NONE:
             self._eligible[request] = now
-        self.told.code[request] = code
+        self.reasons.code[request] = code
         self._request.append(request)
         self._code.append(code)
         self._at.append(now)
 
     def seen(self, now: int) -> None:
         """Put down what a pass has said."""
-        count = int(self.told.counts[0])
+        count = int(self.reasons.counts[0])
         if not count:
             return
-        self.told.counts[0] = 0
-        changed = self.told.changed[:count]
+        self.reasons.counts[0] = 0
+        changed = self.reasons.changed[:count]
         self._request.frombytes(changed.tobytes())
-        self._code.frombytes(self.told.code[changed].tobytes())
+        self._code.frombytes(self.reasons.code[changed].tobytes())
         self._at.frombytes(np.full(count, now, dtype=np.int64).tobytes())
 
     def start(self, request: int, last: int, opened: int, now: int) -> None:
