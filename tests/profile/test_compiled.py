@@ -113,3 +113,61 @@ print(squared(np.arange(4.0)))
 def test_no_loop_waits_for_linear_algebra_and_whoever_wants_it_has_it() -> None:
     told = subprocess.run([sys.executable, "-c", DOT], capture_output=True, text=True, check=True).stdout
     assert told == "14.0\n"
+
+
+NESTED = """
+import sys
+from pathlib import Path
+import numpy as np
+from gridsim.profile import compiled as home
+home._FOLDER = sys.argv[1]
+from numba.core import event
+
+class Names(event.Listener):
+    names = []
+    def on_start(self, now):
+        self.names.append(now.data["dispatcher"].py_func.__name__)
+    def on_end(self, now):
+        pass
+
+@home.lean
+def inner(value):
+    if value < 0:
+        raise ValueError("negative")
+    return value + 1
+
+@home.lean
+def between(value):
+    return inner(value) * 2
+
+@home.compiled
+def outer(value):
+    return np.full(2, between(value)).sum()
+
+@home.lean
+def other(value):
+    return between(value) - inner(value)
+
+event.register("numba:compile", Names())
+for call in sys.argv[2:]:
+    name, value = call.split(":")
+    try:
+        print(globals()[name](int(value)), end=" ")
+    except ValueError as error:
+        print(error, end=" ")
+print(*(name for name in Names.names if name in globals()))
+"""
+
+
+def test_a_loop_that_loops_call_is_kept_for_them_and_made_again_for_python(tmp_path: Path) -> None:
+    (tmp_path / "nested.py").write_text(NESTED)
+
+    def told(*calls: str) -> str:
+        words = [sys.executable, "-W", "error", str(tmp_path / "nested.py"), str(tmp_path / "kept"), *calls]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip()
+
+    assert told("outer:3") == "16 outer between inner"
+    assert told("outer:3", "other:3") == "16 4 other", "between and inner are kept for loops"
+    assert told("other:-1", "inner:3", "between:3", "inner:-1") == "negative 4 8 negative inner between"
+    assert told("between:4", "outer:4", "inner:4") == "10 20 5", "nothing is compiled any more"
+    assert told("inner:5", "other:5") == "6 6"
