@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gridsim.campaign.alike import REPLICAS
 from gridsim.campaign.comparisons import KNOWN, Agreement, Compared, Comparisons
 from gridsim.metrics.campaign import PolicyComparison
 from gridsim.report import change
@@ -186,7 +187,8 @@ def _over(found: Comparisons, overall: Sequence[Compared]) -> str:
 def _parts_each(found: Comparisons) -> str:
     """How many parts a source has."""
     how = found.comparing
-    parts = " and ".join(name for name in how.replicates or () if name not in (how.sources or ()))
+    names = (name for name in how.replicates or () if name not in (how.sources or ()))
+    parts = " and ".join("replica" if name in REPLICAS else name for name in names)
     mean, rest = divmod(found.replicates, found.sources)
     return f"{found.replicates} {parts}s in all" if rest else f"{mean} {parts}s each"
 
