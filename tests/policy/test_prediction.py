@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridsim as gs
+from gridsim.cli import main
 from gridsim.metrics.prediction import prediction_metrics
 from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.presets import policy
@@ -219,10 +220,20 @@ def test_what_cannot_be_predicted_is_refused(text: str, message: str) -> None:
     assert message in str(error.value)
 
 
-def test_promised_starts_are_not_predicted_in_per_event_order() -> None:
+@pytest.mark.parametrize("predict", ["recent", "average", "similar", "clairvoyant"])
+def test_promised_starts_are_not_predicted_in_per_event_order(predict: str, tmp_path: Path) -> None:
     with pytest.raises(gs.InputError, match="expected batched"):
-        ran(drawn(0), "conservative?predict=recent", instant="per-event")
-    ran(drawn(0), "conservative", instant="per-event")
+        ran(drawn(0), f"conservative?predict={predict}", instant="per-event")
+    words = ["compare", "--jobs", "20", "--policy", "easy", "--policy", f"conservative?predict={predict}"]
+    assert main([*words, "--instant", "per-event", "--no-page", "--out", str(tmp_path)]) == 2
+
+
+def test_promised_starts_by_requests_are_made_in_per_event_order_whatever_corrects_them() -> None:
+    plain, corrected = (
+        ran(drawn(0), text, instant="per-event").record
+        for text in ("conservative", "conservative?predict=requested&correct=steps")
+    )
+    assert plain.start_us.tolist() == corrected.start_us.tolist()
 
 
 def test_who_predicts_says_so_and_what_is_as_usual_is_not_told() -> None:

@@ -15,6 +15,7 @@ from gridsim.questions.enough import _least, _Trials, cores_for
 from gridsim.questions.replicate import families
 from gridsim.questions.whatif import whatif
 from gridsim.report.whatif_text import sentences
+from gridsim.scenario import transformed
 from gridsim.simulation import run
 from gridsim.workers import Known
 from gridsim.workload.synthetic.lublin import default_workload
@@ -120,6 +121,17 @@ def test_each_change_is_asked_of_the_same_replicas(log: Workload) -> None:
     assert shaken.original == {one.label: one.numbers for one in found.outcomes}
     assert found.cleaned is not None  # nobody floods: the same jobs
     assert [one.numbers for one in found.cleaned.outcomes] == [one.numbers for one in found.outcomes]
+
+
+def test_users_who_react_do_so_in_replicas_and_to_each_change(log: Workload) -> None:
+    reacting = transformed(log, ["react?reference=easy"], platform=HERE)
+    found = whatif(reacting, changes_of(reacting, HERE, cores=[0.5]), platform=HERE, shake=2, resample=2)
+    for alike, family in zip(found.replicated, families(shake=2, resample=2), strict=True):
+        made = family.member(reacting, 1)
+        assert made.reactions is not None
+        for label, cores in ((NOW, 64), ("96 cores (+50 %)", 96)):
+            known = metrics(run(made, Platform.single(cores), "easy"))["wait_mean"]
+            assert alike.numbers[label]["wait_mean"][1] == known, (alike.role, label)
 
 
 def test_replicas_are_the_same_with_any_number_of_workers(log: Workload) -> None:

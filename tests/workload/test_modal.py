@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from gridsim.errors import InputError
+from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import FloatArray
 from gridsim.model.workload import Workload
 from gridsim.scenario import transformed
+from gridsim.simulation import simulate
 from gridsim.workload.read import read_workload
-from gridsim.workload.synthetic.lublin import Lublin
+from gridsim.workload.synthetic.estimates import overestimated
+from gridsim.workload.synthetic.lublin import Lublin, default_workload
 from gridsim.workload.synthetic.modal import Law, Modal, customary_maximum
+from gridsim.workload.transform.estimates import ExactEstimates
 from gridsim.workload.transform.modal import ModalEstimates
 
 HOUR = 3600
@@ -108,6 +114,16 @@ def distance(mine: FloatArray, theirs: FloatArray) -> float:
     return float(np.abs(shares[0] - shares[1]).max())
 
 
+def read(name: str, hours: int, others: Callable[[str], Path]) -> tuple[np.ndarray, np.ndarray]:
+    """Estimates and run times of a log, s, without the few jobs that asked for more than the limit."""
+    if name == "generated":  # whose own estimates are modal: what is drawn anew is alike in law
+        log = Lublin(jobs=10_000, cores=256, estimates="modal").generate(7)
+    else:
+        log = read_workload(others(f"swf/{name}.swf.gz"))
+    log = log.select(log.estimate <= hours * HOUR * 1_000_000)
+    return log.estimate / 1e6, np.minimum(log.runtime, log.estimate) / 1e6
+
+
 FITS = [
     ("generated", 36, 0.10, (0.0, 1.0)),
     pytest.param("CTC-SP2-1996-3.1-cln", 18, 0.238, (0.40, 0.42), marks=pytest.mark.others),
@@ -120,19 +136,96 @@ FITS = [
 def test_estimates_are_like_those_of_logs(
     name: str, hours: int, share: float, accuracy: tuple[float, float], others: Callable[[str], Path]
 ) -> None:
-    if name == "generated":  # whose own estimates are modal: what is drawn anew is alike in law
-        log = Lublin(jobs=10_000, cores=256, estimates="modal").generate(7)
-    else:
-        log = read_workload(others(f"swf/{name}.swf.gz"))
-    log = log.select(log.estimate <= hours * HOUR * 1_000_000)  # a few asked for more than the limit
-    own, runtime = log.estimate / 1e6, np.minimum(log.runtime, log.estimate) / 1e6
+    own, runtime = read(name, hours, others)
     for seed in (1, 2, 3):
         found = Modal.of(runtime, Law(share_max=share), rng(seed), maximum=hours * HOUR)
         _, counts = np.unique(found.estimate, return_counts=True)
-        assert 0.86 <= np.sort(counts)[-20:].sum() / len(log) <= 0.92
+        assert 0.86 <= np.sort(counts)[-20:].sum() / len(own) <= 0.92
         assert distance(runtime / found.estimate, runtime / own) <= 0.10
         assert accuracy[0] <= np.mean(runtime / found.estimate) <= accuracy[1]
         assert found.repaired == 0
+
+
+TABLE = [  # limit, h; share; distances of estimates and of accuracy, for defaults too; correlation; near 1; values
+    ("generated", 36, 0.10, (0.02, 0.02), (0.01, 0.01), None, None, 110),
+    pytest.param(
+        *("CTC-SP2-1996-3.1-cln", 18, 0.238, (0.079, 0.194), (0.051, 0.175), 0.75, 0.112, 306), marks=pytest.mark.others
+    ),
+    pytest.param(
+        *("SDSC-SP2-1998-4.2-cln", 18, 0.097, (0.082, 0.080), (0.056, 0.053), 0.65, 0.087, 256),
+        marks=pytest.mark.others,
+    ),
+    pytest.param(
+        *("SDSC-BLUE-2000-4.2-cln", 36, 0.011, (0.136, 0.202), (0.071, 0.079), 0.47, 0.073, 530),
+        marks=pytest.mark.others,
+    ),
+]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(("name", "hours", "share", "of_estimates", "of_accuracy", "rho", "near", "values"), TABLE)
+def test_the_fit_is_that_of_the_table(
+    name: str,
+    hours: int,
+    share: float,
+    of_estimates: tuple[float, float],
+    of_accuracy: tuple[float, float],
+    rho: float | None,
+    near: float | None,
+    values: int,
+    seed: int,
+    others: Callable[[str], Path],
+) -> None:
+    own, runtime = read(name, hours, others)
+    for law, estimates, accuracy in zip((Law(share_max=share), Law()), of_estimates, of_accuracy, strict=True):
+        drawn = Modal.of(runtime, law, rng(seed), maximum=hours * HOUR).estimate
+        assert distance(drawn, own) == pytest.approx(estimates, abs=0.02)
+        assert distance(runtime / drawn, runtime / own) == pytest.approx(accuracy, abs=0.02)
+        if law.share_max == share:
+            assert len(np.unique(drawn)) == values
+            assert rho is None or stats.spearmanr(runtime, drawn)[0] == pytest.approx(rho, abs=0.02)
+            assert near is None or np.mean(runtime / drawn > 0.95) == pytest.approx(near, abs=0.01)
+    multiples = overestimated(runtime, rng(seed))
+    assert distance(multiples, own) > 0.2
+    assert distance(runtime / multiples, runtime / own) > 0.3
+    assert stats.spearmanr(runtime, multiples)[0] > 0.95
+
+
+LONG = [pytest.mark.others, pytest.mark.long]
+RESULTS = [  # mean bounded slowdown under EASY and SJBF: own estimates, then modal ones, and how far off these may be
+    pytest.param("SDSC-SP2-1998-4.2-cln", (87.2, 96.5), (85.9, 60.5), (7.5, 5.0), marks=LONG),
+    pytest.param("CTC-SP2-1996-3.1-cln", (40.2, 29.0), (36.5, 18.7), (4.5, 2.5), marks=LONG),
+    ("generated", None, None, None),
+]
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(("name", "own", "modal", "off"), RESULTS)
+def test_what_modal_estimates_do_to_results(
+    name: str,
+    own: tuple[float, float] | None,
+    modal: tuple[float, float] | None,
+    off: tuple[float, float] | None,
+    seed: int,
+    others: Callable[[str], Path],
+) -> None:
+    def slowdown(jobs: Workload, policy: str) -> float:
+        return simulate(jobs, policy=policy).metrics()["bounded_slowdown_mean"]
+
+    if name == "generated":
+        log = default_workload(jobs=1000, seed=seed)
+    else:
+        log = read_workload(others(f"swf/{name}.swf.gz")).select(slice(20_000, 30_000))
+        log = replace(log, runtime=np.minimum(log.runtime, log.estimate))
+    drawn = [ModalEstimates().apply(log, stream(seed, "modal", number)) for number in range(6)]
+    means = {policy: float(np.mean([slowdown(it, policy) for it in drawn])) for policy in ("easy", "sjbf")}
+    if own is None or modal is None or off is None:
+        exact = ExactEstimates().apply(log)
+        assert slowdown(exact, "sjbf") < means["sjbf"] < means["easy"]
+        return
+    for policy, before, now, width in zip(means, own, modal, off, strict=True):
+        assert slowdown(log, policy) == pytest.approx(before, abs=0.05)
+        assert means[policy] == pytest.approx(now, abs=width)
 
 
 @pytest.mark.parametrize("name", ["generated", pytest.param("lublin_256", marks=pytest.mark.others)])
