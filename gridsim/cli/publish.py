@@ -61,7 +61,8 @@ def run(args: Namespace) -> None:
     drawn = _draw(public, found, folder)
     text = description(public, facts, found, columns, title=args.title, about=about, drawn=drawn, shifted=args.shift)
     _write(folder, text, found, facts, public)
-    print(f"{args.out}: {len(public):,} of {log.provenance.get('jobs_read', len(log)):,} jobs")
+    left = log.provenance.get("jobs_read", len(log)) - len(log)
+    print(f"{args.out}: {len(public):,} jobs{f', {left:,} left out' if left else ''}; README.md describes them")
     if about is None:
         tell([f"README.md has {len(PROMPTS)} sections that only the site can write; give them as --about FILE.md"])
     tell(["Look at all of it before you give it away: who knows of a certain job can find it (see the description)."])

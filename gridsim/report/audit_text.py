@@ -28,6 +28,7 @@ _IDLE = 0.1
 """Share of the capacity up to which a peak is that of no busy machine."""
 
 _UNITS = {"memory": "MiB"}
+_WORDS = {"gpus": "GPUs", "memory": "MiB of memory"}
 
 
 def facts(audit: Audit) -> Iterator[tuple[str, str]]:
@@ -115,11 +116,7 @@ def verdict(audit: Audit) -> Iterator[str]:
 
 
 def _noun(demand: Demand) -> str:
-    return (
-        f"GPUs of the kind {demand.kind}"
-        if demand.kind
-        else {"gpus": "GPUs", "memory": "MiB of memory"}.get(demand.resource, demand.resource)
-    )
+    return f"GPUs of the kind {demand.kind}" if demand.kind else _WORDS.get(demand.resource, demand.resource)
 
 
 def _fit(audit: Audit) -> Iterator[str]:
@@ -181,11 +178,13 @@ def _life(audit: Audit) -> str:
 
 
 def _impossible(it: Infeasible) -> str:
-    jobs = f"{counted(it.jobs, 'job')} {'asks' if it.jobs == 1 else 'ask'}"
+    job = "one-node job" if it.of == "node" else "job"
+    jobs = f"{counted(it.jobs, job)} {'asks' if it.jobs == 1 else 'ask'}"
     if it.resource == "gpu_kind":
         return f"{jobs} for more GPUs of a kind than the machine has of it, or for a kind that it has not."
-    where = "the machine" if it.of == "machine" else "the largest node, which one of them would be on,"
-    return f"{jobs} for more {it.resource} than {where} has: up to {it.most:,.6g}, and there are {it.capacity:,.6g}."
+    where = "the machine" if it.of == "machine" else "the largest node"
+    resource = _WORDS.get(it.resource, it.resource)
+    return f"{jobs} for more {resource} than {where} has: up to {it.most:,.6g}, and there are {it.capacity:,.6g}."
 
 
 def findings(audit: Audit) -> list[str]:

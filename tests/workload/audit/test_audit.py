@@ -109,7 +109,7 @@ def test_every_row_is_kept_or_left_out_for_a_reason(tmp_path: Path, capsys: pyte
     assert found["job_names"] == {"names": 1, "rows": 2, "overlaps": 1}
     assert found["limits"] == {"told": 1, "over": 1}
     assert found["infeasible"] == [{"resource": "gpus", "of": "machine", "jobs": 1, "most": 9.0, "capacity": 3.0}]
-    assert "1 job asks for more gpus than the machine has: up to 9, and there are 3." in found["verdict"]
+    assert "1 job asks for more GPUs than the machine has: up to 9, and there are 3." in found["verdict"]
     assert "overlaps" in found["findings"]
     audited(tmp_path, ODD, capsys, "--strict", code=1)
     fine = HEAD + "a,0,0,100,200,2,,\nb,100,100,200,200,1,,\n"
