@@ -35,6 +35,7 @@ _DIGITS = 12
 meet in one with a chance of 2 in 100,000."""
 
 _NAMES = {"user", "account", "partition", "qos", "reservation", "constraint", "gpu_type", "licenses"}
+_NAMES |= {"nodelist", "exclude"}
 _NUMBERS = frozenset(LABELS) - _NAMES
 """Labels that are sizes, times and numbers of jobs."""
 

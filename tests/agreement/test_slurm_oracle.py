@@ -95,7 +95,7 @@ NODES = st.lists(
         st.sampled_from([1, 2, 4, 4, 4, 6]),
         memory=st.sampled_from([100, 100, 200]),
         weight=st.sampled_from([1, 1, 1, 2]),
-        features=st.sampled_from([(), (), ("big",), ("big", "fast")]),
+        features=st.sampled_from([(), (), ("big",), ("big", "fast"), ("slow",)]),
         gpus=st.sampled_from([0, 0, 2]),
         gpu_kind=st.sampled_from(["gpu", "gpu", "a", "b"]),
     ),
@@ -166,6 +166,8 @@ def partitions(draw: st.DrawFn, nodes: tuple[Node, ...], *, limits: bool, preemp
         members = names if name == "all" else names[draw(st.integers(0, len(names) - 1)) :]
         part = SitePartition(name, members, tier=draw(st.integers(1, 3)), job_factor=draw(st.integers(0, 3)))
         part = replace(part, billing=draw(st.sampled_from([(), (), (), *BILLS])))
+        part = replace(part, least_loaded=draw(st.sampled_from([False, False, True])))
+        part = replace(part, node_cores=draw(st.sampled_from([0, 0, 1, 2, 3])))
         if limits:
             part = replace(
                 part,
@@ -177,6 +179,7 @@ def partitions(draw: st.DrawFn, nodes: tuple[Node, ...], *, limits: bool, preemp
                 state=draw(st.sampled_from(["UP"] * 6 + ["DRAIN"])),
                 accounts=draw(st.sampled_from([Allowed(), Allowed(), Allowed(never=("chem",))])),
                 levels=draw(st.sampled_from([Allowed(), Allowed(), Allowed(only=("normal", "high"))])),
+                groups=draw(st.sampled_from([(), (), ("staff",), ("guests", "nobody")])),
                 default_core_memory=draw(maybe(10)),
                 most_memory=draw(maybe(150)),
             )
@@ -341,12 +344,21 @@ def sites(draw: st.DrawFn, *, limits: bool = False, preempts: bool = False, rese
         default_core_memory=draw(st.sampled_from([0, 0, 10])),
         most_memory=draw(st.sampled_from([0, 0, 150])),
         safe=limits and draw(st.booleans()),
+        least_loaded=draw(st.sampled_from([False] * 4 + [True])),
+        members={"staff": frozenset(["ann", "bob"]), "guests": frozenset(["cy"])} if draw(st.booleans()) else None,
         licences=draw(st.sampled_from([{}, {"a": 1}, {"a": 3, "b": 2}])),
         preemption=draw(PREEMPTION) if preempts else Preemption(),
     )
 
 
 # -- jobs ------------------------------------------------------------------------------------------------------------
+
+
+CONSTRAINTS = (
+    *("big", "big&fast", "fast|big", "slow|big&fast", "slow|(big&fast)", "[big|slow]", "[fast|big]&big"),
+    *("[big*1&fast*1]", "[slow*1&big*2]", "[(slow|fast)*2]", "slow*1", "big*2", "fast|slow&big*1"),
+    *("[big*1&fast]", "big*0", "slow|", "[big*9]"),
+)
 
 
 @st.composite
@@ -370,7 +382,9 @@ def workloads(draw: st.DrawFn, site: Site, *, largest: int = 25, plain: bool = F
             "qos": [*QOS, "", ""],
             "licenses": ["", "", "", "a", "a:2,b"] if site.licences else [""],
             "gpu_type": ["", "", "", "", "a"],
-            "constraint": ["", "", "", "big", "big&fast", "fast|big", "[big*1&fast*1]"],
+            "constraint": ["", "", "", *CONSTRAINTS],
+            "nodelist": ["", "", "", "", "n1", "n[0-1]", "n[1-2],n0", "n9"],
+            "exclude": ["", "", "", "n0", "n[2-5]"],
         }
         if site.reservations:
             names = [each.name for each in site.reservations]

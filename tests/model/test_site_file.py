@@ -14,6 +14,7 @@ from gridsim.model.site_file import (
     expanded,
     minutes,
     read_associations,
+    read_groups,
     read_qos,
     read_reservations,
     read_site,
@@ -118,12 +119,43 @@ def test_an_included_file_is_read_too(tmp_path: Path) -> None:
         ("PartitionName=a Nodes=ALL\n", "names no node"),
         ("NodeName=n1\n", "names no partition"),
         ("just words\n", "line 1: 'just words' is no Key=Value"),
+        ("NodeName=n1\nPartitionName=a Nodes=n1 MaxCPUsPerNode=0\n", "line 2, field 'MaxCPUsPerNode': is '0'"),
+        ("NodeName=n1\nPartitionName=a Nodes=n1 LLN=maybe\n", "line 2, field 'LLN': is 'maybe'; expected YES or NO"),
     ],
 )
 def test_a_configuration_that_cannot_be_is_refused_by_line_and_field(tmp_path: Path, text: str, told: str) -> None:
     with pytest.raises(InputError) as caught:
         read_slurm_conf(written(tmp_path, text))
     assert told in str(caught.value)
+
+
+def test_rules_of_partitions_on_nodes_and_groups_are_read(tmp_path: Path) -> None:
+    text = "SelectTypeParameters=CR_Core,CR_LLN\nNodeName=n1 CPUs=8\n"
+    text += "PartitionName=a Nodes=n1 MaxCPUsPerNode=6 AllowGroups=phys,chem\nPartitionName=b Nodes=n1 LLN=YES\n"
+    text += "PartitionName=c Nodes=n1 MaxCPUsPerNode=UNLIMITED LLN=no AllowGroups=ALL\n"
+    conf = written(tmp_path, text)
+    site = read_site(conf)
+    told = [(part.node_cores, part.least_loaded, part.groups) for part in site.partitions]
+    assert told == [(6, False, ("phys", "chem")), (0, True, ()), (0, False, ())]
+    assert (site.least_loaded, site.members, site.ignored) == (True, None, {"PartitionName AllowGroups": 1})
+    groups = tmp_path / "groups"
+    groups.write_text("# of the system\nphys:x:1001:ann,bob\nempty:x:7:\n\ncy : chem users\nann : users\n")
+    known = read_site(conf, groups=groups)
+    assert known.ignored == {}
+    assert known.members == {
+        "phys": {"ann", "bob"},
+        "empty": frozenset(),
+        "chem": {"cy"},
+        "users": {"cy", "ann"},
+    }
+
+
+@pytest.mark.parametrize("line", ["phys", "phys:x:number:ann", "a b : c"])
+def test_groups_of_neither_form_are_refused_by_line(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "groups"
+    path.write_text(f"bio:x:1:ann\n{line}\n")
+    with pytest.raises(InputError, match=r"groups line 2, field 'group': .* says no group; expected group:x:number"):
+        read_groups(path)
 
 
 def test_names_and_times_are_read_as_slurm_writes_them() -> None:

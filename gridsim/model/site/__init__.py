@@ -71,6 +71,10 @@ class Site:
         Whether limits hold (``AccountingStorageEnforce`` with ``limits``).
     safe : bool
         Whether a job starts only where its limits over time last until its time limit (``…Enforce`` with ``safe``).
+    least_loaded : bool
+        Whether jobs of all partitions go on the nodes with most idle cores (``CR_LLN``).
+    members : mapping of str to set of str, or None
+        Users in each group of the system; None where nobody said, and all groups let everybody in.
     licences : mapping of str to int
         How many there are of each (``Licenses``).
     ignored : mapping of str to int
@@ -100,6 +104,8 @@ class Site:
     enforce: bool = True
     safe: bool = False
     licences: Mapping[str, int] = field(default_factory=dict)
+    least_loaded: bool = False
+    members: Mapping[str, frozenset[str]] | None = None
     ignored: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -378,6 +384,21 @@ class Site:
                 return partition
         known = ", ".join(partition.name for partition in self.partitions)
         raise InputError(f"'{name}' is no partition; known: {known}", field="partition")
+
+    def lets_in(self, user: str, partition: SitePartition) -> bool:
+        """Whether a partition takes a user's jobs by the groups that the user is in (``AllowGroups``).
+
+        "Jobs executed as user root … will be allowed to use any partition" (slurm.conf(5)).
+
+        Examples
+        --------
+        >>> site = Site.of(nodes=1, cores=4, members={"phys": frozenset(["ann"])})
+        >>> [site.lets_in(user, SitePartition("p", (), groups=("phys",))) for user in ("ann", "bob", "root")]
+        [True, False, True]
+        """
+        if not partition.groups or self.members is None or user == "root":
+            return True
+        return any(user in self.members.get(group, ()) for group in partition.groups)
 
     def names(self, label: str) -> tuple[str, ...]:
         """Names that jobs may have in a label: ``user``, ``account``, ``partition`` or ``qos``.

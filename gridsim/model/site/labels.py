@@ -13,7 +13,9 @@ LABELS: Mapping[str, str] = {
     "partition": "partition asked for",
     "qos": "quality of service",
     "reservation": "name of a reservation",
-    "constraint": "features that the nodes must have, such as intel&gpu or rack1|rack2",
+    "constraint": "features that the nodes must have, such as intel&gpu, [rack1|rack2] or [fat*1&thin*4]",
+    "nodelist": "names of nodes that must be among its own, such as n[1-4,7]",
+    "exclude": "names of nodes that must not",
     "gpu_type": "type of the GPUs asked for; where the node's GPUs have none in the site's file any will do",
     "licenses": "licences asked for, such as matlab:2,ansys",
     "nodes": "number of nodes asked for, or the least; unknown or 0: as many as it takes",
@@ -33,5 +35,5 @@ LABELS: Mapping[str, str] = {
     "withdrawn": "seconds after its submission at which it is cancelled if it still waits",
 }
 """Labels of a workload that the Slurm policy looks at; jobs without one have `gridsim.model.workload.UNKNOWN` there.
-All but the first eight are plain numbers. Of several partitions, separated by commas, the one that starts the job first
+All but the first ten are plain numbers. Of several partitions, separated by commas, the one that starts the job first
 is taken."""

@@ -68,12 +68,18 @@ class SitePartition:
         ``State``: jobs are taken in and run where it is ``UP``.
     accounts, levels : Allowed
         ``AllowAccounts`` or ``DenyAccounts``, ``AllowQos`` or ``DenyQos``.
+    groups : tuple of str
+        ``AllowGroups``; empty for all.
     needs_reservation : bool
         ``ReqResv``.
     default_memory, default_core_memory : int or None
         ``DefMemPerNode`` and ``DefMemPerCPU``, MiB; None for those of the site.
     most_memory : int or None
         ``MaxMemPerNode``, MiB; None for that of the site.
+    node_cores : int
+        ``MaxCPUsPerNode``: cores of each node that all its jobs together may use; 0 for all.
+    least_loaded : bool
+        Whether jobs go on the nodes with most idle cores (``LLN``).
     billing : tuple of (str, float)
         ``TRESBillingWeights``: names of resources and the weight of each unit; empty where jobs are billed for cores.
     """
@@ -98,6 +104,9 @@ class SitePartition:
     default_core_memory: int | None = None
     most_memory: int | None = None
     billing: Weights = ()
+    groups: tuple[str, ...] = ()
+    node_cores: int = 0
+    least_loaded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,16 +211,14 @@ _PARTITION = _table(
         """
         PartitionName Nodes Default MaxTime DefaultTime Priority PriorityJobFactor PriorityTier OverSubscribe Shared
         MaxNodes MinNodes QOS PreemptMode GraceTime State AllowAccounts DenyAccounts AllowQos DenyQos ReqResv
-        DefMemPerNode DefMemPerCPU MaxMemPerNode TRESBillingWeights
+        DefMemPerNode DefMemPerCPU MaxMemPerNode TRESBillingWeights AllowGroups MaxCPUsPerNode LLN
         """
     ),
-    _missing(
-        Effect.limits, "AllowGroups:all MaxCPUsPerNode:unlimited MaxCPUsPerSocket:unlimited OverTimeLimit:0 Alternate"
-    ),
+    _missing(Effect.limits, "MaxCPUsPerSocket:unlimited OverTimeLimit:0 Alternate"),
     _missing(
         Effect.resources,
         """
-        MaxMemPerCPU:0|unlimited DefMemPerGPU DefCpuPerGPU JobDefaults LLN:no ExclusiveUser:no ExclusiveTopo:no
+        MaxMemPerCPU:0|unlimited DefMemPerGPU DefCpuPerGPU JobDefaults ExclusiveUser:no ExclusiveTopo:no
         SelectTypeParameters Topology
         """,
     ),
@@ -278,11 +276,11 @@ _ASSOCIATION = _table(
 
 _FLAGS = {
     "SelectTypeParameters": _table(
-        _followed("CR_Core CR_CPU CR_Core_Memory CR_CPU_Memory CR_Memory"),
+        _followed("CR_Core CR_CPU CR_Core_Memory CR_CPU_Memory CR_Memory CR_LLN"),
         _missing(
             Effect.resources,
             """
-            CR_Socket CR_Socket_Memory CR_ONE_TASK_PER_CORE CR_LLN CR_Pack_Nodes CR_CORE_DEFAULT_DIST_BLOCK
+            CR_Socket CR_Socket_Memory CR_ONE_TASK_PER_CORE CR_Pack_Nodes CR_CORE_DEFAULT_DIST_BLOCK
             LL_SHARED_GRES MULTIPLE_SHARING_GRES_PJ ENFORCE_BINDING_GRES ONE_TASK_PER_SHARING_GRES
             """,
         ),

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from gridsim.model.site import Site
 from gridsim.model.site_file.associations import read_associations
-from gridsim.model.site_file.conf import read_slurm_conf
+from gridsim.model.site_file.conf import GROUPS, read_slurm_conf
+from gridsim.model.site_file.groups import read_groups
 from gridsim.model.site_file.qos import read_qos
 from gridsim.model.site_file.reservations import SiteClock, read_reservations
 from gridsim.model.site_file.usage import with_usage
@@ -23,6 +24,7 @@ __all__ = [
     "expanded",
     "minutes",
     "read_associations",
+    "read_groups",
     "read_qos",
     "read_reservations",
     "read_site",
@@ -31,7 +33,12 @@ __all__ = [
 
 
 def read_site(
-    conf: str | Path, *, assoc: str | Path | None = None, qos: str | Path | None = None, usage: str | Path | None = None
+    conf: str | Path,
+    *,
+    assoc: str | Path | None = None,
+    qos: str | Path | None = None,
+    usage: str | Path | None = None,
+    groups: str | Path | None = None,
 ) -> Site:
     """Site of a ``slurm.conf`` and of what the accounting database says.
 
@@ -45,6 +52,8 @@ def read_site(
         Output of ``sacctmgr -P show qos``.
     usage : path, optional
         Output of ``sshare -alP``: the decayed usage with which the simulation begins.
+    groups : path, optional
+        Output of ``getent group``: who is in the groups of ``AllowGroups``, which is not followed where left out.
 
     Raises
     ------
@@ -67,4 +76,7 @@ def read_site(
         site = replace(site, qos=levels)
     if usage is not None:
         site = replace(site, associations=with_usage(site.associations, usage))
+    if groups is not None:
+        site = replace(site, members=read_groups(groups))
+        del ignored[GROUPS]
     return replace(site, ignored=dict(ignored))

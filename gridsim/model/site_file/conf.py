@@ -18,7 +18,7 @@ from gridsim.model.site_file.tres import weights
 from gridsim.model.site_file.words import ConfLine, expanded, minutes
 from gridsim.model.time import MICROSECOND, NEVER
 
-__all__ = ["read_slurm_conf"]
+__all__ = ["GROUPS", "read_slurm_conf"]
 
 
 def read_slurm_conf(path: str | Path) -> Site:
@@ -69,6 +69,9 @@ def read_slurm_conf(path: str | Path) -> Site:
         **parts,
     )
 
+
+GROUPS = "PartitionName AllowGroups"
+"""What is told where nobody says who is in which group."""
 
 _OTHER_LINES = ("downnodes", "nodeset", "frontendname")
 """Keys that begin lines of a kind of their own, which are not followed."""
@@ -226,9 +229,38 @@ def _partition(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Counte
         default_core_memory=_memory(line, "DefMemPerCPU"),
         most_memory=_memory(line, "MaxMemPerNode"),
         billing=_billing(line, ignored),
+        groups=_groups(line, ignored),
+        node_cores=_node_cores(line),
+        least_loaded=_yes(line, "LLN"),
     )
     _count(line, "PartitionName", ignored)
     return made
+
+
+def _groups(line: ConfLine, ignored: Counter[str]) -> tuple[str, ...]:
+    """``AllowGroups``; not followed as long as nobody says who is in which group (`gridsim.model.site_file.groups`)."""
+    text = line.text("AllowGroups", "ALL")
+    if text.upper() == "ALL":
+        return ()
+    ignored[GROUPS] += 1
+    return tuple(filter(None, text.split(",")))
+
+
+def _node_cores(line: ConfLine) -> int:
+    """``MaxCPUsPerNode``; 0 where all cores of a node may be used."""
+    text = line.text("MaxCPUsPerNode", "UNLIMITED")
+    if text.upper() in ("UNLIMITED", "INFINITE"):
+        return 0
+    if not text.isdigit() or not int(text):
+        raise line.wrong("MaxCPUsPerNode", text, "a number of CPUs above 0, or UNLIMITED")
+    return int(text)
+
+
+def _yes(line: ConfLine, key: str) -> bool:
+    text = line.text(key, "NO")
+    if text.upper() not in ("YES", "NO"):
+        raise line.wrong(key, text, "YES or NO")
+    return text.upper() == "YES"
 
 
 def _billing(line: ConfLine, ignored: Counter[str]) -> Weights:

@@ -165,6 +165,7 @@ def general(keys: Mapping[str, tuple[str, ConfLine]], ignored: Counter[str]) -> 
         "default_memory": memory("DefMemPerNode"),
         "default_core_memory": memory("DefMemPerCPU"),
         "most_memory": memory("MaxMemPerNode"),
+        "least_loaded": "CR_LLN" in [word.strip() for word in resources.split(",")],
         "whole_nodes": select == "select/linear",
         "preemption": _preemption(text, time),
         "enforce": bool({"limits", "safe", "all", "1"} & set(enforce)) or "qos" in enforce,

@@ -47,6 +47,7 @@ from gridsim.policy.slurm.reservations import reservations_of
 from gridsim.policy.slurm.resets import last_reset
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills
+from gridsim.policy.slurm.wishes import wishes_of
 from gridsim.profile.running import RUNNING
 from gridsim.record import Reasons, Refusal
 
@@ -98,6 +99,7 @@ class Slurm:
     assoc: str | None = None
     qos: str | None = None
     usage: str | None = None
+    groups: str | None = None
     reservations: str | None = None
     boot: float | str | None = None
     more_nodes: int = 0
@@ -112,12 +114,12 @@ class Slurm:
         if self.site is None:
             if self.conf is None:
                 raise InputError("is not given; slurm?conf=slurm.conf&assoc=assoc.cfg is needed", field="conf")
-            self.site = read_site(self.conf, assoc=self.assoc, qos=self.qos, usage=self.usage)
+            self.site = read_site(self.conf, assoc=self.assoc, qos=self.qos, usage=self.usage, groups=self.groups)
         if self.reservations is not None and not Path(self.reservations).is_file():
             raise InputError("no such file; expected what 'scontrol show reservation' printed", path=self.reservations)
 
     def __repr__(self) -> str:
-        names = ("conf", "assoc", "qos", "usage", "reservations", "nodes", "epoch", "timezone")
+        names = ("conf", "assoc", "qos", "usage", "groups", "reservations", "nodes", "epoch", "timezone")
         given = [f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None]
         given = given or ["site=…"]
         if self.boot is not None:
@@ -243,8 +245,9 @@ class Slurm:
         self._site, self._requests, self._boot = site, requests, self._booted(requests)
         self._entries = entries_of(requests, site)
         owners = owners_of(requests, site, self._entries)
-        self._demands = demands_of(requests, site, owners, self._entries)
-        self._machine = machine_of(site, requests, self._demands)
+        wishes = wishes_of(requests, site, self._entries)
+        self._demands = demands_of(requests, site, owners, self._entries, wishes)
+        self._machine = machine_of(site, requests, self._demands, wishes)
         self._limits, counters, names = limits_of(site, owners, requests, self._demands)
         self._bills = Bills(requests, site, self._demands, self._machine)
         self._held = held_by(self._demands, len(site.nodes))
@@ -260,7 +263,7 @@ class Slurm:
         self._priorities = Priorities(
             requests, site, owners, self._demands, self._boot + LATER, classes, budgets, reset
         )
-        parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations)
+        parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, wishes)
         self._intake = Intake(site, owners, *parts)
         self._backfill_parameters = backfill_parameters(site.scheduling, self.epoch or 0)
         self._fits = np.zeros(int(self._demands["kind"].max(initial=0)) + 1, dtype=np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 from gridsim.model.site import Scheduling
 from gridsim.model.time import MICROSECOND as SECOND
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, WORD, choose, move, need_of, room_of
+from gridsim.policy.slurm.nodes import ANY, CAPS, FREE, GPUS, JOBS, MEMORY, WORD, capped, choose, move, need_of, room_of
 from gridsim.policy.slurm.preemption import preemptable
 from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.running import RUNNING
@@ -95,6 +95,8 @@ class Ends(NamedTuple):
         Rows of the running entry at each place of `gridsim.policy.slurm.holding.Held.running`: from one to the next.
     node, free, jobs, memory, gpus : (m,) int64
         A node that it holds, and what that will have left when it has ended, and all before it.
+    capped : (c, m) int64
+        The same of each partition of which jobs may not have all of a node.
     """
 
     first: IntArray
@@ -103,6 +105,7 @@ class Ends(NamedTuple):
     jobs: IntArray
     memory: IntArray
     gpus: IntArray
+    capped: IntArray
 
 
 @compiled
@@ -119,8 +122,9 @@ def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
         else:
             rows += end - begin
         first[place + 1] = rows
-    columns = np.zeros((5, rows), np.int64)
-    ends = Ends(first, columns[0], columns[1], columns[2], columns[3], columns[4])
+    columns, caps = np.zeros((5, rows), np.int64), max(len(state) - CAPS, 0)
+    capped = np.zeros((caps, rows if caps else 0), np.int64)
+    ends = Ends(first, columns[0], columns[1], columns[2], columns[3], columns[4], capped)
     later = state.copy() if strong else state
     for place in range(running):
         row = first[place]
@@ -134,6 +138,8 @@ def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
             ends.node[row], ends.free[row], ends.jobs[row] = node, later[FREE, node], later[JOBS, node]
             ends.memory[row] = later[MEMORY, node] if len(later) > MEMORY else 0
             ends.gpus[row] = later[GPUS, node] if len(later) > GPUS else 0
+            for cap in range(caps):
+                capped[cap, row] = later[CAPS + cap, node]
             row += 1
     return ends, state
 
@@ -179,6 +185,7 @@ def rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
                 now[MEMORY, node] if len(now) > MEMORY else 0,
                 now[GPUS, node] if len(now) > GPUS else 0,
                 now[JOBS, node],
+                capped(node, now, need),
                 need,
             )
     return found
@@ -190,6 +197,9 @@ def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-
     mask, kept, room, clear, now, total = trial.mask, trial.kept, trial.room, trial.clear, machine.now, 0
     need, whole = need_of(entry, demands), rooms_now(entry, known, demands, machine)
     cores, memory = machine.cores, machine.memory
+    if need.spread:
+        for node in range(len(mask)):
+            trial.idle[node] = now[FREE, node]
     for word in range(len(clear)):
         bits = clear[word]
         for node in range(word * WORD, min((word + 1) * WORD, len(mask))):
@@ -206,6 +216,7 @@ def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-
                     now[MEMORY, node] if len(now) > MEMORY else 0,
                     now[GPUS, node] if len(now) > GPUS else 0,
                     now[JOBS, node],
+                    capped(node, now, need),
                     need,
                 )
             total += room[node]
@@ -225,7 +236,7 @@ def first_fit(entry, now, until, parameters, ends, total, trial, parts):  # type
     demands, machine, _, held, _, _ = parts
     need, cores, memory = need_of(entry, demands), machine.cores, machine.memory
     mask, kept, room = trial.mask, trial.kept, trial.room
-    first, nodes, free, jobs, later_memory, gpus = ends
+    first, nodes, free, jobs, later_memory, gpus, caps = ends
     span, groups, opened, time = GRID, 0, NEVER, now
     running, end = held.counts[RUNNING], held.running[0]
     for place in range(running):
@@ -233,11 +244,14 @@ def first_fit(entry, now, until, parameters, ends, total, trial, parts):  # type
         late = expected > until or expected - now > parameters.window
         for row in range(first[place], first[place + 1]):
             node = nodes[row]
+            if need.spread:
+                trial.idle[node] = free[row]
             if mask[node] > 0:
                 if late:
                     return 0, NEVER
                 touched, left = True, min(free[row] - kept[node], mask[node])
-                more = room_of(cores[node], memory[node], left, later_memory[row], gpus[row], jobs[row], need)
+                most = caps[need.cap - CAPS, row] if need.cap > 0 else ANY
+                more = room_of(cores[node], memory[node], left, later_memory[row], gpus[row], jobs[row], most, need)
                 total += more - room[node]
                 room[node] = more
         if not touched:
@@ -272,7 +286,7 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
     demands, machine, _, held, _, _ = parts
     need, room, cores, memory = need_of(entry, demands), trial.room, machine.cores, machine.memory
     member, whole = machine.member[demands.group[entry]], rooms_now(entry, known, demands, machine)
-    first, nodes, free, jobs, later_memory, gpus = ends
+    first, nodes, free, jobs, later_memory, gpus, caps = ends
     total = 0
     for node in range(len(room)):
         room[node] = whole[node]
@@ -283,7 +297,8 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
         for row in range(first[place], first[place + 1]):
             node = nodes[row]
             if member[node]:
-                more = room_of(cores[node], memory[node], free[row], later_memory[row], gpus[row], jobs[row], need)
+                left, most = free[row], caps[need.cap - CAPS, row] if need.cap > 0 else ANY
+                more = room_of(cores[node], memory[node], left, later_memory[row], gpus[row], jobs[row], most, need)
                 total += more - room[node]
                 room[node] = more
         if total >= demands.cores[entry]:

@@ -1,9 +1,9 @@
 """Which entries of a request could ever start: what is refused when it comes.
 
 Slurm leaves some of these waiting until its configuration is changed (slurm.conf(5), ``EnforcePartLimits=NO``); in a
-simulation nobody changes it, so they are refused. Sources: slurm.conf(5), ``AllowAccounts``, ``AllowQos``,
-``DenyAccounts``, ``DenyQos``, ``MaxNodes``, ``MaxTime``, ``MaxMemPerNode``, ``ReqResv`` and ``State`` of partitions;
-resource_limits.html.
+simulation nobody changes it, so they are refused. Sources: slurm.conf(5), ``AllowAccounts``, ``AllowGroups``,
+``AllowQos``, ``DenyAccounts``, ``DenyQos``, ``MaxCPUsPerNode``, ``MaxNodes``, ``MaxTime``, ``MaxMemPerNode``,
+``ReqResv`` and ``State`` of partitions; resource_limits.html; sbatch(1), ``--constraint`` and ``--nodelist``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from gridsim.model.site.tres import licence
 from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
 from gridsim.policy.slurm.limits import Limits, Submissions
-from gridsim.policy.slurm.nodes import ANY, Demands, NodeColumns, Trial, select
+from gridsim.policy.slurm.needs import empty_nodes
+from gridsim.policy.slurm.nodes import ANY, CAPS, Demands, NodeColumns, Trial, select
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.reservations import Reservations, next_change, seen_all
+from gridsim.policy.slurm.wishes import Wishes
 from gridsim.record import Refusal
 
 __all__ = ["Intake"]
@@ -38,9 +40,11 @@ class Intake:
         limits: Limits,
         names: Sequence[str],
         reservations: Reservations,
+        wishes: Wishes,
     ) -> None:
         self._site, self._owners, self._entries, self._demands = site, owners, entries, demands
         self._machine, self._limits, self._reservations = machine, limits, reservations
+        self._wishes, self._empty = wishes, empty_nodes(site)
         self._part, self._limit = demands["part"].tolist(), demands["limit"].tolist()
         self._reservation, self._counted_by = entries.reservation.tolist(), bool(len(limits.counter))
         self._submissions, self._names = Submissions(site), names
@@ -112,6 +116,8 @@ class Intake:
             return not_in("PartitionConfig", "a job without a reservation", "ReqResv")
         if owner.account not in partition.accounts:
             return not_in("AccountNotAllowed", f"account {owner.account}", "AllowAccounts")
+        if not self._site.lets_in(owner.user, partition):
+            return not_in("PartitionConfig", f"user {owner.user or 'unknown'}, by its groups", "AllowGroups")
         if owner.qos not in partition.levels:
             return not_in("QOSNotAllowed", f"QOS {owner.qos or 'none'}", "AllowQos")
         if self._limit[entry] > partition.longest:
@@ -137,16 +143,18 @@ class Intake:
         cores, nodes, where = int(demands["cores"][entry]), int(demands["nodes"][entry]), f"partition {partition.name}"
         if partition.most_nodes and nodes > partition.most_nodes:
             return Refusal("PartitionNodeLimit", nodes, partition.most_nodes, "nodes", f"MaxNodes of {where}")
+        if (never := self._wishes.all[int(demands["group"][entry])].never) is not None:
+            return Refusal(*never, None, "", f"nodes of {where}")
         member = self._member(entry) > 0
         inside = np.isin([node.name for node in self._site.nodes], partition.nodes)
-        if not member.any():
-            return Refusal("BadConstraints", "the features that it asks for", None, "", f"nodes of {where}")
         if self._fits(entry, self._member(entry)):
             return Refusal("ReqNodeNotAvail", "it outside of reservations", None, "", f"nodes of {where}")
         whole = int(self._machine.cores[member].sum())
         rule = f"nodes of {where}" + (" with the features that it asks for" if (member != inside).any() else "")
         if cores > whole:
             return Refusal("PartitionConfig", cores, whole, "cores", rule)
+        if partition.node_cores and self._fits(entry, self._member(entry), capped=False):
+            return Refusal("PartitionConfig", cores, None, "cores", f"MaxCPUsPerNode of {where}")
         asked = f"{cores} cores{f' on {nodes} nodes' if nodes else ''} with the memory and GPUs that it asks for"
         return Refusal("PartitionConfig", asked, None, "", rule)
 
@@ -163,6 +171,8 @@ class Intake:
         if partition.state != "UP" or (partition.needs_reservation and reservation < 0):
             return False
         if owner.account not in partition.accounts or owner.qos not in partition.levels:
+            return False
+        if not self._site.lets_in(owner.user, partition):
             return False
         if self._limit[entry] > partition.longest or not self._memory_allowed(entry, partition):
             return False
@@ -192,14 +202,16 @@ class Intake:
         mask: IntArray = self._machine.member[self._demands["group"][entry]].astype(np.int64) * ANY
         return mask
 
-    def _fits(self, entry: int, mask: IntArray, kept: IntArray | None = None) -> bool:
+    def _fits(self, entry: int, mask: IntArray, kept: IntArray | None = None, *, capped: bool = True) -> bool:
         machine, demands = self._machine, self._demands
         allowed = self._site.partitions[demands["part"][entry]].most_nodes
         if allowed and demands["nodes"][entry] > allowed:
             return False
-        state = np.stack([machine.cores, np.zeros_like(mask), machine.memory, machine.gpus])
-        trial = Trial(mask, np.zeros_like(mask) if kept is None else kept, *(np.zeros_like(mask) for _ in range(4)))
-        return bool(select(entry, trial, demands, machine, state))
+        trial = Trial(mask, np.zeros_like(mask) if kept is None else kept, *(np.zeros_like(mask) for _ in range(5)))
+        empty = self._empty.copy()
+        if not capped:
+            empty[CAPS:] = ANY
+        return bool(select(entry, trial, demands, machine, empty))
 
     def _openings(self, now: int) -> Iterator[int]:
         """Instants at which something could fit that did not before: now, and where reservations begin and end."""

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from gridsim.model.capacity import GPU
-from gridsim.model.site import Association, Node, Site, SitePartition
+from gridsim.model.site import Association, Site, SitePartition
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.policy.queue import Requests
-from gridsim.policy.slurm.entries import Entries, entries_of, label_of, names_of
+from gridsim.policy.slurm.entries import Entries, entries_of, label_of
 from gridsim.policy.slurm.factors import Factors, size_factor
 from gridsim.policy.slurm.fair_tree import FairShares
-from gridsim.policy.slurm.nodes import ALL, WORD, Bytes, Demands, NodeColumns
+from gridsim.policy.slurm.nodes import ALL, CAPS, WORD, Bytes, Demands, NodeColumns
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.tres import tres_priority
+from gridsim.policy.slurm.wishes import Wishes, wishes_of
 from gridsim.profile.compiled import records
 
 __all__ = [
     "demands_of",
+    "empty_nodes",
     "fixed_factors",
     "machine_of",
-    "meets",
     "rows_of_numbers",
     "shares_of",
     "use_factors",
@@ -58,9 +57,16 @@ def shares_of(site: Site, owners: Sequence[Owner]) -> tuple[FairShares, IntArray
     return shares, np.array(leaves, dtype=np.int64)
 
 
-def demands_of(requests: Requests, site: Site, owners: Sequence[Owner], entries: Entries | None = None) -> Demands:
+def demands_of(
+    requests: Requests,
+    site: Site,
+    owners: Sequence[Owner],
+    entries: Entries | None = None,
+    wishes: Wishes | None = None,
+) -> Demands:
     """What entries ask for, by their labels and by what their partition says."""
     entries = entries or entries_of(requests, site)
+    wishes = wishes or wishes_of(requests, site, entries)
     who, partition = entries.request, entries.partition
 
     def label(name: str) -> IntArray:
@@ -71,21 +77,23 @@ def demands_of(requests: Requests, site: Site, owners: Sequence[Owner], entries:
 
     alone = of_partition([each.exclusive or site.whole_nodes for each in site.partitions])
     exclusive = ((label("exclusive") > 0) | (alone > 0)).astype(np.int64)
-    nodes, most_nodes = _node_range(label, of_partition, site)
+    nodes, most_nodes, widens = _node_range(label, of_partition, site, wishes)
     cores = np.maximum(requests.cores[who], nodes)
     unit = np.maximum(label("cores_per_task"), 1)
     unit = np.where(cores % unit == 0, unit, 1)
     most = np.maximum(label("tasks_per_node"), 0) * unit
     memory, core_memory = _memory(label, of_partition, site, requests.cores[who], nodes)
     gpus = np.maximum(label("gpus"), 0)
-    group = _kinds([partition, label("constraint"), label("gpu_type")])
+    group = wishes.of
+    spread = of_partition([each.least_loaded or site.least_loaded for each in site.partitions])
+    cap = of_partition(_caps(site))
     users = {name: row for row, name in enumerate(dict.fromkeys(owner.user for owner in owners))}
     pairs = {pair: row for row, pair in enumerate(dict.fromkeys((owner.account, owner.user) for owner in owners))}
     user = np.array([users[owner.user] for owner in owners], dtype=np.int64)
     association = np.array([pairs[owner.account, owner.user] for owner in owners], dtype=np.int64)
     reservation = np.maximum(entries.reservation, -1)
     alike = [cores, nodes, most_nodes, memory, core_memory, gpus, unit, most, exclusive]
-    alike += [group, partition, entries.reservation]
+    alike += [group, partition, entries.reservation, widens]
     limit = requests.estimate[who]
     array = np.unique(np.maximum(label("array"), -1), return_inverse=True)[1].astype(np.int64)
     array = array + (label("array").min(initial=0) >= 0)
@@ -93,12 +101,15 @@ def demands_of(requests: Requests, site: Site, owners: Sequence[Owner], entries:
         cores=cores,
         nodes=nodes,
         most_nodes=most_nodes,
+        widens=widens,
         memory=memory,
         core_memory=core_memory,
         gpus=gpus,
         unit=unit,
         most=most,
         exclusive=exclusive,
+        cap=cap,
+        spread=spread,
         group=group,
         part=partition,
         lane=_kinds([partition, reservation]),
@@ -114,17 +125,34 @@ def demands_of(requests: Requests, site: Site, owners: Sequence[Owner], entries:
 
 
 def _node_range(
-    label: Callable[[str], IntArray], of_partition: Callable[[Sequence[int]], IntArray], site: Site
-) -> tuple[IntArray, IntArray]:
-    """Fewest and most nodes: "the partition's node limits supersede those of the job" (sbatch(1), ``--nodes``)."""
+    label: Callable[[str], IntArray], of_partition: Callable[[Sequence[int]], IntArray], site: Site, wishes: Wishes
+) -> tuple[IntArray, IntArray, IntArray]:
+    """Fewest and most nodes, and whether there are more than the fewest only where these do not suffice.
+
+    "The partition's node limits supersede those of the job" (sbatch(1), ``--nodes``). Who names nodes or how many there
+    have to be of a kind, and no number, has these, and more as it takes.
+    """
     asked, most = np.maximum(label("nodes"), 0), np.maximum(label("nodes_most"), 0)
     fewest = of_partition([each.least_nodes for each in site.partitions])
     nodes = np.maximum(asked, np.where(fewest > 1, fewest, 0))
     allowed = of_partition([each.most_nodes for each in site.partitions])
+    named, exact = (
+        np.array(column, dtype=np.int64)[wishes.of] if wishes.all else np.zeros(0, dtype=np.int64)
+        for column in ([each.fewest for each in wishes.all], [each.exact for each in wishes.all])
+    )
+    open_end = (named > 0) & (asked == 0) & (most == 0)
     most = np.where(most > 0, most, asked)
+    most = np.where(open_end & (exact > 0), np.maximum(named, nodes), most)
+    nodes = np.maximum(nodes, named)
     most = np.where(most == 0, allowed, most)
     within = np.where(allowed > 0, np.minimum(most, allowed), most)
-    return nodes, np.where(within > 0, np.maximum(within, nodes), 0)
+    return nodes, np.where(within > 0, np.maximum(within, nodes), 0), (open_end & (exact == 0)).astype(np.int64)
+
+
+def _caps(site: Site) -> list[int]:
+    """Row of what nodes have left for each partition with ``MaxCPUsPerNode``; 0 where that is all they have."""
+    capped = [each.name for each in site.partitions if each.node_cores]
+    return [CAPS + capped.index(each.name) if each.node_cores else 0 for each in site.partitions]
 
 
 def _memory(
@@ -168,35 +196,41 @@ def _kinds(columns: Sequence[IntArray]) -> IntArray:
     return np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
-def machine_of(site: Site, requests: Requests, demands: Demands) -> NodeColumns:
+def machine_of(site: Site, requests: Requests, demands: Demands, wishes: Wishes | None = None) -> NodeColumns:
     """Empty nodes, and which of them each group of entries may use."""
+    wishes = wishes or wishes_of(requests, site, entries_of(requests, site))
     cores = np.array([node.cores for node in site.nodes], dtype=np.int64)
     memory = np.array([node.memory for node in site.nodes], dtype=np.int64)
     gpus = np.array([node.gpus for node in site.nodes], dtype=np.int64)
     weight = np.unique([node.weight for node in site.nodes], return_inverse=True)[1].astype(np.int64)
-    now = np.stack([cores, np.zeros_like(cores), memory, gpus])
-    now = now[: 4 if demands["gpus"].any() else 3 if site.memory else 2].copy()
+    now = empty_nodes(site)
+    now = now[: len(now) if len(now) > CAPS else 4 if demands["gpus"].any() else 3 if site.memory else 2].copy()
     numbered = (demands["lane"], demands["part"], demands["user"], demands["association"], demands["array"])
     counts = np.array([column.max(initial=0) + 1 for column in numbered], dtype=np.int64)
-    member = _members(site, requests, demands)
-    return NodeColumns(cores, memory, gpus, weight, now, member, _packed(member), counts)
+    nobody = np.zeros((1, len(cores)), dtype=np.uint8)
+    member = np.stack([each.member for each in wishes.all]) if wishes.all else nobody
+    return NodeColumns(cores, memory, gpus, weight, now, member, _packed(member), counts, *_kinds_of(wishes, nobody))
 
 
-def _members(site: Site, requests: Requests, demands: Demands) -> Bytes:
-    """Nodes of each group: those of the partition that have the features asked for."""
-    wanted = names_of(requests, "constraint")
-    types = names_of(requests, "gpu_type")
-    groups, first = np.unique(demands["group"], return_index=True)
-    member = np.zeros((len(groups) + (len(groups) == 0), len(site.nodes)), dtype=np.uint8)
-    of_partition = [set(each.nodes) for each in site.partitions]
-    for group, entry in zip(groups.tolist(), first.tolist(), strict=True):
-        names, constraint = of_partition[demands["part"][entry]], wanted[demands["request"][entry]]
-        wanted_type = types[demands["request"][entry]]
-        member[group] = [
-            node.name in names and meets(node.features, constraint) and _of_type(node, wanted_type)
-            for node in site.nodes
-        ]
-    return member
+def empty_nodes(site: Site) -> IntArray:
+    """What nodes have left where nobody runs, all rows of `NodeColumns.now`."""
+    sizes = [[getattr(node, name) for node in site.nodes] for name in ("cores", "memory", "gpus")]
+    cores, memory, gpus = np.array(sizes, dtype=np.int64)
+    capped = [np.full(len(cores), each.node_cores, dtype=np.int64) for each in site.partitions if each.node_cores]
+    return np.stack([cores, np.zeros_like(cores), memory, gpus, *capped])
+
+
+def _kinds_of(wishes: Wishes, nobody: Bytes) -> tuple[IntArray, IntArray, Bytes]:
+    """Rows of the kinds of nodes of each group (`NodeColumns.first`, `wanted`, `among`)."""
+    first, wanted, among = [0], list[int](), list[Bytes]()
+    for wish in wishes.all:
+        for kind in wish.kinds:
+            rows = ((kind.member, 0), *kind.counts)
+            among += [nodes for nodes, _ in rows]
+            wanted += [many for _, many in rows]
+        first.append(len(wanted))
+    rows_of = np.stack(among) if among else nobody[:0]
+    return np.array([*first, first[-1]], dtype=np.int64), np.array(wanted, dtype=np.int64), rows_of
 
 
 def _packed(member: Bytes) -> IntArray:
@@ -205,30 +239,6 @@ def _packed(member: Bytes) -> IntArray:
     padded = np.pad(member.astype(np.int64), ((0, 0), (0, -nodes % WORD)))
     found: IntArray = (padded.reshape(groups, -1, WORD) << np.arange(WORD)).sum(axis=2)
     return found
-
-
-def _of_type(node: Node, wanted: str) -> bool:
-    """Whether a node's GPUs are of a type (gres.html); of those that the site's file names none of, any will do."""
-    return not wanted or node.gpu_kind in (wanted, GPU)
-
-
-def meets(features: Sequence[str], constraint: str) -> bool:
-    """Whether a node has the features that a constraint asks for (sbatch(1), ``--constraint``).
-
-    ``&`` and ``|`` are understood, ``&`` first. Counts and brackets, which ask for some nodes of one kind and some of
-    another, are taken as a wish for nodes of any of these kinds.
-
-    Examples
-    --------
-    >>> meets(("intel", "gpu"), "intel&gpu"), meets(("amd",), "intel|amd"), meets(("amd",), "[intel*2&amd*1]")
-    (True, True, True)
-    """
-    if not constraint:
-        return True
-    if constraint.startswith("[") or "*" in constraint:
-        constraint = re.sub(r"\*\d+", "", constraint).strip("[]").replace("&", "|")
-    plain = constraint.replace("(", "").replace(")", "")
-    return any(all(word.strip() in features for word in part.split("&")) for part in plain.split("|"))
 
 
 def fixed_factors(

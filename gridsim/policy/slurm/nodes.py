@@ -13,6 +13,11 @@ is used up and the rest of the job goes on in the same way. Inside a set a job g
 has the fewest cores free (best fit, the first of equal ones), else from the first node on. A job that asks for a number
 of nodes gets all that the first of them has free, less one task for each of the others, and so on; where the nodes that
 are found in this way have too few cores together, those with most cores free are taken.
+
+In partitions with ``LLN``, and with ``CR_LLN`` in all of them, the node with most idle cores comes first instead, of
+equal ones the first; "node Weight takes precedence over how many idle resources are on each node" (slurm.conf(5)). A
+job that names nodes, or how many it wants of a kind (sbatch(1), ``--nodelist`` and ``--constraint``), gets those of
+each kind so, one kind after the other; then what it wants besides.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ from gridsim.profile.compiled import compiled, lean, phase
 __all__ = [
     "ALL",
     "ANY",
+    "CAPS",
     "FREE",
     "GPUS",
     "JOBS",
@@ -36,6 +42,7 @@ __all__ = [
     "Demands",
     "NodeColumns",
     "Trial",
+    "capped",
     "choose",
     "memory_on",
     "move",
@@ -55,9 +62,9 @@ ANY = 1 << 40
 """Cores of a node that a request may use: as many as there are."""
 
 
-FREE, JOBS, MEMORY, GPUS = range(4)
-"""Rows of what nodes have left: cores, how many jobs run on them, MiB, GPUs. The last ones are left out where nobody
-looks at them."""
+FREE, JOBS, MEMORY, GPUS, CAPS = range(5)
+"""Rows of what nodes have left: cores, how many jobs run on them, MiB, GPUs, and from `CAPS` on cores for partitions of
+which jobs may not have all of a node (``MaxCPUsPerNode``). The last ones are left out where nobody looks at them."""
 
 
 WORD = 32
@@ -72,13 +79,20 @@ class NodeColumns(NamedTuple):
     cores, memory, gpus, weight : (n,) int64
         What a node has; weights as ranks, 0 for the lightest.
     now : (k, n) int64
-        What nobody holds: rows `FREE`, `JOBS`, `MEMORY` and `GPUS`, or the first of them.
+        What nobody holds: rows `FREE`, `JOBS`, `MEMORY`, `GPUS` and those from `CAPS` on, or the first of them.
     member : (g, n) uint8
         Which nodes belong to which group: to a partition, with the features that a request wants.
     packed : (g, w) int64
         The same, `WORD` nodes a number: a bit for each of them.
     counts : (5,) int64
         How many lanes, partitions, users, associations and job arrays there are.
+    first : (g + 1,) int64
+        Where the rows of *wanted* and *among* of each group begin; none where any of its nodes will do.
+    wanted : (k,) int64
+        0 where a row begins one of several kinds of nodes, of which an entry has one alone; then, row by row, how many
+        of these nodes have to be among some.
+    among : (k, n) uint8
+        The nodes of each row.
     """
 
     cores: IntArray
@@ -89,6 +103,9 @@ class NodeColumns(NamedTuple):
     member: Bytes
     packed: IntArray
     counts: IntArray
+    first: IntArray
+    wanted: IntArray
+    among: Bytes
 
 
 Demands = Any
@@ -98,12 +115,16 @@ One of `gridsim.profile.compiled.records`.
 
 cores, nodes, most_nodes
     Cores in all; fewest and most nodes, 0 for as many as it takes.
+widens
+    Whether there are more than the fewest nodes only where these do not suffice.
 memory, core_memory, gpus
     MiB a node, 0 for none, `ALL` for all that a node has; MiB a core; GPUs a node.
 unit, most
     Cores of a task, which cannot be split over nodes; most cores on a node, 0 for no limit.
 exclusive
     Whether it takes whole nodes.
+cap, spread
+    Row of what nodes have left for its partition, 0 for no other than `FREE`; whether it goes on the least loaded ones.
 group, part, lane, limit
     Row of `NodeColumns.member`; partition; partition and reservation together, numbered: entries of a lane wait for one
     another; time limit in whole microseconds.
@@ -126,13 +147,16 @@ class Need(NamedTuple):
     exclusive: bool
     unit: int
     most: int
+    cap: int
+    spread: bool
 
 
 @phase
 def need_of(entry, demands):  # type: ignore[no-untyped-def]
     """What an entry needs of a node."""
     memory, core_memory, gpus = demands.memory[entry], demands.core_memory[entry], demands.gpus[entry]
-    return Need(memory, core_memory, gpus, demands.exclusive[entry] > 0, demands.unit[entry], demands.most[entry])
+    alone, spread = demands.exclusive[entry] > 0, demands.spread[entry] > 0
+    return Need(memory, core_memory, gpus, alone, demands.unit[entry], demands.most[entry], demands.cap[entry], spread)
 
 
 class Trial(NamedTuple):
@@ -146,6 +170,8 @@ class Trial(NamedTuple):
         Nodes of the entry's group that are not planned for others, a bit each.
     room : (n,) int64
         Room to work in.
+    idle : (n,) int64
+        Idle cores of each node, filled in for entries that go on the least loaded ones.
     chosen, given : (n,) int64
         Nodes that it would get, and cores of each of these.
     """
@@ -156,6 +182,7 @@ class Trial(NamedTuple):
     chosen: IntArray
     given: IntArray
     clear: IntArray
+    idle: IntArray
 
 
 @phase
@@ -163,12 +190,15 @@ def trial_on(nodes):  # type: ignore[no-untyped-def]
     """A trial on so many nodes."""
     mask, kept, room = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
     chosen, given, clear = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(-(-nodes // WORD), np.int64)
-    return Trial(mask, kept, room, chosen, given, clear)
+    return Trial(mask, kept, room, chosen, given, clear, np.zeros(nodes, np.int64))
 
 
 @lean
-def room_of(cores, whole_memory, free, memory, gpus, jobs, need):  # type: ignore[no-untyped-def]
-    """Cores of a node that an entry could have, of those and what else is free there."""
+def room_of(cores, whole_memory, free, memory, gpus, jobs, capped, need):  # type: ignore[no-untyped-def]
+    """Cores of a node that an entry could have, of those and what else is free there.
+
+    Of those that its partition may use (*capped*) none beyond; who has the node alone may have no more of them either.
+    """
     if gpus < need.gpus:
         return 0
     if need.memory < 0:
@@ -181,6 +211,7 @@ def room_of(cores, whole_memory, free, memory, gpus, jobs, need):  # type: ignor
             return 0
     elif need.core_memory > 0:
         free = min(free, memory // need.core_memory)
+    free = min(free, capped)
     if need.most > 0:
         free = min(free, need.most)
     if need.unit > 1:
@@ -201,26 +232,133 @@ def select(entry, trial, demands, machine, state):  # type: ignore[no-untyped-de
     return choose(entry, need, trial, demands, machine)
 
 
+@lean
+def capped(node, state, need):  # type: ignore[no-untyped-def]
+    """Cores of a node that are left for an entry's partition, `ANY` where it may use all."""
+    return state[need.cap, node] if need.cap > 0 else ANY
+
+
 @compiled
 def choose(entry, each, trial, demands, machine):  # type: ignore[no-untyped-def]
     """The same where the trial has the room of each node, and there is enough of it in all.
 
     The room is used up where the entry fits, and stays as it was where it does not.
     """
-    room, chosen, given = trial.room, trial.chosen, trial.given
-    need, least, highest = demands.cores[entry], demands.nodes[entry], demands.most_nodes[entry]
-    used = 0
-    if least == 0:
-        left = room.copy() if highest > 0 else room
-        used = _as_few_nodes_as_it_takes(need, left, machine.weight, chosen, given)
-        if highest > 0 and used > highest:
-            used = _some_nodes(need, 1, highest, each.unit, room, machine.weight, chosen, given)
-    else:
-        used = _some_nodes(need, least, max(highest, least), each.unit, room, machine.weight, chosen, given)
+    chosen, given = trial.chosen, trial.given
+    group = demands.group[entry]
+    begin, end, used = machine.first[group], machine.first[group + 1], 0
+    if begin == end:
+        used = _of_any(entry, each, trial.room, trial.idle, chosen, given, demands, machine)
+    while begin < end and used == 0:  # kinds of nodes, of which it has one
+        last = begin + 1
+        while last < end and machine.wanted[last] > 0:
+            last += 1
+        room, total, nodes = _among(trial.room, machine.among[begin])
+        if total >= demands.cores[entry] and nodes >= demands.nodes[entry]:
+            if last == begin + 1:
+                used = _of_any(entry, each, room, trial.idle, chosen, given, demands, machine)
+            else:
+                used = _of_each(entry, each, begin + 1, last, room, trial.idle, chosen, given, demands, machine)
+        begin = last
     if each.exclusive:
         for place in range(used):
             given[place] = machine.cores[chosen[place]]
     return used
+
+
+@compiled
+def _among(room, member):  # type: ignore[no-untyped-def]
+    """Room on some nodes alone; the sum, and how many nodes have any."""
+    found, total, nodes = room.copy(), 0, 0
+    for node in range(len(room)):
+        if not member[node]:
+            found[node] = 0
+        total += found[node]
+        nodes += 1 if found[node] > 0 else 0
+    return found, total, nodes
+
+
+@compiled
+def _of_any(entry, each, room, idle, chosen, given, demands, machine):  # type: ignore[no-untyped-def]
+    """Nodes and cores where any nodes with room will do."""
+    need, least, highest = demands.cores[entry], demands.nodes[entry], demands.most_nodes[entry]
+    if least > 0:
+        return _some_nodes(need, least, max(highest, least), each, room, idle, machine.weight, chosen, given)
+    left = room.copy() if highest > 0 else room
+    if each.spread:
+        used = _least_loaded(need, left, idle, machine.weight, chosen, given)
+    else:
+        used = _as_few_nodes_as_it_takes(need, left, machine.weight, chosen, given)
+    if highest > 0 and used > highest:
+        used = _some_nodes(need, 1, highest, each, room, idle, machine.weight, chosen, given)
+    return used
+
+
+@compiled
+def _of_each(entry, each, begin, end, room, idle, chosen, given, demands, machine):  # type: ignore[no-untyped-def]
+    """As many nodes as are wanted of each kind, and others beside them; as `_some_nodes` where a range is asked for.
+
+    Where no number is, the fewest that suffice.
+    """
+    need, least, highest = (
+        demands.cores[entry],
+        demands.nodes[entry],
+        max(demands.most_nodes[entry], demands.nodes[entry]),
+    )
+    if demands.widens[entry]:
+        highest = demands.most_nodes[entry] if demands.most_nodes[entry] > 0 else len(room)
+    available = 0
+    for node in range(len(room)):
+        available += 1 if room[node] > 0 else 0
+    highest = min(highest, available, max(need // each.unit, least))
+    for step in range(highest - least + 1):
+        nodes = least + step if demands.widens[entry] else highest - step
+        if _widest(nodes, room) >= need:
+            for widest in range(2):
+                if _so_many_of_each(need, nodes, begin, end, widest > 0, each, room, idle, chosen, machine):
+                    _share_out(need, nodes, each.unit, room, chosen, given)
+                    return nodes
+    return 0
+
+
+@compiled
+def _so_many_of_each(need, nodes, begin, end, widest, each, room, idle, chosen, machine):  # type: ignore[no-untyped-def]
+    """Choose so many nodes, of each kind those that are wanted, and then any; whether they hold the entry.
+
+    Those that come first, or those with most room (*widest*).
+    """
+    left, used = room.copy(), 0
+    for row in range(begin, end + 1):
+        inside, wanted = left, nodes - used
+        if row < end:
+            inside, _, _ = _among(left, machine.among[row])
+            wanted = machine.wanted[row]
+        found = 0
+        for node in range(len(inside)):
+            found += 1 if inside[node] > 0 else 0
+        if found < wanted:
+            return False
+        if widest:
+            _take_widest(wanted, used, inside, chosen)
+        else:
+            _pick(wanted, used, each.spread, inside.copy(), idle, machine.weight, chosen)
+        for place in range(used, used + wanted):
+            left[chosen[place]] = 0
+        used += wanted
+    total = 0
+    for place in range(used):
+        total += room[chosen[place]]
+    return total >= need
+
+
+@lean
+def _share_out(need, nodes, unit, room, chosen, given):  # type: ignore[no-untyped-def]
+    """All that the first node has, less a task for each of the others, and so on."""
+    wanted = need
+    for place in range(nodes):
+        others = (nodes - 1 - place) * unit
+        given[place] = max(min(room[chosen[place]], wanted - others), min(unit, wanted))
+        wanted -= given[place]
 
 
 @lean
@@ -228,8 +366,11 @@ def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
     """Fill the trial's room with what an entry could have of each node; the sum, and how many nodes have any."""
     mask, kept, room = trial.mask, trial.kept, trial.room
     total, nodes = 0, 0
+    if need.spread:
+        for node in range(len(mask)):
+            trial.idle[node] = state[FREE, node]
     plain = need.memory == 0 and need.core_memory == 0 and need.gpus == 0
-    plain = plain and not need.exclusive and need.unit <= 1 and need.most == 0
+    plain = plain and not need.exclusive and need.unit <= 1 and need.most == 0 and need.cap == 0
     free = state[FREE]
     for node in range(len(mask)):
         room[node] = 0
@@ -244,6 +385,7 @@ def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
                 state[MEMORY, node] if len(state) > MEMORY else 0,
                 state[GPUS, node] if len(state) > GPUS else 0,
                 state[JOBS, node],
+                capped(node, state, need),
                 need,
             )
         total += room[node]
@@ -277,47 +419,84 @@ def _as_few_nodes_as_it_takes(need, room, weight, chosen, given):  # type: ignor
 
 
 @compiled
-def _some_nodes(need, least, highest, unit, room, weight, chosen, given):  # type: ignore[no-untyped-def]
+def _some_nodes(need, least, highest, each, room, idle, weight, chosen, given):  # type: ignore[no-untyped-def]
     """As many nodes as there are of a range, and cores of each of them; 0 where they have too few cores."""
     available = 0
     for node in range(len(room)):
         if room[node] > 0:
             available += 1
-    for nodes in range(min(highest, available, max(need // unit, least)), least - 1, -1):
+    for nodes in range(min(highest, available, max(need // each.unit, least)), least - 1, -1):
         if _widest(nodes, room) >= need:
-            return _so_many_nodes(need, nodes, unit, room, weight, chosen, given)
+            return _so_many_nodes(need, nodes, each, room, idle, weight, chosen, given)
     return 0
 
 
 @compiled
-def _so_many_nodes(need, nodes, unit, room, weight, chosen, given):  # type: ignore[no-untyped-def]
+def _so_many_nodes(need, nodes, each, room, idle, weight, chosen, given):  # type: ignore[no-untyped-def]
     left = _light(room, weight, _level(need, nodes, room, weight))
     least = need - _widest(nodes - 1, left)  # less than this on one node is too little, whatever the others have
     for node in range(len(room)):
         if left[node] < least:
             left[node] = 0
     allowed = left.copy()
-    used, sum_of, level, sets = 0, 0, 0, _sets(True, left, weight)
-    while used < nodes:
-        begin, end = _best_set(nodes - used, level, sets)
+    _pick(nodes, 0, each.spread, left, idle, weight, chosen)
+    sum_of = 0
+    for place in range(nodes):
+        sum_of += room[chosen[place]]
+    if sum_of < need:  # those with most room instead, in their own order
+        _take_widest(nodes, 0, allowed, chosen)
+    _share_out(need, nodes, each.unit, room, chosen, given)
+    return nodes
+
+
+@compiled
+def _pick(nodes, at, spread, left, idle, weight, chosen):  # type: ignore[no-untyped-def]
+    """Choose so many nodes, put down from a place on: the best sets of a weight, or the least loaded.
+
+    There are so many with room; *left* is used up.
+    """
+    used, level, sets = at, 0, _sets(True, left, weight)
+    while used < at + nodes:
+        if spread:
+            chosen[used] = _idlest(left, idle, weight)
+            left[chosen[used]] = 0
+            used += 1
+            continue
+        begin, end = _best_set(at + nodes - used, level, sets)
         if begin < 0:
             level += 1
             continue
         for node in range(begin, end):
-            if used == nodes:
+            if used == at + nodes:
                 break
             chosen[used] = node
-            sum_of += room[node]
             left[node] = 0
             used += 1
-    if sum_of < need:  # those with most room instead, in their own order
-        _take_widest(nodes, allowed, chosen)
-    wanted = need
-    for place in range(nodes):
-        others = (nodes - 1 - place) * unit
-        given[place] = max(min(room[chosen[place]], wanted - others), min(unit, wanted))
-        wanted -= given[place]
-    return nodes
+
+
+@lean
+def _idlest(room, idle, weight):  # type: ignore[no-untyped-def]
+    """The node with room that has most idle cores, of the lightest; of equal ones the first."""
+    best = -1
+    for node in range(len(room)):
+        if room[node] > 0 and (
+            best < 0 or weight[node] < weight[best] or (weight[node] == weight[best] and idle[node] > idle[best])
+        ):
+            best = node
+    return best
+
+
+@lean
+def _least_loaded(need, room, idle, weight, chosen, given):  # type: ignore[no-untyped-def]
+    """Nodes for so many cores, the least loaded first; *room* suffices, and is used up."""
+    used, wanted = 0, need
+    while wanted > 0:
+        node = _idlest(room, idle, weight)
+        chosen[used], given[used] = node, min(wanted, room[node])
+        wanted -= given[used]
+        room[node] = 0
+        used += 1
+    return used
 
 
 @compiled
@@ -353,14 +532,14 @@ def _widest(nodes, room):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _take_widest(nodes, room, chosen):  # type: ignore[no-untyped-def]
-    """Choose so many nodes with most room, in their order; of equal ones the first."""
+def _take_widest(nodes, at, room, chosen):  # type: ignore[no-untyped-def]
+    """Choose so many nodes with most room, in their order, put down from a place on; of equal ones the first."""
     sizes = _sizes(room)
     least, left = len(sizes) - 1, nodes
     while least > 1 and sizes[least] < left:
         left -= sizes[least]
         least -= 1
-    used = 0
+    used = at
     for node in range(len(room)):
         if room[node] > least or (room[node] == least and left > 0):
             left -= 1 if room[node] == least else 0
@@ -454,3 +633,5 @@ def move(entry, sign, nodes, cores, demands, machine, state):  # type: ignore[no
             state[MEMORY, node] += sign * memory_on(entry, node, cores[place], demands, machine)
         if len(state) > GPUS:
             state[GPUS, node] += sign * (machine.gpus[node] if demands.exclusive[entry] else demands.gpus[entry])
+        if demands.cap[entry] > 0:
+            state[demands.cap[entry], node] += sign * cores[place]

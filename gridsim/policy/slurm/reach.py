@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridsim.model.time import IntArray
-from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, need_of, room_of
+from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, capped, need_of, room_of
 from gridsim.policy.slurm.reservations import open_nodes
 from gridsim.profile.compiled import compiled, lean
 
@@ -25,6 +25,7 @@ def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no
     if not empty:
         memory = state[MEMORY, node] if len(state) > MEMORY else memory
         gpus = state[GPUS, node] if len(state) > GPUS else gpus
+    need = need_of(entry, demands)
     return room_of(
         machine.cores[node],
         machine.memory[node],
@@ -32,7 +33,8 @@ def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no
         memory,
         gpus,
         0 if empty else state[JOBS, node],
-        need_of(entry, demands),
+        ANY if empty else capped(node, state, need),
+        need,
     )
 
 

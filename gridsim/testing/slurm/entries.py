@@ -1,19 +1,17 @@
 """What the jobs of a workload ask of a site: an entry of the queue for each partition that a job names.
 
-Sources: sbatch(1), ``--partition``, ``--reservation``, ``--nodes``, ``--mem``, ``--constraint``; sched_config.html
+Sources: sbatch(1), ``--partition``, ``--reservation``, ``--nodes``, ``--mem``; sched_config.html
 ("jobs submitted to multiple partitions will have as many entries in the list as requested partitions").
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from gridsim.model.capacity import GPU
-from gridsim.model.site import Association, Node, Site, SitePartition
+from gridsim.model.site import Association, Site, SitePartition
 from gridsim.model.time import NEVER
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.testing.slurm.wishes import Kind, Wish, wish_of
 
 __all__ = ["UNHEARD_OF", "WHOLE", "Entry", "Job", "jobs_of"]
 
@@ -64,7 +62,10 @@ class Entry:
     task: int
     most_on_node: int
     exclusive: bool
+    spread: bool
     members: list[bool]
+    kinds: list[Kind]
+    widens: bool
     priority: int = 0
     since: int = 0
 
@@ -137,12 +138,12 @@ def _users(site: Site, user: str) -> list[Association]:
 
 def _entry(job: Job, site: Site, partition: SitePartition, reservation: str, waits: bool, place: int) -> Entry:
     account, user, qos = _owner(job, site)
-    nodes, most_nodes = _node_range(job, partition)
+    wish = wish_of(job.words, site, partition)
+    nodes, most_nodes, widens = _node_range(job, partition, wish)
     node_memory, core_memory = _memory(job, site, partition, nodes)
     cores = max(job.cores, nodes)
     task = max(job.numbers.get("cores_per_task", 1), 1)
     task = task if cores % task == 0 else 1
-    wanted, wanted_type = job.words.get("constraint", ""), job.words.get("gpu_type", "")
     return Entry(
         job=job,
         partition=partition,
@@ -161,10 +162,10 @@ def _entry(job: Job, site: Site, partition: SitePartition, reservation: str, wai
         task=task,
         most_on_node=max(job.numbers.get("tasks_per_node", 0), 0) * task,
         exclusive=job.numbers.get("exclusive", 0) > 0 or partition.exclusive or site.whole_nodes,
-        members=[
-            node.name in partition.nodes and _has(node.features, wanted) and _of_type(node, wanted_type)
-            for node in site.nodes
-        ],
+        spread=partition.least_loaded or site.least_loaded,
+        members=[any(node in kind.nodes for kind in wish.kinds) for node in range(len(site.nodes))],
+        kinds=wish.kinds,
+        widens=widens,
     )
 
 
@@ -181,14 +182,22 @@ def _owner(job: Job, site: Site) -> tuple[str, str, str]:
     return account or "root", user, qos
 
 
-def _node_range(job: Job, partition: SitePartition) -> tuple[int, int]:
-    """Fewest and most nodes, 0 for no limit: "the partition's node limits supersede those of the job" (sbatch(1))."""
+def _node_range(job: Job, partition: SitePartition, wish: Wish) -> tuple[int, int, bool]:
+    """Fewest and most nodes, 0 for no limit, and whether there are more than the fewest only where it takes them.
+
+    "The partition's node limits supersede those of the job" (sbatch(1)).
+    """
     asked, most = (max(job.numbers.get(label, 0), 0) for label in ("nodes", "nodes_most"))
     fewest = max(asked, partition.least_nodes if partition.least_nodes > 1 else 0)
+    named = min((kind.fewest for kind in wish.kinds), default=0)
+    says_none = not asked and not most
+    if named and says_none and wish.exact:
+        most = max(named, fewest)
+    fewest = max(fewest, named)
     most = most or asked or partition.most_nodes
     if partition.most_nodes:
         most = min(most, partition.most_nodes)
-    return fewest, max(most, fewest) if most else 0
+    return fewest, max(most, fewest) if most else 0, bool(named and says_none and not wish.exact)
 
 
 def _memory(job: Job, site: Site, partition: SitePartition, nodes: int) -> tuple[int, int]:
@@ -210,16 +219,3 @@ def _memory(job: Job, site: Site, partition: SitePartition, nodes: int) -> tuple
     if core > 0:
         return 0, core
     return node_default or WHOLE, 0
-
-
-def _of_type(node: Node, wanted: str) -> bool:
-    """Whether a node's GPUs are of the type asked for, as far as its file says (gres.html)."""
-    return not wanted or node.gpu_kind in (wanted, GPU)
-
-
-def _has(features: Sequence[str], wanted: str) -> bool:
-    """Features with ``&`` and ``|``; of counts and brackets any kind will do (sbatch(1), ``--constraint``)."""
-    if wanted.startswith("[") or "*" in wanted:
-        wanted = re.sub(r"\*\d+", "", wanted).strip("[]").replace("&", "|")
-    kinds = wanted.replace("(", "").replace(")", "").split("|")
-    return not wanted or any({word.strip() for word in kind.split("&")} <= set(features) for kind in kinds)

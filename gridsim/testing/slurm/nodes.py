@@ -1,7 +1,7 @@
 """Which nodes and cores an entry gets.
 
 Sources: topology.html (best fit on sets of consecutive nodes), cons_tres.html, cpu_management.html (block allocation),
-slurm.conf(5), ``Weight``, ``OverSubscribe``.
+slurm.conf(5), ``Weight``, ``OverSubscribe``, ``MaxCPUsPerNode``, ``LLN``; sbatch(1), ``--constraint``, ``--nodelist``.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from gridsim.model.site import Site
 from gridsim.model.time import NEVER
 from gridsim.testing.slurm.entries import WHOLE, Entry, Job
+from gridsim.testing.slurm.wishes import Kind
 
 __all__ = ["Held", "Pieces", "left_by", "select"]
 
@@ -74,6 +75,9 @@ def _room(entry: Entry, site: Site, node: int, left: Left, most: int, kept: int)
             return 0
     elif entry.core_memory:
         cores = min(cores, left.memory // entry.core_memory)
+    if entry.partition.node_cores:
+        alike = [held for held in left.holders if held.entry.partition.name == entry.partition.name]
+        cores = min(cores, entry.partition.node_cores - sum(held.pieces[node] for held in alike))
     if entry.most_on_node:
         cores = min(cores, entry.most_on_node)
     return max(cores - cores % entry.task, 0)
@@ -89,16 +93,86 @@ def select(entry: Entry, site: Site, left: list[Left], most: list[int], kept: li
         for node in range(len(site.nodes))
         if (cores := _room(entry, site, node, left[node], most[node], kept[node])) > 0
     }
-    if sum(room.values()) < entry.cores or len(room) < entry.nodes:
-        return None
+    idle = {node: left[node].cores for node in room} if entry.spread else {}
+    for kind in entry.kinds:
+        inside = {node: cores for node, cores in room.items() if node in kind.nodes}
+        if sum(inside.values()) < entry.cores or len(inside) < entry.nodes:
+            continue
+        pieces = _of_each(entry, site, inside, idle, kind) if kind.counts else _of_any(entry, site, inside, idle)
+        if pieces is not None:
+            return {node: site.nodes[node].cores for node in pieces} if entry.exclusive else pieces
+    return None
+
+
+def _of_any(entry: Entry, site: Site, room: Pieces, idle: Pieces) -> Pieces | None:
+    """Nodes and cores where any nodes will do."""
     if entry.nodes:
-        pieces = _some_nodes(entry, site, room, entry.nodes, max(entry.most_nodes, entry.nodes))
+        return _some_nodes(entry, site, room, idle, entry.nodes, max(entry.most_nodes, entry.nodes))
+    if entry.spread:
+        pieces, wanted = {}, entry.cores
+        for node in _least_loaded(room, site, idle):
+            if wanted:
+                pieces[node] = min(wanted, room[node])
+                wanted -= pieces[node]
     else:
         pieces = _as_few_as_it_takes(entry.cores, site, room)
-        if entry.most_nodes and len(pieces) > entry.most_nodes:
-            pieces = _some_nodes(entry, site, room, 1, entry.most_nodes)
-    if entry.exclusive and pieces is not None:
-        return {node: site.nodes[node].cores for node in pieces}
+    if entry.most_nodes and len(pieces) > entry.most_nodes:
+        return _some_nodes(entry, site, room, idle, 1, entry.most_nodes)
+    return pieces
+
+
+def _of_each(entry: Entry, site: Site, room: Pieces, idle: Pieces, kind: Kind) -> Pieces | None:
+    """As many nodes of each kind as are wanted and others beside them: as many as may be, or as few as it takes."""
+    most = max(entry.most_nodes, entry.nodes)
+    if entry.widens:
+        most = entry.most_nodes or len(site.nodes)
+    counts = range(entry.nodes, min(most, len(room), max(entry.cores // entry.task, entry.nodes)) + 1)
+    for count in counts if entry.widens else reversed(counts):
+        for widest in (False, True):
+            chosen: list[int] = []
+            for nodes, many in [*kind.counts, (kind.nodes, count - kind.fewest)]:
+                left = {node: cores for node, cores in room.items() if node in nodes and node not in chosen}
+                if len(left) < many:
+                    break
+                chosen += _widest_nodes(many, left) if widest else _first_nodes(many, left, site, idle, entry)
+            else:
+                if sum(room[node] for node in chosen) >= entry.cores:
+                    return _shared_out(entry, room, chosen)
+    return None
+
+
+def _least_loaded(room: Pieces, site: Site, idle: Pieces) -> list[int]:
+    """Light nodes first, of equal ones those with most idle cores."""
+    return sorted(room, key=lambda node: (site.nodes[node].weight, -idle[node], node))
+
+
+def _widest_nodes(count: int, room: Pieces) -> list[int]:
+    """Nodes with most room, in their own order."""
+    return sorted(sorted(room, key=lambda node: (-room[node], node))[:count])
+
+
+def _first_nodes(count: int, room: Pieces, site: Site, idle: Pieces, entry: Entry) -> list[int]:
+    """The best sets of nodes, counted in nodes, the lightest first; or the least loaded nodes."""
+    if entry.spread:
+        return _least_loaded(room, site, idle)[:count]
+    chosen: list[int] = []
+    for weight in _weights(room, site):
+        while len(chosen) < count:
+            sets = _sets({node: room[node] for node in room if node not in chosen}, site, weight)
+            if not sets:
+                break
+            best = _best(sets, [len(each) for each in sets], count - len(chosen))
+            chosen += best[: count - len(chosen)]
+    return chosen
+
+
+def _shared_out(entry: Entry, room: Pieces, chosen: list[int]) -> Pieces:
+    """All that the first node has, less a task for each of the others, and so on."""
+    pieces, wanted = {}, entry.cores
+    for place, node in enumerate(chosen):
+        for_others = (len(chosen) - 1 - place) * entry.task
+        pieces[node] = max(min(room[node], wanted - for_others), min(entry.task, wanted))
+        wanted -= pieces[node]
     return pieces
 
 
@@ -143,16 +217,16 @@ def _widest(count: int, room: Pieces) -> int:
     return sum(sorted(room.values(), reverse=True)[:count])
 
 
-def _some_nodes(entry: Entry, site: Site, room: Pieces, fewest: int, most: int) -> Pieces | None:
+def _some_nodes(entry: Entry, site: Site, room: Pieces, idle: Pieces, fewest: int, most: int) -> Pieces | None:
     """As many nodes as there are of a range, one task on each at least."""
     for count in range(min(most, len(room), max(entry.cores // entry.task, fewest)), fewest - 1, -1):
         if _widest(count, room) >= entry.cores:
-            return _so_many_nodes(entry, site, room, count)
+            return _so_many_nodes(entry, site, room, idle, count)
     return None
 
 
-def _so_many_nodes(entry: Entry, site: Site, room: Pieces, count: int) -> Pieces:
-    """The best sets of nodes, counted in nodes; those with most room where these have too few cores."""
+def _so_many_nodes(entry: Entry, site: Site, room: Pieces, idle: Pieces, count: int) -> Pieces:
+    """Those that come first; those with most room where these have too few cores."""
     need = entry.cores
     for weight in _weights(room, site):  # the lightest that suffice
         light = {node: cores for node, cores in room.items() if site.nodes[node].weight <= weight}
@@ -160,19 +234,7 @@ def _so_many_nodes(entry: Entry, site: Site, room: Pieces, count: int) -> Pieces
             break
     least = need - _widest(count - 1, light)  # less than this on one node is too little, whatever the others have
     light = {node: cores for node, cores in light.items() if cores >= least}
-    chosen: list[int] = []
-    for weight in _weights(light, site):
-        while len(chosen) < count:
-            sets = _sets({node: light[node] for node in light if node not in chosen}, site, weight)
-            if not sets:
-                break
-            best = _best(sets, [len(each) for each in sets], count - len(chosen))
-            chosen += best[: count - len(chosen)]
+    chosen = _first_nodes(count, light, site, idle, entry)
     if sum(room[node] for node in chosen) < need:
-        chosen = sorted(sorted(light, key=lambda node: (-light[node], node))[:count])
-    pieces, wanted = {}, need
-    for place, node in enumerate(chosen):
-        for_others = (count - 1 - place) * entry.task
-        pieces[node] = max(min(room[node], wanted - for_others), min(entry.task, wanted))
-        wanted -= pieces[node]
-    return pieces
+        chosen = _widest_nodes(count, light)
+    return _shared_out(entry, room, chosen)

@@ -217,11 +217,19 @@ class Scheduler:
             and (bool(entry.reservation) or not partition.needs_reservation)
             and entry.account in partition.accounts
             and entry.qos in partition.levels
+            and self._in_a_group(entry)
             and entry.limit <= partition.longest
             and not (self.site.memory and most_memory and entry.node_memory > most_memory)
             and may_run(entry, self.site, ())
             and licences_free(entry, self.site, ())
         )
+
+    def _in_a_group(self, entry: Entry) -> bool:
+        """Whether its user is in a group that the partition takes (``AllowGroups``), as far as that is known."""
+        members = self.site.members
+        if not entry.partition.groups or members is None or entry.user == "root":
+            return True
+        return entry.user in {user for group in entry.partition.groups for user in members.get(group, ())}
 
     def _could(self, entry: Entry, now: int) -> bool:
         """Whether an entry could start at any instant from now on, on empty nodes."""

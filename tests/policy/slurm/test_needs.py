@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from gridsim.model.site import Allowed, Node, Priority, Qos, Site, SitePartition
-from gridsim.policy.slurm.needs import meets
 from gridsim.record import Status
 from tests.policy.slurm.running import QUICK, SECOND, nodes, run
 
@@ -125,9 +124,6 @@ def test_features_are_asked_for_with_and_and_or() -> None:
     record, slurm = run(one(*machines), runtime=[9] * 4, **columns)
     assert [set(slurm.nodes_of(row)) for row in range(2)] == [{"x1"}, {"n1"}]
     assert record.status.tolist() == [0, 0, 0, Status.unadmitted]
-    assert not meets(("a",), "a&b")
-    assert meets(("a", "b"), "(a&b)|c")
-    assert meets(("c",), "(a&b)|c")
 
 
 def test_gpus_are_counted_by_node() -> None:

@@ -1,0 +1,171 @@
+"""Constraints of jobs: features that their nodes must have, and how many nodes must have which.
+
+Source: sbatch(1), ``--constraint``: "node features are parsed strictly from left to right"; "Matching OR"; "Multiple
+Counts"; "brackets are only reserved for Multiple Counts and Matching OR syntax. AND operators require a count for each
+feature inside square brackets"; "Slurm will only allow a single set of bracketed constraints per job".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+__all__ = ["ANY_NODE", "Constraint", "Features", "constraint", "meets"]
+
+Features = tuple[frozenset[str], ...]
+"""Ways to do: sets of features of which a node has to have one whole."""
+
+ANY_NODE: Features = (frozenset(),)
+"""What every node has."""
+
+
+class Constraint(NamedTuple):
+    """What a constraint asks for.
+
+    Attributes
+    ----------
+    kinds : tuple of Features
+        What all nodes have to have; of several any one, but all nodes the same (``[a|b]``).
+    counts : tuple of (Features, int)
+        How many of the nodes have to have what (``[a*2&b*4]``, ``a*2``), besides.
+    exact : bool
+        Whether these are all nodes, where the job names no number.
+    """
+
+    kinds: tuple[Features, ...] = (ANY_NODE,)
+    counts: tuple[tuple[Features, int], ...] = ()
+    exact: bool = False
+
+
+def constraint(text: str) -> Constraint | None:
+    """What a constraint asks for; None where it is none.
+
+    Examples
+    --------
+    >>> [sorted(each) for each in constraint("foo|bar&baz").kinds[0]]
+    [['baz', 'foo'], ['bar', 'baz']]
+    >>> len(constraint("[rack1|rack2]").kinds), [many for _, many in constraint("[rack1*2&rack2*4]").counts]
+    (2, [2, 4])
+    >>> constraint("[rack1*2&rack2]") is None
+    True
+    """
+    words = re.findall(r"[\[\]()&|]|\*\s*\d+|[^\s\[\]()&|*]+|\S", text)
+    try:
+        return _Reader(words).whole() if words else Constraint()
+    except (ValueError, IndexError):
+        return None
+
+
+def meets(features: Sequence[str], wanted: Features) -> bool:
+    """Whether a node has what is asked for.
+
+    Examples
+    --------
+    >>> meets(("intel", "gpu"), constraint("intel&gpu").kinds[0]), meets(("amd",), constraint("intel|amd").kinds[0])
+    (True, True)
+    """
+    return any(each <= set(features) for each in wanted)
+
+
+class _Reader:
+    """Words of a constraint, from left to right; *ValueError* or *IndexError* where it is none."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words, self._at = words, 0
+
+    def whole(self) -> Constraint:
+        plain, found, join = ANY_NODE, Constraint(), "&"
+        while True:
+            if self._next() == "[":
+                if join != "&" or found.counts or found.kinds != (ANY_NODE,):
+                    raise ValueError
+                found = self._bracket()
+            else:
+                one, many = self._term()
+                if many and (join != "&" or found.exact):
+                    raise ValueError
+                if many:
+                    found = found._replace(counts=(*found.counts, (one, many)))
+                else:
+                    plain = _joined(plain, join, one)
+            if self._at == len(self._words):
+                break
+            join = self._take("&", "|")
+            if join == "|" and (found != Constraint() or plain == ANY_NODE):
+                raise ValueError
+        counts = tuple((_joined(plain, "&", each), many) for each, many in found.counts)
+        return Constraint(tuple(_joined(plain, "&", each) for each in found.kinds), counts, found.exact)
+
+    def _bracket(self) -> Constraint:
+        """``[a|b]`` or ``[a*2&b*4]``."""
+        self._take("[")
+        kinds: list[Features] = []
+        counts: list[tuple[Features, int]] = []
+        join = ""
+        while self._next() != "]":
+            one, many = self._term()
+            if many and join != "|":
+                counts.append((one, many))
+            elif many:
+                raise ValueError
+            elif join == "&":
+                kinds[-1] = _joined(kinds[-1], "&", one)
+            else:
+                kinds.append(one)
+            if self._next() != "]":
+                join = self._take("&", "|")
+                if self._next() == "]":
+                    raise ValueError
+        self._take("]")
+        if bool(kinds) == bool(counts):
+            raise ValueError
+        if kinds:
+            return Constraint(tuple(kinds))
+        return Constraint((tuple(way for each, _ in counts for way in each),), tuple(counts), exact=True)
+
+    def _term(self) -> tuple[Features, int]:
+        """A feature, or a group in parentheses, and how many nodes have to have it; 0 for all."""
+        word = self._next()
+        self._at += 1
+        if word == "(":
+            found = self._group()
+        elif word in tuple("[])&|*") or word.startswith("*"):
+            raise ValueError(word)
+        else:
+            found = (frozenset([word]),)
+        if self._at == len(self._words) or not self._words[self._at].startswith("*"):
+            return found, 0
+        many = int(self._words[self._at][1:])
+        self._at += 1
+        if many < 1:
+            raise ValueError(many)
+        return found, many
+
+    def _group(self) -> Features:
+        """What stands in parentheses, which are open already."""
+        found, join = ANY_NODE, "&"
+        while True:
+            one, many = self._term()
+            if many:
+                raise ValueError
+            found = _joined(found, join, one)
+            join = self._take("&", "|", ")")
+            if join == ")":
+                return found
+
+    def _next(self) -> str:
+        return self._words[self._at]
+
+    def _take(self, *known: str) -> str:
+        word = self._next()
+        if word not in known:
+            raise ValueError(word)
+        self._at += 1
+        return word
+
+
+def _joined(one: Features, how: str, other: Features) -> Features:
+    if how == "|":
+        return (*one, *other)
+    return tuple(dict.fromkeys(each | more for each in one for more in other))
