@@ -16,21 +16,22 @@ from gridsim.policy.admission import kernels as plans
 from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
 from gridsim.policy.scheduler.kernels import ESTIMATE as PLANNED
 from gridsim.policy.scheduler.kernels import (
-    HEAD,
+    JOB,
     PLACE,
+    QUEUE,
     RANK,
-    TAIL,
+    READY,
     backfill,
     backfill_by_rank,
     full,
     rank_by_age,
-    sort_queue,
     take_in,
 )
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
 from gridsim.policy.scheduler.state import AGED, AGED_TAIL, ASKED, BELIEVED, EVERYONE, IN_QUEUE, LINED
 from gridsim.profile.compiled import compiled, lean
 from gridsim.profile.running import RUNNING, expect_end
+from gridsim.profile.waiting import HEAD, TAIL, sort
 
 __all__ = ["backfilling", "ordered", "planned", "strict_lines"]
 
@@ -119,7 +120,7 @@ def pass_in_order(now, passes):  # type: ignore[no-untyped-def]
         sort_linear(now, table, lines, head, tail)
     elif flags[ORDER] == AGED:
         rank_by_age(now, PLACE, table, head, tail, ageing)
-        sort_queue(table, head, tail)
+        sort(table[QUEUE], meta, table[PLACE], table[JOB : READY + 1])
     if flags[BEHIND] == IN_QUEUE:
         return backfill(now, EVERYONE, 0, tail, table, running, moves, blocks, lanes, meta)
     if flags[BEHIND] == AGED_TAIL:
@@ -198,12 +199,12 @@ def planned(work, events, passes):  # type: ignore[no-untyped-def]
     jobs, come, refused, ends, looks, late, numbers = events
     plan, columns, running, began, moves, order, flags = passes
     times, free, meta, _, starts = plan
-    coming, cores, estimate = columns
+    ties, cores, estimate = columns
     begun, gone = moves[0], moves[1]
     while work > 0:
-        queued = meta[plans.TAIL] - meta[plans.HEAD]
+        queued = meta[TAIL] - meta[HEAD]
         work -= 1 + queued * queued
-        wake = starts[meta[plans.HEAD]] if meta[plans.HEAD] < meta[plans.TAIL] else NEVER
+        wake = starts[meta[HEAD]] if meta[HEAD] < meta[TAIL] else NEVER
         step = next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers)
         now = step.now
         if numbers[OVER]:
@@ -220,8 +221,8 @@ def planned(work, events, passes):  # type: ignore[no-untyped-def]
         for k in range(step.first, step.last):
             row = come[1, k]
             start = plans.earliest_start(times, free, meta, now, cores[row], estimate[row])
-            plans.enter(plan, coming, row, start, cores[row], estimate[row])
-        if not step.decides or meta[plans.HEAD] == meta[plans.TAIL] or starts[meta[plans.HEAD]] > now:
+            plans.enter(plan, ties, row, start, cores[row], estimate[row])
+        if not step.decides or meta[HEAD] == meta[TAIL] or starts[meta[HEAD]] > now:
             continue
         count = plans.due(now, plan, columns, running, begun, began)
         if not begin(now, begun, count, jobs, ends, looks, numbers):
@@ -246,7 +247,7 @@ def give_back(now, count, gone, plan, running, cores, flags):  # type: ignore[no
 def settle(now, plan, columns, running, order, flags):  # type: ignore[no-untyped-def]
     """Plan again after an overrun, else compress what was given back."""
     _, _, meta, _, _ = plan
-    head, tail = meta[plans.HEAD], meta[plans.TAIL]
+    head, tail = meta[HEAD], meta[TAIL]
     if flags[OVERRAN]:
         plans.replan(plan, columns, running, now)
     elif flags[FRONTIER] > now and flags[COMPRESS] != NONE and tail > head:
@@ -263,5 +264,5 @@ def settle(now, plan, columns, running, order, flags):  # type: ignore[no-untype
 def compress_by_arrival(plan, columns, now):  # type: ignore[no-untyped-def]
     """Compress in the order in which the requests came."""
     _, _, meta, waiting, _ = plan
-    head, tail = meta[plans.HEAD], meta[plans.TAIL]
+    head, tail = meta[HEAD], meta[TAIL]
     plans.shift_left(plan, columns, now, np.argsort(waiting[head:tail]) + head, NEVER)

@@ -16,6 +16,7 @@ from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.usage import kept, weighted
 from gridsim.profile.asked import Asked
+from gridsim.profile.waiting import in_order
 
 __all__ = ["ClusterView", "Ledger", "Promised", "Queue", "Requests"]
 
@@ -70,11 +71,9 @@ class Requests:
         that have come (of rows that were kept free, everything), and job order is that of coming.
     room : int
         Rows at the end that are kept free for jobs submitted later.
-    place : (n,) int64
-        What requests are ordered by before `ready` and their numbers: the row of the job, or the same for all where
-        `moves`.
-    coming : (n,) int64
-        What single tasks are ordered by before their numbers: these, or `ready` where `moves`.
+    ties : (2, n) int64
+        What requests of equal rank are ordered by before their own rows (`gridsim.profile.waiting`): the row of the
+        job, or the same for all where `moves`; and `ready`.
     """
 
     def __init__(self, workload: Workload, *, rank: IntArray | None = None, room: int = 0) -> None:
@@ -96,7 +95,6 @@ class Requests:
             self.minimum, self.maximum = _writable(self.moldable.minimum), _writable(self.moldable.maximum)
         self.needed = self.minimum
         self.job: IntArray = np.arange(len(self.cores)) if tasks is None else rows
-        self.place: IntArray = np.zeros(len(self.cores), dtype=np.int64) if self.moves else self.job
         self.number: IntArray = workload.job[rows]
         self.labels: Mapping[str, IntArray] = {name: column[rows] for name, column in workload.labels.items()}
         self.names = workload.names
@@ -105,8 +103,9 @@ class Requests:
         self._added: dict[int, Demands] = {}
         self.restartable = None if workload.restartable is None else workload.restartable[rows]
         self.tasks = tasks
-        self.ready: IntArray = self.submit.copy() if tasks is None else np.full(len(self.cores), NEVER, dtype=np.int64)
-        self.coming: IntArray = self.ready if self.moves else np.arange(len(self.cores))
+        self.ties: IntArray = np.zeros((2, len(self.cores)), dtype=np.int64)
+        self.ties[0] = 0 if self.moves else self.job
+        self.ties[1] = self.submit if tasks is None else NEVER
         self.rank = self.estimate if rank is None else rank
         self.critical_path: IntArray = self.rank
         if tasks is not None:
@@ -114,6 +113,17 @@ class Requests:
 
     def __len__(self) -> int:
         return len(self.cores)
+
+    @property
+    def ready(self) -> IntArray:
+        """Instants from which requests may run; a view that may be written."""
+        found: IntArray = self.ties[1]
+        return found
+
+    @property
+    def by_row(self) -> bool:
+        """Whether job order is that of rows."""
+        return self.tasks is None and not self.moves
 
     @property
     def known(self) -> int:
@@ -166,9 +176,9 @@ class Requests:
         """Columns that change as requests come; they take plain numbers in half the time that arrays need."""
         return self.submit.data, self.ready.data, self.deadline.data
 
-    def in_order(self, rows: IntArray) -> IntArray:
-        """Indices that put requests, single tasks, into job order."""
-        return np.lexsort((rows, self.coming[rows])) if self.moves else np.argsort(rows)
+    def in_order(self, rows: IntArray, keys: IntArray | FloatArray | None = None) -> IntArray:
+        """Indices that put requests in order: by the key of each, where there are any, then in job order."""
+        return in_order(rows, None if self.by_row else self.ties, keys)
 
     def estimate_on(self, request: int, cores: int) -> int:
         """Estimate of a request on so many cores, whole microseconds."""

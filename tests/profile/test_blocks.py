@@ -169,3 +169,39 @@ def test_a_job_planned_beyond_all_that_was_given_back_is_not_looked_for() -> Non
     compiled.change(2, 4, CORES)  # a hole that the frontier does not tell of
     assert blocks.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, NEVER) == 2
     assert blocks.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, 1) == 10
+
+
+AMOUNTS = st.tuples(st.integers(0, 2), st.integers(0, 2))
+CHANGES = st.lists(
+    st.tuples(st.integers(0, HORIZON - 1), st.integers(0, HORIZON), AMOUNTS, st.booleans(), st.integers(0, 3)),
+    max_size=20,
+)
+
+
+@settings(deadline=None)
+@given(CHANGES, st.integers(1, HORIZON), AMOUNTS)
+def test_blocks_of_several_columns_are_those_of_each_column_laid_over_one_another(
+    changes: list[tuple[int, int, tuple[int, int], bool, int]], duration: int, need: tuple[int, int]
+) -> None:
+    wide = np.zeros(100, dtype=np.int64), np.zeros((100, 2), dtype=np.int64)
+    wide[1][0] = 100
+    plain, size, now = np.full((HORIZON + 1, 2), 100), 1, 0
+    for start, end, drawn, take, passed in changes:
+        now = min(now + passed, HORIZON - 1)
+        size = blocks.forget(*wide, size, now)
+        start, amount = max(start, now), np.array(drawn)
+        change = blocks.reserve if take else blocks.release
+        size = change(*wide, size, start, end, amount)
+        plain[start:end] += -amount if take else amount
+    times, free = wide[0][:size], wide[1][:size]
+    assert times[0] == now
+    assert (np.diff(times) > 0).all()
+    assert (np.diff(free, axis=0) != 0).any(axis=1).all(), "neighbours differ"
+    for instant in range(now, HORIZON + 1):
+        assert free[blocks.block_at(times, size, instant)].tolist() == plain[instant].tolist()
+    low = np.array(need) + 98
+    enough = [(plain[instant : instant + duration] >= low).all() for instant in range(HORIZON + 1)]
+    assert blocks.fits(*wide, size, low, duration) == enough[now]
+    if enough[HORIZON]:
+        found = next(start for start in range(now, HORIZON + 1) if enough[start])
+        assert blocks.earliest(*wide, size, low, duration) == found

@@ -2,14 +2,14 @@
 
 Layouts. ``waiting`` holds request rows by planned start, then job order, in ``[meta[HEAD], meta[TAIL])``, and
 ``planned`` their planned starts, place by place; ``running`` (2, busy) is who runs until when, as
-`gridsim.profile.running` has it, and ``meta`` counts them; ``coming[row]`` is what job order compares before the rows;
+`gridsim.profile.running` has it, and ``meta`` counts them; ``ties`` are those of `gridsim.profile.waiting`;
 ``meta[SIZE]`` is the number of blocks of the profile. Times in microseconds. The caller provides room for two blocks a
 request and four more.
 
 Bundles, plain tuples since these are handed over quickest:
 
 - ``plan``: times and free cores of the blocks, ``meta``, ``waiting``, ``planned``;
-- ``columns``: ``coming``, cores and estimate of each request.
+- ``columns``: ``ties``, cores and estimate of each request.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
@@ -17,12 +17,11 @@ from __future__ import annotations
 
 from gridsim.profile.blocks import earlier, earliest, forget, release, reserve
 from gridsim.profile.compiled import lean
-from gridsim.profile.running import OWN, begin_running, end_running, only_running
+from gridsim.profile.running import begin_running, end_running, only_running
+from gridsim.profile.waiting import HEAD, TAIL, insert
 
 __all__ = [
-    "HEAD",
     "SIZE",
-    "TAIL",
     "adopt",
     "due",
     "earliest_start",
@@ -32,7 +31,7 @@ __all__ = [
     "stop",
 ]
 
-HEAD, TAIL, SIZE = range(OWN, OWN + 3)
+SIZE = TAIL + 1
 
 
 @lean
@@ -43,18 +42,13 @@ def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-
 
 
 @lean
-def enter(plan, coming, row, start, cores, duration):  # type: ignore[no-untyped-def]
+def enter(plan, ties, row, start, cores, duration):  # type: ignore[no-untyped-def]
     """Plan *row* at *start*: it holds its cores in the profile and its place in the order."""
     times, free, meta, waiting, planned = plan
     meta[SIZE] = reserve(times, free, meta[SIZE], start, start + duration, cores)
-    i = meta[TAIL]
-    while i > meta[HEAD]:
-        if planned[i - 1] < start or (planned[i - 1] == start and came_before(coming, waiting[i - 1], row)):
-            break
-        waiting[i], planned[i] = waiting[i - 1], planned[i - 1]
-        i -= 1
-    waiting[i], planned[i] = row, start
+    waiting[meta[TAIL]], planned[meta[TAIL]] = row, start
     meta[TAIL] += 1
+    insert(waiting, planned, meta[HEAD], meta[TAIL] - 1, meta[TAIL], ties)
 
 
 @lean
@@ -68,26 +62,6 @@ def stop(times, free, meta, running, now, row, cores):  # type: ignore[no-untype
 
 
 @lean
-def came_before(coming, one, other):  # type: ignore[no-untyped-def]
-    """Whether a request stands before another in job order."""
-    return coming[one] < coming[other] or (coming[one] == coming[other] and one < other)
-
-
-@lean
-def sort_waiting(meta, waiting, planned, coming):  # type: ignore[no-untyped-def]
-    """Order the waiting requests by planned start, then job order; they are nearly sorted."""
-    for i in range(meta[HEAD] + 1, meta[TAIL]):
-        row, start = waiting[i], planned[i]
-        k = i
-        while k > meta[HEAD]:
-            if planned[k - 1] < start or (planned[k - 1] == start and came_before(coming, waiting[k - 1], row)):
-                break
-            waiting[k], planned[k] = waiting[k - 1], planned[k - 1]
-            k -= 1
-        waiting[k], planned[k] = row, start
-
-
-@lean
 def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-def]
     """Compress: the request at each place of *order* in turn moves to its earliest start, all others staying.
 
@@ -96,7 +70,7 @@ def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-
     moved request leaves extends it.
     """
     times, free, meta, waiting, planned = plan
-    coming, cores, estimate = columns
+    ties, cores, estimate = columns
     meta[SIZE] = forget(times, free, meta[SIZE], now)
     moved = False
     for k in range(order.shape[0]):
@@ -111,7 +85,7 @@ def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-
             frontier = max(frontier, old + estimate[row])
             moved = True
     if moved:
-        sort_waiting(meta, waiting, planned, coming)
+        insert(waiting, planned, meta[HEAD], meta[HEAD] + 1, meta[TAIL], ties)
 
 
 @lean
@@ -134,7 +108,7 @@ def replan(plan, columns, running, now):  # type: ignore[no-untyped-def]
     What an overrun calls for: places can move later.
     """
     times, free, meta, waiting, planned = plan
-    coming, cores, estimate = columns
+    ties, cores, estimate = columns
     size = only_running(now, running, meta, cores, times, free)
     for k in range(meta[HEAD], meta[TAIL]):
         row = waiting[k]
@@ -142,7 +116,7 @@ def replan(plan, columns, running, now):  # type: ignore[no-untyped-def]
         size = reserve(times, free, size, start, start + estimate[row], cores[row])
         planned[k] = start
     meta[SIZE] = size
-    sort_waiting(meta, waiting, planned, coming)
+    insert(waiting, planned, meta[HEAD], meta[HEAD] + 1, meta[TAIL], ties)
 
 
 @lean

@@ -16,6 +16,7 @@ from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
 from gridsim.profile.blocks import earliest_from, release, reserve
 from gridsim.profile.compiled import compiled, phase
+from gridsim.profile.waiting import comes_before
 
 __all__ = ["MRT"]
 
@@ -74,16 +75,18 @@ class MRT:
 
 
 @compiled
-def _sort(order, count, keys, rows):  # type: ignore[no-untyped-def]
-    """Order the first *count* jobs by key, then row; they are nearly sorted."""
+def _sort(order, count, keys, jobs):  # type: ignore[no-untyped-def]
+    """Order the first *count* jobs by key, then job order; they are nearly sorted."""
     for i in range(1, count):
         job = order[i]
         k = i
         while k > 0:
-            before = order[k - 1]
-            if keys[before] < keys[job] or (keys[before] == keys[job] and rows[before] < rows[job]):
+            other = order[k - 1]
+            if keys[other] < keys[job]:
                 break
-            order[k] = before
+            if keys[other] == keys[job] and comes_before(jobs.ties, jobs.rows[other], jobs.rows[job]):
+                break
+            order[k] = other
             k -= 1
         order[k] = job
 
@@ -93,8 +96,8 @@ class Jobs(NamedTuple):
 
     Attributes
     ----------
-    rows, cores, estimate, due : (n,) int64
-        Columns of `Search`.
+    rows, cores, estimate, due, ties : arrays of int64
+        As `Search` has them.
     keys, sorting : (n,) float64
         What the heuristic says of each; the same with what the earliest start adds.
     window, hole_filling, weight
@@ -105,6 +108,7 @@ class Jobs(NamedTuple):
     cores: IntArray
     estimate: IntArray
     due: IntArray
+    ties: IntArray
     keys: FloatArray
     sorting: FloatArray
     window: int
@@ -123,7 +127,7 @@ def _open(times, free, size, jobs, earliest, order, count):  # type: ignore[no-u
         for job in order[:count]:
             earliest[job] = _earliest(times, free, size, jobs, job, earliest[job])
             jobs.sorting[job] = jobs.keys[job] + jobs.weight * (earliest[job] / MICROSECOND)
-        _sort(order, count, jobs.sorting, jobs.rows)
+        _sort(order, count, jobs.sorting, jobs)
     for job in order[: min(count, jobs.window)]:
         earliest[job] = _earliest(times, free, size, jobs, job, earliest[job])
         if earliest[job] + jobs.estimate[job] > jobs.due[job]:
@@ -146,8 +150,8 @@ def depth_first(search, keys, limit, window, hole_filling, weight):  # type: ign
     ``earliest[depth]`` are their earliest starts, or bounds of them from vertices before. *keys* are those of the
     heuristic, s; *weight* times the earliest start comes on top.
     """
-    rows, cores, estimate, due, _, _, times, free, size, _ = search
-    jobs = Jobs(rows, cores, estimate, due, keys, keys.copy(), window, hole_filling, weight)
+    rows, cores, estimate, due, _, _, times, free, size, ties = search
+    jobs = Jobs(rows, cores, estimate, due, ties, keys, keys.copy(), window, hole_filling, weight)
     n = rows.shape[0]
     order = np.empty((n + 1, n), dtype=np.int32)
     earliest = np.empty((n + 1, n), dtype=np.int64)
@@ -156,7 +160,7 @@ def depth_first(search, keys, limit, window, hole_filling, weight):  # type: ign
     starts = np.empty(n, dtype=np.int64)
     order[0] = np.arange(n)
     earliest[0] = times[0]
-    _sort(order[0], n, keys, rows)
+    _sort(order[0], n, keys, jobs)
     depth, backtracks = 0, 0
     if not _open(times, free, size, jobs, earliest[0], order[0], n):
         return False, starts

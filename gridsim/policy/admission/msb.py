@@ -45,7 +45,7 @@ class MSB:
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
-        order = np.lexsort((search.rows[:-1], search.coming[:-1], plan.ranks(self.order, search, now)[:-1]))
+        order = plan.requests.in_order(search.rows[:-1], plan.ranks(self.order, search, now)[:-1])
         keep, price = isinstance(self.order, AscendingScheduledTime), PRICES.index(self.price)
         if isinstance(search, VectorSearch):
             found = vector_search.cheapest(search, order.tolist(), keep, price)

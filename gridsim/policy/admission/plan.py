@@ -10,12 +10,13 @@ import numpy as np
 
 from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission import kernels
-from gridsim.policy.admission.kernels import HEAD, SIZE, TAIL
+from gridsim.policy.admission.kernels import SIZE
 from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.protocols import Arrangement, Offer, Start, ranks_of, starts_of
 from gridsim.policy.queue import Promised, Requests
 from gridsim.profile.blocks import forget
 from gridsim.profile.running import RUNNING, expect_end, most_running, only_running
+from gridsim.profile.waiting import HEAD, TAIL, in_order
 
 __all__ = ["Plan", "Search"]
 
@@ -31,8 +32,8 @@ class Search(NamedTuple):
         Planned starts; `NEVER` for the new request.
     times, free, size
         Profile of the running requests alone, with room for all others.
-    coming : (n + 1,) int64
-        What job order compares before the rows.
+    ties : (2, requests) int64
+        What job order compares before the rows, of all requests.
     """
 
     rows: IntArray
@@ -44,11 +45,11 @@ class Search(NamedTuple):
     times: IntArray
     free: IntArray
     size: int
-    coming: IntArray
+    ties: IntArray
 
     def arrangement(self, starts: IntArray) -> Arrangement:
         """The plan that these starts make."""
-        order = np.lexsort((self.rows, self.coming, starts))
+        order = in_order(self.rows, self.ties, starts)
         return Arrangement(self.rows[order], starts[order])
 
     def offer(self, starts: IntArray, price: float = 0.0) -> Offer:
@@ -132,7 +133,7 @@ class Plan:
     @property
     def _columns(self) -> tuple[IntArray, IntArray, IntArray]:
         """What it reads of requests."""
-        return self.requests.coming, self.need, self.estimate
+        return self.requests.ties, self.need, self.estimate
 
     def _make_room(self, busy: int) -> None:
         """Room for so many requests that run at once, and that begin at once; none does."""
@@ -221,7 +222,7 @@ class Plan:
             times,
             free,
             size,
-            requests.coming[rows],
+            requests.ties,
         )
 
     def _sought(self, request: int, deadline: int) -> tuple[IntArray, IntArray]:
@@ -247,7 +248,7 @@ class Plan:
         """Promise *start* to a request that joins the waiting ones."""
         self._ensure(1)
         cores, estimate = self.need[request], self.estimate[request]
-        kernels.enter(self._arrays, self.requests.coming, request, start, cores, estimate)
+        kernels.enter(self._arrays, self.requests.ties, request, start, cores, estimate)
 
     def take(self, request: int, offer: Offer, now: int) -> None:
         """Carry out an offer: kills, a place for the request, and where the others go for it."""

@@ -62,7 +62,7 @@ class QoPS:
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
-        order = np.lexsort((search.rows, search.coming, plan.ranks(self.heuristic, search, now)))
+        order = plan.requests.in_order(search.rows, plan.ranks(self.heuristic, search, now))
         only_first, new_first = self.slots == "first-slot-only", self.insertion == "first"
         by = PRICES.index(self.price) if self.slots == "best" else -1
         if isinstance(search, VectorSearch):

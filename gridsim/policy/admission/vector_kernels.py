@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from gridsim.model.time import NEVER
-from gridsim.policy.admission.kernels import HEAD, TAIL
 from gridsim.profile.blocks import block_at
 from gridsim.profile.compiled import lean
 from gridsim.profile.fitting import fit, fits_over, not_before, totals_over
@@ -28,29 +27,10 @@ from gridsim.profile.floor import (
     mark,
 )
 
-__all__ = ["AT", "MOVED", "START", "next_move", "sort_order"]
+__all__ = ["AT", "MOVED", "START", "next_move"]
 
 AT, START, MOVED = range(3)
 """Of a compression: place in its order, where the request there can go, how many have moved."""
-
-
-@lean
-def sort_order(meta, waiting, planned, coming):  # type: ignore[no-untyped-def]
-    """Order the waiting requests by planned start, then job order; they are nearly sorted."""
-    for i in range(meta[HEAD] + 1, meta[TAIL]):
-        row, start = waiting[i], planned[i]
-        k = i
-        while k > meta[HEAD]:
-            other = waiting[k - 1]
-            if planned[k - 1] < start:
-                break
-            if planned[k - 1] == start and (
-                coming[other] < coming[row] or (coming[other] == coming[row] and other < row)
-            ):
-                break
-            waiting[k], planned[k] = other, planned[k - 1]
-            k -= 1
-        waiting[k], planned[k] = row, start
 
 
 @lean

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.admission.kernels import HEAD, TAIL
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.vector_kernels import AT, MOVED, START, next_move, sort_order
+from gridsim.policy.admission.vector_kernels import AT, MOVED, START, next_move
 from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.places import holdings_of, placement_at
 from gridsim.policy.protocols import Arrangement, Placement, Start
 from gridsim.policy.queue import ClusterView
 from gridsim.profile.running import begin_running, end_running
+from gridsim.profile.waiting import HEAD, TAIL, insert
 
 __all__ = ["VectorPlan"]
 
@@ -80,7 +80,8 @@ class VectorPlan(Plan):
         self._holdings.put(request, start, end, promise=True)
 
     def _sort(self) -> None:
-        sort_order(self.meta, self.waiting, self.planned, self.requests.coming)
+        head, tail = int(self.meta[HEAD]), int(self.meta[TAIL])
+        insert(self.waiting, self.planned, head, head + 1, tail, self.requests.ties)
 
     def ended(self, request: int, now: int) -> int:
         """Give back what a running request would have held; returns its expected end."""
@@ -151,7 +152,7 @@ class VectorPlan(Plan):
             due,
             self.requests.submit[rows],
             np.append(self.planned_starts(), NEVER),
-            self.requests.coming[rows],
+            self.requests.ties,
             self._holdings,
             now,
         )

@@ -16,6 +16,7 @@ from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
 from gridsim.policy.admission.price import term
 from gridsim.policy.protocols import Arrangement, Offer
 from gridsim.profile.holdings import Holdings
+from gridsim.profile.waiting import in_order
 
 __all__ = ["Found", "VectorSearch", "by_slots", "cheapest", "depth_first"]
 
@@ -36,7 +37,7 @@ class VectorSearch(NamedTuple):
 
     Attributes
     ----------
-    rows, cores, estimate, due, submit, planned, coming : (n + 1,) int64
+    rows, cores, estimate, due, submit, planned : (n + 1,) int64, ties : (2, requests) int64
         As `gridsim.policy.admission.plan.Search` has them.
     holdings : Holdings
         Of the plan as it stands: a search works on copies.
@@ -50,14 +51,14 @@ class VectorSearch(NamedTuple):
     due: IntArray
     submit: IntArray
     planned: IntArray
-    coming: IntArray
+    ties: IntArray
     holdings: Holdings
     now: int
 
     def offer(self, found: Found) -> Offer:
         """The offer to take the new request in by a plan."""
         starts = found.starts
-        order = np.lexsort((self.rows, self.coming, starts))
+        order = in_order(self.rows, self.ties, starts)
         arrangement = Arrangement(self.rows[order], starts[order], found.holdings)
         return Offer(int(starts[-1]), arrangement, price=found.price)
 
@@ -277,13 +278,14 @@ class _Vertices:
 
     def __init__(self, search: VectorSearch, keys: FloatArray, window: int, hole_filling: bool, weight: float) -> None:
         self.trial = search.with_first(0)
-        self._keys, self._rows = keys.tolist(), search.rows.tolist()
+        self._keys = keys.tolist()
+        self._turn: list[int] = np.argsort(in_order(search.rows, search.ties)).tolist()  # of each, in job order
         self._due, self._estimate = search.due.tolist(), search.estimate.tolist()
         self._window, self._lasting, self._weight = window, not hole_filling, weight
 
     def sorted(self, jobs: Sequence[int], keys: Sequence[float]) -> list[int]:
-        """Requests by key, then row."""
-        return sorted(jobs, key=lambda job: (keys[job], self._rows[job]))
+        """Requests by key, then in job order."""
+        return sorted(jobs, key=lambda job: (keys[job], self._turn[job]))
 
     def earliest(self, job: int, bound: int) -> int:
         """Earliest place of a request from a bound on; without hole filling one that it could keep for ever."""

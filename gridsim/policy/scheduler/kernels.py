@@ -19,50 +19,30 @@ import numpy as np
 
 from gridsim.profile.blocks import earliest, falls, fits_before, reserve
 from gridsim.profile.compiled import compiled, lean, phase
-from gridsim.profile.running import (
-    HELD,
-    OWN,
-    RUNNING,
-    TOTAL,
-    available_now,
-    begin_running,
-    end_running,
-    running_profile,
-)
+from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, end_running, running_profile
+from gridsim.profile.waiting import HEAD, TAIL, sort_in, take_out
 
 __all__ = [
     "BLOCKING",
     "CORES",
     "ESTIMATE",
-    "HEAD",
+    "JOB",
     "PLACE",
     "QUEUE",
     "RANK",
-    "TAIL",
+    "READY",
     "backfill",
     "backfill_by_rank",
-    "before",
     "begin_at",
     "first_of_groups",
     "full",
-    "index_of",
     "rank_by_age",
-    "sort_queue",
     "take_in",
 ]
 
-HEAD, TAIL, BLOCKING = range(OWN, OWN + 3)
+BLOCKING = TAIL + 1
 CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY, RANK, ABLE = range(9)
 _GONE = -1
-
-
-@lean
-def before(table, one, other):  # type: ignore[no-untyped-def]
-    """Whether a request comes before another in the queue: by place, then job order, ready time, task index."""
-    for key in (PLACE, JOB, READY):
-        if table[key, one] != table[key, other]:
-            return table[key, one] < table[key, other]
-    return one < other
 
 
 @lean
@@ -73,41 +53,7 @@ def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untype
     """
     for k in range(ended):
         end_running(running, meta, moves[1, k], table[CORES, moves[1, k]])
-    waiting = table[QUEUE]
-    head = meta[HEAD]
-    for k in range(meta[TAIL], tail):
-        row = waiting[k]
-        if k == head or before(table, waiting[k - 1], row):
-            continue
-        low, high = head, k
-        while low < high:
-            middle = (low + high) >> 1
-            if before(table, waiting[middle], row):
-                low = middle + 1
-            else:
-                high = middle
-        for i in range(k, low, -1):
-            waiting[i] = waiting[i - 1]
-        waiting[low] = row
-    meta[TAIL] = tail
-
-
-@lean
-def sort_queue(table, head, tail):  # type: ignore[no-untyped-def]
-    """Put the whole queue into order; it is nearly sorted where its places have changed a little."""
-    waiting = table[QUEUE]
-    stride = 1
-    while stride * 3 + 1 < tail - head:
-        stride = stride * 3 + 1
-    while stride > 0:
-        for k in range(head + stride, tail):
-            row = waiting[k]
-            i = k
-            while i - stride >= head and before(table, row, waiting[i - stride]):
-                waiting[i] = waiting[i - stride]
-                i -= stride
-            waiting[i] = row
-        stride //= 3
+    sort_in(table[QUEUE], meta, tail, table[PLACE], table[JOB : READY + 1])
 
 
 @lean
@@ -298,20 +244,9 @@ def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
     need = table[CORES, row]
     if need > available_now(now, running, meta, table[CORES]):
         return False
-    for k in range(i, meta[HEAD], -1):
-        waiting[k] = waiting[k - 1]
-    meta[HEAD] += 1
+    take_out(waiting, meta, index)
     begin_running(running, meta, row, now + table[ESTIMATE, row], need)
     return True
-
-
-@lean
-def index_of(table, meta, row):  # type: ignore[no-untyped-def]
-    """Index of a waiting request in the queue."""
-    i = meta[HEAD]
-    while table[QUEUE, i] != row:
-        i += 1
-    return i - meta[HEAD]
 
 
 @compiled

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.scheduler.kernels import CORES, ESTIMATE, HEAD, QUEUE, TAIL, before
+from gridsim.policy.scheduler.kernels import CORES, ESTIMATE, JOB, PLACE, QUEUE, READY
 from gridsim.profile.compiled import lean, phase
 from gridsim.profile.running import available_now, begin_running, end_running
+from gridsim.profile.waiting import HEAD, TAIL, before
 
 __all__ = ["BLOCK", "Slots", "larger", "precedes", "sort_linear", "strict_linear"]
 
@@ -105,7 +106,7 @@ def precedes(now, table, lines, one, other):  # type: ignore[no-untyped-def]
         return True
     if larger(now + lines[0, other], lines[1, other], now + lines[0, one], lines[1, one]):
         return False
-    return before(table, one, other)
+    return before(table[PLACE], table[JOB : READY + 1], one, other)
 
 
 @lean

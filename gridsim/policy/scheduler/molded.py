@@ -127,9 +127,8 @@ class Molded:
         self._due, self.held = self._places[promises.DUE], self._places[promises.HELD]
         self._submit = requests.submit.copy() if requests.moves else requests.submit  # what `due` was made of
         self._counts: IntArray = np.zeros(3, dtype=np.int64)
-        self._promises = (self._places, np.array(lanes.capacity, dtype=np.int64), self._counts)
+        self._promises = (self._places, np.array(lanes.capacity, dtype=np.int64), self._counts, requests.ties)
         self.waiting: list[int] = []
-        self._ready: IntArray = np.zeros(n, dtype=np.int64)
         self._held: IntArray = np.zeros((2, most_running(cluster.cores, n) + 1), dtype=np.int64)
         self._running: IntArray = np.array([0, 0, cluster.cores], dtype=np.int64)
         self._need, _ = requests.sizes()  # of running requests, the size that was chosen
@@ -138,7 +137,6 @@ class Molded:
     def joined(self, request: int, now: int) -> None:
         """A request waits."""
         self.waiting.append(request)
-        self._ready[request] = now
         if self._due[request] < NEVER:  # a task waits from when it is ready, not from when its job came
             self._due[request] += now - self._submit[request]
 
@@ -169,10 +167,7 @@ class Molded:
         rows: IntArray = np.array(self.waiting, dtype=np.int64)
         if self._first_come:
             return rows
-        if self.requests.tasks is None:
-            rows = rows[self.requests.in_order(rows)]
-        else:
-            rows = rows[np.lexsort((rows, self._ready[rows], self.requests.job[rows]))]
+        rows = rows[self.requests.in_order(rows)]
         count, held, _ = self._running.tolist()
         running = Queue(self.requests, self._held[1, :count])
         state: dict[str, Any] = {"free": self.cores - held, "total": self.cores, "tick": self._tick}

@@ -3,10 +3,11 @@
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from gridsim.policy.scheduler.kernels import BLOCKING, CORES, ESTIMATE, HEAD, LANE, QUEUE, take_in
+from gridsim.policy.scheduler.kernels import BLOCKING, CORES, ESTIMATE, LANE, QUEUE, take_in
 from gridsim.profile.blocks import add, copied, earliest, enough, fits, reserve
 from gridsim.profile.compiled import lean
 from gridsim.profile.running import RUNNING, begin_running, running_profile
+from gridsim.profile.waiting import HEAD
 
 __all__ = ["AVAILABLE", "LEFT", "backfill_pools"]
 

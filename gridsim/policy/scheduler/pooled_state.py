@@ -10,11 +10,12 @@ import numpy as np
 from gridsim.errors import PolicyError
 from gridsim.policy.protocols import Placement, name_of
 from gridsim.policy.queue import ClusterView, Ledger
-from gridsim.policy.scheduler.kernels import HEAD, QUEUE
+from gridsim.policy.scheduler.kernels import QUEUE
 from gridsim.policy.scheduler.pooled import LEFT, backfill_pools
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.state import EVERYONE, State
 from gridsim.profile.asked import Asked
+from gridsim.profile.waiting import HEAD
 
 __all__ = ["PooledState"]
 

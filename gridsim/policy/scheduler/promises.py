@@ -13,6 +13,7 @@ from gridsim.policy.scheduler.sizes import LEAST, Sizes, choose, fitting_now, on
 from gridsim.profile.blocks import reserve
 from gridsim.profile.compiled import compiled, phase
 from gridsim.profile.running import only_running
+from gridsim.profile.waiting import before
 
 __all__ = ["ANEW", "CORES", "DUE", "HELD", "LANE", "ROWS", "STARTED", "STARTING", "PromiseColumns", "mold"]
 
@@ -35,11 +36,14 @@ class PromiseColumns(NamedTuple):
         Promises that each lane may still give.
     counts : (3,) int64
         Holders; how many this pass has started; whether places must be found anew, since cores came free early.
+    ties : (2, n) int64
+        Those of `gridsim.profile.waiting`.
     """
 
     table: IntArray
     unheld: IntArray
     counts: IntArray
+    ties: IntArray
 
 
 @compiled
@@ -75,17 +79,12 @@ def _come_due(now, rows, high, promises):  # type: ignore[no-untyped-def]
         if table[HOLDS, row] != NOBODY or table[DUE, row] >= now:
             continue
         k = counts[HOLDERS]
-        while k > known and _due_before(row, table[HELD, k - 1], table):
+        while k > known and before(table[DUE], promises.ties, row, table[HELD, k - 1]):
             table[HELD, k] = table[HELD, k - 1]
             k -= 1
         table[HELD, k] = row
         table[HOLDS, row], table[LIMIT, row] = ALONE, -1
         counts[HOLDERS] += 1
-
-
-@phase
-def _due_before(one, other, table):  # type: ignore[no-untyped-def]
-    return table[DUE, one] < table[DUE, other] or (table[DUE, one] == table[DUE, other] and one < other)
 
 
 @phase

@@ -14,10 +14,11 @@ from gridsim.policy.histories import TOLD, Histories
 from gridsim.policy.protocols import Lanes, Passes, Placement, Start, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
-from gridsim.policy.scheduler.kernels import CORES, ESTIMATE, HEAD, PLACE, QUEUE, RANK, READY, TAIL
+from gridsim.policy.scheduler.kernels import CORES, ESTIMATE, JOB, PLACE, QUEUE, RANK, READY
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.tail import Shortest
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
+from gridsim.profile.waiting import HEAD, TAIL, in_order, sort
 
 __all__ = ["EVERYONE", "State", "tells_alone"]
 
@@ -82,7 +83,7 @@ class State:
         self.table: IntArray = np.zeros((7 if tail is None else 9, n), dtype=np.int64)
         self.table[:2] = requests.cores, requests.estimate
         self.table[3] = lanes.lane
-        self.table[5:7] = requests.place, requests.ready
+        self.table[JOB : READY + 1] = requests.ties
         blocks = np.zeros((4, 2 * (busy + promises) + 8), dtype=np.int64)
         capacities = np.stack([lanes.capacity, lanes.capacity])
         self.arrays = (self.table, self.running, self.moves, blocks, capacities, self.meta)
@@ -133,7 +134,7 @@ class State:
         """Put the queue into the order of this instant; after `take_in`."""
         head, tail = self.meta[HEAD], self.meta[TAIL]
         kernels.rank_by_age(now, PLACE, self.table, head, tail, ageing)
-        kernels.sort_queue(self.table, head, tail)
+        sort(self.table[QUEUE], self.meta, self.table[PLACE], self.table[JOB : READY + 1])
 
     @property
     def plain(self) -> bool:
@@ -314,10 +315,10 @@ class State:
     def rows_in_job_order(self) -> IntArray:
         """The same, sorted in place by job order, then ready time, then task index."""
         rows = self.rows()
-        if self.requests.tasks is None and not self.requests.moves:
+        if self.requests.by_row:
             rows.sort()
         else:
-            rows[:] = rows[np.lexsort((rows, self.table[READY, rows], self.requests.place[rows]))]
+            rows[:] = rows[in_order(rows, self.table[JOB : READY + 1])]
         return rows
 
     def queue(self, rows: IntArray) -> Queue:

@@ -15,8 +15,8 @@ from gridsim.policy.ordering import Fifo
 from gridsim.policy.protocols import failed, ranks_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler import kernels, lines
-from gridsim.policy.scheduler.kernels import HEAD, TAIL
 from gridsim.policy.scheduler.state import State
+from gridsim.profile.waiting import HEAD, TAIL, index_of
 
 __all__ = ["Turn", "turn_of"]
 
@@ -45,7 +45,7 @@ def _static(ordering: Any, state: State) -> Turn:
     if isinstance(ordering, FifoTask):
         state.by_ready = True
     elif first_come:
-        state.table[kernels.PLACE] = state.requests.place
+        state.table[kernels.PLACE] = state.requests.ties[0]
     else:
         state.set_places(rows, ranks_of(ordering, state.queue(rows), 0.0))
     # In first-come order nobody passes a head that is blocked until something ends. Tasks do not come in that order,
@@ -174,7 +174,7 @@ def _picked(ordering: Any, state: State, *, holds: bool) -> Turn:
         started: list[int] = []
         state.take_in()
         while not state.empty and state.available(now):
-            index = _index(now) if held < 0 else int(kernels.index_of(state.table, state.meta, held))
+            index = _index(now) if held < 0 else int(index_of(state.table[kernels.QUEUE], state.meta, held))
             request = state.begin_at(index, now)
             if request is None:
                 held = int(state.rows()[index]) if holds else -1

@@ -14,10 +14,11 @@ from gridsim.policy.places import holdings_of, place_of, placement_at
 from gridsim.policy.protocols import Placement, Start, name_of
 from gridsim.policy.queue import ClusterView, Ledger
 from gridsim.policy.scheduler import vectors
-from gridsim.policy.scheduler.kernels import ESTIMATE, HEAD, QUEUE
+from gridsim.policy.scheduler.kernels import ESTIMATE, QUEUE
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.state import EVERYONE, State
 from gridsim.policy.scheduler.vectors import COUNT, DONE, PASSED, PROMISE, ROW, Pass
+from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["VectorState"]
 
@@ -109,7 +110,7 @@ class VectorState(State):
         self._holdings.until(request, expected_end, self._now)
 
     def _let_go(self) -> None:
-        self._settle(self._now, int(self.meta[vectors.TAIL]))
+        self._settle(self._now, int(self.meta[TAIL]))
 
     def take_in(self) -> None:
         """Tell the arrays what ended and arrived since the last pass."""

@@ -11,20 +11,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gridsim.model.time import IntArray
-from gridsim.policy.scheduler.kernels import (
-    BLOCKING,
-    CORES,
-    ESTIMATE,
-    HEAD,
-    LANE,
-    QUEUE,
-    TAIL,
-    take_in,
-)
+from gridsim.policy.scheduler.kernels import BLOCKING, CORES, ESTIMATE, LANE, QUEUE, take_in
 from gridsim.profile.compiled import lean, phase
 from gridsim.profile.fitting import can_place
 from gridsim.profile.floor import PROMISED, Classes, Floor, Sketch
 from gridsim.profile.running import RUNNING, begin_running
+from gridsim.profile.waiting import HEAD, TAIL, take_out
 
 __all__ = [
     "PASSED",
@@ -32,7 +24,6 @@ __all__ = [
     "ROW",
     "START",
     "START_NOW",
-    "TAIL",
     "Pass",
     "begin_pass",
     "begun",
@@ -166,10 +157,6 @@ def _note(now, queue, estimate):  # type: ignore[no-untyped-def]
 def begun(now, index, queue):  # type: ignore[no-untyped-def]
     """The request at *index* of the queue has been laid down and runs."""
     queue = Pass(*queue)
-    waiting, meta = queue.table[QUEUE], queue.meta
-    i = meta[HEAD] + index
-    row = waiting[i]
-    for k in range(i, meta[HEAD], -1):
-        waiting[k] = waiting[k - 1]
-    meta[HEAD] += 1
+    meta = queue.meta
+    row = take_out(queue.table[QUEUE], meta, index)
     begin_running(queue.running, meta, row, now + queue.table[ESTIMATE, row], queue.table[CORES, row])
