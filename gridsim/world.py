@@ -138,6 +138,8 @@ class World:
         self.clusters = self._clusters()
         if self._requests.needed is not self._requests.minimum:  # the policy chooses no sizes
             _check_runnable(workload, self.platform, policy, self._requests.needed)
+        found = ways(self.workload, self.platform)
+        pinned = None if found is None else [found.clusters[way] for way in found.way.tolist()]
         links = None if tasks is None else links_of(self.env, tasks, self.platform, instant, self._tick)
         admit = admission(
             self.env,
@@ -147,13 +149,13 @@ class World:
             links,
             instant,
             options,
-            ways(workload, self.platform),
+            pinned,
         )
         self._root = Root(self.env, self.clusters, admit)
         reacting = self._source()
         self._submissions: Submissions | None = None
         if room:
-            given = (self._root, self.platform, self.clusters, len(self.workload), workload)
+            given = (self._root, self.platform, self.clusters, pinned, len(self.workload), workload)
             self._submissions = Submissions(self.env, instant, *given, self._requests, self.outcome)
         for cluster in self.clusters:
             cluster.users = self._submissions or reacting
@@ -401,8 +403,6 @@ def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) 
         return "the workload has jobs of several tasks, or of sizes that the policy chooses"
     if workload.reactions is not None:
         return "users react, and wait for jobs of the workload alone"
-    if ways(workload, platform) is not None:
-        return "each job has its own part of the machine"
     if not capabilities_of(policy).takes_more:
         return f"{name_of(policy)} looks at all jobs before the first one comes"
     return ""

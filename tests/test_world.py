@@ -16,6 +16,7 @@ from simpy import Event, Resource
 import gridsim as gs
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.job import Job, Task
+from gridsim.model.platform import ClusterSpec, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.options import Run
 from gridsim.policy.protocols import Decision, Quote, Stop
@@ -566,3 +567,23 @@ def test_nobody_predicts_how_long_a_crew_stays(policy: str) -> None:
     one.machines["cluster"].request(1, until=100)
     one.run()
     assert names(one.record()) == ["completed"] * 3
+
+
+def test_a_job_goes_to_the_partition_that_it_names_where_these_are_kept_apart() -> None:
+    given = replace(jobs(labels={"partition": [0, 1, 2]}), names={"partition": ("a", "b", "a,b")})
+    parts = gs.Platform(RouterSpec("parts", (ClusterSpec("a", 4), ClusterSpec("b", 4))), by="partition")
+    one = World(given, parts, "easy")
+    made = [one.submit({"cores": 1, "runtime": 1, "partition": name}) for name in ("b", "a", "a,b")]
+    one.run()
+    found = one.record()
+    where = dict(zip(found.workload.job.tolist(), found.cluster.tolist(), strict=True))
+    assert [where[job.job] for job in made[:2]] == [1, 0]
+    assert names(found) == ["completed"] * 6
+    with pytest.raises(InputError, match="names no partition"):
+        World(given, parts, "easy").submit({"cores": 1, "runtime": 1})
+    later = gs.Workload.from_columns(submit=[0], runtime=[1], cores=[1], labels={"partition": [0]})
+    other = World(replace(later, names={"partition": ("a", "b")}), parts, "easy")
+    assert other.machines["b"].request(2, until=5).holds
+    other.submit({"cores": 4, "runtime": 1, "partition": "b"})
+    other.run()
+    assert other.record().start.tolist() == [0, 5]

@@ -17,6 +17,7 @@ from gridsim.errors import InputError, PolicyError
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.job import Job, Task
 from gridsim.model.platform import Platform
+from gridsim.model.pools import ways
 from gridsim.model.suited import suited
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import UNKNOWN, Workload
@@ -81,6 +82,8 @@ class Submissions:
         The machine.
     clusters : sequence of Cluster
         Told what jobs ask for that were not known from the beginning.
+    pinned : list of tuple of int or None
+        Where each job is kept to some clusters, these, as places in tree order; goes on with the jobs that come.
     first : int
         Row from which there is room.
     workload : Workload
@@ -94,13 +97,14 @@ class Submissions:
         root: Root,
         platform: Platform,
         clusters: Sequence[Cluster],
+        pinned: list[tuple[int, ...]] | None,
         first: int,
         workload: Workload,
         requests: Requests,
         outcome: Outcome,
     ) -> None:
         self._env, self._instant, self._root = env, instant, root
-        self._platform, self._clusters = platform, clusters
+        self._platform, self._clusters, self._pinned = platform, clusters, pinned
         self._workload, self._requests, self._outcome = workload, requests, outcome
         self._first, self.next = first, first
         self._asked: list[Demand] = []  # for, by each row in use
@@ -156,7 +160,8 @@ class Submissions:
         demands = Demands.plain_cores(one.cores) if one.demands is None else one.demands
         if demands.plain[0] != one.cores[0] and any(cluster.asked is None for cluster in self._clusters):
             raise InputError("asks for more than cores, of a machine that is one pool of cores", field="job")
-        row = self._row(one, demands)
+        way = ways(one, self._platform)
+        row = self._row(one, demands, (0,) if way is None else way.clusters[0])
         self._asked.append(demands[0])
         self._demands = self._demands or one.demands is not None
         priority = self._instant.users + 1
@@ -166,7 +171,7 @@ class Submissions:
         self._arrival.ring()
         return made
 
-    def _row(self, one: Workload, demands: Demands) -> int:
+    def _row(self, one: Workload, demands: Demands, way: tuple[int, ...] = (0,)) -> int:
         """Make a row of a workload of one job, which asks for *demands*."""
         row = self.next
         if row == len(self._workload):
@@ -178,6 +183,8 @@ class Submissions:
                 column[row] = value[0]
         for name, column in self._workload.labels.items():
             column[row] = one.labels[name][0] if name in one.labels else UNKNOWN
+        if self._pinned is not None:
+            self._pinned.append(way)
         self._requests.add(row, one, demands)
         for cluster in self._clusters:
             cluster.learn(row, demands)

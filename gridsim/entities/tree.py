@@ -20,7 +20,6 @@ from gridsim.errors import GridsimError, InputError
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
-from gridsim.model.pools import Ways
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
 from gridsim.policy.balancing import balancer as make_balancer
@@ -157,11 +156,11 @@ def admission(
     links: Links | None,
     instant: Instant,
     options: TreeOptions,
-    ways: Ways | None = None,
+    ways: Sequence[tuple[int, ...]] | None = None,
 ) -> Callable[[int], None]:
     """What the root does with a job: down the tree, then its first tasks are offered.
 
-    Where jobs have *ways*, each goes among the clusters of its own.
+    Where jobs have *ways*, each goes among the clusters of its own, which are places in tree order.
     """
     balancer = make_balancer(options.balancer)
     if compares_quotes(balancer):
@@ -177,16 +176,19 @@ def admission(
         return Router(env, [node(child) for child in spec.children], balancer, split=options.split)
 
     if ways is not None:
-        roots = [
-            clusters[way[0]]
-            if len(way) == 1
-            else Router(env, [clusters[place] for place in way], balancer, split=options.split)
-            for way in ways.clusters
-        ]
-        return _admit_rigid([roots[way] for way in ways.way.tolist()], clusters, requests)
+        roots = dict[tuple[int, ...], Router | Cluster]()
+
+        def below(request: int) -> Router | Cluster:
+            way = ways[request]
+            if way not in roots:
+                some = [clusters[place] for place in way]
+                roots[way] = some[0] if len(some) == 1 else Router(env, some, balancer, split=options.split)
+            return roots[way]
+
+        return _admit_rigid(below, clusters, requests)
     root = node(platform.root)
     if requests.tasks is None:
-        return _admit_rigid([root] * len(requests), clusters, requests)
+        return _admit_rigid(lambda request: root, clusters, requests)
     assert links is not None
     return _admit_tasks(env, root, clusters, requests, requests.tasks, links, instant)
 
@@ -207,7 +209,7 @@ def _check_quotes(balancer: Any, clusters: list[Cluster], requests: Requests) ->
 
 
 def _admit_rigid(
-    roots: Sequence[Router | Cluster], clusters: list[Cluster], requests: Requests
+    root_of: Callable[[int], Router | Cluster], clusters: list[Cluster], requests: Requests
 ) -> Callable[[int], None]:
     """Rigid jobs, each below the root of its own."""
     where: list[Cluster] = []
@@ -215,7 +217,7 @@ def _admit_rigid(
         cluster.placed_on = where
 
     def admit(request: int) -> None:
-        piece, root = Piece((request,), requests, lambda rows, cluster: 0), roots[request]
+        piece, root = Piece((request,), requests, lambda rows, cluster: 0), root_of(request)
         if root.able(piece):
             root.place(piece)
             where.pop().submit(request)
