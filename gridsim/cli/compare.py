@@ -14,13 +14,14 @@ from gridsim.cli.clock import duration
 from gridsim.errors import InputError
 
 if TYPE_CHECKING:
+    from gridsim.model.workload import Workload
     from gridsim.report.comparison import Comparison
     from gridsim.report.gallery import Kind
     from gridsim.report.page import PageParts
     from gridsim.result import Result
     from gridsim.workers import Awaited, Workers
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["add_arguments", "add_figures", "add_flurries", "add_replicas", "run", "with_and_without"]
 
 _CHANGES = 4
 """That ``--what-if`` asks under a policy, mostly."""
@@ -107,15 +108,24 @@ def add_replicas(group: argparse._ActionsContainer) -> None:
     )
 
 
-def add_flurries(group: argparse._ActionsContainer) -> None:
-    """Add the option that leaves floods of jobs by one user out."""
+def add_flurries(group: argparse._ActionsContainer, default: str | None = None) -> None:
+    """Add the option that leaves floods of jobs by one user out; by default all is asked both ways where one is."""
     group.add_argument(
         "--flurries",
         choices=("keep", "drop", "both"),
-        default="keep",
-        help="floods of jobs by one user in a log: they stay, which is told; they are left out; or every policy runs "
-        "with and without, and what changes is told (default: keep)",
+        default=default,
+        help="floods of jobs by one user in a log: they stay, they are left out, or everything runs with and without, "
+        f"and what changes is told (default: {default or 'both where there is one'})",
     )
+
+
+def with_and_without(args: argparse.Namespace, workload: Workload) -> bool:
+    """Whether everything runs without flurries too: where it was asked for, or where there is one and nobody says."""
+    from gridsim.workload.transform.flurries import flurries  # numpy: not needed for --help
+
+    if args.flurries is not None:
+        return bool(args.flurries == "both")
+    return bool(flurries(workload))
 
 
 def add_figures(group: argparse._ActionsContainer) -> None:
@@ -196,7 +206,8 @@ def run(args: argparse.Namespace) -> int:
     used += f", --engine {options.engine}" if options.engine != "auto" else ""
     tell([*source.summary_lines(workload, platform), used], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
-    runs = len(policies) * (1 + sum(each.replicas for each in alike) + (args.flurries == "both"))
+    both = with_and_without(args, workload)
+    runs = len(policies) * (1 + sum(each.replicas for each in alike) + both)
     progress = JobsProgress(len(workload), runs + replays_once_more(workload, options) + guessed)
     with workers.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show}
@@ -209,7 +220,6 @@ def run(args: argparse.Namespace) -> int:
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
         same: dict[str, Any] = {"measures": measures, "cuts": cuts, "platform": platform, **how}
-        both = args.flurries == "both"
         cleaned = evidence_without_flurries(workload, policies, team, **same) if both else None
         drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))
         changes = pending_changes(evidence, policies, team, platform=platform, **how) if args.what_if else {}

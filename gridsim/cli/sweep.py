@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--retry-failed", action="store_true", help="run again what failed before")
     alike = parser.add_argument_group("other workloads beside those of the recipe, as a factor more")
     add_replicas(alike)
-    add_flurries(alike)
+    add_flurries(alike, "keep")
     add_figures(parser)
     parser.add_argument("--json", action="store_true", help="print where it stands as JSON")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source, workers
-from gridsim.cli.compare import add_flurries, add_replicas
+from gridsim.cli.compare import add_flurries, add_replicas, with_and_without
 from gridsim.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ def run(args: argparse.Namespace) -> int:
     if asked_nothing or sizes or loads or estimates:
         changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates, policies=[scheduler])
     changes = [*grown, *changes]
-    runs = (len(changes) + 1) * (1 + sum(each.replicas for each in alike) + (args.flurries == "both"))
+    both = with_and_without(args, workload)
+    runs = (len(changes) + 1) * (1 + sum(each.replicas for each in alike) + both)
     runs += replays_once_more(workload, options)
     progress = JobsProgress(len(workload), runs)
     with workers.workers_for(args, workload, runs, progress) as team, progress:
@@ -124,7 +125,6 @@ def run(args: argparse.Namespace) -> int:
             enough = cores_for(workload, policy=asked, metric=args.halve, node=args.node, workers=team, **how)
             changes = [*(one for one in changes if one.label != enough.label), enough]
         pending = Pending.of(workload, changes, team, policy=asked, name=label, **how)
-        both = args.flurries == "both"
         pending = pending.besides(workload, team, families=alike, both=both, cuts={}, policy=asked, **how)
         as_it_is = {label: Result(pending.records[NOW].result(), platform, name_of(scheduler))}
         site: Any = {"policies": {label: scheduler}, "options": options, "progress": progress.show}

@@ -116,7 +116,7 @@ def test_they_are_listed_named_and_left_out(log: Path, tmp_path: Path, capsys: p
     assert main(["workload", "flurries", str(log), "--times", "900"]) == 0
     assert "No user floods the log." in capsys.readouterr().out
     words = ["compare", str(log), "--policy", "fcfs", "--policy", "easy", "--no-page", "--out", str(tmp_path / "out")]
-    assert main(words) == 0
+    assert main([*words, "--flurries", "keep"]) == 0
     assert f"One user floods the log: user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--flurries", "drop"]) == 0
     told = " ".join(capsys.readouterr().out.split())
@@ -136,11 +136,21 @@ def test_an_answer_is_told_with_and_without_them(log: Path, tmp_path: Path, caps
     assert f"Without the flurry of user {FLOODER}" in told
     assert "1,500 jobs fewer" in told
     assert "Then the answer is" in told
+    assert main([*words, "--json"]) == 0  # where there is one, nobody has to ask
+    assert json.loads(capsys.readouterr().out)["sentences"] == answer["sentences"]
+
+
+def test_nothing_is_told_or_run_twice_where_nobody_floods(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["compare", "--jobs", "40", "--policy", "easy", "--no-page", "--out", str(tmp_path), "--json"]
+    assert main(words) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["without_flurries"] is None
+    assert "flood" not in " ".join(answer["sentences"])
 
 
 def test_what_if_is_told_with_and_without_them(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["whatif", str(log), "--cores", "+25%"]
-    assert main(words) == 0
+    assert main([*words, "--flurries", "keep"]) == 0
     assert f"One user floods the log: user {FLOODER} (1,500 jobs" in " ".join(capsys.readouterr().out.split())
     assert main([*words, "--flurries", "both", "--out", str(tmp_path)]) == 0
     told = " ".join(capsys.readouterr().out.split())
