@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, Namespace, _SubParsersAction
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -26,38 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """Add the sub-verbs."""
     verbs = parser.add_subparsers(title="what to do", dest="action", metavar="ACTION", required=True)
 
-    describe = verbs.add_parser("describe", help="facts of a log: sizes, runtimes, estimates, load")
-    describe.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
-    describe.add_argument("--json", action="store_true", help="print the facts as JSON")
-    source.add_log_options(describe, "FILE [FILE ...]")
-    describe.set_defaults(workload_action=_describe)
-
-    check = verbs.add_parser("check", help="what is in a log, what was repaired or left out, what is missing")
-    check.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
-    check.add_argument("--json", action="store_true", help="print the findings as JSON")
-    source.add_log_options(check, "FILE [FILE ...]")
-    check.set_defaults(workload_action=_check)
-
-    whole = verbs.add_parser("audit", help="does a trace hold together: rows, times, demand against what there is")
-    audit.add_arguments(whole)
-    whole.set_defaults(workload_action=audit.run)
-
-    given = verbs.add_parser("publish", help="a trace to give away: without names, described, checked, with figures")
-    publish.add_arguments(given)
-    given.set_defaults(workload_action=publish.run)
-
-    flurries = verbs.add_parser("flurries", help="floods of jobs by one user: who, when, how many")
-    flurries.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
-    flurries.add_argument("--json", action="store_true", help="print them as JSON")
-    for name, kind, metavar, what in (
-        ("times", float, "X", "at least so many times the median of jobs in a window (default: 2)"),
-        ("share", float, "X", "at least this share of the jobs of the window (default: 0.5)"),
-        ("least", int, "N", "at least so many jobs in it (default: 500)"),
-        ("window", float, "S", "length of a window, s (default: 604800, a week)"),
-    ):
-        flurries.add_argument(f"--{name}", type=kind, metavar=metavar, help=what)
-    source.add_log_options(flurries, "FILE [FILE ...]")
-    flurries.set_defaults(workload_action=_flurries)
+    _add_looks(verbs)
 
     convert = verbs.add_parser("convert", help="write a log anew, with the rules for damaged lines applied")
     _add_files(convert)
@@ -77,6 +46,10 @@ def add_arguments(parser: ArgumentParser) -> None:
     anonymise.add_argument("--shift", action="store_true", help="let times begin with 0, and forget the date")
     source.add_log_options(anonymise, "(--key FILE | --key-text TEXT) IN [IN ...] OUT")
     anonymise.set_defaults(workload_action=_anonymise)
+
+    given = verbs.add_parser("publish", help="a trace to give away: without names, described, checked, with figures")
+    publish.add_arguments(given)
+    given.set_defaults(workload_action=publish.run)
 
     part = verbs.add_parser("slice", help="write a part of a log: of sacct in its own lines, of others as SWF")
     _add_files(part, _LIKE_IT)
@@ -108,6 +81,38 @@ def add_arguments(parser: ArgumentParser) -> None:
     fetch.add_argument("--mirror", metavar="URL", help="take them from a copy of the archive (also: GRIDSIM_ARCHIVE)")
     fetch.add_argument("--force", action="store_true", help="replace a file of that name that is another one")
     fetch.set_defaults(workload_action=_fetch)
+
+
+def _add_looks(verbs: _SubParsersAction[ArgumentParser]) -> None:
+    """Sub-verbs that look at a log and write none."""
+    describe = verbs.add_parser("describe", help="facts of a log: sizes, runtimes, estimates, load")
+    describe.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
+    describe.add_argument("--json", action="store_true", help="print the facts as JSON")
+    source.add_log_options(describe, "FILE [FILE ...]")
+    describe.set_defaults(workload_action=_describe)
+
+    check = verbs.add_parser("check", help="what is in a log, what was repaired or left out, what is missing")
+    check.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
+    check.add_argument("--json", action="store_true", help="print the findings as JSON")
+    source.add_log_options(check, "FILE [FILE ...]")
+    check.set_defaults(workload_action=_check)
+
+    whole = verbs.add_parser("audit", help="does a trace hold together: rows, times, demand against what there is")
+    audit.add_arguments(whole)
+    whole.set_defaults(workload_action=audit.run)
+
+    flurries = verbs.add_parser("flurries", help="floods of jobs by one user: who, when, how many")
+    flurries.add_argument("file", metavar="FILE", nargs="+", help="job log; several of sacct or PBS are one")
+    flurries.add_argument("--json", action="store_true", help="print them as JSON")
+    for name, kind, metavar, what in (
+        ("times", float, "X", "at least so many times the median of jobs in a window (default: 2)"),
+        ("share", float, "X", "at least this share of the jobs of the window (default: 0.5)"),
+        ("least", int, "N", "at least so many jobs in it (default: 500)"),
+        ("window", float, "S", "length of a window, s (default: 604800, a week)"),
+    ):
+        flurries.add_argument(f"--{name}", type=kind, metavar=metavar, help=what)
+    source.add_log_options(flurries, "FILE [FILE ...]")
+    flurries.set_defaults(workload_action=_flurries)
 
 
 def run(args: Namespace) -> int:

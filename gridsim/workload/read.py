@@ -51,9 +51,9 @@ def read_workload(
     Parameters
     ----------
     path : path or sequence of paths
-        The log or workflow, plain or compressed with gzip or xz: SWF, what `sacct` printed, accounting logs of PBS,
-        GWF, WfFormat, or a table with a mapping. Several workflows, several logs of Slurm or of PBS, and folders of
-        them, are one workload.
+        The log or workflow, plain or compressed with gzip, xz, bzip2 or zstd: SWF, what `sacct` printed, accounting
+        logs of PBS, GWF, WfFormat, or a table with a mapping. Several workflows, several logs of Slurm or of PBS,
+        several parts of a table, and folders of them, are one workload.
     cores : int, optional
         Cores of the machine, for the jobs that are wider than it; what the log says where left out.
     rules : mapping of str to str, optional

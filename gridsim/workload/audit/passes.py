@@ -295,14 +295,15 @@ class _Second:
 
     def _twice(self, block: Block) -> None:
         if block.ids is not None and self._repeated is not None and len(self._repeated):
-            again = np.isin(block.ids, self._repeated)
+            places = np.searchsorted(self._repeated, block.ids)
+            again = self._repeated[np.minimum(places, len(self._repeated) - 1)] == block.ids
             self._ids.add(block.ids[again], block.start[again], block.end[again])
         if block.node_lists is not None:
             self._names_nodes = True
             names = [text.split(_BAR) for text in block.node_lists]
-            places: IntArray = np.repeat(np.arange(len(names)), [len(it) for it in names])
+            rows: IntArray = np.repeat(np.arange(len(names)), [len(it) for it in names])
             keys = keys_of([name for it in names for name in it])
-            self._nodes.add(keys, block.start[places], block.end[places])
+            self._nodes.add(keys, block.start[rows], block.end[rows])
 
     def finish(self, found: Audit, machine: Machine) -> None:
         """Put what was found into the audit."""

@@ -84,10 +84,10 @@ class Busy:
         begins = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))
         counts = np.diff(np.append(begins, len(keys)))
         overlaps = 0
-        for begin, count in zip(begins[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
+        several = counts > 1
+        for begin, count in zip(begins[several].tolist(), counts[several].tolist(), strict=True):
             first, last = start[begin + 1 : begin + count], end[begin : begin + count - 1]
             overlaps += int(np.count_nonzero(first < _latest(last)))
-        several = counts > 1
         return {"names": int(several.sum()), "rows": int(counts[several].sum()), "overlaps": overlaps}
 
 
