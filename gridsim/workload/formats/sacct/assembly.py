@@ -107,7 +107,8 @@ class Assembly:
         labels, names = self._labels()
         labels |= needs(self._lines.columns, rows, facts.last_start[rows], facts.end[rows])
         labels |= self._requeue()
-        more, words = named(self._lines.columns, rows, self._intake.parser.more.names())
+        said = {label: texts.names() for label, texts in self._intake.parser.said.items()}
+        more, words = named(self._lines.columns, rows, self._intake.parser.more.names(), said)
         labels, names = labels | more, names | words
         if len(edges):
             labels["after"] = logged["after"] = edges.last_awaited(rows, job, facts.end)
@@ -218,8 +219,10 @@ class Assembly:
             codes = self._intake.parser.codes[label]
             if codes.overflown:
                 self._kept.missing.append(f"labels '{label}': more than {len(codes):,} different names")
-            elif label in self._lines:
-                column = self._lines.columns[label][self._kept.rows].astype(np.int64)
+            elif label in self._lines or f"said_{label}" in self._lines:
+                column = self._lines.column(label, UNKNOWN)[self._kept.rows].astype(np.int64)
+                if f"said_{label}" in self._lines:  # in submit lines, where the log has no column or nothing there
+                    column = np.where(column == UNKNOWN, self._lines.column(f"said_{label}")[self._kept.rows], column)
                 if (column != UNKNOWN).any():
                     labels[label], names[label] = column, codes.names()
         for label, source in (("group", "account"), ("queue", "qos")):

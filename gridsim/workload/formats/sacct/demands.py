@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.demand import Demands
+from gridsim.model.site.tres import licences_asked
 from gridsim.model.time import IntArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.asked import demands_of, told
@@ -17,7 +18,10 @@ from gridsim.workload.formats.sacct.values import tres
 
 __all__ = ["demands", "named"]
 
-_TELLING = ("memory_mb", "memory_core_mb", "gpus", "exclusive", "constraint", "tasks_per_node", "cores_per_task")
+_TELLING = (
+    *("memory_mb", "memory_core_mb", "gpus", "exclusive", "constraint", "tasks_per_node", "cores_per_task"),
+    *("gpu_type", "licenses", "nodelist", "exclude"),
+)
 """Labels of which one says more than a number of cores."""
 
 _PLAIN = re.compile(r"[^|\[\]()*!&]+(?:&[^|\[\]()*!&]+)*")
@@ -50,7 +54,7 @@ def demands(
     Notes
     -----
     A constraint with alternatives, counts or brackets cannot be said of a demand; it is counted. Memory of which a job
-    wants all that a node has (``--mem=0``) is not known.
+    wants all that a node has (``--mem=0``) is not known. Nodes by name are counted, too: a demand names none.
     """
     n = len(rows)
 
@@ -67,7 +71,10 @@ def demands(
     of_core, of_node = label("memory_core_mb"), label("memory_mb")
     memory = np.where(of_core > 0, of_core * cores, np.maximum(of_node, 0) * given)
     gpus = np.where(column("asked_gpus") > 0, column("asked_gpus"), column("gpus"))
-    kinds, others, pools = _besides(lists, more)
+    gpus = np.where(gpus > 0, gpus, label("gpus") * given)
+    kinds, others = _besides(lists, more)
+    of_type, types = label("gpu_type").tolist(), names.get("gpu_type", ())
+    kinds = [each or ((types[code],) if code >= 0 else ()) for each, code in zip(kinds, of_type, strict=True)]
     per_task = np.maximum(label("cores_per_task"), 1)
     features, odd = _features(label("constraint"), names.get("constraint", ()))
     found = demands_of(
@@ -75,7 +82,7 @@ def demands(
         memory=memory,
         gpus=gpus,
         others=others,
-        pools=pools,
+        pools=_pools(label("licenses"), names.get("licenses", ())),
         unit=label("cores_per_task"),
         nodes=label("nodes"),
         most_nodes=label("nodes_most"),
@@ -84,27 +91,37 @@ def demands(
         gpu_kinds=kinds,
         features=features,
     )
-    return found, told(found, constraints_not_held=odd)
+    by_name = int(np.count_nonzero((label("nodelist") >= 0) | (label("exclude") >= 0)))
+    return found, told(found, constraints_not_held=odd, nodes_by_name_not_held=by_name)
 
 
 def named(
-    columns: Mapping[str, npt.NDArray[Any]], rows: IntArray, more: Sequence[str]
+    columns: Mapping[str, npt.NDArray[Any]],
+    rows: IntArray,
+    more: Sequence[str],
+    said: Mapping[str, Sequence[str]],
 ) -> tuple[dict[str, IntArray], dict[str, tuple[str, ...]]]:
-    """Labels of the type of GPU and of the licences that jobs asked for, and their names; as far as the log says any.
+    """Labels of the type of GPU, the licences and the nodes that jobs asked for, and their names, if the log says any.
 
     Parameters
     ----------
     columns, rows, more
         As `demands` has them.
+    said : mapping of str to sequence of str
+        Texts of submit lines, by label and number. They count where lists of resources say nothing.
     """
     labels: dict[str, IntArray] = {}
     names: dict[str, tuple[str, ...]] = {}
     lists = columns["more"][rows].astype(np.int64) if "more" in columns else np.full(len(rows), UNKNOWN)
-    for label, tell in (("gpu_type", _gpu_type), ("licenses", _licences)):
-        told_of = [tell(text) for text in more]
-        known = tuple(dict.fromkeys(filter(None, told_of)))
-        code: IntArray = np.array([*(known.index(each) if each else UNKNOWN for each in told_of), UNKNOWN])
+    for label, tell in (("gpu_type", _gpu_type), ("licenses", _licences), ("nodelist", None), ("exclude", None)):
+        told_of = [tell(text) if tell else "" for text in more]
+        known = tuple(dict.fromkeys(filter(None, (*told_of, *said[label]))))
+        number = {"": UNKNOWN, **{text: row for row, text in enumerate(known)}}
+        code: IntArray = np.array([*(number[each] for each in told_of), UNKNOWN])
         found: IntArray = code[np.where(lists > 0, lists, len(more))]
+        if f"said_{label}" in columns:
+            in_words = np.array([*(number[each] for each in said[label]), UNKNOWN])
+            found = np.where(found == UNKNOWN, in_words[columns[f"said_{label}"][rows]], found)
         if (found != UNKNOWN).any():
             labels[label], names[label] = found, known
     return labels, names
@@ -122,10 +139,8 @@ def _licences(text: str) -> str:
     return ",".join(f"{name.removeprefix('license/')}:{count}" for name, count in parts if name.startswith("license/"))
 
 
-def _besides(
-    lists: IntArray, texts: Sequence[str]
-) -> tuple[list[tuple[str, ...]], dict[str, IntArray], dict[str, IntArray]]:
-    """Kinds of GPU asked for, and amounts of other generic resources and of licences, of each job."""
+def _besides(lists: IntArray, texts: Sequence[str]) -> tuple[list[tuple[str, ...]], dict[str, IntArray]]:
+    """Kinds of GPU asked for, and amounts of other generic resources, of each job."""
     kinds: list[tuple[str, ...]] = [()] * len(texts)
     amounts: dict[str, IntArray] = {}
     for code, text in enumerate(texts):
@@ -134,15 +149,20 @@ def _besides(
             if name.startswith("gres/gpu"):
                 kind = name.partition(":")[2]
                 kinds[code] += (kind,) if kind else ()
-            elif count.isdigit():
+            elif count.isdigit() and name.startswith("gres/"):
                 amounts.setdefault(name, np.zeros(len(texts) + 1, dtype=np.int64))[code] = int(count)
     of = np.where(lists > 0, lists, len(texts))
     kinds.append(())
-    parted: tuple[dict[str, IntArray], dict[str, IntArray]] = ({}, {})
-    for name, column in amounts.items():
-        where, plain = name.split("/", 1)
-        parted[where == "license"][plain] = column[of]
-    return [kinds[it] for it in of.tolist()], *parted
+    return [kinds[it] for it in of.tolist()], {name.split("/", 1)[1]: column[of] for name, column in amounts.items()}
+
+
+def _pools(codes: IntArray, names: Sequence[str]) -> dict[str, IntArray]:
+    """Licences that each job asks for."""
+    found: dict[str, IntArray] = {}
+    for code, text in enumerate(names):
+        for name, count in licences_asked(text).items():
+            found.setdefault(name, np.zeros(len(names) + 1, dtype=np.int64))[code] = count
+    return {name: column[codes] for name, column in found.items()}
 
 
 def _features(codes: IntArray, names: Sequence[str]) -> tuple[list[tuple[str, ...]], int]:

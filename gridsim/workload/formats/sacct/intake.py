@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray
+from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.columns import Column
 from gridsim.workload.formats.sacct import document, values
 from gridsim.workload.formats.sacct.alike import Alike
 from gridsim.workload.formats.sacct.fields import refusal, refuse_missing
 from gridsim.workload.formats.sacct.rows import Parser
-from gridsim.workload.formats.sacct.submitted import NUMBERS, TELLING, submitted
+from gridsim.workload.formats.sacct.submitted import NUMBERS, TELLING, TEXTS, submitted
 from gridsim.workload.formats.sacct.text import (
     BREAKS_JOINED,
     Cells,
@@ -352,9 +353,12 @@ class SacctIntake:
         found = {row: submitted(text) for row, text in texts.items()}
         self.edges += [(self._kept + row, other) for row, said in found.items() for other in said.after]
         columns = {name: np.full(count, ABSENT, dtype=np.int32) for name in NUMBERS}
+        columns |= {f"said_{name}": np.full(count, UNKNOWN, dtype=np.int32) for name in TEXTS}
         for row, said in found.items():
-            for name, column in columns.items():
-                column[row] = getattr(said, name)
+            for name in NUMBERS:
+                columns[name][row] = getattr(said, name)
+            for name in TEXTS:
+                columns[f"said_{name}"][row] = self.parser.said[name][getattr(said, name)]
         return {name: column for name, column in columns.items() if (column != ABSENT).any()}
 
     def _look_at_times(self, lines: TextLines, rows: IntArray) -> None:

@@ -17,6 +17,7 @@ from gridsim.errors import InputError
 from gridsim.files import write_atomically
 from gridsim.model.job_id import SEVERAL
 from gridsim.model.time import IntArray
+from gridsim.model.workload import UNKNOWN
 from gridsim.workload.anonymise import check_key, pseudonym
 from gridsim.workload.formats.files import Paths, compressing, files_of, name_of_all
 from gridsim.workload.formats.sacct import taken
@@ -38,6 +39,9 @@ _OPTIONS = {
     "per_task": "--cpus-per-task={}",
     "per_node": "--ntasks-per-node={}",
     "least_nodes": "--nodes={}",
+    "all_gpus": "--gpus={}",
+    "node_gpus": "--gpus-per-node={}",
+    "task_gpus": "--gpus-per-task={}",
 }
 _WORDS = {
     "alone": {1: "--exclusive"},
@@ -50,7 +54,7 @@ _WORDS = {
 def anonymise_sacct(
     path: Paths, output: str | os.PathLike[str], key: bytes, *, shift: bool = False, timezone: str | None = None
 ) -> tuple[int, Problems]:
-    """Write a log of sacct without names.
+    """Write a log of sacct without names; those of nodes that jobs asked for are left out.
 
     Parameters
     ----------
@@ -115,7 +119,7 @@ class _Writer:
         if "raw" in there:
             yield "JobIDRaw", self._number("raw")
         for label, name in NAMED.items():
-            if label in there:
+            if label in there or f"said_{label}" in there:
                 yield name, self._name(label)
         for name in ("Submit", "Eligible", "Start", "End"):
             if name.lower() in there:
@@ -188,7 +192,9 @@ class _Writer:
         return text
 
     def _name(self, label: str) -> Callable[[int], str]:
-        codes, column = self._intake.parser.codes[label], self._lines.columns[label]
+        codes, column = self._intake.parser.codes[label], self._lines.column(label, UNKNOWN)
+        if f"said_{label}" in self._lines:
+            column = np.where(column == UNKNOWN, self._lines.column(f"said_{label}"), column)
         names = {
             number: pseudonym(self._key, label, name.decode("utf-8", "replace"))
             for name, number in codes.items()

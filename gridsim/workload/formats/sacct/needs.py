@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,8 @@ def needs(
 
     Memory is of a core where ``ReqMem`` or the submit line says so (``--mem-per-cpu``), else of a node.
 
+    GPUs are those that the job had, over its nodes; where the log says none, those of the submit line.
+
     The throttle of an array is in submit lines and in the rows of waiting tasks. Where neither is there and tasks
     waited for it (``Reason`` is JobArrayTaskLimit), it is the most that ever ran at once.
     """
@@ -68,13 +70,22 @@ def needs(
     found |= _memory(*memory, asked_nodes, requested)
     found |= {
         "exclusive": np.where(alone, 1, UNKNOWN),
-        "gpus": np.where((gpus > 0) & (given > 0), -(-gpus // np.maximum(given, 1)), UNKNOWN),
+        "gpus": np.where((gpus > 0) & (given > 0), -(-gpus // np.maximum(given, 1)), _gpus(column, given, requested)),
         "cores_per_task": column("per_task"),
         "tasks_per_node": _tasks_per_node(column("per_node"), column("per_task"), given, allocated),
         "array": array,
         "array_limit": _throttles(array, _said(columns), column("limited") > 0, start, end),
     }
     return {name: values for name, values in found.items() if (values != UNKNOWN).any()}
+
+
+def _gpus(column: Callable[[str], IntArray], given: IntArray, cores: IntArray) -> IntArray:
+    """GPUs on each node as submit lines say them: of a node, of a task or in all, over the nodes given or asked for."""
+    nodes = np.maximum(np.where(given > 0, given, np.maximum(column("asked_nodes"), column("least_nodes"))), 1)
+    tasks = np.maximum(cores, 1) // np.maximum(column("per_task"), 1)
+    together = np.where(column("task_gpus") > 0, column("task_gpus") * tasks, column("all_gpus"))
+    found = np.where(together > 0, -(-together // nodes), UNKNOWN)
+    return np.where(column("node_gpus") > 0, column("node_gpus"), found)
 
 
 def _whole(nodes: IntArray, cores: IntArray, partition: IntArray) -> BoolArray:

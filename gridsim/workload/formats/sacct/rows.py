@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gridsim.model.workload import UNKNOWN
 from gridsim.workload.formats.sacct import values
-from gridsim.workload.formats.sacct.submitted import throttle
+from gridsim.workload.formats.sacct.submitted import TEXTS, throttle
 from gridsim.workload.formats.sacct.text import Cells
 from gridsim.workload.formats.sacct.values import ABSENT, INVALID, BoolArray, Lookup
 
@@ -85,11 +85,13 @@ class Parser:
     ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``asked_nodes``,
     ``memory`` (MiB), ``asked_memory`` (MiB; node where ``asked_memory_of`` is 1, core for 2, else in all), ``gpus``,
     ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``list`` (of `lists`),
-    ``asked_gpus``, ``more`` (of `more`: generic resources and licences) and the labels of `NAMED`.
+    ``asked_gpus``, ``more`` (of `more`: generic resources and licences) and the labels of `NAMED`. What submit
+    lines say in words has its numbers in `said`, by label.
     """
 
     def __init__(self) -> None:
         self.codes: dict[str, Codes] = {label: Codes() for label in NAMED}
+        self.said = {label: self.codes[label] if label in NAMED else Codes() for label in TEXTS}
         self.lists: list[bytes] = []
         self._lengths, self._limits, self._minutes = map(Lookup, (values.duration, values.limit, values.minutes))
         self._states, self._sizes = Lookup(values.state), Lookup(_size)

@@ -1,6 +1,9 @@
-"""What a submit line says that no other column does: whom a job waits for, and how its nodes are to be used.
+"""What a submit line says that no other column does: whom a job waits for, which nodes it wants, and how to use them.
 
 Options in the job's script do not stand there, so that only what is said counts: a line without an option says nothing.
+What stands behind the name of the script is told to that, and says nothing of the job.
+
+Source: sbatch(1).
 """
 
 from __future__ import annotations
@@ -10,26 +13,56 @@ from typing import NamedTuple
 
 from gridsim.workload.formats.sacct.values import A_CORE, A_NODE, ABSENT
 
-__all__ = ["NUMBERS", "TELLING", "Submitted", "submitted", "throttle"]
+__all__ = ["NUMBERS", "TELLING", "TEXTS", "Submitted", "submitted", "throttle"]
 
 _AFTER = re.compile(rb"after(?:ok|any|notok|corr)((?::\d{1,17}(?:_\d{1,17}|_\*)?(?:\+\d+)?)+)")
 _THROTTLE = re.compile(rb"%(\d{1,9})")
 _OPTION = re.compile(
-    rb"(?:^|\s)(?:--(?P<name>dependency|array|cpus-per-task|ntasks-per-node|mem-per-cpu|mem|nodes)[=\s]\s*(?P<long>\S+)"
+    rb"(?:^|\s)(?:--(?P<name>dependency|array|cpus-per-task|ntasks-per-node|mem-per-cpu|mem|nodes|constraint|nodelist"
+    rb"|exclude|licenses|gres|gpus|gpus-per-node|gpus-per-task)[=\s]\s*(?P<long>\S+)"
     rb"|--(?P<no>no-)?(?P<again>requeue)(?=\s|$)"
     rb"|--(?P<flag>exclusive)(?:=(?P<how>\S+))?(?=\s|$)"
-    rb"|-(?P<letter>[dacN])\s?(?P<short>\S+))"
+    rb"|-(?P<letter>[dacNCwxLG])\s?(?P<short>\S+))"
 )
-_LETTERS = {b"d": b"dependency", b"a": b"array", b"c": b"cpus-per-task", b"N": b"nodes"}
+_LETTERS = {
+    b"d": b"dependency",
+    b"a": b"array",
+    b"c": b"cpus-per-task",
+    b"N": b"nodes",
+    b"C": b"constraint",
+    b"w": b"nodelist",
+    b"x": b"exclude",
+    b"L": b"licenses",
+    b"G": b"gpus",
+}
 _NODES = re.compile(rb"(\d{1,5})(?:-\d{1,5})?")
 
+_ALONE = frozenset(
+    b"""
+    --exclusive --requeue --no-requeue --hold --parsable --wait --wait-all-nodes --test-only --quiet --verbose
+    --contiguous --overcommit --oversubscribe --share --spread-job --use-min-nodes --ignore-pbs --no-kill --get-user-env
+    --reboot --nice --propagate --pty --label --unbuffered --exact --overlap --disable-status --multi-prog
+    --preserve-env --no-shell --bell --no-bell
+    --sockets --immediate --kill-on-bad-exit --resv-ports --x11 --external-launcher --stepmgr
+    -H -k -Q -s -v -vv -vvv -W -h -V -O -E -l -u -I -K -X -Z -i
+    """.split()
+)
+"""Options of sbatch, srun and salloc whose value, if they have one, is part of the same word."""
+
 TELLING = re.compile(
-    rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per-node|mem|nodes|requeue|no-requeue)|\s-[dacN]"
+    rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per-node|mem|nodes|requeue|no-requeue|constraint|nodelist"
+    rb"|exclude|licenses|gres|gpus)|\s-[dacNCwxLG]"
 )
 """What stands in every line that says anything."""
 
-NUMBERS = ("throttle", "alone", "per_task", "per_node", "memory_of", "least_nodes", "requeue")
+NUMBERS = (
+    *("throttle", "alone", "per_task", "per_node", "memory_of", "least_nodes", "requeue"),
+    *("all_gpus", "node_gpus", "task_gpus"),
+)
 """Columns that a submit line fills; `ABSENT` where it says nothing."""
+
+TEXTS = ("constraint", "nodelist", "exclude", "licenses", "gpu_type")
+"""Labels of which it says a text."""
 
 
 class Submitted(NamedTuple):
@@ -51,6 +84,10 @@ class Submitted(NamedTuple):
         Nodes, the fewest of a range.
     requeue : int
         1: it may be requeued; 0: it may not.
+    all_gpus, node_gpus, task_gpus : int
+        GPUs in all, of each node, and of each task.
+    constraint, nodelist, exclude, licenses, gpu_type : bytes
+        Features, names of nodes, licences and the first type of GPU; empty for none.
     """
 
     after: tuple[int, ...] = ()
@@ -61,6 +98,14 @@ class Submitted(NamedTuple):
     memory_of: int = ABSENT
     least_nodes: int = ABSENT
     requeue: int = ABSENT
+    all_gpus: int = ABSENT
+    node_gpus: int = ABSENT
+    task_gpus: int = ABSENT
+    constraint: bytes = b""
+    nodelist: bytes = b""
+    exclude: bytes = b""
+    licenses: bytes = b""
+    gpu_type: bytes = b""
 
 
 def submitted(line: bytes) -> Submitted:
@@ -70,16 +115,21 @@ def submitted(line: bytes) -> Submitted:
     --------
     >>> submitted(b"sbatch --dependency=afterok:41294:41295,afterany:7_3 job.sh").after
     (41294, 41295, 7)
-    >>> submitted(b"sbatch -d singleton --array=1-9%3 --exclusive -c 4 -N 2-3 job.sh")
-    Submitted(after=(), throttle=3, alone=1, per_task=4, per_node=-1, memory_of=-1, least_nodes=2, requeue=-1)
+    >>> submitted(b"sbatch -d singleton --array=1-9%3 --exclusive -c 4 -N 2-3 job.sh")[:8]
+    ((), 3, 1, 4, -1, -1, 2, -1)
     >>> submitted(b"sbatch --no-requeue job.sh").requeue
     0
+    >>> said = submitted(b"sbatch -C [a*1&b*2] --gres=gpu:a100:2 -w n[1-3] run.sh -x n9")
+    >>> said.constraint, said.node_gpus, said.gpu_type, said.nodelist, said.exclude
+    (b'[a*1&b*2]', 2, b'a100', b'n[1-3]', b'')
     """
     said: dict[bytes, bytes] = {}
-    for found in _OPTION.finditer(line):
+    for found in _OPTION.finditer(_to_the_script(line)):
         name = found["name"] or found["flag"] or found["again"] or _LETTERS[found["letter"]]
         said.setdefault(name, found["no"] or found["long"] or found["how"] or found["short"] or b"")
     alone = said.get(b"exclusive")
+    gres = _gpus_of(said.get(b"gres", b""))
+    total, node, task = (_typed(said.get(name, b"")) for name in (b"gpus", b"gpus-per-node", b"gpus-per-task"))
     return Submitted(
         after=_awaited(said.get(b"dependency", b"")),
         throttle=throttle(said.get(b"array", b"")),
@@ -88,8 +138,75 @@ def submitted(line: bytes) -> Submitted:
         per_node=_count(said.get(b"ntasks-per-node", b"")),
         least_nodes=int(nodes[1]) if (nodes := _NODES.fullmatch(said.get(b"nodes", b""))) else ABSENT,
         requeue=ABSENT if b"requeue" not in said else int(not said[b"requeue"]),
+        all_gpus=total[0],
+        node_gpus=max(gres[0], node[0]),
+        task_gpus=task[0],
+        constraint=_plain(said.get(b"constraint", b"")),
+        nodelist=_hosts(said.get(b"nodelist", b"")),
+        exclude=_hosts(said.get(b"exclude", b"")),
+        licenses=_plain(said.get(b"licenses", b"")),
+        gpu_type=next((each[1] for each in (gres, total, node, task) if each[1]), b""),
         memory_of=A_CORE if b"mem-per-cpu" in said else A_NODE if b"mem" in said else ABSENT,
     )
+
+
+def _to_the_script(line: bytes) -> bytes:
+    """A line as far as its own options go; all of it where ``--wrap`` has a command with blanks in it.
+
+    Examples
+    --------
+    >>> _to_the_script(b"sbatch -p gpu --time 10:00 -H run.sh -N 4")
+    b'sbatch -p gpu --time 10:00 -H'
+    """
+    words = re.finditer(rb"\S+", line)
+    next(words, None)
+    takes = False
+    for word in words:
+        text = word[0]
+        if text.startswith(b"--wrap"):
+            return line
+        if takes or text.startswith(b"-"):
+            takes = not takes and b"=" not in text and text not in _ALONE and (text[1:2] == b"-" or len(text) == 2)
+        else:
+            return line[: word.start()].rstrip()
+    return line
+
+
+def _plain(text: bytes) -> bytes:
+    return text.strip(b"'\"")
+
+
+def _hosts(text: bytes) -> bytes:
+    """A list of nodes; a name with a stroke is that of a file, which says nothing."""
+    return b"" if b"/" in text else _plain(text)
+
+
+def _gpus_of(text: bytes) -> tuple[int, bytes]:
+    """GPUs of a list of generic resources such as ``gpu:a100:2,tmp:10G``, and their first type."""
+    count, first = 0, b""
+    for word in filter(None, _plain(text).split(b",")):
+        name, _, rest = word.removeprefix(b"gres/").removeprefix(b"gres:").partition(b":")
+        if name == b"gpu" or name.startswith(b"gpu="):
+            many, kind = _typed(rest or name.partition(b"=")[2] or b"1")
+            count, first = count + max(many, 0), first or kind
+    return (count, first) if count else (ABSENT, b"")
+
+
+def _typed(text: bytes) -> tuple[int, bytes]:
+    """A number of GPUs such as ``2`` or ``a100:2``, or of several types; and the first type.
+
+    Examples
+    --------
+    >>> _typed(b"2"), _typed(b"a100:2"), _typed(b"volta:3,kepler:1"), _typed(b"a100"), _typed(b"")
+    ((2, b''), (2, b'a100'), (4, b'volta'), (1, b'a100'), (-1, b''))
+    """
+    total, first = 0, b""
+    for word in filter(None, _plain(text).split(b",")):
+        kind, _, number = word.replace(b"=", b":").rpartition(b":")
+        if not number.isdigit():
+            kind, number = number, b"1"
+        total, first = total + max(_count(number), 0), first or kind
+    return (total, first) if total else (ABSENT, b"")
 
 
 def throttle(tasks: bytes) -> int:
