@@ -16,7 +16,8 @@ from gridsim.policy.protocols import Lanes, Start, failed, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import promises, sizes
 from gridsim.policy.scheduler.promises import ANEW, CORES, STARTED, STARTING, mold
-from gridsim.profile.running import RUNNING, begin_running, end_running, expect_end, most_running
+from gridsim.profile.running import HELD, RUNNING, begin_running, end_running, expect_end, most_running
+from gridsim.profile.waiting import TAIL
 
 __all__ = ["Molded", "Shapes"]
 
@@ -128,47 +129,48 @@ class Molded:
         self._submit = requests.submit.copy() if requests.moves else requests.submit  # what `due` was made of
         self._counts: IntArray = np.zeros(3, dtype=np.int64)
         self._promises = (self._places, np.array(lanes.capacity, dtype=np.int64), self._counts, requests.ties)
-        self.waiting: list[int] = []
+        self._waiting: IntArray = np.zeros(n, dtype=np.int64)
         self._held: IntArray = np.zeros((2, most_running(cluster.cores, n) + 1), dtype=np.int64)
-        self._running: IntArray = np.array([0, 0, cluster.cores], dtype=np.int64)
+        self._meta: IntArray = np.array([0, 0, cluster.cores, 0, 0], dtype=np.int64)  # who runs, who waits
         self._need, _ = requests.sizes()  # of running requests, the size that was chosen
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
 
     def joined(self, request: int, now: int) -> None:
         """A request waits."""
-        self.waiting.append(request)
+        self._waiting[self._meta[TAIL]] = request
+        self._meta[TAIL] += 1
         if self._due[request] < NEVER:  # a task waits from when it is ready, not from when its job came
             self._due[request] += now - self._submit[request]
 
     def ended(self, request: int, now: int) -> None:
         """A request gave its cores back, maybe early."""
-        if end_running(self._held, self._running, request, self._need[request]) > now:
+        if end_running(self._held, self._meta, request, self._need[request]) > now:
             self._counts[ANEW] = 1
 
     def overran(self, request: int, expected_end: int) -> None:
         """A running request is expected to hold its cores for longer."""
-        expect_end(self._held, self._running, request, expected_end)
+        expect_end(self._held, self._meta, request, expected_end)
         self._counts[ANEW] = 1
 
     def run_pass(self, now: int) -> Sequence[Start]:
         """Requests that start now, with their sizes."""
-        if not self.waiting:
+        if not self._meta[TAIL]:
             return ()
-        rows, (ends, running) = self._in_order(now), self._held[:, : self._running[RUNNING]]
+        rows, (ends, running) = self._in_order(now), self._held[:, : self._meta[RUNNING]]
         high = self.shapes.largest(rows, running, self.began, ends, now)
         blocks = np.empty((2, 2 * (len(running) + 2 * len(rows)) + 8), dtype=np.int64)
-        held = (self._held, self._running, self._need)
+        held = (self._held, self._meta, self._need)
         mold(now, rows, high, self._best, self._by_queue, self.shapes.arrays, self._promises, held, blocks)
         count = int(self._counts[STARTED])
         return self._begin(self._places[STARTING : CORES + 1, :count], now) if count else ()
 
     def _in_order(self, now: int) -> IntArray:
         """Waiting requests in queue order."""
-        rows: IntArray = np.array(self.waiting, dtype=np.int64)
+        rows = self._waiting[: self._meta[TAIL]].copy()
         if self._first_come:
             return rows
         rows = rows[self.requests.in_order(rows)]
-        count, held, _ = self._running.tolist()
+        count, held = self._meta[[RUNNING, HELD]].tolist()
         running = Queue(self.requests, self._held[1, :count])
         state: dict[str, Any] = {"free": self.cores - held, "total": self.cores, "tick": self._tick}
         state |= {"totals": {"cores": self.cores}, "running": running}
@@ -181,7 +183,8 @@ class Molded:
         for row, cores, _ in starts:
             self._need[row] = cores
             self.began[row] = now
-            begin_running(self._held, self._running, row, now + self.shapes.on(row, cores), cores)
-        gone = set(rows)
-        self.waiting = [row for row in self.waiting if row not in gone]
+            begin_running(self._held, self._meta, row, now + self.shapes.on(row, cores), cores)
+        left = self._waiting[: self._meta[TAIL]]
+        left = left[~np.isin(left, started[0])]
+        self._waiting[: len(left)], self._meta[TAIL] = left, len(left)
         return starts
