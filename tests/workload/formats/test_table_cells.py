@@ -92,7 +92,7 @@ def test_what_is_no_array_of_objects_is_refused(tmp_path: Path, content: str, to
 
 def test_parquet_is_read_by_row_group(tmp_path: Path, plain: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
     duckdb = pytest.importorskip("duckdb", reason="Parquet is an extra")
-    monkeypatch.setattr(cells_module, "BLOCK", 1000)
+    monkeypatch.setattr(cells_module, "_PART", 1000)
     (tmp_path / "rows.csv").write_text(text_of(ROWS * 20))
     file = str(tmp_path / "t.parquet")
     source = f"select *, timestamp '2026-01-01 12:00:00' as made, [1, 2] as power from read_csv('{tmp_path}/rows.csv')"

@@ -27,6 +27,9 @@ __all__ = ["BLOCK", "Cells", "TableFile", "csv_cells"]
 BLOCK = 1 << 16
 """Rows that become columns together."""
 
+_PART = 1 << 15
+"""Rows of a row group that are asked for at once."""
+
 _CHUNK = 1 << 20
 """Characters read at once."""
 
@@ -163,8 +166,8 @@ def _parts(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
     """First row and number of rows of parts of a file: its row groups, large ones in several."""
     first = 0
     for size in sizes:
-        for begin in range(0, size, 2 * BLOCK):
-            yield first + begin, min(2 * BLOCK, size - begin)
+        for begin in range(0, size, _PART):
+            yield first + begin, min(_PART, size - begin)
         first += size
 
 
