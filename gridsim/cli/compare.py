@@ -91,7 +91,7 @@ def add_replicas(group: argparse._ActionsContainer) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="run every policy on N workloads too whose submit times are moved a little at random: in how many of them "
+        help="run everything on N workloads too whose submit times are moved a little at random: in how many of them "
         "the answer is the same is part of it (20 are usual)",
     )
     group.add_argument("--shake-by", type=int, metavar="S", help="by up to so many seconds (default: 60)")
@@ -100,8 +100,8 @@ def add_replicas(group: argparse._ActionsContainer) -> None:
         type=int,
         default=0,
         metavar="N",
-        help="run every policy on N workloads too whose users are drawn anew from those of the log, each with all "
-        "their jobs in weeks of their own",
+        help="run everything on N workloads too whose users are drawn anew from those of the log, each with all their "
+        "jobs in weeks of their own",
     )
     group.add_argument(
         "--resample-load", type=float, metavar="X", help="with X times as many users, and so the load (default: 1)"
