@@ -16,22 +16,19 @@ from gridsim.policy.admission import kernels as plans
 from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
 from gridsim.policy.scheduler.kernels import ESTIMATE as PLANNED
 from gridsim.policy.scheduler.kernels import (
-    JOB,
-    PLACE,
-    QUEUE,
     RANK,
-    READY,
     backfill,
     backfill_by_rank,
     full,
     rank_by_age,
+    sort_by_age,
     take_in,
 )
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
 from gridsim.policy.scheduler.state import AGED, AGED_TAIL, ASKED, BELIEVED, EVERYONE, IN_QUEUE, LINED
 from gridsim.profile.compiled import compiled, lean
 from gridsim.profile.running import RUNNING, expect_end
-from gridsim.profile.waiting import HEAD, TAIL, sort
+from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["backfilling", "ordered", "planned", "strict_lines"]
 
@@ -119,8 +116,7 @@ def pass_in_order(now, passes):  # type: ignore[no-untyped-def]
     if flags[ORDER] == LINED:
         sort_linear(now, table, lines, head, tail)
     elif flags[ORDER] == AGED:
-        rank_by_age(now, PLACE, table, head, tail, ageing)
-        sort(table[QUEUE], meta, table[PLACE], table[JOB : READY + 1])
+        sort_by_age(now, table, running, meta, ageing)
     if flags[BEHIND] == IN_QUEUE:
         return backfill(now, EVERYONE, 0, tail, table, running, moves, blocks, lanes, meta)
     if flags[BEHIND] == AGED_TAIL:

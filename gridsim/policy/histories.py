@@ -13,7 +13,7 @@ A bundle of *beliefs*, as a plain tuple, since that is handed over quickest:
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,6 +41,7 @@ __all__ = [
     "correct",
     "corrected",
     "learn",
+    "nobody_believes",
     "predict",
 ]
 
@@ -52,6 +53,8 @@ REQUEST, STEPS, ADDED, DOUBLE, DOUBLE_OR_LESS = range(5)
 """Correctors; the last doubles up to the request."""
 UNKNOWN = -1
 _COUNT, _SUM = 0, 1
+_SIZES = 64
+"""Classes of sizes: their whole binary logarithms, which a number of 64 bits has."""
 _MINUTES = (1, 5, 15, 30, 60, 120, 300, 600, 1_200, 3_000, 6_000)
 """By how much the first eleven corrections raise a prediction, min; the twelfth believes the request."""
 _MINUTE = 60 * MICROSECOND
@@ -108,10 +111,14 @@ class Histories:
         slots = 1
         if self._user is not None:
             rows = np.flatnonzero(self._user[: requests.known] >= 0)
-            users, classes = self._user[rows].astype(np.int64), np.frexp(requests.cores[rows])[1].astype(np.int64)
-            believed[USER, rows] = self._number(users, np.full(len(rows), UNKNOWN, dtype=np.int64))
+            users, of = np.unique(self._user[rows].astype(np.int64), return_inverse=True)
+            self._slots.update(((user, UNKNOWN), slot) for slot, user in enumerate(users.tolist()))
+            believed[USER, rows] = of
             if predictor == SIMILAR:
-                believed[ALIKE, rows] = self._number(users, classes)
+                found, alike = np.unique(of * _SIZES + np.frexp(requests.cores[rows])[1], return_inverse=True)
+                for slot, (user, size) in enumerate(zip(*np.divmod(found, _SIZES), strict=True), len(users)):
+                    self._slots[int(users[user]), int(size)] = slot
+                believed[ALIKE, rows] = alike + len(users)
             slots = len(self._slots) + 2 * requests.room + 1
         means = predictor in (RECENT, SIMILAR)
         self.beliefs = Beliefs(
@@ -123,14 +130,6 @@ class Histories:
             np.array([predictor, corrector, tick, mean_of], dtype=np.int64),
         )
 
-    def _number(self, users: IntArray, classes: IntArray) -> IntArray:
-        """Slots of requests of these users and size classes, which are taken down."""
-        pairs, place = np.unique(np.stack([users, classes]), axis=1, return_inverse=True)
-        first = len(self._slots)
-        self._slots.update((pair, first + k) for k, pair in enumerate(zip(*pairs.tolist(), strict=True)))
-        found: IntArray = place.reshape(-1) + first
-        return found
-
     def add(self, request: int) -> None:
         """A request comes that was not known when the run began."""
         if self._user is None or self._user[request] < 0:
@@ -140,6 +139,12 @@ class Histories:
         if self.beliefs.rules[PREDICTOR] == SIMILAR:
             alike = user, int(self._requests.cores[request]).bit_length()
             believed[ALIKE, request] = self._slots.setdefault(alike, len(self._slots))
+
+
+def nobody_believes() -> tuple[Any, ...]:
+    """A bundle for loops that predict nothing."""
+    none = np.zeros((0, 0), dtype=np.int64)
+    return tuple(Beliefs(none, none, none, np.zeros(0), np.zeros(0), np.zeros(4, dtype=np.int64)))
 
 
 @lean

@@ -17,7 +17,19 @@ from gridsim.model.time import FloatArray, IntArray
 from gridsim.profile.compiled import lean
 from gridsim.profile.running import OWN
 
-__all__ = ["HEAD", "TAIL", "before", "comes_before", "in_order", "index_of", "insert", "sort", "sort_in", "take_out"]
+__all__ = [
+    "HEAD",
+    "TAIL",
+    "before",
+    "comes_before",
+    "in_order",
+    "index_of",
+    "insert",
+    "sort",
+    "sort_first",
+    "sort_in",
+    "take_out",
+]
 
 HEAD, TAIL = range(OWN, OWN + 2)
 
@@ -98,6 +110,23 @@ def sort(waiting, counts, keys, ties):  # type: ignore[no-untyped-def]
                 i -= stride
             waiting[i] = row
         stride //= 3
+
+
+@lean
+def sort_first(waiting, counts, keys, ties, cores, available):  # type: ignore[no-untyped-def]
+    """Put to the front of a queue who comes first, as far as so many cores go round, and the next one behind them.
+
+    All that matters where nobody passes; those after them stand in no order.
+    """
+    i = counts[HEAD]
+    while i < counts[TAIL] and available >= 0:
+        best = i
+        for k in range(i + 1, counts[TAIL]):
+            if before(keys, ties, waiting[k], waiting[best]):
+                best = k
+        waiting[i], waiting[best] = waiting[best], waiting[i]
+        available -= cores[waiting[i]]
+        i += 1
 
 
 @lean

@@ -20,7 +20,7 @@ import numpy as np
 from gridsim.profile.blocks import earliest, falls, fits_before, reserve
 from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, end_running, running_profile
-from gridsim.profile.waiting import HEAD, TAIL, sort_in, take_out
+from gridsim.profile.waiting import HEAD, TAIL, sort, sort_first, sort_in, take_out
 
 __all__ = [
     "BLOCKING",
@@ -37,6 +37,7 @@ __all__ = [
     "first_of_groups",
     "full",
     "rank_by_age",
+    "sort_by_age",
     "take_in",
 ]
 
@@ -54,6 +55,18 @@ def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untype
     for k in range(ended):
         end_running(running, meta, moves[1, k], table[CORES, moves[1, k]])
     sort_in(table[QUEUE], meta, tail, table[PLACE], table[JOB : READY + 1])
+
+
+@phase
+def sort_by_age(now, table, running, meta, ageing):  # type: ignore[no-untyped-def]
+    """Put the queue into the order of its waits at *now*; where nobody passes, as far as that matters."""
+    rank_by_age(now, PLACE, table, meta[HEAD], meta[TAIL], ageing)
+    waiting, places, ties = table[QUEUE], table[PLACE], table[JOB : READY + 1]
+    if meta[BLOCKING]:
+        available = available_now(now, running, meta, table[CORES])
+        sort_first(waiting, meta, places, ties, table[CORES], available)
+    else:
+        sort(waiting, meta, places, ties)
 
 
 @lean

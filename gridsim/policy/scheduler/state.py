@@ -10,7 +10,7 @@ import numpy as np
 from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.capabilities import ages, is_own, of_ordering
-from gridsim.policy.histories import TOLD, Histories
+from gridsim.policy.histories import nobody_believes
 from gridsim.policy.protocols import Lanes, Passes, Placement, Start, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
@@ -18,7 +18,7 @@ from gridsim.policy.scheduler.kernels import CORES, ESTIMATE, JOB, PLACE, QUEUE,
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.tail import Shortest
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
-from gridsim.profile.waiting import HEAD, TAIL, in_order, sort
+from gridsim.profile.waiting import HEAD, TAIL, in_order
 
 __all__ = ["EVERYONE", "State", "tells_alone"]
 
@@ -132,9 +132,7 @@ class State:
 
     def sort_by_age(self, now: int, ageing: FloatArray) -> None:
         """Put the queue into the order of this instant; after `take_in`."""
-        head, tail = self.meta[HEAD], self.meta[TAIL]
-        kernels.rank_by_age(now, PLACE, self.table, head, tail, ageing)
-        sort(self.table[QUEUE], self.meta, self.table[PLACE], self.table[JOB : READY + 1])
+        kernels.sort_by_age(now, self.table, self.running, self.meta, ageing)
 
     @property
     def plain(self) -> bool:
@@ -160,8 +158,7 @@ class State:
         """
         predictions, tail = self._predictions, self._tail_order
         believing = predictions is not None
-        nothing = Histories(self.requests, TOLD).beliefs
-        beliefs = tuple(nothing) if predictions is None else predictions.columns
+        beliefs = nobody_believes() if predictions is None else predictions.columns
         if beliefs is None or self._tail_comes:
             return
         ask_tail = self._tail_asked and self._tail_ages is None
