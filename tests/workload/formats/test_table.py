@@ -208,7 +208,7 @@ def test_a_mapping_that_is_none_is_refused(tmp_path: Path, mapping: str, told: s
 def test_who_gives_no_mapping_is_told_of_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "table.csv").write_text(PODS)
     with pytest.raises(
-        InputError, match=r"field 'mapping': is not given; expected a TOML file, or one of: alibaba-2023"
+        InputError, match=r"field 'mapping': is not given; expected a TOML file, or one of: .*alibaba-2023"
     ):
         read_workload(tmp_path / "table.csv", format="table")
     with pytest.raises(InputError, match="unknown mapping 'alibaba-23'; did you mean 'alibaba-2023'"):

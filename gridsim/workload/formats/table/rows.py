@@ -50,6 +50,12 @@ _DATED = 1e8
 _CODES = {"completed": 1, "failed": 0, "cancelled": CANCELLED, "killed_walltime": 0, "pending": UNKNOWN}
 """Status codes of SWF."""
 
+_ASKED = {"memory", "gpus", "nodes", "tasks", "gpu_kind", "features", "exclusive"}
+"""Columns of a mapping that make more of a job than plain cores."""
+
+_OF_ALL = ("line", "account", "number")
+"""What is kept of jobs of plain cores beside the fields of SWF."""
+
 _ENDLESS = -2.0
 """Estimate of a job without a limit, until the rule for such jobs says another."""
 
@@ -102,6 +108,7 @@ class TableRows(SwfRows):
         self._left_out: Counter[str] = Counter()
         self._unknown: Counter[str] = Counter()
         self._dated = False
+        self._asks = bool(_ASKED & mapping.columns.keys() or mapping.resources)
 
     def read(self, path: str | os.PathLike[str]) -> str:
         """Read all rows of a file, behind those of files before it; its checksum.
@@ -196,7 +203,7 @@ class TableRows(SwfRows):
             "number": self._numbers_of(cells, n),
         }
         self._dated |= bool(np.nanmax(submit, initial=0) >= _DATED)
-        for name, values in side.items():
+        for name, values in side.items() if self._asks else ((it, side[it]) for it in _OF_ALL):
             self._side.setdefault(name, Column(np.int64)).add(values[sound])
         self.add(table[sound], lines[sound])
 
@@ -342,8 +349,7 @@ class TableRows(SwfRows):
 
     def _demands(self, side: dict[str, IntArray]) -> Demands | None:
         """What the jobs ask for; None where the mapping knows of cores alone."""
-        told = {"memory", "gpus", "nodes", "tasks", "gpu_kind", "features", "exclusive"} & {*self._mapping.columns}
-        if not told and not self._mapping.resources:
+        if not self._asks:
             return None
         none = np.zeros(len(side["tasks"]), dtype=np.int64)
         each = {name.removeprefix("each "): values for name, values in side.items() if name.startswith("each ")}
