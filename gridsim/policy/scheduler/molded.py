@@ -17,7 +17,7 @@ from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import promises, sizes
 from gridsim.policy.scheduler.promises import ANEW, CORES, STARTED, STARTING, mold
 from gridsim.profile.running import HELD, RUNNING, begin_running, end_running, expect_end, most_running
-from gridsim.profile.waiting import TAIL
+from gridsim.profile.waiting import HEAD, TAIL, index_of, take_out
 
 __all__ = ["Molded", "Shapes"]
 
@@ -154,7 +154,7 @@ class Molded:
 
     def run_pass(self, now: int) -> Sequence[Start]:
         """Requests that start now, with their sizes."""
-        if not self._meta[TAIL]:
+        if self._meta[HEAD] == self._meta[TAIL]:
             return ()
         rows, (ends, running) = self._in_order(now), self._held[:, : self._meta[RUNNING]]
         high = self.shapes.largest(rows, running, self.began, ends, now)
@@ -166,7 +166,7 @@ class Molded:
 
     def _in_order(self, now: int) -> IntArray:
         """Waiting requests in queue order."""
-        rows = self._waiting[: self._meta[TAIL]].copy()
+        rows = self._waiting[self._meta[HEAD] : self._meta[TAIL]].copy()
         if self._first_come:
             return rows
         rows = rows[self.requests.in_order(rows)]
@@ -181,10 +181,8 @@ class Molded:
         rows: list[int] = started[0].tolist()
         starts = [Start(row, cores) for row, cores in zip(rows, started[1].tolist(), strict=True)]
         for row, cores, _ in starts:
+            take_out(self._waiting, self._meta, index_of(self._waiting, self._meta, row))
             self._need[row] = cores
             self.began[row] = now
             begin_running(self._held, self._meta, row, now + self.shapes.on(row, cores), cores)
-        left = self._waiting[: self._meta[TAIL]]
-        left = left[~np.isin(left, started[0])]
-        self._waiting[: len(left)], self._meta[TAIL] = left, len(left)
         return starts
