@@ -103,8 +103,8 @@ def _by_one(made: Any, lock: Path) -> None:
 
     def compile_or_take(signature: Any) -> Any:
         with global_compiler_lock:  # before the file: whoever compiles has it, and wants files
-            is_part = _load_compiler() and _compiling.depth > 0
-            with _compiling, _held(lock), _without_entry(options, is_part):
+            _load_compiler()
+            with _compiling as is_part, _held(lock), _without_entry(options, is_part):
                 if not is_part and isinstance(signature, tuple) and _is_part(made.overloads.get(signature)):
                     del made.overloads[signature]
                 return make(signature)
@@ -138,21 +138,28 @@ def _without_entry(options: dict[str, bool], wanted: bool) -> Iterator[None]:
 class _Compiling:
     """How deep in loops that call others the compiler is; the lock of the compiler is held.
 
-    It makes millions of small objects and hardly any garbage: without the search for that it takes an eighth less.
+    It makes millions of small objects and hardly any garbage: without the search for that it takes an eighth less. What
+    it is told about parts it forgets with the outermost loop: what others compile in this process is none of ours.
     """
 
     depth = 0
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> bool:
+        """Whether what is compiled now is a part."""
         if self.depth == 0:
-            self._collects = gc.isenabled()
-            gc.disable()
+            with ExitStack() as until:
+                if gc.isenabled():
+                    gc.disable()
+                    until.callback(gc.enable)
+                self._makes_parts = until.enter_context(_parts())
+                self._until = until.pop_all()
         self.depth += 1
+        return self._makes_parts and self.depth > 1
 
     def __exit__(self, *_: object) -> None:
         self.depth -= 1
-        if self.depth == 0 and self._collects:
-            gc.enable()
+        if self.depth == 0:
+            self._until.close()
 
 
 _compiling = _Compiling()
@@ -257,56 +264,91 @@ def _is_part(compiled: Any) -> bool:
 
 def _environments(module: Any) -> list[Any]:
     """The compiler's environments of the functions in a module."""
-    names = [variable.name for variable in module.global_variables if variable.name.startswith("_ZN08NumbaEnv")]
+    variables = [variable for variable in module.global_variables if not variable.is_declaration]
+    names = [variable.name for variable in variables if variable.name.startswith("_ZN08NumbaEnv")]
     return [found for found in map(lookup_environment, names) if found is not None]
 
 
-@functools.cache
-def _use_parts() -> bool:
-    """Have the compiler put loops together from parts; false where its inside is not the one that this was made for.
+@contextmanager
+def _parts() -> Iterator[bool]:
+    """Have the compiler put loops together from parts, until the outermost of them is compiled or fetched.
 
-    Then each loop is compiled as the compiler would.
+    False where the compiler's inside is not the one that this was made for, or somebody else has changed it: then each
+    loop is compiled as the compiler would.
     """
     codegen: Any = cpu_target.target_context.codegen()
-    known = all(hasattr(JITCodeLibrary, name) for name in vars(_Part) if name not in _OURS)
-    known = known and hasattr(JITCodeLibrary, "_finalize_dynamic_globals") and hasattr(TargetConfig, "_values")
-    known = known and hasattr(codegen, "_pass_builder") and hasattr(binding, "create_new_module_pass_manager")
-    if not known or getattr(codegen, "_library_class", None) is not JITCodeLibrary or not hasattr(codegen, "set_env"):
-        return False
+    if not _is_known(codegen):
+        yield False
+        return
     set_env = codegen.set_env
 
     def set_where_defined(name: str, environment: Any) -> None:
         if codegen._engine.is_symbol_defined(name):  # a part is nowhere yet
             set_env(name, environment)
 
-    codegen._library_class, codegen.set_env = _Part, set_where_defined
-    _compare_options_by_what_is_set()
-    return True
+    options: Any = TargetConfig
+    with (
+        _instead(codegen, _library_class=_Part, set_env=set_where_defined),
+        _instead(options, __eq__=_same_options, __hash__=_hash_of_options),
+    ):
+        yield True
+
+
+def _is_known(codegen: Any) -> bool:
+    known = all(hasattr(JITCodeLibrary, name) for name in vars(_Part) if name not in _OURS)
+    known = known and hasattr(JITCodeLibrary, "_finalize_dynamic_globals") and hasattr(TargetConfig, "_values")
+    known = known and hasattr(codegen, "_pass_builder") and hasattr(binding, "create_new_module_pass_manager")
+    return known and hasattr(codegen, "set_env") and getattr(codegen, "_library_class", None) is JITCodeLibrary
 
 
 _OURS = {"_environments", "_all_parts"}
 
 
-def _compare_options_by_what_is_set() -> None:
-    """The compiler's options of two functions are equal where the same are set; it looked at all of them.
+@contextmanager
+def _instead(owner: Any, **attributes: Any) -> Iterator[None]:
+    """Give an object or a class other attributes for a while."""
+    before = {name: value for name, value in vars(owner).items() if name in attributes}
+    try:
+        for name, value in attributes.items():
+            setattr(owner, name, value)
+        yield
+    finally:
+        for name in attributes:
+            if name in before:
+                setattr(owner, name, before[name])
+            else:
+                delattr(owner, name)
 
-    It compares them 110,000 times for the loops of Slurm (4 CPU s of 35). Its hash of them is that of their names.
+
+_BY_ALL: Any = TargetConfig.__eq__
+
+
+def _same_options(one: Any, other: Any) -> Any:
+    """The compiler's options of two functions are equal where the same are set; it looks at all of them.
+
+    It compares them 110,000 times for the loops of Slurm (4 CPU s of 35).
     """
-    by_all: Any = TargetConfig.__eq__
+    return (type(one) is type(other) and one._values == other._values) or _BY_ALL(one, other)
 
-    def equal(one: Any, other: Any) -> Any:
-        return (type(one) is type(other) and one._values == other._values) or by_all(one, other)
 
-    changed: Any = TargetConfig
-    changed.__eq__, changed.__hash__ = equal, lambda one: hash(type(one))
+_HASH: Any = TargetConfig.__hash__
+_HASHES: dict[type, int] = {}
+
+
+def _hash_of_options(one: Any) -> int:
+    """The compiler's own, which is that of the options' names: the same for all of a class."""
+    kind = type(one)
+    if kind not in _HASHES:
+        _HASHES[kind] = _HASH(one)
+    return _HASHES[kind]
 
 
 _BLAS = "scipy.linalg.cython_blas"
 
 
 @functools.cache
-def _load_compiler() -> bool:
-    """Load what the compiler loads for its first loop; whether it then puts loops together from parts.
+def _load_compiler() -> None:
+    """Load what the compiler loads for its first loop.
 
     SciPy's linear algebra stays out: 0.13 s that no loop here needs. The compiler asks whether it is there by loading
     it. It is told so, and loads it when a loop calls it.
@@ -317,7 +359,6 @@ def _load_compiler() -> bool:
             importlib.import_module("numba.np.arraymath")
         finally:
             del sys.modules[_BLAS]
-    return _use_parts()
 
 
 @contextmanager

@@ -171,3 +171,104 @@ def test_a_loop_that_loops_call_is_kept_for_them_and_made_again_for_python(tmp_p
     assert told("other:-1", "inner:3", "between:3", "inner:-1") == "negative 4 8 negative inner between"
     assert told("between:4", "outer:4", "inner:4") == "10 20 5", "nothing is compiled any more"
     assert told("inner:5", "other:5") == "6 6"
+
+
+BESIDE = (
+    NESTED[: NESTED.index("event.register")]
+    + """
+import ctypes
+import numba
+from numba.core.codegen import JITCPUCodegen, JITCodeLibrary
+from numba.core.registry import cpu_target
+from numba.core.targetconfig import TargetConfig
+
+codegen = cpu_target.target_context.codegen()
+options = TargetConfig.__dict__["__eq__"], TargetConfig.__dict__["__hash__"]
+flags = numba.core.compiler.Flags()
+kept = {flags: "found"}
+
+def is_the_compilers_own():
+    return (
+        codegen._library_class is JITCodeLibrary
+        and not {"_library_class", "set_env"} & set(vars(codegen))
+        and (TargetConfig.__dict__["__eq__"], TargetConfig.__dict__["__hash__"]) == options
+    )
+
+class Look(event.Listener):
+    seen = []
+    def on_start(self, now):
+        same = hash(flags) == options[1](flags) and kept[flags.copy()] == "found"
+        self.seen.append((now.data["dispatcher"].py_func.__name__, is_the_compilers_own(), same))
+    def on_end(self, now):
+        pass
+
+event.register("numba:compile", Look())
+
+@home.lean
+def refused(value):
+    return between(value) + value.nothing
+
+@numba.njit
+def part(value):
+    return np.full(2, value + 1).sum()  # what the loop compiled for itself before
+
+@numba.njit
+def users(value):
+    if value < 0:
+        raise ValueError("the user's")
+    return part(value) + 1
+
+@numba.njit
+def with_loops(value):
+    return outer(value) + between(value)
+
+@numba.vectorize(["int64(int64)"])
+def each(value):
+    return users(value)
+
+def plain(value):
+    return users(value)
+
+assert is_the_compilers_own()
+assert outer(3) == 16 and is_the_compilers_own()
+try:
+    refused(3)
+except numba.TypingError:
+    assert is_the_compilers_own()
+else:
+    raise AssertionError("compiled")
+assert users(3) == 9
+try:
+    users(-3)
+except ValueError as error:
+    assert str(error) == "the user's"
+assert each(np.arange(3)).tolist() == [3, 5, 7]
+called = numba.cfunc("int64(int64)")(plain)
+assert called.ctypes(4) == 11
+assert type(called._library) is JITCodeLibrary
+(result,) = users.overloads.values()
+assert type(result.library) is JITCodeLibrary
+assert with_loops(3) == 24 and other(3) == 4
+assert is_the_compilers_own()
+during = {name: own for name, own, same in Look.seen}
+assert all(same for *_, same in Look.seen)
+print(*(name for name, own in during.items() if not own and name in globals()))
+"""
+)
+
+
+def test_what_a_user_compiles_beside_our_loops_is_compiled_as_ever(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text(BESIDE)
+    words = [sys.executable, "-W", "error", str(tmp_path / "beside.py"), str(tmp_path / "kept")]
+    for ours in ("outer between inner refused other", "refused"):
+        told = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (told.stdout.strip(), told.stderr) == (ours, "")
+
+
+def test_with_another_compiler_loops_are_compiled_as_it_would(tmp_path: Path) -> None:
+    of_another = "home.binding = object()  # lacks what parts need\n"
+    (tmp_path / "nested.py").write_text(NESTED.replace("home._FOLDER", of_another + "home._FOLDER"))
+    words = [sys.executable, "-W", "error", str(tmp_path / "nested.py"), str(tmp_path / "kept")]
+    for compiled_then in (" outer between inner other", ""):
+        told = subprocess.run([*words, "outer:3", "other:3", "between:3"], capture_output=True, text=True, check=True)
+        assert told.stdout.strip() == "16 4 8" + compiled_then
