@@ -21,7 +21,7 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import binding
-from numba.core import event
+from numba.core import event, types
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
@@ -87,9 +87,25 @@ def _compiled(function: Callable[..., Any], **options: Any) -> Any:
         made: Any = numba.njit(cache=True, **options)(function)
     finally:
         _OPTIONS.CACHE_DIR = before
+    if hasattr(made, "get_call_template"):
+        _for_any_value(made)
     if _FOLDER and hasattr(made, "compile"):
         _by_one(made, Path(_FOLDER, f"{function.__module__}.{function.__qualname__}.lock"))
     return made
+
+
+def _for_any_value(made: Any) -> None:
+    """Have a loop that others call with a number that they write out compiled for any number.
+
+    The compiler would compile it for each such number apart, and once more for numbers that come from a variable.
+    """
+    template: Any = made.get_call_template
+    plain: Any = types.unliteral
+
+    def template_of_types(args: Any, keywords: Any) -> Any:
+        return template(tuple(map(plain, args)), {name: plain(kind) for name, kind in dict(keywords).items()})
+
+    made.get_call_template = template_of_types
 
 
 def _by_one(made: Any, lock: Path) -> None:

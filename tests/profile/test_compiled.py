@@ -11,7 +11,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from gridsim.profile.compiled import compiled, folder, when_compiling
+from gridsim.profile.compiled import compiled, folder, lean, when_compiling
 
 
 @pytest.fixture
@@ -52,6 +52,24 @@ def test_a_compiled_loop_is_called_like_any_other_and_leaves_the_users_setting_a
 
     assert doubled(21) == 42
     assert before == numba.config.CACHE_DIR
+
+
+def test_a_loop_is_compiled_once_for_all_numbers_that_its_callers_write_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gridsim.profile.compiled._FOLDER", str(tmp_path))
+
+    @lean
+    def changed(value, by, twice):  # type: ignore[no-untyped-def]
+        return value + 2 * by if twice else value + by
+
+    @compiled
+    def several(value):  # type: ignore[no-untyped-def]
+        one, other = changed(value, 1, True), changed(value, by=-1, twice=False)
+        return one, other, changed(value, value, value > 2), changed(7, 0, value < 2)
+
+    assert several(3) == (5, 2, 9, 7)
+    assert len(changed.overloads) == 1
 
 
 def test_it_is_said_once_that_loops_are_compiled_and_not_where_they_are_kept() -> None:
