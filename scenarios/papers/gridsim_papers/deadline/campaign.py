@@ -14,10 +14,9 @@ the project's specification of deadline admission.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar
@@ -34,6 +33,7 @@ from gridsim_papers.deadline.schedules import (
     of_single_cores,
     row_of,
 )
+from gridsim_papers.experiments import Grid, experiments, schedules
 from gridsim_papers.units import Row, Table, Tabled, Unit, is_one_of
 from gridsim_papers.windows import LOGS, log_files, logs_there, seed_of, window_of
 
@@ -43,46 +43,16 @@ __all__ = [
     "EXTRA_METRICS",
     "LOGS",
     "PACKED",
-    "READINGS",
     "SCHEMES",
     "DeadlineCampaign",
     "Point",
     "Unit",
     "feedback",
     "read_rows",
-    "relaxed",
 ]
 
 SCHEMES = ("qops", "msb", "mrt")
 """Policies that guarantee deadlines, of the report and the JSSPP paper."""
-
-READINGS = (
-    "qops?heuristic=edf",
-    "qops?k_factor=0",
-    "qops?k_factor=20",
-    "msb?price=wait",
-    "msb?price=disturbance",
-    "mrt?heuristic=edf",
-    "mrt?hole_filling=false",
-)
-"""What the papers leave open, read otherwise."""
-
-RELAXATIONS = (2.0, 10.0)
-"""Relaxation factors beside the 5 of the policies."""
-
-MIXES = (0.8, 0.2)
-"""Shares of jobs with a deadline in the mixed scenario."""
-
-STRINGENCIES = (0.2, 0.5)
-
-OUTER_STRINGENCIES = (0.0, 0.8)
-"""Beyond those of the figures, for the claims about stringency; at `OUTER_LOADS`."""
-
-OUTER_LOADS = (1.0, 1.4)
-
-R_VALUES = (0.0, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0)
-"""How much longer than in the packed schedule jobs may take; ``load`` of the rows of packed workloads."""
-
 
 PACKED = ("packed-static", "packed-dynamic", "packed-early")
 """Packed workloads, named as logs; their ``window`` is the replicate, their ``method`` empty.
@@ -118,19 +88,6 @@ COLUMNS = tuple(TABLE.columns)
 
 Wanted = tuple[Point, tuple[str, ...]]
 """A point, and the kinds of groups whose numbers are kept beside those of all jobs."""
-
-
-def relaxed(scheme: str, relaxation: float) -> str:
-    """A policy with a relaxation factor, 5 being its own.
-
-    Examples
-    --------
-    >>> relaxed("qops", 5), relaxed("qops", 2), relaxed("qops?heuristic=edf", 10)
-    ('qops', 'qops?relaxation=2', 'qops?heuristic=edf&relaxation=10')
-    """
-    if relaxation == 5:
-        return scheme
-    return f"{scheme}{'&' if '?' in scheme else '?'}relaxation={relaxation:g}"
 
 
 def feedback(slack_factor: float = 1.0, *, kill_restart: bool = False) -> str:
@@ -253,64 +210,27 @@ class DeadlineCampaign(Tabled):
         return next(found, self.windows)
 
     def _experiments(self, log: str) -> dict[str, list[Wanted]]:
-        if log in PACKED:
-            return {f"P-{log.removeprefix('packed-')}": _wanted("", R_VALUES, stringencies=(1.0,), schemes=SCHEMES)}
-        of_trace = {
-            f"{name}-{log}-{short}{reading}": wanted
-            for short, method in (("dup", "random-arrival"), ("exp", "expansion"))
-            for (name, reading), wanted in self._on_traces(method).items()
-        }
-        if log == "sdsc":
-            return of_trace
-        return of_trace | self._once(log) | self._service()
-
-    def _on_traces(self, method: str) -> dict[tuple[str, str], list[Wanted]]:
-        """All jobs with deadlines (A) and some of them (M), and other readings of the papers at stringency 0.2."""
-        every = partial(_wanted, method, self.loads)
-        relaxations = [relaxed(scheme, value) for value in RELAXATIONS for scheme in SCHEMES]
+        tables = ("packed",) if log in PACKED else ("every-log",) if log == "sdsc" else ("every-log", "one-log")
+        short = log.removeprefix("packed-")
         return {
-            ("A", ""): every(stringencies=STRINGENCIES, schemes=(*BASELINES, *SCHEMES), kinds=("area",)),
-            ("A", "-readings"): every(schemes=READINGS),
-            ("M", ""): every(stringencies=STRINGENCIES, fractions=MIXES, schemes=(*BASELINES, *SCHEMES)),
-            ("M", "-readings"): every(fractions=MIXES, schemes=(*READINGS, *relaxations)),
+            name.format(log=short): [wanted for grid in grids for wanted in self._grid(grid)]
+            for name, grids in experiments("deadline", *tables).items()
         }
 
-    def _once(self, log: str) -> dict[str, list[Wanted]]:
-        """What the report studies on one log with random duplication alone."""
-        every = partial(_wanted, "random-arrival")
-        relaxations = [relaxed(f"qops{rule}", value) for rule in ("", "?heuristic=edf") for value in (2, 5, 10)]
-        offers = [feedback(factor) for factor in self.slack_factors]
-        slack = partial(every, OUTER_LOADS, tolerances=self.kill_tolerances[-1:], schemes=offers)
-        return {
-            f"A-{log}-dup-stringency": every(OUTER_LOADS, stringencies=OUTER_STRINGENCIES, schemes=SCHEMES),
-            f"A-{log}-dup-estimates": [
-                *every(self.loads, schemes=(*BASELINES, *SCHEMES), estimates="logged"),
-                *slack(estimates="logged"),
-                *slack(estimates="logged-extended"),
-            ],
-            f"R-{log}-dup": every(
-                self.loads, stringencies=STRINGENCIES, fractions=MIXES, schemes=relaxations, kinds=("runtime",)
-            ),
+    def _grid(self, grid: Grid) -> Iterator[Wanted]:
+        sets = {
+            "@baselines": BASELINES,
+            "@guarantees": SCHEMES,
+            "@slack": [feedback(factor) for factor in self.slack_factors],
+            "@kill-restart": [feedback(factor, kill_restart=True) for factor in self.slack_factors],
         }
+        groups = tuple(grid.get("groups", ()))
+        return ((Point(*setting), groups) for setting in schedules("deadline", grid, self, sets))
 
-    def _service(self) -> dict[str, list[Wanted]]:
-        """What the 2004 paper studies."""
-        every = partial(_wanted, "same-arrival")
-        slack = [feedback(factor) for factor in self.slack_factors]
-        kill = [*slack, *(feedback(factor, kill_restart=True) for factor in self.slack_factors)]
-        last, tolerances = self.slack_loads[-1:], self.kill_tolerances
-        random = [factor for factor in self.tolerances if factor <= _LARGEST_RANDOM]
-        return {
-            "categories": every(self.service_loads, schemes=("easy",), kinds=("category",)),
-            "T-fixed": [
-                *every(self.service_loads, tolerances=self.tolerances, schemes=("fqops",), kinds=("area",)),
-                *every(self.service_loads, schemes=("qops",)),
-            ],
-            "T-random": every(self.service_loads, tolerances=random, random=True, schemes=("fqops",)),
-            "S": every(self.slack_loads, tolerances=self.slack_tolerances, schemes=("qops", *slack)),
-            "K": every(last, tolerances=tolerances, schemes=kill),
-            "K-mixed": every(last, fractions=(0.2,), tolerances=tolerances, schemes=kill),
-        }
+    @property
+    def drawn_tolerances(self) -> list[float]:
+        """Of users who draw how tolerant they are."""
+        return [factor for factor in self.tolerances if factor <= _LARGEST_RANDOM]
 
     def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
         """Numbers of one unit.
@@ -361,26 +281,6 @@ class DeadlineCampaign(Tabled):
         )
         workload = packed.generate(seed) if number < self.packed / 2 else of_single_cores(packed, seed)
         return simulate(workload, platform=Platform.single(self.packed_cores), policy=point.scheme).record
-
-
-def _wanted(
-    method: str,
-    loads: Iterable[float],
-    *,
-    stringencies: Sequence[float] = (0.2,),
-    fractions: Sequence[float] = (1.0,),
-    tolerances: Sequence[float] = (1.0,),
-    random: bool = False,
-    estimates: str = "exact",
-    schemes: Sequence[str],
-    kinds: tuple[str, ...] = (),
-) -> list[Wanted]:
-    """Every combination; workloads outermost."""
-    every = product(loads, stringencies, fractions, tolerances, schemes)
-    return [
-        (Point(method, load, stringency, fraction, tolerance, random, estimates, scheme), kinds)
-        for load, stringency, fraction, tolerance, scheme in every
-    ]
 
 
 read_rows = TABLE.read

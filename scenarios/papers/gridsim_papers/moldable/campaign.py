@@ -15,16 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from gridsim import InputError, Platform, Record, Workload, simulate
 from gridsim.errors import UnknownNameError
-from gridsim.files import read_toml
 from gridsim.metrics.utilisation import makespan, offered_load, utilisation
 from gridsim.model.streams import stream
 from gridsim.workload.transform.duplicate import Duplicate
@@ -33,8 +30,8 @@ from gridsim.workload.transform.expand import Expand
 from gridsim.workload.transform.load_factor import LoadFactor, OfferedLoad
 from gridsim.workload.transform.moldable import MoldableJobs
 from gridsim.workload.transform.profiles import Profiles
+from gridsim_papers.experiments import Grid, experiments, schedules
 from gridsim_papers.moldable.changes import LEAST_JOBS, categories, category_responses, promise_waits
-from gridsim_papers.paper import RECIPES
 from gridsim_papers.units import Row, Table, Tabled, Unit, is_one_of
 from gridsim_papers.windows import LOGS, log_files, logs_there, window_of
 
@@ -243,32 +240,12 @@ class MoldableCampaign(Tabled):
         return list(points)
 
     def _all(self) -> dict[str, list[Point]]:
-        return {name: [it for grid in grids for it in self._grid(**grid)] for name, grids in _experiments().items()}
+        every = experiments("moldable", "experiments")
+        return {name: [it for grid in grids for it in self._grid(grid)] for name, grids in every.items()}
 
-    def _grid(
-        self,
-        *,
-        load_factors: Sequence[float] | str = (100,),
-        sigmas: Sequence[float] | str = (0,),
-        methods: Sequence[str] | str = METHODS[:1],
-        range_factors: Sequence[float] | str = (1,),
-        profiles: Sequence[str] | str = ("",),
-        schemes: Sequence[str],
-    ) -> list[Point]:
-        """Every combination; workloads outermost. The baseline alone where there are no schemes."""
-        named = [policy for scheme in schemes for policy in SETS.get(scheme, (scheme,))]
-        every = product(
-            _values(load_factors, self.load_factors),
-            _values(sigmas, self.sigmas),
-            _values(methods, METHODS),
-            _values(range_factors, self.range_factors),
-            _values(profiles, self.profiles),
-            named or (BASELINE,),
-        )
-        return [
-            Point(method, float(load_factor), float(sigma), float(range_factor), tables, scheme)
-            for load_factor, sigma, method, range_factor, tables, scheme in every
-        ]
+    def _grid(self, grid: Grid) -> Iterator[Point]:
+        for load_factor, sigma, method, range_factor, tables, scheme in schedules("moldable", grid, self, SETS):
+            yield Point(method, float(load_factor), float(sigma), float(range_factor), tables, scheme)
 
     def rows(self, unit: Unit, data: str | Path | None = None) -> list[Row]:
         """Numbers of one unit.
@@ -303,22 +280,6 @@ class MoldableCampaign(Tabled):
     def cores(self, log: str) -> int:
         """Cores of the machine that a log is simulated on."""
         return self.ctc_cores if log == "ctc" else LOGS[log].cores
-
-
-Value = TypeVar("Value")
-
-
-def _values(told: Sequence[Value] | str, campaign: Sequence[Value]) -> Sequence[Value]:
-    """Values of a grid: as it says, or those that the campaign has, all or the last."""
-    if not isinstance(told, str):
-        return told
-    return {"all": campaign, "last": campaign[-1:]}[told]
-
-
-@cache
-def _experiments() -> dict[str, list[dict[str, Any]]]:
-    """Grids of each experiment by its name."""
-    return read_toml(RECIPES / "moldable-experiments.toml")
 
 
 def _offered(base: str) -> float | None:
