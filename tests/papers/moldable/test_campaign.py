@@ -17,6 +17,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import MICROSECOND
 from gridsim.policy.presets import policy
 from gridsim.policy.scheduler.molded import Molded
+from gridsim.profile.waiting import HEAD, TAIL
 from gridsim.registry import parse
 from gridsim_papers.deadline.lines import StoredRows
 from gridsim_papers.deadline.recipes import read_recipes
@@ -160,7 +161,7 @@ def test_promises_of_those_who_waited_follow_from_the_record(
 
     def watched(self: Molded, now: int) -> object:
         holding = set(self.held[: int(self._counts[0])].tolist())
-        for row in self.waiting:
+        for row in self._waiting[self._meta[HEAD] : self._meta[TAIL]].tolist():
             if row not in holding and self._due[row] < now:
                 crossed.setdefault(row, now)
         return run_pass(self, now)
