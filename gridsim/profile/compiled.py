@@ -212,21 +212,29 @@ class _Part(_LIBRARY):  # type: ignore[misc]
         self._linking_libraries.append(library)
 
     def _all_parts(self) -> list[Any]:
-        """All that this calls, and what that calls, down to libraries that are finished."""
-        found = dict.fromkeys(self._linking_libraries)
-        todo = list(found)
+        """All that this calls, and what that calls, down to libraries that are finished; each before what it calls.
+
+        What nobody has asked for yet when a library is taken in is left out of it for good.
+        """
+        found: dict[Any, None] = {}
+        todo = [(self, iter(self._linking_libraries))]
         while todo:
-            library = todo.pop()
-            if not library._finalized:
-                new = [other for other in dict.fromkeys(library._linking_libraries) if other not in found]
-                found.update(dict.fromkeys(new))
-                todo += new
-        return list(found)
+            library, others = todo[-1]
+            other = next(others, None)
+            if other is None:
+                found[library] = None
+                todo.pop()
+            elif other not in found:
+                todo.append((other, iter(() if other._finalized else other._linking_libraries)))
+        return list(reversed(found))[1:]
 
     def finalize(self) -> None:
         self._shared_module = None
         self._linking_libraries = self._all_parts()
         super().finalize()
+        nowhere = [name for name in _called(self._final_module) if not self._codegen._engine.is_symbol_defined(name)]
+        if nowhere:  # a call of address 0 would end the process
+            raise RuntimeError(f"the compiled loop {self.name} calls what is not there: {', '.join(nowhere)}")
         for environment in _environments(self._final_module):
             self._codegen.set_env(environment.env_name, environment)
 
@@ -283,6 +291,11 @@ def _environments(module: Any) -> list[Any]:
     variables = [variable for variable in module.global_variables if not variable.is_declaration]
     names = [variable.name for variable in variables if variable.name.startswith("_ZN08NumbaEnv")]
     return [found for found in map(lookup_environment, names) if found is not None]
+
+
+def _called(module: Any) -> list[str]:
+    """Loops that a module calls and does not have."""
+    return [each.name for each in module.functions if each.is_declaration and each.name.startswith("_ZN")]
 
 
 @contextmanager

@@ -6,11 +6,13 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import numba
 import pytest
 
+from gridsim.profile import compiled as home
 from gridsim.profile.compiled import compiled, folder, lean, when_compiling
 
 
@@ -290,3 +292,18 @@ def test_with_another_compiler_loops_are_compiled_as_it_would(tmp_path: Path) ->
     for compiled_then in (" outer between inner other", ""):
         told = subprocess.run([*words, "outer:3", "other:3", "between:3"], capture_output=True, text=True, check=True)
         assert told.stdout.strip() == "16 4 8" + compiled_then
+
+
+def test_what_a_loop_calls_is_taken_in_after_all_that_call_it() -> None:
+    @dataclass(eq=False)
+    class Library:
+        name: str
+        _linking_libraries: list[Library]
+        _finalized: bool = False
+
+    leaf = Library("leaf", [])
+    middle, kept = Library("middle", [leaf]), Library("kept", [Library("within", [])], True)
+    entry = Library("entry", [leaf, middle, kept, Library("other", [middle, leaf])])
+    order = [each.name for each in home._Part._all_parts(entry)]  # type: ignore[arg-type]
+    assert order.index("other") < order.index("middle") < order.index("leaf")
+    assert sorted(order) == ["kept", "leaf", "middle", "other"]
