@@ -43,8 +43,8 @@ _ALONE = frozenset(
     --contiguous --overcommit --oversubscribe --share --spread-job --use-min-nodes --ignore-pbs --no-kill --get-user-env
     --reboot --nice --propagate --pty --label --unbuffered --exact --overlap --disable-status --multi-prog
     --preserve-env --no-shell --bell --no-bell
-    --sockets --immediate --kill-on-bad-exit --resv-ports --x11 --external-launcher --stepmgr
-    -H -k -Q -s -v -vv -vvv -W -h -V -O -E -l -u -I -K -X -Z -i
+    --immediate --kill-on-bad-exit --resv-ports --x11 --external-launcher --stepmgr
+    -H -k -Q -s -v -vv -vvv -W -h -V -O -E -l -u -I -K -X -Z
     """.split()
 )
 """Options of sbatch, srun and salloc whose value, if they have one, is part of the same word."""
