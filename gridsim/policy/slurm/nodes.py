@@ -17,7 +17,7 @@ are found in this way have too few cores together, those with most cores free ar
 In partitions with ``LLN``, and with ``CR_LLN`` in all of them, the node with most idle cores comes first instead, of
 equal ones the first; "node Weight takes precedence over how many idle resources are on each node" (slurm.conf(5)). A
 job that names nodes, or how many it wants of a kind (sbatch(1), ``--nodelist`` and ``--constraint``), gets those of
-each kind so, one kind after the other; then what it wants besides.
+each kind so, one kind after the other, nodes first that no later kind wants; then what it wants besides.
 """
 
 from __future__ import annotations
@@ -329,26 +329,38 @@ def _so_many_of_each(need, nodes, begin, end, widest, each, room, idle, chosen, 
     """
     left, used = room.copy(), 0
     for row in range(begin, end + 1):
-        inside, wanted = left, nodes - used
-        if row < end:
-            inside, _, _ = _among(left, machine.among[row])
-            wanted = machine.wanted[row]
-        found = 0
-        for node in range(len(inside)):
-            found += 1 if inside[node] > 0 else 0
-        if found < wanted:
+        wanted = machine.wanted[row] if row < end else nodes - used
+        for common in range(2):
+            inside, found = _left_for(row, end, common > 0, left, machine)
+            some = min(wanted, found)
+            if some > 0 and widest:
+                _take_widest(some, used, inside, chosen)
+            elif some > 0:
+                _pick(some, used, each.spread, inside, idle, machine.weight, chosen)
+            for place in range(used, used + some):
+                left[chosen[place]] = 0
+            used += some
+            wanted -= some
+        if wanted > 0:
             return False
-        if widest:
-            _take_widest(wanted, used, inside, chosen)
-        else:
-            _pick(wanted, used, each.spread, inside.copy(), idle, machine.weight, chosen)
-        for place in range(used, used + wanted):
-            left[chosen[place]] = 0
-        used += wanted
     total = 0
     for place in range(used):
         total += room[chosen[place]]
     return total >= need
+
+
+@compiled
+def _left_for(row, end, common, left, machine):  # type: ignore[no-untyped-def]
+    """What is left on nodes of a kind, and how many these are; unless *common*, of those that no later kind wants."""
+    inside, found = left.copy(), 0
+    for node in range(len(left)):
+        if row < end and not machine.among[row, node]:
+            inside[node] = 0
+        for later in range(row + 1, end):
+            if not common and machine.among[later, node]:
+                inside[node] = 0
+        found += 1 if inside[node] > 0 else 0
+    return inside, found
 
 
 @lean

@@ -246,8 +246,16 @@ def _without(candidates, many, demands, machine, held):  # type: ignore[no-untyp
 
 @compiled
 def _fewest(entry, candidates, many, trial, demands, machine, held):  # type: ignore[no-untyped-def]
-    """How many of the first candidates have to go; more room never makes it not fit, so half of them are tried."""
-    low, high = 1, many
+    """How many of the first candidates have to go; more room never makes it not fit, so half of them are tried.
+
+    With nodes of several kinds it may: what comes first of one is then missing in another.
+    """
+    low, high, group = 1, many, demands.group[entry]
+    if machine.first[group] < machine.first[group + 1]:
+        while low < many:
+            if select(entry, trial, demands, machine, _without(candidates, low, demands, machine, held)) > 0:
+                return low
+            low += 1
     while low < high:
         middle = (low + high) // 2
         state = _without(candidates, middle, demands, machine, held)

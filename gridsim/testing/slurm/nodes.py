@@ -130,11 +130,16 @@ def _of_each(entry: Entry, site: Site, room: Pieces, idle: Pieces, kind: Kind) -
     for count in counts if entry.widens else reversed(counts):
         for widest in (False, True):
             chosen: list[int] = []
-            for nodes, many in [*kind.counts, (kind.nodes, count - kind.fewest)]:
+            for row, (nodes, many) in enumerate([*kind.counts, (kind.nodes, count - kind.fewest)]):
+                later = set[int]().union(*(others for others, _ in kind.counts[row + 1 :]))
                 left = {node: cores for node, cores in room.items() if node in nodes and node not in chosen}
                 if len(left) < many:
                     break
-                chosen += _widest_nodes(many, left) if widest else _first_nodes(many, left, site, idle, entry)
+                for some in ({node: left[node] for node in left if node not in later}, left):
+                    free = {node: cores for node, cores in some.items() if node not in chosen}
+                    take = min(many, len(free))
+                    chosen += _widest_nodes(take, free) if widest else _first_nodes(take, free, site, idle, entry)
+                    many -= take
             else:
                 if sum(room[node] for node in chosen) >= entry.cores:
                     return _shared_out(entry, room, chosen)

@@ -59,6 +59,12 @@ def test_the_widest_nodes_of_a_kind_are_taken_where_the_first_have_too_few_cores
     assert held(site_of(*machines), cores=[9], constraint=["[a*1&b*1]"]) == [{"n2": 8, "n3": 1}]
 
 
+def test_nodes_of_two_kinds_are_left_to_the_later_kind_that_needs_them() -> None:
+    site = site_of(*racks("a b", "", "a"))
+    assert held(site, cores=[2], constraint=["[a*1&b*1]"]) == [{"n3": 1, "n1": 1}]
+    assert held(site, cores=[2], constraint=["[b*1&a*1]"]) == [{"n1": 1, "n3": 1}]
+
+
 def test_a_number_without_brackets_leaves_the_other_nodes_open() -> None:
     site = site_of(*racks("", "gpu", "", "gpu"))
     assert held(site, cores=[3], nodes=[3], constraint=["gpu*1"]) == [{"n2": 1, "n3": 1, "n4": 1}]
