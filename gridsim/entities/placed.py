@@ -1,4 +1,4 @@
-"""Where requests run on a machine of nodes, noted as they start and end."""
+"""Where requests run on a machine of nodes, written down as they start and end."""
 
 from __future__ import annotations
 

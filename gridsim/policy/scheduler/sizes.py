@@ -126,8 +126,8 @@ def tried(sizes, row, high):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def by_blocks(times, free, size, shapes, relative, row, high, noted):  # type: ignore[no-untyped-def]
-    """Best size by the free-time blocks alone (4.4): start, cores, how many sizes were evaluated and *noted*.
+def by_blocks(times, free, size, shapes, relative, row, high, evaluated):  # type: ignore[no-untyped-def]
+    """Best size by the free-time blocks alone (4.4): start, cores, how many sizes were *evaluated*.
 
     Equal to trying every size where the estimates fall with every core.
     """
@@ -144,8 +144,8 @@ def by_blocks(times, free, size, shapes, relative, row, high, noted):  # type: i
         duration = on(shapes, relative, row, cores)
         start = earliest(times, free, size, cores, duration)
         cores_of[count], starts[count], ends[count] = cores, start, start + duration
-        if count < noted.shape[0]:
-            noted[count] = cores
+        if count < evaluated.shape[0]:
+            evaluated[count] = cores
         first_end = min(first_end, ends[count])
         count += 1
     best_start, best_cores = NEVER, np.int64(0)

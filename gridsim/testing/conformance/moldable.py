@@ -177,8 +177,8 @@ def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
     free = np.array([count for _, _, count in blocks] + [cores])
     size, high = len(times), min(int(entry(part, "limit", int, where)), int(shapes.table[MOST, 0]))
     high = max(high, int(shapes.table[LEAST, 0]))
-    noted = np.zeros(64, dtype=np.int64)
-    start, chosen, count = by_blocks(times, free, size, shapes.table, shapes.relative, 0, high, noted)
+    widths = np.zeros(64, dtype=np.int64)
+    start, chosen, count = by_blocks(times, free, size, shapes.table, shapes.relative, 0, high, widths)
     comparison = Comparison()
 
     def compare(name: str, at: int, width: int, expected: Mapping[str, Any]) -> None:
@@ -188,8 +188,8 @@ def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
         comparison.near(f"{name}: end", (at + shapes.on(0, width)) / MICROSECOND, expected["end"], tolerance)
 
     evaluated = entry(part, "evaluated", list, where)
-    comparison.equal("sizes evaluated", noted[:count].tolist(), [size["processors"] for size in evaluated])
-    for width, expected in zip(noted[:count].tolist(), evaluated, strict=False):
+    comparison.equal("sizes evaluated", widths[:count].tolist(), [size["processors"] for size in evaluated])
+    for width, expected in zip(widths[:count].tolist(), evaluated, strict=False):
         at = int(earliest(times, free, size, width, shapes.on(0, width)))
         compare(f"evaluated {width}", at, width, expected)
     compare("chosen", int(start), int(chosen), entry(part, "chosen", dict, where))
