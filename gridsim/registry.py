@@ -15,6 +15,7 @@ import importlib.util
 import re
 import sys
 import typing
+import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -454,11 +455,11 @@ def make(kind: str, what: Any) -> Any:
     if not isinstance(what, Spec):
         return what
     thing = find(kind, what.name)
-    known = parameters(thing)
-    for name in what.parameters:
+    known, given = parameters(thing), {current_name(thing, name): value for name, value in what.parameters.items()}
+    for name in given:
         if name not in known:
             raise UnknownNameError(f"parameter of {what.name}", name, known)
-    values = {name: _typed(thing, name, value, what.name) for name, value in what.parameters.items()}
+    values = {name: _typed(thing, name, value, what.name) for name, value in given.items()}
     try:
         return thing(**values)
     except GridsimError:
@@ -467,6 +468,20 @@ def make(kind: str, what: Any) -> Any:
         raise InputError(f"{what.name}: {error}") from error
     except Exception as error:  # whatever else the constructor of a plug-in does
         raise InputError(f"{what.name}: {type(error).__name__}: {error}") from error
+
+
+def current_name(thing: type, parameter: str) -> str:
+    """Name of a parameter; of one that had another name before (`renamed` of the class), the present one.
+
+    Warns
+    -----
+    DeprecationWarning
+        For an earlier name, which is to go with the next release but one.
+    """
+    now: str = getattr(thing, "renamed", {}).get(parameter, parameter)
+    if now != parameter:
+        warnings.warn(f"{name_of(thing)}: {parameter} is called {now} now", DeprecationWarning, stacklevel=2)
+    return now
 
 
 def parameters(thing: type) -> dict[str, Any]:
@@ -511,7 +526,8 @@ def _hints(thing: type) -> dict[str, Any]:
 
 _PARAMETER_KIND = {
     "reserve": "reservation",
-    "besides": "reservation",
+    "others": "reservation",
+    "besides": "reservation",  # its earlier name
     "order": "heuristic",
     "inner": "admission",
     "predict": "predictor",

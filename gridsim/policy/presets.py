@@ -80,12 +80,12 @@ PRESETS = {
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-combined": Preset(
-        "molding?partition=fair-share(wf=2,weight=sqrt-parallel)&reserve=xfactor(k=4,besides=category)",
+        "molding?partition=fair-share(wf=2,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
         "Moldable jobs by square-root shares; protected: the oldest of each category, and who has waited too long.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
     "moldable-combined-2003": Preset(
-        "molding?partition=fair-share(wf=1,weight=sqrt-parallel)&reserve=xfactor(k=4,besides=category)",
+        "molding?partition=fair-share(wf=1,weight=sqrt-parallel)&reserve=xfactor(k=4,others=category)",
         "The same with a weight factor of 1, as the paper can be read: heavy jobs can lose.",
         "Srinivasan, Krishnamoorthy, Sadayappan 2003",
     ),
@@ -201,9 +201,10 @@ def _with(spec: Spec, kind: str, name: str, value: Any, known: list[str]) -> Spe
 
     *known* collects what there would be.
     """
-    takes = registry.parameters(registry.find(kind, spec.name))
-    if name in takes:
-        return Spec(spec.name, {**spec.parameters, name: value})
+    thing = registry.find(kind, spec.name)
+    takes, own = registry.parameters(thing), registry.current_name(thing, name)
+    if own in takes:
+        return Spec(spec.name, {**spec.parameters, own: value})
     known += takes
     for slot in takes:
         part_kind, part = registry.kind_of(slot), spec.parameters.get(slot)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -110,13 +111,14 @@ class Selective:
     ----------
     k : float
         The threshold, above 1.
-    besides : ReservationRule
+    others : ReservationRule
         Who else holds promises.
     """
 
     k: float = 4.0
-    besides: Any = field(default_factory=Easy)
+    others: Any = field(default_factory=Easy)
     name: ClassVar[str] = "xfactor"
+    renamed: ClassVar[Mapping[str, str]] = {"besides": "others"}
     blocking: ClassVar[bool] = False
     holders: ClassVar[str] = "acquired"
     source: ClassVar[str] = "Srinivasan, Krishnamoorthy, Sadayappan 2003; Srinivasan et al. 2002"
@@ -124,11 +126,11 @@ class Selective:
     def __post_init__(self) -> None:
         if not 1 < self.k < float("inf"):
             raise ValueError(f"k is {self.k}; a threshold above 1 is needed")
-        if blocks(self.besides):
-            raise InputError("a rule that lets nobody pass has no use for promises", field="besides")
+        if blocks(self.others):
+            raise InputError("a rule that lets nobody pass has no use for promises", field="others")
 
     def lanes(self, queue: Queue) -> Lanes:
-        lanes: Lanes = self.besides.lanes(queue)
+        lanes: Lanes = self.others.lanes(queue)
         # Whole microseconds, rounded down: a whole instant is later than the exact one if it is later than this.
         waited = np.minimum(np.floor((self.k - 1) * queue.weight * MICROSECOND + 1e-3), float(NEVER)).astype(np.int64)
         return lanes._replace(due=np.minimum(queue.requests.submit[queue.rows] + waited, NEVER))

@@ -164,7 +164,7 @@ def lanes(parameters: Mapping[str, Any]) -> str:
     rule = "easy" if parameters["head"] else "first-fit"
     if category is not None:
         rule = "category(" + "&".join(f"{name}={value}" for name, value in category.items()) + ")"
-    return rule if k is None else f"xfactor(k={k}&besides={rule})"
+    return rule if k is None else f"xfactor(k={k}&others={rule})"
 
 
 def spec(algorithm: str, parameters: Mapping[str, Any]) -> str:

@@ -17,6 +17,8 @@ from gridsim.campaign.run import progress_of, run_campaign
 from gridsim.campaign.store import RUNS, Store
 from gridsim.result import versions
 from gridsim_papers.grid.campaign import TABLE, GridCampaign
+from gridsim_papers.moldable.campaign import LANES
+from gridsim_papers.moldable.campaign import TABLE as MOLDABLE
 from gridsim_papers.paper import Part
 from gridsim_papers.papers import PAPERS
 
@@ -58,3 +60,10 @@ def test_a_store_that_was_stopped_goes_on_with_what_is_missing(tmp_path: Path) -
     store = begun(tmp_path / "again", {**then, "cluster_cores": 1000}, {"chain-01.csv": TABLE.text([])})
     assert run_campaign(campaign, store.folder).units == 1
     assert {row["workload"] for row in TABLE.read(store.folder)} == {2}
+
+
+def test_rows_of_a_policy_whose_parameter_had_another_name_are_found_under_its_present_one() -> None:
+    texts = ["ctc", "0", "0.65", "gaps", "100.0", "0.0", "1.0", ""]
+    scheme = "moldable-base?reserve=xfactor(k=4,{}=category)"
+    row = MOLDABLE.value_of([*texts, scheme.format("besides"), "response_mean", "", "3.5"])
+    assert row["scheme"] == scheme.format("others") == LANES[2]

@@ -126,6 +126,19 @@ def test_what_is_wrong_with_a_text_is_said(text: str, told: str) -> None:
         policy(text)
 
 
+@pytest.mark.parametrize(
+    ("earlier", "now"),
+    [
+        ("molding?reserve=xfactor(k=2,besides=category)", "molding?reserve=xfactor(k=2,others=category)"),
+        ("moldable-combined?besides=depth(k=3)", "moldable-combined?others=depth(k=3)"),
+    ],
+)
+def test_the_earlier_name_of_a_parameter_is_taken_with_a_warning(earlier: str, now: str) -> None:
+    with pytest.warns(DeprecationWarning, match="xfactor: besides is called others now"):
+        old = policy(earlier)
+    assert old == policy(now)
+
+
 def test_a_class_is_no_policy_but_its_object_is() -> None:
     with pytest.raises(InputError, match=r"Wfp3 is a class; give an object of it: Wfp3\(\)"):
         policy(Wfp3)

@@ -36,7 +36,7 @@ SIZED = [
     "moldable-start",
     "moldable-base?choices=all",
     "moldable-combined?first=2",
-    "molding?backfill=now&promise_order=queue&reserve=xfactor(k=1.5,besides=category(first=2))",
+    "molding?backfill=now&promise_order=queue&reserve=xfactor(k=1.5,others=category(first=2))",
     *(
         f"molding?ordering={name}&reserve=easy"
         for name in ("fifo-task", "fifo-job", "p-slr", "p-slr-sf", "srtf", "lrtf", "random")
@@ -222,7 +222,7 @@ def test_a_task_has_waited_since_it_was_ready_not_since_its_job_came() -> None:
     rigid = Workload.from_tasks(tasks, submit=[0, 1, 2, 11, 12])
     workload = replace(rigid, moldable=Moldable.of(tasks.cores, tasks.cores, tasks.cores, [Linear()]))
     platform = Platform(RouterSpec("root", (ClusterSpec("c", 2, "any"),)))
-    record = run(workload, platform, "molding?reserve=xfactor(k=1.5,besides=first-fit)&ordering=sjf")
+    record = run(workload, platform, "molding?reserve=xfactor(k=1.5,others=first-fit)&ordering=sjf")
     assert record.tasks is not None
     assert (record.tasks.start_us / SECOND).tolist() == [0, 27, 10, 10, 16, 19]
 

@@ -45,7 +45,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (["slurm?conf=a.conf&boot=3", "slurm?conf=b.conf&boot=4"], ["slurm?conf=a.conf", "slurm?conf=b.conf"]),
         (["slurm?conf=a.conf&boot=3", "slurm?conf=a.conf&boot=4"], ["slurm?boot=3", "slurm?boot=4"]),
         (["depth?k=2&ordering=sjf", "depth?k=4&ordering=sjf"], ["depth?k=2", "depth?k=4"]),
-        (["easy?reserve=xfactor(k=4,besides=category)&k=1"], ["easy?reserve=xfactor(k=4,besides=category)&k=1"]),
+        (["easy?reserve=xfactor(k=4,others=category)&k=1"], ["easy?reserve=xfactor(k=4,others=category)&k=1"]),
     ],
 )
 def test_files_are_told_only_where_they_tell_policies_apart(specs: list[str], labels: list[str]) -> None:

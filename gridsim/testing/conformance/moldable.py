@@ -131,7 +131,7 @@ def _rule(parameters: Mapping[str, Any]) -> Spec:
     rule = Spec("easy" if parameters.get("head", True) else "first-fit", {})
     if category is not None:
         rule = Spec("category", dict(category))
-    return rule if xfactor is None else Spec("xfactor", {"k": xfactor, "besides": rule})
+    return rule if xfactor is None else Spec("xfactor", {"k": xfactor, "others": rule})
 
 
 def check_choices(case: Mapping[str, Any]) -> Outcome:

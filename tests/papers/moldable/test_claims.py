@@ -102,7 +102,7 @@ class Effects:
             self.of += CORRECTION
         if "category" in text:
             self._add(-0.1, -0.1)
-        if "besides" in text:
+        if "others" in text:
             self._add(-0.1, -0.15, 1, 9)
         elif "xfactor" in text:
             self._add(0.0, -0.2, 1, 4)

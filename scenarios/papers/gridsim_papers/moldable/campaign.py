@@ -61,7 +61,7 @@ EARLIER = ("moldable-submit", "moldable-start")
 
 GREEDY = "moldable-greedy?choices=all"
 
-LANES = tuple(f"moldable-base?reserve={rule}" for rule in ("category", "xfactor(k=4)", "xfactor(k=4,besides=category)"))
+LANES = tuple(f"moldable-base?reserve={rule}" for rule in ("category", "xfactor(k=4)", "xfactor(k=4,others=category)"))
 """The base with a promise for each category, for those who have waited too long, and for both."""
 
 WAITED = LANES[1]
@@ -104,7 +104,7 @@ TABLE = Table(
         "sigma": float,
         "range_factor": float,
         "profiles": str,
-        "scheme": str,
+        "scheme": lambda text: text.replace("besides=", "others="),  # in stores begun before it was called so
         "metric": str,
         "group": str,
         "value": float,

@@ -43,7 +43,7 @@ SCHEMES = {
     "moldable-base?weight=sqrt-parallel": "square-root weights, corrected",
     "moldable-base?reserve=category": "category promises",
     "moldable-base?reserve=xfactor(k=4)": "expansion-factor promises",
-    "moldable-base?reserve=xfactor(k=4,besides=category)": "both",
+    "moldable-base?reserve=xfactor(k=4,others=category)": "both",
 }
 """Policies with what figures call them."""
 
