@@ -51,7 +51,7 @@ class Scheduler:
     """What is told and asked in the order of time; instants in whole microseconds."""
 
     def __init__(self, jobs: Iterable[Job], site: Site, boot: int) -> None:
-        self.site, self.look, self.boot = site, site.scheduling, boot
+        self.site, self.scheduling, self.boot = site, site.scheduling, boot
         self.jobs = list(jobs)
         self.by_number = {job.number: job for job in self.jobs}
         self.books = Books(site)
@@ -123,10 +123,10 @@ class Scheduler:
             self.exempt = [at for at in self.exempt if at > now]
             self._news()
         starts = []
-        full = self.news_for_all and self._on_the_clock(now, self.look.full_interval)
-        if full or (self.quick <= now and now >= self.last_quick + self.look.least_interval):
-            starts += self._main_pass(now, 0 if full else self.look.queue_depth)
-        if self.look.backfill and self.news_for_backfill and self._on_the_clock(now, self.look.interval):
+        full = self.news_for_all and self._on_the_clock(now, self.scheduling.full_interval)
+        if full or (self.quick <= now and now >= self.last_quick + self.scheduling.least_interval):
+            starts += self._main_pass(now, 0 if full else self.scheduling.queue_depth)
+        if self.scheduling.backfill and self.news_for_backfill and self._on_the_clock(now, self.scheduling.interval):
             self.news_for_backfill = False
             starts += self._backfill_pass(now)
         return Decision(withdrawn, self.stops, starts)
@@ -137,11 +137,11 @@ class Scheduler:
         if self.queue:
             times += [self.calculated + max(self.site.priority.period, 1), self.books.change, *self.exempt]
             if self.quick < NEVER:
-                times.append(max(self.quick, self.last_quick + self.look.least_interval))
-            if self.news_for_backfill and self.look.backfill:
-                times.append(self._next_tick(now, self.look.interval))
+                times.append(max(self.quick, self.last_quick + self.scheduling.least_interval))
+            if self.news_for_backfill and self.scheduling.backfill:
+                times.append(self._next_tick(now, self.scheduling.interval))
             if self.news_for_all:
-                times.append(self._next_tick(now, self.look.full_interval))
+                times.append(self._next_tick(now, self.scheduling.full_interval))
         if any(self.books.asking.values()):
             times.append(self.books.change)
         return max(min(times, default=NEVER), now + 1)
@@ -169,7 +169,7 @@ class Scheduler:
 
     def _pass_over_nobody(self, now: int) -> None:
         """A quick pass that was due before found an empty queue."""
-        due = max(self.quick, self.last_quick + self.look.least_interval)
+        due = max(self.quick, self.last_quick + self.scheduling.least_interval)
         if due < now:
             self.quick, self.last_quick = NEVER, due
 
@@ -254,11 +254,11 @@ class Scheduler:
             self.later.append((job.submit + begin * SECOND, job.row, job))
         else:
             self._join(job, now)
-            if not self.look.defer:
+            if not self.scheduling.defer:
                 # "How long the scheduling of batch jobs can be delayed": since the last pass, in whole seconds.
                 self._pass_over_nobody(now)
                 tick = now + (self.boot - now) % SECOND
-                self.quick = min(self.quick, max(tick, self.last_quick + self.look.batch_delay))
+                self.quick = min(self.quick, max(tick, self.last_quick + self.scheduling.batch_delay))
 
     def _join(self, job: Job, now: int) -> None:
         for entry in job.chosen:
@@ -303,7 +303,7 @@ class Scheduler:
         """
         if self.later or self.withdrawals or not self.queue:
             return []
-        if now < self.books.seen_all(self.moved) + max(self.site.priority.oldest, self.look.least_age):
+        if now < self.books.seen_all(self.moved) + max(self.site.priority.oldest, self.scheduling.least_age):
             return []
         if self._forgets():
             return []
@@ -421,10 +421,10 @@ class Scheduler:
 
     def _reserves(self, entry: Entry, now: int) -> bool:
         """Whether an entry may hold others back (``bf_min_age_reserve``, ``bf_min_prio_reserve``)."""
-        look = self.look
-        if not look.least_age and not look.least_priority:
+        scheduling = self.scheduling
+        if not scheduling.least_age and not scheduling.least_priority:
             return True
-        return now - entry.since >= look.least_age and entry.priority >= look.least_priority
+        return now - entry.since >= scheduling.least_age and entry.priority >= scheduling.least_priority
 
     def _main_pass(self, now: int, depth: int) -> list[Held]:
         """Entries start in order, down to *depth* (0: all).
@@ -445,11 +445,11 @@ class Scheduler:
                 continue
             looked += 1
             tested[entry.partition.name] += 1
-            if 0 < self.look.partition_depth < tested[entry.partition.name]:
+            if 0 < self.scheduling.partition_depth < tested[entry.partition.name]:
                 continue
             held_back = not self._may_run(entry)
             licensed = licences_free(entry, self.site, self.running)
-            if (held_back and not self.look.stop_at_limit) or (not held_back and not licensed):
+            if (held_back and not self.scheduling.stop_at_limit) or (not held_back and not licensed):
                 continue
             pieces = None if held_back else self._fit_now(entry, now, shut, gone)
             if pieces is not None:
@@ -489,15 +489,15 @@ class Scheduler:
 
     def _rounded(self, time: int) -> int:
         """A time rounded down to ``bf_resolution``."""
-        return self._down(time, max(self.look.resolution, 1))
+        return self._down(time, max(self.scheduling.resolution, 1))
 
     def _backfill_pass(self, now: int) -> list[Held]:
         """Each entry in order starts, or reserves its nodes, whole, from when it is expected to start."""
-        look, plan = self.look, Plan(self._rounded(now))
+        scheduling, plan = self.scheduling, Plan(self._rounded(now))
         order = self._ordered()
-        resolution = max(look.resolution, 1)
+        resolution = max(scheduling.resolution, 1)
         tested, reserved, started = Counter[tuple[str, ...]](), Counter[tuple[object, ...]](), list[Held]()
-        for entry in order[: look.tests or None]:
+        for entry in order[: scheduling.tests or None]:
             if self._runs(entry.job) or not self._may_run(entry) or not self.books.in_time(entry, now):
                 continue
             if not licences_free(entry, self.site, self.running):
@@ -510,7 +510,7 @@ class Scheduler:
             start, pieces, preempting = found
             if start == now and not preempting:
                 started.append(self._take(entry, pieces, now))
-                if 0 < look.starts <= len(started):
+                if 0 < scheduling.starts <= len(started):
                     break
                 continue
             if not preempting and not self._plans(entry, now, reserved):
@@ -523,26 +523,26 @@ class Scheduler:
 
     def _tests(self, entry: Entry, tested: Counter[tuple[str, ...]]) -> bool:
         """Whether an entry is looked at: ``bf_max_job_user``, ``…_assoc``, ``…_part`` and ``…_user_part``."""
-        look, partition = self.look, entry.partition.name
+        scheduling, partition = self.scheduling, entry.partition.name
         counted = {
-            ("user", entry.user): look.user_tests,
-            ("association", entry.account, entry.user): look.association_tests,
-            ("partition", partition): look.partition_tests,
-            ("both", entry.user, partition): look.both_tests,
+            ("user", entry.user): scheduling.user_tests,
+            ("association", entry.account, entry.user): scheduling.association_tests,
+            ("partition", partition): scheduling.partition_tests,
+            ("both", entry.user, partition): scheduling.both_tests,
         }
         tested.update(counted.keys())
         return all(not most or tested[key] <= most for key, most in counted.items())
 
     def _plans(self, entry: Entry, now: int, reserved: Counter[tuple[object, ...]]) -> bool:
         """Whether nodes are planned for an entry that does not start, beside those they are planned for already."""
-        look, job, array = self.look, entry.job, entry.job.numbers.get("array", -1)
+        scheduling, job, array = self.scheduling, entry.job, entry.job.numbers.get("array", -1)
         if not self._reserves(entry, now):
             return False
-        if look.once and reserved["job", job]:
+        if scheduling.once and reserved["job", job]:
             return False
-        if array >= 0 and reserved["array", array] >= look.array_reserves:
+        if array >= 0 and reserved["array", array] >= scheduling.array_reserves:
             return False
-        if 0 < look.partition_reserves <= reserved["partition", entry.partition.name]:
+        if 0 < scheduling.partition_reserves <= reserved["partition", entry.partition.name]:
             return False
         reserved.update([("job", job), ("array", array), ("partition", entry.partition.name)])
         return True
@@ -550,7 +550,7 @@ class Scheduler:
     def _expected(self, entry: Entry, now: int, plan: Plan) -> tuple[int, Pieces, bool] | None:
         """When an entry is expected to start and on what, and whether others have to go for it; None: not planned."""
         start = now
-        while start < NEVER and start - now <= self.look.window:
+        while start < NEVER and start - now <= self.scheduling.window:
             until = start + entry.limit
             most, kept = self.books.open(entry, now, start, until, self.running)
             planned = plan.nodes(start, until)
@@ -565,7 +565,7 @@ class Scheduler:
                     return now, found[0], True
             change = self.books.next_change(start)
             if change < NEVER:
-                change = self._rounded(change + max(self.look.resolution, 1) - 1)
+                change = self._rounded(change + max(self.scheduling.resolution, 1) - 1)
             following = min(change, plan.next_opening(start, until, entry.members))
             pieces, when = self._first_fit(entry, now, start, following, most, kept)
             if pieces is None:
@@ -598,7 +598,7 @@ class Scheduler:
             if not any(most[node] for node in held.pieces):
                 continue
             ends = self._whole(held, now)
-            if ends > until or ends - now > self.look.window:
+            if ends > until or ends - now > self.scheduling.window:
                 return None, NEVER
             others.remove(held)
             opened, when = min(opened, ends), ends
@@ -611,7 +611,7 @@ class Scheduler:
                 return pieces, when
             opened, groups = NEVER, groups + 1
             if groups > 2:
-                span = span + self.look.linear if self.look.linear > 0 else 2 * span
+                span = span + self.scheduling.linear if self.scheduling.linear > 0 else 2 * span
         return (fit(), when) if opened < NEVER else (None, NEVER)
 
     def _whole(self, held: Held, now: int) -> int:
