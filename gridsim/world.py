@@ -43,7 +43,7 @@ from gridsim.policy.ranks import upward_ranks
 from gridsim.record import Record
 from gridsim.result import Result
 
-__all__ = ["World", "result_of", "told_when"]
+__all__ = ["World", "result_of", "with_epoch"]
 
 
 class World:
@@ -168,7 +168,7 @@ class World:
             return clusters_of(
                 self.env,
                 self.platform,
-                told_when(self._policy, self.workload),
+                with_epoch(self._policy, self.workload),
                 self._requests,
                 self.outcome,
                 modes[self.options.instant],
@@ -412,12 +412,12 @@ def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> 
     """A record with what it came from."""
     plugins = registry.plugins(policy, make_balancer(options.balancer))
     workload = record.workload_given
-    notices = told_when(policy, workload).notices if capabilities_of(policy).notices else ()
+    notices = with_epoch(policy, workload).notices if capabilities_of(policy).notices else ()
     return Result(record, platform, name_of(policy), options.written(workload), plugins, notices=notices)
 
 
-def told_when(policy: Any, workload: Workload) -> Any:
-    """The policy; one that wants to know when second 0 was (its ``epoch`` is None) is told what the workload says.
+def with_epoch(policy: Any, workload: Workload) -> Any:
+    """The policy; one that wants to know when second 0 was (its ``epoch`` is None) with the epoch of the workload.
 
     In a log of whole seconds, what happened in a second happened half a second after its beginning, on average: the
     passes of a scheduler's clock fall between its events, not on them.
@@ -425,9 +425,9 @@ def told_when(policy: Any, workload: Workload) -> Any:
     epoch = workload.epoch
     if epoch is None or not capabilities_of(policy).epoch or policy.epoch is not None:
         return policy
-    told = copy.copy(policy)
-    told.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch
-    return told
+    dated = copy.copy(policy)
+    dated.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch
+    return dated
 
 
 def _check_runnable(workload: Workload, platform: Platform, policy: Any, least: IntArray) -> None:
