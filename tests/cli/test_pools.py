@@ -116,13 +116,14 @@ def test_a_recipe_says_both(here: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert "Partitions are not simulated" in capsys.readouterr().out
 
 
-def test_a_policy_that_knows_no_nodes_is_refused_on_a_slurm_conf_unless_it_is_one_pool(
+def test_a_policy_that_plans_on_one_pool_is_refused_on_a_slurm_conf_unless_it_is_one(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     asked = ["quote", "one.txt", "--platform", "slurm.conf", "--at", "600", "--cores", "2", "--walltime", "60"]
-    assert main([*asked, "--policy", "qops"]) == 2
-    assert "the machine 'cluster' has nodes" in capsys.readouterr().err
-    assert main([*asked, "--policy", "qops", "--partitions", "pooled"]) == 0
+    another_order = ["--policy", "easy?backfill_order=sjf"]
+    assert main([*asked, *another_order]) == 2
+    assert "orders those behind the protected on one pool of cores alone" in capsys.readouterr().err
+    assert main([*asked, *another_order, "--partitions", "pooled"]) == 0
 
 
 def test_what_if_makes_a_machine_of_nodes_larger_by_its_nodes(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
