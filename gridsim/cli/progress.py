@@ -142,7 +142,7 @@ _LOOPS = {
     "gridsim.policy.scheduler.molded": ("for moldable jobs", 7),
     "gridsim.policy.scheduler": ("of backfilling", 3),
     "gridsim.policy.admission": ("of plans", 3),
-    "gridsim.policy.slurm": ("of Slurm's scheduler", 35),
+    "gridsim.policy.slurm": ("of Slurm's scheduler", 33),
     "gridsim.profile": ("of the chart", 5),
 }
 """What the loops of modules with this beginning are for, and how long compiling them takes: measured, CPU seconds."""
@@ -154,7 +154,7 @@ def compiling(module: str) -> str:
     Examples
     --------
     >>> compiling("gridsim.policy.slurm.passes")
-    "Compiling the inner loops of Slurm's scheduler: about 35 s, once for this installation."
+    "Compiling the inner loops of Slurm's scheduler: about 33 s, once for this installation."
     """
     what, seconds = next((told for name, told in _LOOPS.items() if module.startswith(name)), (f"of {module}", 3))
     return f"Compiling the inner loops {what}: about {seconds} s, once for this installation."
