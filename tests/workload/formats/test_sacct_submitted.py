@@ -60,6 +60,12 @@ def test_options_are_read_in_all_their_forms(line: bytes, said: dict[str, Any]) 
         (b"sbatch run.sh -N 9 --exclusive -w n1", -1),
         (b"srun --pty -N3 bash -i -N 9", 3),
         (b"sbatch --wrap=sleep 10 -N 4", 4),  # nobody knows where the command ends
+        (b"sbatch --job-name=my job, v2 --comment=a 13 -N 4", 4),  # sacct prints no quotes
+        (b"sbatch -J bwa mem -N 4 run.sh -N 9", 4),
+        (b"sbatch --job-name bwa mem -N 4", 4),
+        (b"sbatch --job-name=bwa run.sh -N 9", -1),
+        (b"sbatch --job-name=bwa mem", -1),
+        (b"sbatch --job-name=bwa -p gpu mem -N 9", -1),
         (b"/usr/bin/sbatch --requeue -J x -N 5 /home/ann/run.sh --nodes=9", 5),
     ],
 )

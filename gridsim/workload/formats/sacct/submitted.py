@@ -49,6 +49,13 @@ _ALONE = frozenset(
 )
 """Options of sbatch, srun and salloc whose value, if they have one, is part of the same word."""
 
+_FREE = (b"--job-name", b"--comment", b"--wckey", b"--admin-comment", b"-J")
+"""Options whose value may have blanks in it."""
+
+_SCRIPT = re.compile(
+    rb"/|\.(?:sh|bash|csh|zsh|ksh|sl|slurm|sbatch|sub|job|batch|cmd|run|py|pl|r|jl|lua)$", re.IGNORECASE
+)
+
 TELLING = re.compile(
     rb"--(?:dependency|array|exclusive|cpus-per-task|ntasks-per-node|mem|nodes|requeue|no-requeue|constraint|nodelist"
     rb"|exclude|licenses|gres|gpus)|\s-[dacNCwxLG]"
@@ -153,21 +160,27 @@ def submitted(line: bytes) -> Submitted:
 def _to_the_script(line: bytes) -> bytes:
     """A line as far as its own options go; all of it where ``--wrap`` has a command with blanks in it.
 
+    sacct prints no quotes: a name or a comment goes on in words that are no options and do not look like a script, as
+    long as options follow.
+
     Examples
     --------
+    >>> _to_the_script(b"sbatch --job-name=bwa mem -c 4 run.sh -N 4")
+    b'sbatch --job-name=bwa mem -c 4'
     >>> _to_the_script(b"sbatch -p gpu --time 10:00 -H run.sh -N 4")
     b'sbatch -p gpu --time 10:00 -H'
     """
     words = re.finditer(rb"\S+", line)
     next(words, None)
-    takes = False
+    takes = free = False
     for word in words:
         text = word[0]
         if text.startswith(b"--wrap"):
             return line
         if takes or text.startswith(b"-"):
+            free = (free and takes) or text.startswith(_FREE)
             takes = not takes and b"=" not in text and text not in _ALONE and (text[1:2] == b"-" or len(text) == 2)
-        else:
+        elif not free or _SCRIPT.search(text) or b" -" not in line[word.end() :]:
             return line[: word.start()].rstrip()
     return line
 
