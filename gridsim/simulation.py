@@ -189,6 +189,7 @@ def _and_one_more(workload: Workload, at: int, cores: int, estimate: int, labels
         **columns,
         labels={name: np.append(column, labels.get(name, UNKNOWN)) for name, column in workload.labels.items()},
         logged={},
+        moldable=None if workload.moldable is None else workload.moldable.with_rigid(cores),
         demands=None if workload.demands is None else workload.demands.joined(Demands.plain_cores(np.array([cores]))),
     )
 

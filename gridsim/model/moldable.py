@@ -184,6 +184,27 @@ class Moldable:
             sizes=sizes,
         )
 
+    def with_rigid(self, cores: int) -> Moldable:
+        """One row more, which has as many cores as it asks for.
+
+        Examples
+        --------
+        >>> from gridsim.model.speedup import Linear
+        >>> Moldable.of([4], [1], [8], [Linear()]).with_rigid(3).maximum
+        array([8, 3])
+        """
+        first, sizes = self.size_first, self.sizes
+        return Moldable(
+            minimum=np.append(self.minimum, cores),
+            maximum=np.append(self.maximum, cores),
+            curve=np.append(self.curve, len(self.first) - 1),
+            first=np.append(self.first, self.first[-1] + cores),
+            relative=np.append(self.relative, 1 / np.arange(1, cores + 1)),
+            weight=np.append(self.weight, cores),
+            size_first=None if first is None else np.append(first, first[-1]),
+            sizes=sizes,
+        )
+
     def times_on(self, given: Any, times: IntArray, requested: IntArray) -> IntArray:
         """What *times* of all rows on the *requested* cores are on the *given* ones.
 
