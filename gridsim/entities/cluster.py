@@ -121,8 +121,7 @@ class Cluster:
         self._least, self._most, self._needed = requests.minimum.data, requests.maximum.data, requests.needed.data
         self.asked = asked
         if asked is not None:  # what it can never hold is more than there is, everything else is not
-            never = np.array([bool(reason) for reason in asked.reasons])[asked.classes.of]
-            self._needed = np.where(never, NEVER, 0).data
+            self._needed = np.where(asked.never(), NEVER, 0).data
         self._asked, self._ready = requests.cores.data, requests.ready.data
         self._runtime, self._state = outcome.runtime.data, outcome.state
         self._start, self._end = outcome.start.data, outcome.end.data

@@ -77,11 +77,11 @@ def clusters_of(
     for index, spec in enumerate(specs):
         own = adapted(own_copy(scheduler))
         runtime = outcome.runtime if capabilities_of(own).oracle else None
-        asked = _asked(spec, requests)
+        asked = _asked(spec, requests, sizes=capabilities_of(own).sizes)
         view = ClusterView(spec.cores, requests, tick, index, ledger, platform.shares, runtime, asked)
         _set_up(own, view, stream(options.seed, "cluster", index))
         if asked is not None:
-            asked = _carried(own, spec, requests, asked)
+            asked = _carried(own, spec, asked)
         clusters.append(
             Cluster(
                 env,
@@ -103,23 +103,30 @@ def clusters_of(
     return clusters
 
 
-def _asked(spec: ClusterSpec, requests: Requests) -> Asked | None:
-    """What requests ask of the nodes and pools of a cluster; None where all is cores of one pool."""
+def _asked(spec: ClusterSpec, requests: Requests, *, sizes: bool) -> Asked | None:
+    """What requests ask of the nodes and pools of a cluster; None where all is cores of one pool.
+
+    Where the scheduler chooses *sizes*, on each of those that they may be of.
+    """
     demands, capacity = requests.demands, spec.capacity
     if capacity is None and (demands is None or ((demands.plain == demands.cores).all() and (demands.plain > 0).all())):
         return None
     if demands is None:
         demands = Demands.plain_cores(requests.cores)
-    return Asked(capacity or Capacity.of((), {"cores": spec.cores}), demands, requests.known)
+    ranges, moldable = None, requests.moldable
+    if sizes and moldable is not None:
+        named = None if moldable.size_first is None else (moldable.size_first, moldable.sizes)
+        ranges = requests.minimum, np.minimum(requests.maximum, spec.cores), named
+    return Asked(capacity or Capacity.of((), {"cores": spec.cores}), demands, requests.known, ranges)
 
 
-def _carried(scheduler: Any, spec: ClusterSpec, requests: Requests, asked: Asked) -> Asked | None:
+def _carried(scheduler: Any, spec: ClusterSpec, asked: Asked) -> Asked | None:
     """The same, where the scheduler can decide about it; None where it has nodes of its own.
 
     Raises
     ------
     InputError
-        Where it knows one pool of cores only, or sizes are to be chosen.
+        Where it knows one pool of cores only.
     """
     can = capabilities_of(scheduler)
     if can.nodes is not None:
@@ -129,11 +136,6 @@ def _carried(scheduler: Any, spec: ClusterSpec, requests: Requests, asked: Asked
         raise InputError(
             f"{name_of(scheduler)} knows one pool of cores; the machine '{spec.name}' {what}. fcfs, first-fit, easy, "
             "depth, conservative, msb, mrt, qops and fqops know nodes and pools",
-            field="policy",
-        )
-    if requests.moldable is not None:
-        raise InputError(
-            f"the jobs are moldable, and the machine '{spec.name}' {what}; sizes are chosen on one pool of cores",
             field="policy",
         )
     return asked

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from gridsim.model.demand import NO_LIMIT, Demands
 from gridsim.model.time import IntArray
 from gridsim.profile.fitting import refusals
 from gridsim.profile.floor import HOSTS, TASK, TASKS, Classes
+from gridsim.profile.sized import SizedDemands
 
 __all__ = ["Asked", "Columns"]
 
@@ -69,6 +70,8 @@ class Asked:
         One a request.
     known : int, optional
         Requests that are known from the beginning, the first ones; all where left out. `learn` tells of the others.
+    sizes : tuple, optional
+        Of requests that may be of other sizes than they ask for, as `SizedDemands` takes them.
 
     Attributes
     ----------
@@ -80,13 +83,38 @@ class Asked:
         Distinct demands.
     reasons : tuple of str
         Why the empty machine cannot hold a demand of each class (spec of machines, 4.5); empty where it can.
+    sized : SizedDemands or None
+        Classes of the other sizes; None where every request has the one that it asks for.
     """
 
-    def __init__(self, capacity: Capacity, demands: Demands, known: int | None = None) -> None:
+    def __init__(
+        self,
+        capacity: Capacity,
+        demands: Demands,
+        known: int | None = None,
+        sizes: tuple[Any, ...] | None = None,
+    ) -> None:
         self.capacity, self.demands = capacity, demands if known is None else demands.select(slice(known))
-        self.columns = Columns.of(capacity, demands)
-        self.classes, lacks = _classes(demands, capacity, self.columns)
+        self.sized = None if sizes is None else SizedDemands(demands, *sizes)
+        every = demands if self.sized is None else demands.joined(self.sized.expanded)
+        self.columns = Columns.of(capacity, every)
+        self.classes, lacks = _classes(every, capacity, self.columns)
         self.reasons = tuple(self._reasons(lacks))
+        if self.sized is not None:
+            of = self.classes.of
+            self.classes = self.classes._replace(of=of[: len(demands)].copy())
+            self.sized.known(of[: len(demands)], of[len(demands) :], self.reasons)
+
+    def resize(self, request: int, cores: int) -> None:
+        """Let a request that holds nothing be of another size."""
+        assert self.sized is not None
+        self.classes.of[request] = self.sized.class_on(request, cores)
+
+    def never(self) -> npt.NDArray[np.bool_]:
+        """Whether the empty machine can hold none of the sizes of each request; (n,)."""
+        if self.sized is not None:
+            return ~self.sized.able()
+        return np.array([bool(reason) for reason in self.reasons], dtype=np.bool_)[self.classes.of]
 
     def learn(self, request: int, demands: Demands) -> None:
         """Take down what a request asks for that was not known from the beginning; *demands* has that alone.

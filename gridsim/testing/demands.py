@@ -7,6 +7,7 @@ all pieces of a run are held over exactly its time, is in `gridsim.testing.piece
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -21,7 +22,7 @@ from gridsim.testing.machine.translated import demand_of, machine_of_capacity
 from gridsim.testing.pieces import Runs, oversubscribed, undisturbed
 from gridsim.testing.violation import Violation
 
-__all__ = ["misplaced_tasks", "over_pools", "reasons"]
+__all__ = ["misplaced_tasks", "of_sizes", "over_pools", "reasons"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -37,6 +38,21 @@ def reasons(demands: Demands, rows: IntArray, capacity: Capacity) -> npt.NDArray
     different = [demand_of(asked[row]).on(machine) for row in first.tolist()]
     found = np.array([reason(machine, each) or "" for each in different], dtype=object)
     return found[same.reshape(-1)]
+
+
+def of_sizes(demands: Demands, cores: IntArray) -> Demands:
+    """Demands of jobs that got other sizes than they ask for: as many tasks as these cores are (section 4.6).
+
+    Parameters
+    ----------
+    cores : (n,) int64
+        Cores that each job got.
+    """
+    none = np.zeros(len(demands), dtype=np.int64)
+    each, pooled = demands.each.get("cores", none), demands.pools.get("cores", none)
+    other = (cores != demands.cores) & (each > 0) & (pooled == 0)
+    tasks: IntArray = np.where(other, cores // np.maximum(each, 1), demands.tasks)
+    return replace(demands, tasks=tasks, plain=np.where(demands.plain > 0, cores, 0))
 
 
 def over_pools(

@@ -20,7 +20,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
-from gridsim.testing.demands import misplaced_tasks, over_pools, reasons
+from gridsim.testing.demands import misplaced_tasks, of_sizes, over_pools, reasons
 from gridsim.testing.pieces import Runs, misplaced
 from gridsim.testing.violation import DEMAND_KINDS, KINDS, PIECE_KINDS, Violation
 
@@ -260,8 +260,10 @@ class _Checks:
             moldable, requested = workload.moldable.select(at), workload.cores[at]
             self.least, self.most = moldable.minimum, moldable.maximum
             possible = np.clip(self.cores, 1, np.maximum(requested, moldable.maximum))
-            self.length = moldable.times_on(possible, self.runtime, requested)
-            self.limit_of_length = moldable.times_on(possible, self.estimate, requested)
+            as_asked = self.cores == requested  # which may be no core at all, and then no size is another
+            self.length = np.where(as_asked, self.runtime, moldable.times_on(possible, self.runtime, requested))
+            longest = moldable.times_on(possible, self.estimate, requested)
+            self.limit_of_length = np.where(as_asked, self.estimate, longest)
 
     def _by_limits(self) -> None:
         """What is left of chains for their last pieces, which the schedule has; who is killed at a limit anyway."""
@@ -419,9 +421,10 @@ class _Checks:
 
     def _longest_runs(self, place: IntArray) -> IntArray:
         """How long each run before its job's last one could be; only the last piece of a chain outlives a limit."""
-        longest = np.minimum(self.asked, self.most_at_once)
+        # On fewer cores than asked for it may take longer: who was cut short keeps its size.
+        longest = np.minimum(np.maximum(self.asked, self.limit_of_length), self.most_at_once)
         if self.overrun == "extend":
-            longest = np.where(self.clipped, longest, np.maximum(longest, self.runtime))
+            longest = np.where(self.clipped, longest, np.maximum(longest, self.length))
         piece = self.schedule.cut_piece
         if piece is None:
             return longest[place]
@@ -511,11 +514,16 @@ class _Checks:
         demands = self.workload.demands
         if demands is None:
             return
+        molded = self.workload.moldable is not None
+        if molded:
+            given = demands.cores.copy()
+            given[self.rows[self.known]] = self.cores[self.known]
+            demands = of_sizes(demands, given)
         runs, of_runs = self.runs()
         known = of_runs >= 0
         runs = Runs(*(column[known] for column in runs))
         yield from over_pools(demands, runs, of_runs[known], capacity, self.tolerance, self.limit)
-        if held is not None and self.workload.moldable is None:
+        if held is not None:
             yield from misplaced_tasks(held, rows, demands, capacity, self.limit)
             at_no_core = self.ran & (demands.tasks[self.rows] > 0) & (demands.cores[self.rows] == 0)
             nowhere = at_no_core & self.known & ~np.isin(self.rows, rows) & bool(capacity.nodes)
@@ -527,6 +535,7 @@ class _Checks:
         # A job of several tasks is rejected for one of them.
         never = np.isin(self.schedule.job, self.schedule.job[impossible])
         fits = self.known & (self.status == Status.rejected) & ~never & (demands.plain[self.rows] == 0)
+        fits &= not molded  # of whom a policy that takes sizes as asked rejects, others may have a place
         yield from self.found("rejected-fits", fits, self.submit)
         yield from self.found("cannot-be-held", self.started & impossible, self.schedule.start, lambda row: why[row])
 

@@ -250,6 +250,10 @@ class Plan:
         cores, estimate = self.need[request], self.estimate[request]
         kernels.enter(self._arrays, self.requests.ties, request, start, cores, estimate)
 
+    def resize(self, request: int, cores: int, estimate: int) -> None:
+        """Let a request that has no place be of another size, on which it is estimated to run so long."""
+        self.need[request], self.estimate[request] = cores, estimate
+
     def take(self, request: int, offer: Offer, now: int) -> None:
         """Carry out an offer: kills, a place for the request, and where the others go for it."""
         for victim in offer.kills:

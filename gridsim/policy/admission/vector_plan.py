@@ -91,6 +91,11 @@ class VectorPlan(Plan):
         self._let_go(request, now)
         return until
 
+    def resize(self, request: int, cores: int, estimate: int) -> None:
+        """Let a request that has no place be of another size, with as many tasks."""
+        super().resize(request, cores, estimate)
+        self._holdings.asked.resize(request, cores)
+
     def _let_go(self, request: int, now: int) -> None:
         self._one[0] = request
         self._found = (-1, 0)

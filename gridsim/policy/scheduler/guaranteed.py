@@ -112,9 +112,16 @@ class Guaranteed(Planned):
             best = Quote(request, offer, cores)
             if offer.granted <= deadline and not offer.doublings:
                 break
-        if best is None and self._keeps_all:
-            return Quote(request, Offer(self._plan.earliest(request, now)))
-        return best
+        return self._behind(request, now) if best is None and self._keeps_all else best
+
+    def _behind(self, request: int, now: int) -> Quote:
+        """A place behind all promises: as wide as a request asks for; where it cannot be, as wide as lets it end first.
+
+        On the plan with all that waits.
+        """
+        cores = 0 if self._shapes is None or self._shapes.as_asked(request) else self._size(request, now)
+        with self._sized(request, cores):
+            return Quote(request, Offer(self._plan.earliest(request, now)), cores)
 
     def _sizes(self, request: int, now: int) -> Sequence[int]:
         """Cores to try for a request, ascending; 0 stands for those that it asks for."""
@@ -129,14 +136,18 @@ class Guaranteed(Planned):
         return offer._replace(granted=deadline) if offer is not None and offer.granted >= NEVER else offer
 
     def declined(self, quote: Quote) -> Quote | None:
-        """What remains for a request whose user does not take the offer."""
-        return Quote(quote.request, Offer(quote.offer.start)) if self._keeps_all and quote.offer else None
+        """What remains for a request whose user does not take the offer: as wide as it asks for, if it can be."""
+        if not self._keeps_all or quote.offer is None:
+            return None
+        asked = self._shapes is None or self._shapes.as_asked(quote.request)
+        return Quote(quote.request, Offer(quote.offer.start), 0 if asked else quote.cores)
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """The offer becomes a promise; without one, the request joins those that wait behind all promises."""
         assert quote.offer is not None
         if quote.offer.granted >= NEVER:
             self._loose.append(quote.request)
+            self._resize(quote)
             self._plan.reserve(quote.request, self._plan.earliest(quote.request, now))
             return ()
         if self._firm is not None:

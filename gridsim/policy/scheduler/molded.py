@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import promises, sizes
 from gridsim.policy.scheduler.promises import ANEW, CORES, STARTED, STARTING, mold
 from gridsim.profile.running import HELD, RUNNING, begin_running, end_running, expect_end, most_running
+from gridsim.profile.sized import SizedDemands
 from gridsim.profile.waiting import HEAD, TAIL, index_of, take_out
 
 __all__ = ["Molded", "Shapes"]
@@ -33,9 +34,12 @@ class Shapes:
         How sizes are tried.
     cores : int
         Of the cluster.
+    sized : SizedDemands, optional
+        Which sizes its nodes can hold; all where left out.
     """
 
-    def __init__(self, requests: Requests, partition: Any, cores: int) -> None:
+    def __init__(self, requests: Requests, partition: Any, cores: int, sized: SizedDemands | None = None) -> None:
+        self._placed = sized
         moldable = None if fixes_sizes(partition) else requests.moldable
         n = len(requests)
         self.requests, self.partition, self.cores = requests, partition, cores
@@ -62,15 +66,50 @@ class Shapes:
         """Estimate of a request on so many cores, whole microseconds."""
         return int(sizes.on(self.table, self.relative, request, cores))
 
+    def as_asked(self, request: int) -> bool:
+        """Whether the empty cluster can hold a request of the size that it asks for."""
+        if self._placed is not None:
+            return self._placed.holds_asked(request)
+        return bool(self.table[sizes.ASKED, request] <= self.cores)
+
     def best(self, times: IntArray, free: IntArray, size: int, request: int, high: int) -> int:
         """Cores, at most *high*, by which a request ends first in a profile; of equal ends the fewest."""
         return int(sizes.best(times, free, size, self.arrays, request, high))
 
     def tried(self, request: int, high: int) -> list[int]:
         """Sizes that are tried of a request that may have at most *high* cores, ascending."""
+        if self._placed is not None:
+            return self._tried_of(self._placed.of(request), request, high)
         count = sizes.tried(self.sizes, request, high)
         found: list[int] = self.sizes.scratch[:count].tolist()
         return found
+
+    def _tried_of(self, able: IntArray, request: int, high: int) -> list[int]:
+        """The same of those that the nodes can hold: those that are tried are rounded down to one of them."""
+        named = self.table[sizes.NAMED, request] < self.table[sizes.BEYOND, request]
+        within = able[: max(1, int(np.searchsorted(able, high, side="right")))]
+        if named or not self.sizes.choices:
+            return [int(size) for size in within]
+        scratch, how = self.sizes.scratch, (self.sizes.choices, self.sizes.geometric)
+        count = sizes.spread(within[0], within[-1], *how, scratch)
+        return [int(size) for size in np.unique(within[np.searchsorted(within, scratch[:count], side="right") - 1])]
+
+    def choose(self, request: int, high: int, now: int, earliest: Callable[[int], int]) -> tuple[int, int]:
+        """Start and cores by which a request of at most *high* cores ends first; of equal ends the fewest cores.
+
+        As `gridsim.policy.scheduler.sizes.choose` where *earliest* knows the earliest start on so many cores. Ends
+        within a microsecond are equal. What cannot end soon enough even if it started now is not looked for.
+        """
+        ends: dict[int, tuple[int, int]] = {}
+        first = NEVER
+        for cores in reversed(self.tried(request, high)):
+            duration = self.on(request, cores)
+            if now + duration <= first + 1:
+                start = earliest(cores)
+                ends[cores] = (start + duration, start)
+                first = min(first, start + duration)
+        cores = min(cores for cores, (end, _) in ends.items() if end <= first + 1)
+        return ends[cores][1], cores
 
     def largest(self, rows: IntArray, running: IntArray, began: IntArray, ends: IntArray, now: int) -> IntArray:
         """Largest sizes that the partition allows some waiting requests, beside the running ones.

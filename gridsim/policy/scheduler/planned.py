@@ -24,7 +24,6 @@ from gridsim.policy.protocols import (
     Decision,
     Passes,
     Quote,
-    Start,
     Stop,
     ranks_of,
     representation,
@@ -104,8 +103,7 @@ class Planned:
         scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
         whole = type(self.admission) is Conservative and self.ordering is None and self.partition is None
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
-        vectors = on_nodes(self.admission) and self.partition is None
-        return replace(can, passes=whole and not predicts, vectors=vectors)
+        return replace(can, passes=whole and not predicts, vectors=on_nodes(self.admission))
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
@@ -122,7 +120,10 @@ class Planned:
         in_order = self.compress == "planned" and self.ordering is None
         self._left_shifted = in_order and shifts_left(self.admission)
         begin(self.ordering, rng)
-        self._shapes = None if self.partition is None else Shapes(cluster.requests, self.partition, cluster.cores)
+        self._shapes = None
+        if self.partition is not None:
+            sized = None if cluster.asked is None else cluster.asked.sized
+            self._shapes = Shapes(cluster.requests, self.partition, cluster.cores, sized)
         self._predictions: Predictions | None = None
         if not isinstance(self.predict, Requested):
             n = len(cluster.requests)
@@ -154,7 +155,15 @@ class Planned:
         """Cores by which a new request would end first, behind the plan as it stands; 0 where it is not asked."""
         if self._shapes is None:
             return 0
-        return self._shapes.best(*self._plan.profile(now), request, self._limit(request, now))
+        limit = self._limit(request, now)
+        if not isinstance(self._plan, VectorPlan):
+            return self._shapes.best(*self._plan.profile(now), request, limit)
+        return self._shapes.choose(request, limit, now, lambda cores: self._earliest_on(request, cores, now))[1]
+
+    def _earliest_on(self, request: int, cores: int, now: int) -> int:
+        """Earliest place of a new request of another size."""
+        with self._sized(request, cores):
+            return self._plan.earliest(request, now)
 
     def _limit(self, request: int, now: int) -> int:
         """Most cores that the partition allows a new request, itself counted among the waiting ones."""
@@ -170,19 +179,17 @@ class Planned:
             yield
             return
         plan = self._plan
-        before = plan.need[request], plan.estimate[request]
-        plan.need[request], plan.estimate[request] = cores, self._shapes.on(request, cores)
+        before = int(plan.need[request]), int(plan.estimate[request])
+        plan.resize(request, cores, self._shapes.on(request, cores))
         try:
             yield
         finally:
-            plan.need[request], plan.estimate[request] = before
+            plan.resize(request, *before)
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """The offered start becomes a promise; after a kill everybody moves up."""
         assert quote.offer is not None
-        if quote.cores and self._shapes is not None:
-            self._plan.need[quote.request] = quote.cores
-            self._plan.estimate[quote.request] = self._shapes.on(quote.request, quote.cores)
+        self._resize(quote)
         if self._predictions is not None:
             self._predictions.came(quote.request, int(self._plan.estimate[quote.request]))
             self._promised[quote.request] = quote.offer.start
@@ -190,6 +197,11 @@ class Planned:
         if quote.offer.kills and self.compress != "none":
             self._compress(now, NEVER)
         return [Stop(victim, "requeue", quote.request) for victim in quote.offer.kills] if quote.offer.kills else ()
+
+    def _resize(self, quote: Quote) -> None:
+        """A request that is taken in is as wide as it was quoted."""
+        if quote.cores and self._shapes is not None:
+            self._plan.resize(quote.request, quote.cores, self._shapes.on(quote.request, quote.cores))
 
     def ended(self, request: int, now: int) -> None:
         """The request gave its cores back, maybe before its expected end."""
@@ -272,5 +284,7 @@ class Planned:
         if self._predictions is not None:
             for request in rows:
                 self._predictions.began(request, now)
-        starts = plan.starts_of(rows) if self._shapes is None else [Start(row, int(plan.need[row])) for row in rows]
+        starts = plan.starts_of(rows)
+        if self._shapes is not None:
+            starts = [start._replace(cores=int(plan.need[start.request])) for start in starts]
         return starting(starts, wake)
