@@ -205,7 +205,10 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
         ("molding?partition=asked", Capabilities(takes_more=False)),
         ("conservative", Capabilities(plan=True, effort=2, passes=True, vectors=True)),
         ("conservative?ordering=sjf", Capabilities(plan=True, effort=2, vectors=True)),
-        ("qops", Capabilities(plan=True, guarantees=True, promise=True, declined=True, broken=True, effort=10)),
+        (
+            "qops",
+            Capabilities(plan=True, guarantees=True, promise=True, declined=True, broken=True, effort=10, vectors=True),
+        ),
     ],
 )
 def test_schedulers_declare_what_they_can_do(policy: str, can: Capabilities) -> None:

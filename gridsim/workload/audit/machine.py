@@ -56,7 +56,7 @@ class Machine:
             for name, amount in each.pools.items():
                 totals[name] = totals.get(name, 0) + float(amount)
             if each.nodes:
-                totals["nodes"] = totals.get("nodes", 0) + len(each.nodes)
+                totals["nodes"] = totals.get("nodes", 0) + float(len(each.nodes))
             for kind, gpus in zip(each.gpu_kind, each.gpus.tolist(), strict=True):
                 if gpus:
                     kinds[kind] = kinds.get(kind, 0) + float(gpus)
