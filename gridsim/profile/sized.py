@@ -77,7 +77,7 @@ class SizedDemands:
 
     def known(self, own: IntArray, classes: IntArray, reasons: Sequence[str]) -> None:
         """Take down the classes of the requests as they ask, and of `expanded`, and why any cannot be held."""
-        able = np.array([not reason for reason in reasons])
+        able = np.array([not reason for reason in reasons], dtype=np.bool_)
         self._own, self._own_able, self._classes = own, able[own], classes
         self._able = able[classes] & self._enough
 

@@ -159,8 +159,10 @@ class Molded:
         self.requests, self.ordering, self.cores, self._tick = requests, ordering, cluster.cores, cluster.tick / 1e6
         self._first_come = type(ordering) is Fifo and requests.tasks is None
         self._best, self._by_queue = best, by_queue
-        self.shapes = Shapes(requests, partition, cluster.cores)
+        sized = None if cluster.asked is None else cluster.asked.sized
+        self.shapes = Shapes(requests, partition, cluster.cores, sized)
         lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
+        self._lanes = lanes
         self._places: IntArray = np.zeros((promises.ROWS, n), dtype=np.int64)
         self._places[promises.LANE] = lanes.lane
         self._places[promises.DUE] = NEVER if lanes.due is None else lanes.due

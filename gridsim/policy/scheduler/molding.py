@@ -15,6 +15,7 @@ from gridsim.policy.protocols import NOTHING, Capabilities, Decision
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.molded import Molded
+from gridsim.policy.scheduler.vector_molded import VectorMolded
 from gridsim.policy.tail import InQueue
 
 __all__ = ["Molding"]
@@ -71,13 +72,18 @@ class Molding(Backfilling):
     def capabilities(self) -> Capabilities:
         """Whether it chooses sizes, and what its order depends on."""
         sizes = not fixes_sizes(self.partition)
-        return Capabilities(takes_more=False, sizes=sizes, scope=scope_of(self.ordering))
+        return Capabilities(takes_more=False, sizes=sizes, scope=scope_of(self.ordering), vectors=True)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
         begin(self.ordering, rng)
         best, by_queue = self.backfill == "best", self.promise_order == "queue"
-        state = Molded(cluster, self.ordering, self.reserve, self.partition, best=best, by_queue=by_queue)
+        given = (cluster, self.ordering, self.reserve, self.partition)
+        state = (
+            Molded(*given, best=best, by_queue=by_queue)
+            if cluster.asked is None
+            else VectorMolded(*given, self.placement, rng, best=best, by_queue=by_queue)
+        )
         self._known = len(cluster.requests)
         self._state = self._molded = state
         self._predictions = None

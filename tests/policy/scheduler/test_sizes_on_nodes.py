@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gridsim as gs
-from gridsim.errors import InputError
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.moldable import Moldable
@@ -33,8 +32,12 @@ CHOOSING = [
     "qops?partition=greedy",
     "fqops?partition=fair-share(wf=2)&kill_restart=true",
     "msb?partition=greedy(choices=4,grid=linear)&unadmitted=best-effort",
+    "moldable-start",
+    "moldable-combined",
+    "molding?partition=greedy(choices=all)&reserve=first-fit&backfill=now",
+    "molding?partition=greedy(choices=4)&reserve=category&promise_order=queue",
 ]
-FIXED = ["fcfs", "easy", "conservative", "qops"]
+FIXED = ["fcfs", "easy", "conservative", "qops", "molding?partition=asked"]
 QUICK = "relaxation=1.5&artificial_floor=9"
 
 
@@ -180,8 +183,23 @@ def test_a_job_of_no_cores_keeps_its_size() -> None:
     assert "wrong-tasks" in [each.kind for each in found]
 
 
-def test_who_chooses_sizes_at_the_start_is_refused_on_nodes() -> None:
-    jobs = molded(Workload.from_columns(submit=[0], runtime=[9], cores=[2]), np.random.default_rng(1))
-    nodes = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"cores": 4})])
-    with pytest.raises(InputError, match=r"knows one pool of cores; the machine .* has nodes"):
-        gs.simulate(jobs, platform=nodes, policy="moldable-start")
+@pytest.mark.parametrize("policy", ["moldable-greedy", "moldable-start", "molding?partition=asked"])
+def test_nobody_comes(policy: str) -> None:
+    none = workload_of([])
+    jobs = replace(none, moldable=Moldable.of(none.cores, 1, 2, [Linear()]))
+    assert len(simulate(jobs, policy, NARROW[1])) == 0
+
+
+def test_who_would_have_its_best_size_later_starts_now_only_where_that_is_wanted() -> None:
+    # Two nodes of 4; job 1 leaves 2 cores of the first and all of the second until 10 s. Tasks of 2 cores, half a GPU.
+    nodes = Platform.of_nodes([NodeGroup(group="n", count=2, capacity={"cores": 4}, gpus=1)])
+    first = Demand(tasks=1, each={"cores": 2}, gpu=1000)
+    tasks = Demand(tasks=2, each={"cores": 2}, gpu=500)
+    jobs = Workload.from_columns(submit=[0, 1], runtime=[10, 100], demands=Demands.of([first, tasks]))
+    jobs = replace(jobs, moldable=Moldable.of(jobs.cores, [2, 2], [2, 8], [Linear()]))
+    sizes = "molding?partition=greedy(choices=all)&reserve=first-fit&backfill="
+    best, now = (gs.simulate(jobs, platform=nodes, policy=sizes + when) for when in ("best", "now"))
+    assert (best.jobs["start"][1], best.jobs["cores_used"][1], best.jobs["end"][1]) == (10, 8, 60)
+    assert (now.jobs["start"][1], now.jobs["cores_used"][1], now.jobs["end"][1]) == (1, 4, 101)
+    assert now.allocations["node"].tolist() == ["n-0", "n-1"]  # the GPU of the first is taken
+    assert now.allocations["gpus"].tolist() == ["0:1000", "0:1000"]
