@@ -135,7 +135,7 @@ def _carried(scheduler: Any, spec: ClusterSpec, asked: Asked) -> Asked | None:
     if not can.vectors:
         raise InputError(
             f"{name_of(scheduler)} knows one pool of cores; the machine '{spec.name}' {what}. fcfs, first-fit, easy, "
-            "depth, conservative, msb, mrt, qops and fqops know nodes and pools",
+            "depth, conservative, msb, mrt, qops, fqops and the moldable ones know nodes and pools",
             field="policy",
         )
     return asked
