@@ -106,9 +106,9 @@ class Asked:
             self.sized.known(of[: len(demands)], of[len(demands) :], self.reasons)
 
     def resize(self, request: int, cores: int) -> None:
-        """Let a request that holds nothing be of another size."""
-        assert self.sized is not None
-        self.classes.of[request] = self.sized.class_on(request, cores)
+        """Let a request that holds nothing be of another size, where there are others than the one it asks for."""
+        if self.sized is not None:
+            self.classes.of[request] = self.sized.class_on(request, cores)
 
     def never(self) -> npt.NDArray[np.bool_]:
         """Whether the empty machine can hold none of the sizes of each request; (n,)."""

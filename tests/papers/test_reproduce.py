@@ -33,7 +33,16 @@ def call(out: Path, *words: str) -> int:
     return main(["reproduce", *words, "--scale", "tiny", "--out", str(out)])
 
 
-@pytest.mark.parametrize(("paper", "figures"), [("grid", 15), ("qops-report", 57), ("service", 9), ("moldable", 14)])
+@pytest.mark.parametrize(
+    ("paper", "figures"),
+    [
+        ("service", 9),
+        *(
+            pytest.param(*paper, marks=pytest.mark.long)  # seconds each; their campaigns and claims are tested apart
+            for paper in [("grid", 15), ("qops-report", 57), ("moldable", 14)]
+        ),
+    ],
+)
 @pytest.mark.usefixtures("quick")
 def test_a_paper_is_done_again(paper: str, figures: int, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(out, paper) == 0

@@ -52,7 +52,6 @@ def fgd() -> ModuleType:
     ("source", "seeds"),
     [
         ("made", 1),
-        pytest.param("openb", 1, marks=pytest.mark.others),
         pytest.param("openb", 10, marks=[pytest.mark.others, pytest.mark.long]),
     ],
 )
