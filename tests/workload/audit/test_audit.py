@@ -234,6 +234,7 @@ def test_the_same_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak of memory is read from /proc")
 def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
     """Peak memory of an audit of 1,500,000 rows, six times what is kept, stays within 200 MiB."""
     (tmp_path / "map.toml").write_text(MAPPING)
@@ -241,11 +242,11 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
         file.write(HEAD)
         for row in range(1_500_000):
             file.write(f"job-{row},{row},{row + 5},{row + 600},1000,1,,DONE\n")
-    code = (
-        "import resource\nfrom gridsim.cli import main\n"
+    code = (  # what the system says of usage is the parent's, where that had more
+        "import re\nfrom pathlib import Path\nfrom gridsim.cli import main\n"
         f"assert main(['workload', 'audit', '{tmp_path}/t.csv', '--mapping', '{tmp_path}/map.toml', '--json']) == 0\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "print(re.search(r'VmHWM:\\s+(\\d+) kB', Path('/proc/self/status').read_text())[1])"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert int(told.splitlines()[-1]) * (1 if sys.platform == "darwin" else 1024) < 200 * 2**20
+    assert int(told.splitlines()[-1]) * 1024 < 200 * 2**20
     assert json.loads(told[: told.rindex("}") + 1])["rows"]["kept"] == 1_500_000
