@@ -128,12 +128,18 @@ class Calendar:
         self._events = Events(
             jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
             come=np.stack([requests.submit[self._rows], self._rows]),
-            refused=np.setdiff1d(requests.submit, requests.submit[self._rows]),
+            refused=self._only_refused(requests.submit),
             ends=np.zeros((3, busy), dtype=np.int64),
             looks=np.zeros((3, looks + 1), dtype=np.int64),
             late=np.zeros((2, min(busy, looks + 1)), dtype=np.int64),
             numbers=numbers,
         )
+
+    def _only_refused(self, submit: IntArray) -> IntArray:
+        """Instants, ascending, at which only jobs come that are too wide; mostly there are no such jobs."""
+        if len(self._rows) == len(submit):
+            return np.zeros(0, dtype=np.int64)
+        return np.setdiff1d(np.delete(submit, self._rows), submit[self._rows])
 
     def run(self, progress: Callable[[int], None] | None = None) -> None:
         """Go on to the last event.
