@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import importlib
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -139,17 +138,30 @@ def _write_csv(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
             file.writelines(",".join(row) + "\n" for row in zip(*texts, strict=True))
 
 
+_CELLS = {
+    "i": ("BIGINT", "{0}::bigint"),
+    "f": ("DOUBLE", "nullif({0}, 'nan'::double)"),
+    "U": ("VARCHAR", "nullif({0}::varchar, '')"),
+}
+"""Types of Parquet by kind of column, and how a cell is made of one."""
+
+
 def _write_parquet(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
-    """Columns as Parquet, through CSV: whole numbers as BIGINT, others as DOUBLE (NULL for NaN), words as VARCHAR."""
-    duckdb = _duckdb()
-    kinds = {"i": "BIGINT", "f": "DOUBLE", "U": "VARCHAR"}
-    types = ", ".join(f"'{name}': '{kinds[column.dtype.kind]}'" for name, column in columns.items())
-    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
-        rows = Path(folder) / "jobs.csv"
-        _write_csv(rows, columns)
-        source, target = (str(name).replace("'", "''") for name in (rows, path))
-        table = f"read_csv('{source}', header = true, auto_detect = false, delim = ',', columns = {{{types}}})"
-        duckdb.sql(f"copy (select * from {table}) to '{target}' (format parquet)")
+    """Columns as Parquet: whole numbers as BIGINT, others as DOUBLE, words as VARCHAR; NULL for NaN and no word."""
+    target, kinds = str(path).replace("'", "''"), [column.dtype.kind for column in columns.values()]
+    names = ['"' + name.replace('"', '""') + '"' for name in columns]
+    # Its own kind of texts are objects; those of numpy it sorts first to find how many there are.
+    rows = {  # found by this name
+        f"c{place}": np.ascontiguousarray(column.astype(object) if column.dtype.kind == "U" else column)
+        for place, column in enumerate(columns.values())
+    }
+    made = ", ".join(
+        f"{_CELLS[kind][1].format(key)} as {name}" for key, kind, name in zip(rows, kinds, names, strict=True)
+    )
+    typed = ", ".join(f"null::{_CELLS[kind][0]} as {name}" for kind, name in zip(kinds, names, strict=True))
+    source = f"select {made} from rows" if len(next(iter(rows.values()))) else f"select {typed} limit 0"
+    with _duckdb().connect(config={"threads": 1}) as base:
+        base.execute(f"copy ({source}) to '{target}' (format parquet)")
 
 
 def _quoted(text: str) -> str:

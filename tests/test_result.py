@@ -25,7 +25,7 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.workload import Workload
 from gridsim.result import Result
 from gridsim.simulation import simulate
-from gridsim.tables import read_table
+from gridsim.tables import read_table, write_table
 from gridsim.workload.read import read_workload
 
 JOBS = Workload.from_columns(
@@ -280,6 +280,29 @@ def test_a_parquet_table_of_jobs_that_did_not_run_has_its_types(tmp_path: Path) 
     relation = duckdb.read_parquet(str(tmp_path / "jobs.parquet"))
     types = dict(zip(relation.columns, relation.types, strict=True))
     assert {str(types[name]) for name in ("start", "wait", "slowdown")} == {"DOUBLE"}
+
+
+@needs_duckdb
+def test_a_parquet_table_has_what_its_columns_have_and_types_where_there_is_no_row(tmp_path: Path) -> None:
+    given = {
+        'a "b"': np.array([3, -1, 2]),
+        "float": np.array([np.inf, np.nan, -0.5]),
+        "text": np.array(["NULL", "", 'nan, \n"ß"']),
+        "backwards": np.arange(3)[::-1],
+    }
+    write_table(tmp_path / "some.parquet", given)
+    found = columns(tmp_path / "some.parquet")
+    assert found == {
+        'a "b"': [3, -1, 2],
+        "float": [np.inf, None, -0.5],
+        "text": ["NULL", None, 'nan, \n"ß"'],
+        "backwards": [2, 1, 0],
+    }
+    write_table(tmp_path / "none.parquet", {name: column[:0] for name, column in given.items()})
+    relation = importlib.import_module("duckdb").read_parquet(str(tmp_path / "none.parquet"))
+    assert [str(kind) for kind in relation.types] == ["BIGINT", "DOUBLE", "VARCHAR", "BIGINT"]
+    assert relation.columns == [*given]
+    assert relation.fetchall() == []
 
 
 # -- DAG jobs ----------------------------------------------------------------------------------------------------------
