@@ -29,10 +29,13 @@ __all__ = [
     "fits_before",
     "forget",
     "joined",
+    "latest",
+    "lowest",
     "opened",
     "put",
     "release",
     "reserve",
+    "short_within",
 ]
 
 # -- one block: the only places where the width matters ---------------------------------------------------------------
@@ -249,6 +252,45 @@ def earliest_from(times, free, size, amount, duration, begin):  # type: ignore[n
             return candidate
         i += 1
     return candidate
+
+
+@lean
+def latest(times, free, size, amount, duration, last):  # type: ignore[no-untyped-def]
+    """Last instant up to *last* from which an amount stays free for *duration*; -1 where there is none.
+
+    Only *last* itself and instants that end where too little is free can be answers.
+    """
+    candidate = last
+    i = block_at(times, size, last + duration - 1)
+    while candidate >= times[0]:
+        if not enough(free, i, amount):
+            candidate = times[i] - duration
+        elif times[i] <= candidate:
+            return candidate
+        i -= 1
+    return -1
+
+
+@lean
+def lowest(times, free, size, start, end):  # type: ignore[no-untyped-def]
+    """The least that is free, of one resource, within ``[start, end)``; for no time what is free at its start."""
+    i = block_at(times, size, start)
+    low = free[i]
+    while i < size and times[i] < end:
+        low = min(low, free[i])
+        i += 1
+    return low
+
+
+@lean
+def short_within(times, free, size, amount, start, end):  # type: ignore[no-untyped-def]
+    """Whether a block within ``[start, end)`` has less than an amount."""
+    i = block_at(times, size, start)
+    while i < size and times[i] < end:
+        if not enough(free, i, amount):
+            return True
+        i += 1
+    return False
 
 
 @lean

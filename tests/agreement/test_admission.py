@@ -131,12 +131,16 @@ def columns(record: Record) -> dict[str, list[Any]]:
     }
 
 
-def assert_same(workload: Workload, algorithm: str, parameters: Mapping[str, Any], cores: int = CORES, **options: Any):
+def assert_same(
+    workload: Workload, algorithm: str, parameters: Mapping[str, Any], cores: int = CORES, **options: Any
+) -> Record:
     slow = columns(admitted(workload, cores, algorithm, **parameters, **options))  # type: ignore[arg-type]
     policy = spec(algorithm, parameters)
-    fast = columns(run(workload, Platform.single(cores), policy, Run(**options)))
+    record = run(workload, Platform.single(cores), policy, Run(**options))
+    fast = columns(record)
     for name, expected in slow.items():
         assert fast[name] == expected, (name, policy)
+    return record
 
 
 @pytest.mark.parametrize("algorithm", READINGS)
@@ -158,6 +162,22 @@ def test_every_reading_when_jobs_outlive_their_estimates(
 def test_kill_and_restart(data: st.DataObject, workload: Workload) -> None:
     parameters = data.draw(readings("fqops", kill_restart=True, compress="planned", slots="first-feasible"))
     assert_same(workload, "fqops", parameters)
+
+
+@pytest.mark.parametrize(("algorithm", "parameters"), [("msb", {}), ("msb", {"price": "wait"}), ("mrt", {"window": 5})])
+def test_long_queues(algorithm: str, parameters: dict[str, Any]) -> None:
+    rng, jobs = np.random.default_rng(17), 40
+    submit, runtime = np.sort(rng.integers(0, 20, jobs)), rng.integers(1, 30, jobs)
+    estimate = runtime + rng.integers(0, 20, jobs)
+    workload = Workload.from_columns(
+        submit=submit,
+        runtime=runtime,
+        estimate=estimate,
+        cores=rng.integers(1, 9, jobs),
+        deadline=submit + estimate + np.where(rng.random(jobs) < 0.2, np.inf, rng.integers(0, 200, jobs)),
+    )
+    record = assert_same(workload, algorithm, parameters | {"artificial_floor": 100}, cores=16)
+    assert 3 < (record.status == Status.unadmitted).sum() < 25
 
 
 # -- promises of the second implementation ---------------------------------------------------------------------------

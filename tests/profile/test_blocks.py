@@ -109,6 +109,30 @@ def test_the_earliest_place_is_the_first_that_fits(
 
 
 @settings(deadline=None)
+@given(profiles(), st.integers(1, CORES), st.integers(1, HORIZON), st.integers(0, 2 * HORIZON))
+def test_the_latest_place_is_the_last_that_fits(
+    made: tuple[Plain, Compiled, object], cores: int, duration: int, last: int
+) -> None:
+    plain, compiled, _ = made
+    found = blocks.latest(compiled.times, compiled.free, compiled.size, cores, duration, last)
+    able = (start for start in range(last, plain.now - 1, -1) if plain.fits(start, cores, duration))
+    assert found == next(able, -1)
+
+
+@settings(deadline=None)
+@given(profiles(), st.integers(1, CORES), st.integers(0, HORIZON), st.integers(1, HORIZON))
+def test_the_least_that_is_free_within_a_time_says_who_is_short(
+    made: tuple[Plain, Compiled, object], cores: int, start: int, duration: int
+) -> None:
+    plain, compiled, _ = made
+    start = max(start, plain.now)
+    arrays = compiled.times, compiled.free, compiled.size
+    least = min(map(plain.at, range(start, start + duration)))
+    assert blocks.lowest(*arrays, start, start + duration) == least
+    assert blocks.short_within(*arrays, cores, start, start + duration) == (least < cores)
+
+
+@settings(deadline=None)
 @given(profiles(), st.integers(1, CORES), st.integers(1, HORIZON))
 def test_a_job_fits_now_when_its_cores_are_free_throughout(
     made: tuple[Plain, Compiled, object], cores: int, duration: int

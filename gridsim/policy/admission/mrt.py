@@ -7,16 +7,15 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gridsim.model.time import MICROSECOND, NEVER, FloatArray, IntArray
-from gridsim.policy.admission import vector_search
+from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.admission import dynamic, vector_search
 from gridsim.policy.admission.heuristics import EarliestDeadlineAndStart
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.ordering import LeastLaxity
 from gridsim.policy.protocols import Offer
-from gridsim.profile.blocks import earliest_from, release, reserve
-from gridsim.profile.compiled import compiled, phase
-from gridsim.profile.waiting import comes_before
+from gridsim.profile.blocks import earliest, latest, lowest, release, reserve, short_within
+from gridsim.profile.compiled import compiled, lean, phase
 
 __all__ = ["MRT"]
 
@@ -63,140 +62,145 @@ class MRT:
 
     def plan(self, request: int, deadline: int, plan: Plan, now: int) -> Offer | None:
         search = plan.search(request, deadline, now)
-        dynamic = isinstance(self.heuristic, EarliestDeadlineAndStart)
-        weight = self.heuristic.weight if dynamic else 0.0
-        keys = plan.promised(search).deadline if dynamic else plan.ranks(self.heuristic, search, now)
+        dynamic_order = isinstance(self.heuristic, EarliestDeadlineAndStart)
+        weight = self.heuristic.weight if dynamic_order else 0.0
+        keys = plan.promised(search).deadline if dynamic_order else plan.ranks(self.heuristic, search, now)
         window = len(search.rows) if self.window is None else self.window
         if isinstance(search, VectorSearch):
             plan_of_all = vector_search.depth_first(search, keys, self.backtracks, window, self.hole_filling, weight)
             return None if plan_of_all is None else search.offer(plan_of_all)
-        found, starts = depth_first(tuple(search), keys, self.backtracks, window, self.hole_filling, weight)
+        if dynamic_order:
+            how = (self.backtracks, window, self.hole_filling, weight)
+            found, starts = dynamic.depth_first(tuple(search), keys, *how)
+        else:
+            order = plan.requests.in_order(search.rows, keys)
+            found, starts = depth_first(tuple(search), order, self.backtracks, window, self.hole_filling)
         return search.offer(starts) if found else None
 
 
-@compiled
-def _sort(order, count, keys, jobs):  # type: ignore[no-untyped-def]
-    """Order the first *count* jobs by key, then job order; they are nearly sorted."""
-    for i in range(1, count):
-        job = order[i]
-        k = i
-        while k > 0:
-            other = order[k - 1]
-            if keys[other] < keys[job]:
-                break
-            if keys[other] == keys[job] and comes_before(jobs.ties, jobs.rows[other], jobs.rows[job]):
-                break
-            order[k] = other
-            k -= 1
-        order[k] = job
-
-
-class Jobs(NamedTuple):
-    """What is the same at all vertices of a search: the jobs, their keys, and how they are looked at.
+class Left(NamedTuple):
+    """The jobs that have not been placed, and why each of them still can be.
 
     Attributes
     ----------
-    rows, cores, estimate, due, ties : arrays of int64
-        As `Search` has them.
-    keys, sorting : (n,) float64
-        What the heuristic says of each; the same with what the earliest start adds.
-    window, hole_filling, weight
-        See `MRT` and `EarliestDeadlineAndStart`.
+    after, before : (n + 1,) int64
+        The jobs left in the order of the heuristic, as a list; n stands for both of its ends.
+    witness : (n,) int64
+        An instant at which each could start and keep its promise, if it were the only one left: the latest that there
+        was when it was looked for, which what is placed later seldom touches.
+    known : (n,) int64
+        Beside how many of those placed that has been found out; -1 for a job without a witness.
+    duration : (n,) int64
+        How long its cores must be free.
     """
 
-    rows: IntArray
-    cores: IntArray
-    estimate: IntArray
-    due: IntArray
-    ties: IntArray
-    keys: FloatArray
-    sorting: FloatArray
-    window: int
-    hole_filling: bool
-    weight: float
+    after: IntArray
+    before: IntArray
+    witness: IntArray
+    known: IntArray
+    duration: IntArray
 
 
 @compiled
-def _open(times, free, size, jobs, earliest, order, count):  # type: ignore[no-untyped-def]
-    """Enter a vertex: whether each job of the window could still be placed in time, alone.
-
-    Brings the earliest starts of these jobs up to date, which placing others only makes later. With a weight the order
-    depends on those of all jobs.
-    """
-    if jobs.weight:
-        for job in order[:count]:
-            earliest[job] = _earliest(times, free, size, jobs, job, earliest[job])
-            jobs.sorting[job] = jobs.keys[job] + jobs.weight * (earliest[job] / MICROSECOND)
-        _sort(order, count, jobs.sorting, jobs)
-    for job in order[: min(count, jobs.window)]:
-        earliest[job] = _earliest(times, free, size, jobs, job, earliest[job])
-        if earliest[job] + jobs.estimate[job] > jobs.due[job]:
-            return False
-    return True
-
-
-@phase
-def _earliest(times, free, size, jobs, job, bound):  # type: ignore[no-untyped-def]
-    """Earliest place of a job from a bound on; without hole filling one after which its cores stay free."""
-    duration = jobs.estimate[job] if jobs.hole_filling else NEVER
-    return earliest_from(times, free, size, jobs.cores[job], duration, bound)
-
-
-@compiled
-def depth_first(search, keys, limit, window, hole_filling, weight):  # type: ignore[no-untyped-def]
+def depth_first(search, order, limit, window, hole_filling):  # type: ignore[no-untyped-def]
     """Search for a plan of all jobs; whether there is one, and its starts. *search* is a `Search` as a plain tuple.
 
-    A vertex of the search is a partial schedule: ``order[depth]`` are the jobs left by the heuristic, and
-    ``earliest[depth]`` are their earliest starts, or bounds of them from vertices before. *keys* are those of the
-    heuristic, s; *weight* times the earliest start comes on top.
+    A vertex of the search is a partial schedule: ``placed[:depth]``, and the jobs left in *order*. Where all must be
+    able to keep their promises, nothing but the place of the last job can have changed that, and only for those whose
+    witness it overlaps.
     """
-    rows, cores, estimate, due, _, _, times, free, size, ties = search
-    jobs = Jobs(rows, cores, estimate, due, ties, keys, keys.copy(), window, hole_filling, weight)
-    n = rows.shape[0]
-    order = np.empty((n + 1, n), dtype=np.int32)
-    earliest = np.empty((n + 1, n), dtype=np.int64)
-    following = np.zeros(n + 1, dtype=np.int64)
-    placed = np.empty(n + 1, dtype=np.int64)
-    starts = np.empty(n, dtype=np.int64)
-    order[0] = np.arange(n)
-    earliest[0] = times[0]
-    _sort(order[0], n, keys, jobs)
+    _, cores, estimate, due, _, _, times, free, size, _ = search
+    n = order.shape[0]
+    jobs = cores, estimate, due
+    left = _all_left(order, estimate, hole_filling)
+    placed, starts = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     depth, backtracks = 0, 0
-    if not _open(times, free, size, jobs, earliest[0], order[0], n):
+    if not _open(times, free, size, jobs, left, window, (0, 0, 0)):
         return False, starts
+    job = left.after[n]
     while depth < n:
-        left = n - depth
-        if following[depth] == left:  # no other job to go on with: back to the vertex before
+        if job == n:  # no other job to go on with: back to the vertex before
             depth -= 1
             backtracks += 1
             if depth < 0 or backtracks > limit:
                 return False, starts
             job = placed[depth]
             size = release(times, free, size, starts[job], starts[job] + estimate[job], cores[job])
+            _put_back(left, job, depth)
+            job = left.after[job]
             continue
-        choice = following[depth]
-        following[depth] += 1
-        job = order[depth, choice]
-        start = _earliest(times, free, size, jobs, job, earliest[depth, job])
-        if start + estimate[job] <= due[job]:
-            size = reserve(times, free, size, start, start + estimate[job], cores[job])
-            _leave_out(choice, order[depth, :left], order[depth + 1], earliest[depth], earliest[depth + 1])
-            if _open(times, free, size, jobs, earliest[depth + 1], order[depth + 1], left - 1):
+        start = earliest(times, free, size, cores[job], left.duration[job])
+        end = start + estimate[job]
+        if end <= due[job]:
+            size = reserve(times, free, size, start, end, cores[job])
+            _take(left, job)
+            if _open(times, free, size, jobs, left, window, (depth + 1, start, end)):
                 placed[depth], starts[job] = job, start
                 depth += 1
-                following[depth] = 0
+                job = left.after[n]
                 continue
-            size = release(times, free, size, start, start + estimate[job], cores[job])
+            size = release(times, free, size, start, end, cores[job])
+            _put_back(left, job, depth)
         backtracks += 1
         if backtracks > limit:
             return False, starts
+        job = left.after[job]
     return True, starts
 
 
+@compiled
+def _all_left(order, estimate, hole_filling):  # type: ignore[no-untyped-def]
+    n = order.shape[0]
+    after, before = np.empty(n + 1, dtype=np.int64), np.empty(n + 1, dtype=np.int64)
+    last = n
+    for job in order:
+        after[last], before[job] = job, last
+        last = job
+    after[last], before[n] = n, last
+    duration = estimate if hole_filling else np.full(n, NEVER)
+    return Left(after, before, np.zeros(n, dtype=np.int64), np.full(n, -1), duration)
+
+
 @phase
-def _leave_out(choice, order, order_below, earliest, earliest_below):  # type: ignore[no-untyped-def]
-    """Hand the jobs left on to the vertex below, all but the one at a place of the order."""
-    for i in range(order.shape[0] - 1):
-        other = order[i if i < choice else i + 1]
-        order_below[i] = other
-        earliest_below[other] = earliest[other]
+def _take(left, job):  # type: ignore[no-untyped-def]
+    """Let a job be left no more."""
+    left.after[left.before[job]] = left.after[job]
+    left.before[left.after[job]] = left.before[job]
+
+
+@phase
+def _put_back(left, job, depth):  # type: ignore[no-untyped-def]
+    """Let the last one that was taken be left again, at its place; what was found out beside it is forgotten."""
+    left.after[left.before[job]] = job
+    left.before[left.after[job]] = job
+    for other in range(left.known.shape[0]):
+        left.known[other] = min(left.known[other], depth)
+
+
+@lean
+def _open(times, free, size, jobs, left, window, last):  # type: ignore[no-untyped-def]
+    """Enter a vertex: whether each job of the window could still be placed in time, alone.
+
+    *last* is how many are placed, and from when to when the last one is.
+    """
+    cores, estimate, due = jobs
+    depth, start, end = last
+    low = lowest(times, free, size, start, end)
+    job, seen = left.after[cores.shape[0]], 0
+    while job < cores.shape[0] and seen < window:
+        at, until = left.witness[job], left.witness[job] + left.duration[job]
+        if left.known[job] == depth - 1 and depth:
+            lost = at < end and until > start and cores[job] > low
+            lost = lost and short_within(times, free, size, cores[job], max(at, start), min(until, end))
+        else:
+            lost = left.known[job] < 0 or short_within(times, free, size, cores[job], at, until)
+        if lost:
+            at = latest(times, free, size, cores[job], left.duration[job], due[job] - estimate[job])
+            if at < 0:
+                left.known[job] = -1
+                return False
+            left.witness[job] = at
+        left.known[job] = depth
+        job = left.after[job]
+        seen += 1
+    return True

@@ -58,9 +58,10 @@ class MSB:
 def cheapest(search, order, keep, price):  # type: ignore[no-untyped-def]
     """Cheapest plan with the last job at any place of *order*: its price, infinite where there is none, and its starts.
 
-    Each place begins with the profile of the place before and one job more. A place is given up at the first broken
-    promise, and once what has been placed costs as much as the best plan so far. When the new job itself comes too
-    late, it does so at all later places.
+    Each place begins with the profile of the places before and the jobs up to it. A place is given up at the first
+    broken promise, and once what has been placed costs as much as the best plan so far. When the new job itself comes
+    too late, it does so at all later places. Where the jobs behind it come to lie where they would have stayed, the
+    places behind these make the same plan, and are passed over.
     """
     _, cores, estimate, due, submit, planned, times, free, size, _ = search
     new = cores.shape[0] - 1
@@ -69,9 +70,11 @@ def cheapest(search, order, keep, price):  # type: ignore[no-untyped-def]
     found = np.empty(new + 1, dtype=np.int64)
     later, later_free = np.empty_like(times), np.empty_like(free)
     spent = 0.0
-    for place in range(new + 1):
+    place = 0
+    while True:
         later[:size], later_free[:size] = times[:size], free[:size]
         later_size, cost, works = size, spent, True
+        alike = place
         for i in range(place - 1, new):
             job = order[i] if i >= place else new
             start = earliest(later, later_free, later_size, cores[job], estimate[job])
@@ -84,17 +87,21 @@ def cheapest(search, order, keep, price):  # type: ignore[no-untyped-def]
             if cost >= best * (1 - 1e-9):
                 works = False
                 break
+            if keep and alike == i and start == planned[job]:
+                alike += 1
             starts[job] = start
             later_size = reserve(later, later_free, later_size, start, start + estimate[job], cores[job])
         if works:
             best = cost
             found[:] = starts
-        if place < new:
+        if alike == new:
+            return best, found
+        while place <= alike:
             job = order[place]
             start = planned[job] if keep else earliest(times, free, size, cores[job], estimate[job])
             if start + estimate[job] > due[job]:
-                break
+                return best, found
             starts[job] = start
             spent += term(price, start, planned[job], cores[job], estimate[job], due[job], submit[job])
             size = reserve(times, free, size, start, start + estimate[job], cores[job])
-    return best, found
+            place += 1
