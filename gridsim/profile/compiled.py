@@ -26,7 +26,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.environment import lookup_environment
 from numba.core.registry import cpu_target
-from numba.core.targetconfig import TargetConfig
+from numba.core.targetconfig import ConfigStack, TargetConfig
 
 if sys.platform != "win32":
     import fcntl
@@ -250,6 +250,14 @@ class _Part(_LIBRARY):  # type: ignore[misc]
         passes.add_global_dead_code_eliminate_pass()
         passes.run(ll_module, self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False))
 
+    def _optimize_final_module(self) -> None:
+        """Once, where nobody counts who holds an array: the compiler does all twice, and drops counts in between."""
+        if any(function.name.startswith("NRT_") for function in self._final_module.functions):
+            super()._optimize_final_module()
+            return
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
+
     def _get_module_for_linking(self) -> Any:
         if self._finalized:
             return super()._get_module_for_linking()
@@ -316,16 +324,37 @@ def _parts() -> Iterator[bool]:
             set_env(name, environment)
 
     options: Any = TargetConfig
+    functions: Any = types.BaseFunction
     with (
         _instead(codegen, _library_class=_Part, set_env=set_where_defined),
         _instead(options, __eq__=_same_options, __hash__=_hash_of_options),
+        _instead(functions, get_call_type=_resolved_once(functions.get_call_type)),
     ):
         yield True
+
+
+def _resolved_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
+    """Have the compiler find out once what a function of its own makes of some types, and not at every call of it.
+
+    It tries all implementations that there are, a dozen for what is between brackets, and words why each is not it.
+    """
+    found: dict[tuple[Any, ...], Any] = {}
+
+    def get_call_type(self: Any, context: Any, args: Any, keywords: Any) -> Any:
+        options = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
+        of = () if options is None else tuple(sorted((name, str(value)) for name, value in options._values.items()))
+        key = (self, context, tuple(args), tuple(sorted(dict(keywords).items())), of)
+        if key not in found:
+            found[key] = resolve(self, context, args, keywords)
+        return found[key]
+
+    return get_call_type
 
 
 def _is_known(codegen: Any) -> bool:
     known = all(hasattr(JITCodeLibrary, name) for name in vars(_Part) if name not in _OURS)
     known = known and hasattr(JITCodeLibrary, "_finalize_dynamic_globals") and hasattr(TargetConfig, "_values")
+    known = known and "get_call_type" in vars(types.BaseFunction) and hasattr(codegen, "_module_pass_manager")
     known = known and hasattr(codegen, "_pass_builder") and hasattr(binding, "create_new_module_pass_manager")
     return known and hasattr(codegen, "set_env") and getattr(codegen, "_library_class", None) is JITCodeLibrary
 
@@ -353,11 +382,18 @@ _BY_ALL: Any = TargetConfig.__eq__
 
 
 def _same_options(one: Any, other: Any) -> Any:
-    """The compiler's options of two functions are equal where the same are set; it looks at all of them.
+    """The compiler's options of two functions are equal where the same are set, or set to what they are by themselves.
 
-    It compares them 110,000 times for the loops of Slurm (4 CPU s of 35).
+    It looks at all of them, 110,000 times for the loops of Slurm (4 CPU s of 35).
     """
-    return (type(one) is type(other) and one._values == other._values) or _BY_ALL(one, other)
+    if type(one) is not type(other):
+        return _BY_ALL(one, other)
+    mine, theirs, known = one._values, other._values, type(one).options
+    if mine == theirs:
+        return True
+    return all(
+        mine.get(name, known[name].default) == theirs.get(name, known[name].default) for name in {**mine, **theirs}
+    )
 
 
 _HASH: Any = TargetConfig.__hash__
