@@ -135,14 +135,18 @@ def placed(
     """
     parts = []
     count = np.zeros(len(start), dtype=np.int64)
-    base = 0
-    for band, rows_of in enumerate(cores):
-        rows = np.flatnonzero((of == band) & (start < NEVER))
+    ran = np.flatnonzero(start < NEVER)
+    by_band = ran[np.argsort(of[ran], kind="stable")]
+    stops = np.searchsorted(of[by_band], np.arange(len(cores)), side="right").tolist()
+    base = begin = 0
+    for rows_of, stop in zip(cores, stops, strict=True):
+        rows = by_band[begin:stop]
         if len(rows):
             found = place(start[rows], end[rows], width[rows], rows_of, job=None if job is None else job[rows])
             count[rows] = np.diff(found.offset)
             parts.append((rows, found, base))
         base += rows_of
+        begin = stop
     offset = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)
     low, size = (np.zeros(offset[-1], dtype=np.int32) for _ in range(2))
     for rows, found, above in parts:

@@ -3,6 +3,8 @@
 The drawing itself is `templates/gantt.js`. Times are whole ticks from the first submit; a policy adds to the common
 columns only its waits and the cores that `gridsim.profile.placement` gives each job; of moldable jobs also how many.
 
+On machines of nodes the chart is one of nodes (`by_node`), and of each resource there is one.
+
 Of DAG jobs each task is a row: clusters lie one below the other, and edges, critical paths and what is known of the
 network are packed too. The critical path of a job is the chain that attains the rank of the job: from the task of the
 largest upward rank (by estimates, unavoidable delays included) along the successor whose delay and rank make up the
@@ -20,6 +22,7 @@ import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.metrics.stranding import lacking
+from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.dates import calendar_of
 from gridsim.model.job_id import JobIds
 from gridsim.model.platform import Platform
@@ -32,6 +35,7 @@ from gridsim.questions.parts import parts_of
 from gridsim.questions.schedules import JobSchedule, cut_runs_of
 from gridsim.record import Record, Status
 from gridsim.report.bands import Bands, by_partition, placed
+from gridsim.report.by_node import Axis, by_node
 from gridsim.report.calendar import embedded
 from gridsim.report.packed import TICKS, encoded, narrowed
 from gridsim.words import between, duration, number
@@ -124,7 +128,8 @@ def pack(
         return _pack_tasks(
             records, first, min(jobs, rows // len(records)), platform or Platform.single(record.cores), tick
         )
-    shown, note = window(records, jobs=jobs, rows=rows)
+    axes = by_node(records)
+    shown, note = window(records, jobs=jobs, rows=rows // max(1, len(axes)))
     workload = record.workload.select(shown)
     parts = [record.select(shown) for record in records.values()]
     logged = parts[0].workload_given.submit
@@ -147,14 +152,16 @@ def pack(
     estimate = np.rint(workload.estimate / clock.tick).astype(np.int64)
     if (estimate != runtime).any():
         columns["estimate"] = narrowed(estimate)
-    bands = by_partition(records, platform)
+    bands = None if axes else by_partition(records, platform)
     policies = [
-        _policy(label, each, placement(each, bands), shown, clock, submit, runtime)
+        _policy(label, each, shown, clock, submit, runtime)
+        | ({} if axes else _pieces(placement(each, bands), shown))
         | _explaining(each, shown, clock, (platforms or {}).get(label, platform))
         for label, each in records.items()
     ]
+    nodes = [_axis(axis, shown) for axis in axes]
     return {
-        "deflated": encoded(columns, *policies),
+        "deflated": encoded(columns, *policies, *nodes, *(held for axis in nodes for held in axis["held"])),
         "jobs": len(workload),
         "cores": record.cores,
         "tick": clock.tick / MICROSECOND,
@@ -167,6 +174,7 @@ def pack(
         "places": places,
         "colours": colours,
         **({} if bands is None else {"bands": _bands(bands), "sized": bands.sized}),
+        **({"axes": nodes, "nodes": _node_names(record)} if axes else {}),
         **_dates(workload, origin, parts),
         "statuses": [status.name for status in Status],
         "columns": columns,
@@ -297,21 +305,53 @@ class _Clock(NamedTuple):
         return np.where(record.ran, self.ticks(record.end_us) - self.ticks(record.start_us), -1)
 
 
-def _policy(
-    label: str, record: Record, placed: Placement, shown: slice, clock: _Clock, submit: IntArray, runtime: IntArray
-) -> dict[str, Any]:
-    """Waits of the shown jobs (-1: did not run), their pieces, and how long each ran where that is not common."""
-    part = record.select(shown)
+def _pieces(placed: Placement, shown: slice, *, sizes: bool = False) -> dict[str, Any]:
+    """Rows that jobs are drawn on; *sizes* of all pieces, else of jobs in several: one has the cores of its job."""
     count = np.diff(placed.offset)[shown]
     pieces = slice(int(placed.offset[shown.start]), int(placed.offset[shown.stop]))
-    in_pieces = np.repeat(count, count) > 1
+    told = np.repeat(count, count) > (0 if sizes else 1)
+    return {
+        "pieces": narrowed(count),
+        "low": narrowed(placed.low[pieces]),
+        "size": narrowed(placed.size[pieces][told]),
+    }
+
+
+def _axis(axis: Axis, shown: slice) -> dict[str, Any]:
+    """A resource by node: where its bands begin, and what jobs held of it under each policy."""
+    edges = np.r_[0, np.cumsum(axis.rows)]
+    bands, first = [], 0
+    for name, nodes in axis.bands:
+        rows = int(edges[first + nodes] - edges[first])
+        bands.append({"name": name, "cores": rows, "amount": rows * axis.unit})
+        first += nodes
+    return {
+        "title": {GPU: "GPUs", "memory": "memory, GiB"}.get(axis.resource, axis.resource),
+        "scale": {GPU: WHOLE_GPU, "memory": 1024}.get(axis.resource, 1),
+        "bands": bands,
+        "node": narrowed(axis.node),
+        "rows": narrowed(axis.rows),
+        "held": [
+            _pieces(held.placement, shown, sizes=True) | {"amount": narrowed(held.amount[shown])}
+            for held in axis.held.values()
+        ],
+    }
+
+
+def _node_names(record: Record) -> list[str]:
+    assert record.capacity is not None
+    return list(record.capacity.nodes)
+
+
+def _policy(
+    label: str, record: Record, shown: slice, clock: _Clock, submit: IntArray, runtime: IntArray
+) -> dict[str, Any]:
+    """Waits of the shown jobs (-1: did not run), and how long each ran where that is not common."""
+    part = record.select(shown)
     own = clock.ticks(part.workload.submit)
     packed = {
         "label": label,
         "wait": narrowed(np.where(part.ran, clock.ticks(part.start_us) - own, -1)),
-        "pieces": narrowed(count),
-        "low": narrowed(placed.low[pieces]),
-        "size": narrowed(placed.size[pieces][in_pieces]),
     }
     if (own != submit).any():  # where users reacted
         packed["later"] = narrowed(own - submit)
@@ -452,8 +492,8 @@ def _pack_tasks(
         columns["volume"] = narrowed(_volumes(tasks, platform, tick)[edges])
     policies = []
     for label, each in records.items():
-        placed = task_placement(each, platform)
-        packed = _policy(label, rigid[label], placed, shown, clock, submit, held)
+        packed = _policy(label, rigid[label], shown, clock, submit, held)
+        packed |= _pieces(task_placement(each, platform), shown)
         times = each.tasks
         assert times is not None
         packed["queued"] = narrowed(

@@ -81,13 +81,32 @@
     if (data.user) data.colours.user = { title: "user", names: data.names, values: data.user };
     if (pack.clusters) data.dag = await dag(pack, get, data);
     const bands = pack.bands || (pack.clusters && pack.clusters.length > 1 ? pack.clusters : null);
-    layOut(data, bands);
+    if (pack.axes) {
+      data.nodes = pack.nodes;
+      data.axes = [];
+      for (const packed of pack.axes) data.axes.push(await axisOf(packed, get));
+    }
+    layOut(data, data.axes ? data.axes[0].bands : bands);
     for (const packed of pack.policies) {
       const columns = await each(packed, get);
-      data.policies.push(Object.assign(policy(data, packed, columns), gridsimWhy.partsOf(packed, columns), gridsimWhy.runsOf(columns)));
+      const one = Object.assign(policy(data, packed, columns), gridsimWhy.partsOf(packed, columns), gridsimWhy.runsOf(columns));
+      lay(one, data.axes ? data.axes[0].held[data.policies.length] : columns);
+      data.policies.push(one);
     }
     data.last = Math.max(1, ...data.policies.map((one) => one.last));
     return data;
+  }
+
+  // One resource of a machine of nodes: the row where each node begins, and what jobs held of it under each policy.
+  async function axisOf(packed, get) {
+    const rows = await get(packed.rows), held = [];
+    for (const one of packed.held) {
+      const columns = { sizes: true };
+      for (const name of ["pieces", "low", "size", "amount"]) columns[name] = await get(one[name]);
+      columns.first = summed(Int32Array.of(0, ...columns.pieces));
+      held.push(columns);
+    }
+    return { title: packed.title, scale: packed.scale, bands: packed.bands, node: await get(packed.node), begins: summed(Int32Array.of(0, ...rows)), held };
   }
 
   // Where each row of the chart begins, as a share of its height: bands of partitions and clusters that would be too
@@ -136,8 +155,8 @@
     return columns;
   }
 
-  // Pieces of a policy in order of start, with the latest end of each block of them: the index of every search.
-  function policy(data, packed, { wait, pieces, low, size, runtime, queued, cluster, cores, unran, later, chain, earlier, predicted }) {
+  // Jobs of a policy, and their rows in order of start.
+  function policy(data, packed, { wait, runtime, queued, cluster, cores, unran, later, chain, earlier, predicted }) {
     const n = data.jobs;
     const submit = later ? data.submit.map((at, i) => at + later[i]) : data.submit; // where users react, its own
     const held = runtime || data.runtime;
@@ -147,42 +166,51 @@
     const places = later ? new Int32Array(n) : null;
     if (later) order.forEach((row, place) => { places[row] = place; });
     const start = new Int32Array(n);
-    const first = new Int32Array(n + 1);
-    const extra = new Int32Array(n + 1); // where the sizes of a job in several pieces begin
-    let ran = 0;
+    let ran = 0, last = 1;
     for (let i = 0; i < n; i++) {
       start[i] = wait[i] < 0 ? -1 : submit[i] + wait[i];
       ran += wait[i] >= 0;
-      first[i + 1] = first[i] + pieces[i];
-      extra[i + 1] = extra[i] + (pieces[i] > 1 ? pieces[i] : 0);
+      if (wait[i] >= 0 && start[i] + held[i] > last) last = start[i] + held[i];
     }
     const keys = new Float64Array(ran); // start and row in one number: sorting it is native and fast
     for (let i = 0, k = 0; i < n; i++) if (start[i] >= 0) keys[k++] = start[i] * 4194304 + i;
     keys.sort();
-    const m = low.length;
-    const out = {
-      label: packed.label, wait, submit, order, placeOf: (row) => (places ? places[row] : row), start, held, width, queued, cluster, chain, earlier, predicted, count: m, bins: {}, last: 1,
+    return {
+      label: packed.label, wait, submit, order, placeOf: (row) => (places ? places[row] : row), start, held, width, queued, cluster, chain, earlier, predicted, last,
+      started: Int32Array.from(keys, (key) => key % 4194304),
       complete: packed.complete,
       status: (row) => (wait[row] < 0 ? data.statuses[unran[wait.subarray(0, row).reduce((count, one) => count + (one < 0), 0)]] : ""),
-      place: data.dag ? new Int32Array(n).fill(-1) : null, pieces,
+      place: data.dag ? new Int32Array(n).fill(-1) : null,
+    };
+  }
+
+  // Pieces of a policy in order of start, with the latest end of each block of them, the index of every search; where sizes are not told of all pieces, a single one
+  // has the cores of its job.
+  function lay(one, { pieces, low, size, sizes }) {
+    const n = pieces.length, m = low.length, several = sizes ? 0 : 1;
+    const first = new Int32Array(n + 1), extra = new Int32Array(n + 1);
+    for (let i = 0; i < n; i++) {
+      first[i + 1] = first[i] + pieces[i];
+      extra[i + 1] = extra[i] + (pieces[i] > several ? pieces[i] : 0);
+    }
+    Object.assign(one, {
+      pieces, count: m, bins: {},
       from: new Int32Array(m), to: new Int32Array(m), low: new Int32Array(m), size: new Int32Array(m), row: new Int32Array(m),
       latest: new Int32Array(Math.ceil(m / BLOCK)),
-    };
-    for (let k = 0, p = 0; k < ran; k++) {
-      const i = keys[k] % 4194304;
-      if (out.place && pieces[i]) out.place[i] = p;
+    });
+    let p = 0;
+    for (const i of one.started) {
+      if (one.place && pieces[i]) one.place[i] = p;
       for (let j = 0; j < pieces[i]; j++, p++) {
-        out.from[p] = start[i];
-        out.to[p] = start[i] + held[i];
-        out.low[p] = low[first[i] + j];
-        out.size[p] = pieces[i] > 1 ? size[extra[i] + j] : width[i];
-        out.row[p] = i;
+        one.from[p] = one.start[i];
+        one.to[p] = one.start[i] + one.held[i];
+        one.low[p] = low[first[i] + j];
+        one.size[p] = pieces[i] > several ? size[extra[i] + j] : one.width[i];
+        one.row[p] = i;
         const block = (p / BLOCK) | 0;
-        if (out.to[p] > out.latest[block]) out.latest[block] = out.to[p];
+        if (one.to[p] > one.latest[block]) one.latest[block] = one.to[p];
       }
-      if (start[i] + held[i] > out.last) out.last = start[i] + held[i];
     }
-    return out;
   }
 
   function startsBefore(one, time) {
@@ -333,6 +361,12 @@
     return canvas;
   }
 
+  // An amount of a resource: GiB where it is memory, GPUs in place of thousandths.
+  function amountOf(axis, amount) {
+    const value = Math.round((amount / axis.scale) * 100) / 100;
+    return Number.isInteger(value) ? gridsimWhy.words.number(value) : String(value);
+  }
+
   function start(root, data) {
     const canvas = root.querySelector("canvas");
     const tip = root.querySelector(".tip");
@@ -347,7 +381,9 @@
     const margin = { left: 44, right: 8 };
     const ruler = canvas.getContext("2d");
     ruler.font = "11px system-ui, sans-serif";
-    margin.left = Math.max(margin.left, 28 + Math.max(...data.bands.map((band) => ruler.measureText(gridsimWhy.words.number(band.cores)).width)));
+    const bandsOf = data.axes ? data.axes.flatMap((axis) => axis.bands.map((band) => amountOf(axis, band.amount))) : data.bands.map((band) => gridsimWhy.words.number(band.cores));
+    margin.left = Math.max(margin.left, 28 + Math.max(...bandsOf.map((text) => ruler.measureText(text).width)));
+    let axisAt = 0; // which resource the rows are
     let view = { from: 0, to: data.last };
     let pinned = -1;
     let asked = 0;
@@ -363,6 +399,11 @@
     if (data.policies.length > 1 && data.policies.length < 5 && root.clientWidth > 600) chosen.value = "all";
     for (const [label, told] of Object.entries(data.colours)) colouring.insertBefore(new Option(told.title, label), colouring.querySelector("[value=wait]"));
     if (data.molded) colouring.add(new Option("cores got", "given"));
+    const rowsOf = root.querySelector("[name=rows]");
+    if (rowsOf) {
+      data.axes.forEach((axis, k) => rowsOf.add(new Option(axis.title.split(",")[0], String(k))));
+      rowsOf.closest("label").hidden = data.axes.length < 2;
+    }
 
     const panels = () => (chosen.value === "all" ? data.policies : [data.policies[Number(chosen.value)]]);
     const panelHeight = () => (chosen.value === "all" ? Math.max(120, Math.min(220, 620 / data.policies.length)) : root.clientWidth > 600 ? 380 : 260);
@@ -402,16 +443,19 @@
       context.textAlign = "right";
       context.textBaseline = "middle";
       const { number } = gridsimWhy.words, banded = data.bands.length > 1;
-      if (banded) for (const band of data.bands) context.fillText(number(band.cores), margin.left - 5, top + (band.above + band.high / 2) * high);
-      else {
+      const axis = data.axes && data.axes[axisAt];
+      const told = (band) => (axis ? amountOf(axis, band.amount) : number(band.cores));
+      if (banded) {
+        for (const band of data.bands) if (band.high * high >= 11) context.fillText(told(band), margin.left - 5, top + (band.above + band.high / 2) * high);
+      } else {
         context.fillText("0", margin.left - 5, top + 5);
-        context.fillText(number(data.cores), margin.left - 5, top + high - 5);
+        context.fillText(axis ? told(data.bands[0]) : number(data.cores), margin.left - 5, top + high - 5);
       }
       context.textAlign = "center";
       context.save();
       context.translate(12, top + high / 2);
       context.rotate(-Math.PI / 2);
-      context.fillText("cores", 0, 0);
+      context.fillText(axis ? axis.title : "cores", 0, 0);
       context.restore();
       context.fillStyle = idle;
       context.fillRect(margin.left, top, wide, high);
@@ -797,6 +841,34 @@
       return one && one.start[row] >= 0 ? ["Cores", got === asked ? `${asked}, as asked for` : `${got}, asked for ${asked}`] : ["Cores asked for", asked];
     }
 
+    // What a job held of each resource of its nodes under a policy, and which nodes these were.
+    function heldOf(row, one) {
+      if (!data.axes || !one || one.start[row] < 0) return [];
+      const k = data.policies.indexOf(one), rows = [], nodes = new Set();
+      for (const axis of data.axes) {
+        const held = axis.held[k];
+        if (!held.amount[row]) continue;
+        if (axis !== data.axes[0]) rows.push([axis.title[0].toUpperCase() + axis.title.slice(1), amountOf(axis, held.amount[row])]);
+        for (let p = held.first[row]; p < held.first[row + 1]; p++) {
+          let node = nodeAt(axis, held.low[p]);
+          for (; node < axis.node.length && axis.begins[node] < held.low[p] + held.size[p]; node++) nodes.add(axis.node[node]);
+        }
+      }
+      const names = [...nodes].sort((a, b) => a - b).map((node) => data.nodes[node]);
+      const shown = names.length > 6 ? `${names.slice(0, 5).join(", ")} and ${gridsimWhy.words.number(names.length - 5)} more` : names.join(", ");
+      return [...rows, [names.length === 1 ? "Node" : "Nodes", shown]];
+    }
+
+    function nodeAt(axis, row) {
+      let low = 0, high = axis.node.length;
+      while (high - low > 1) {
+        const middle = (low + high) >> 1;
+        if (axis.begins[middle] <= row) low = middle;
+        else high = middle;
+      }
+      return low;
+    }
+
     function facts(row, one) {
       const rows = [["Job", gridsimWhy.idOf(data, row)]];
       if (data.dag) {
@@ -810,7 +882,7 @@
         const name = gridsimWhy.placeOf(data, label, row);
         if (name) rows.push([title, name]);
       }
-      rows.push(coresOf(row, one), ["Submitted", when((one || data.policies[0]).submit[row])]);
+      rows.push(coresOf(row, one), ...heldOf(row, one), ["Submitted", when((one || data.policies[0]).submit[row])]);
       if (one) rows.push(["Waited", one.start[row] < 0 ? "never ran" : duration(gridsimWhy.waited(one, row))]);
       if (one || !data.molded) rows.push(["Ran", duration((one || data.policies[0]).held[row])]);
       if (one && one.predicted && one.predicted[row] >= 0) rows.push(["Predicted", duration(one.predicted[row] * data.tick)]);
@@ -1002,6 +1074,12 @@
     root.querySelector("[name=all]").addEventListener("click", () => look(0, data.last));
     chosen.addEventListener("change", later);
     colouring.addEventListener("change", recolour);
+    if (rowsOf) rowsOf.addEventListener("change", () => {
+      axisAt = Number(rowsOf.value);
+      layOut(data, data.axes[axisAt].bands);
+      data.policies.forEach((one, k) => lay(one, data.axes[axisAt].held[k]));
+      later();
+    });
     if (critical) critical.addEventListener("change", later);
     root.querySelector("form").addEventListener("submit", (event) => {
       event.preventDefault();

@@ -1,0 +1,158 @@
+"""A chart by node: every job on the nodes that it had, as high as what it held, and nobody over another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gridsim.model.capacity import GPU, NodeGroup
+from gridsim.model.demand import Demand, Demands
+from gridsim.model.platform import Platform
+from gridsim.model.time import NEVER
+from gridsim.model.workload import Workload
+from gridsim.record import Record
+from gridsim.report import by_node
+from gridsim.report.by_node import Axis
+from gridsim.report.comparison import Comparison
+from gridsim.simulation import run
+
+JOBS = 60
+
+GROUPS = [
+    NodeGroup(group="thin", count=3, capacity={"cores": 8, "memory": 4096}),
+    NodeGroup(group="gpu", count=2, capacity={"cores": 4, "memory": 8192}, gpus=2),
+]
+
+
+@pytest.fixture(scope="module")
+def records() -> dict[str, Record]:
+    """Jobs of one to three tasks, a third with GPUs or halves of one, under two policies."""
+    rng = np.random.default_rng(5)
+    kinds = [
+        Demand(tasks=2, each={"cores": 3, "memory": 512}),
+        Demand(tasks=1, each={"cores": 2, "memory": 1024}, gpu=500),
+        Demand(tasks=1, each={"cores": 1, "memory": 2048}, gpu=2000),
+        Demand(tasks=3, each={"cores": 8, "memory": 256}),
+    ]
+    asked = Demands.of([kinds[each] for each in rng.integers(0, 4, JOBS)])
+    runtime = rng.integers(50, 400, JOBS) * 1_000_000
+    workload = Workload(
+        job=np.arange(1, JOBS + 1),
+        submit=np.sort(rng.integers(0, 3000, JOBS)) * 1_000_000,
+        runtime=runtime,
+        estimate=runtime * 2,
+        cores=asked.cores,
+        deadline=np.full(JOBS, NEVER),
+        labels={"user": rng.integers(1, 4, JOBS)},
+        demands=asked,
+    )
+    platform = Platform.of_nodes(GROUPS)
+    return {name: run(workload, platform, name) for name in ("fcfs", "easy")}
+
+
+@pytest.fixture(scope="module")
+def axes(records: dict[str, Record]) -> tuple[Axis, ...]:
+    return by_node.by_node(records)
+
+
+def test_there_is_a_chart_of_each_resource_that_anybody_holds(axes: tuple[Axis, ...]) -> None:
+    assert [(axis.resource, axis.unit, axis.rows.tolist()) for axis in axes] == [
+        ("cores", 1, [8, 8, 8, 4, 4]),
+        ("memory", 256, [16, 16, 16, 32, 32]),
+        (GPU, 500, [4, 4]),
+    ]
+    assert [name for name, _ in axes[2].bands] == ["gpu-0", "gpu-1"]
+
+
+def test_jobs_lie_on_their_nodes_as_high_as_what_they_hold_and_never_over_another(
+    records: dict[str, Record], axes: tuple[Axis, ...]
+) -> None:
+    for axis in axes:
+        node_of_row = np.repeat(axis.node, axis.rows)
+        for label, (placement, amount) in axis.held.items():
+            record = records[label]
+            held: Any = record.allocations
+            until = np.full(len(node_of_row), -1)
+            for job in np.argsort(record.start_us, kind="stable").tolist():
+                rows = placement.cores(job)
+                assert (until[rows] <= record.start_us[job]).all()
+                until[rows] = record.end_us[job]
+                assert len(rows) * axis.unit == amount[job]
+                mine = held.job == job
+                if axis.resource != GPU:
+                    wanted = np.bincount(held.node[mine], held.amounts[axis.resource][mine], 5)
+                    assert (np.bincount(node_of_row[rows], minlength=5) * axis.unit == wanted).all()
+                    continue
+                gpus = np.flatnonzero(np.isin(held.gpu_row, np.flatnonzero(mine)))
+                numbers = (held.node[held.gpu_row[gpus]] - 3) * 2 + held.gpu[gpus]
+                assert set((rows // 2).tolist()) == set(numbers.tolist())
+
+
+def test_alike_nodes_share_a_band_where_nodes_are_many() -> None:
+    many = [NodeGroup(group="a", count=12, capacity={"cores": 1}), NodeGroup(group="b", capacity={"cores": 2})]
+    one = np.ones(1, dtype=np.int64)
+    workload = Workload(
+        job=one,
+        submit=one,
+        runtime=one,
+        estimate=one,
+        cores=14 * one,
+        deadline=one * NEVER,
+        demands=Demands.of([Demand(cores=14)]),
+    )
+    found = by_node.by_node({"fcfs": run(workload, Platform.of_nodes(many), "fcfs")})
+    assert [axis.bands for axis in found] == [(("a-0 to a-11", 12), ("b", 1))]
+    assert found[0].held["fcfs"].placement.size.tolist() == [14]
+
+
+def test_what_is_counted_in_millions_is_drawn_in_fewer_rows(
+    records: dict[str, Record], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(by_node, "MOST_ROWS", 20)
+    cores, memory, gpus = by_node.by_node(records)
+    assert cores.rows.sum() == 32, "cores are exact"
+    assert 10 <= memory.rows.sum() <= 20
+    assert (memory.held["easy"].amount == by_node.by_node(records)[1].held["easy"].amount).all()
+    assert gpus.unit == 500
+
+
+def test_records_of_different_machines_or_of_none_are_not_drawn_by_node(records: dict[str, Record]) -> None:
+    smaller = replace(records["easy"], allocations=None, capacity=None)
+    assert by_node.by_node({"fcfs": records["fcfs"], "easy": smaller}) == ()
+    assert by_node.by_node({"easy": smaller}) == ()
+
+
+def test_the_page_shows_nodes_their_resources_and_what_a_job_held(
+    browser: Any,
+    visit: Callable[..., Any],
+    records: dict[str, Record],
+    comparing: Callable[..., Comparison],
+    tmp_path: Any,
+) -> None:
+    opened = visit(browser, comparing(records).page(tmp_path / "page.html").as_uri())
+    assert opened.execute_script("gridsimGantt.draw(); return gridsimGantt.data.bands.map((band) => band.name)") == [
+        "thin-0", "thin-1", "thin-2", "gpu-0", "gpu-1",
+    ]  # fmt: skip
+    options = "return [...document.querySelector('#gantt [name=rows]').options].map((option) => option.text)"
+    assert opened.execute_script(options) == ["cores", "memory", "GPUs"]
+    switch = """
+        const rows = document.querySelector("#gantt [name=rows]"), canvas = document.querySelector("#gantt canvas");
+        rows.value = "2";
+        rows.dispatchEvent(new Event("change"));
+        gridsimGantt.draw();
+        const one = gridsimGantt.data.policies[1];
+        gridsimGantt.zoom(1);
+        return [gridsimGantt.data.bands.map((band) => band.name), [...one.row], [...one.size]];
+    """
+    bands, rows, sizes = opened.execute_script(switch)
+    held = by_node.by_node(records)[2].held["easy"].amount
+    assert bands == ["gpu-0", "gpu-1"]
+    assert (np.bincount(rows, sizes, JOBS) * 500 == held).all()
+    note = opened.find_element("css selector", "#gantt .note").text
+    assert "Rows are nodes" in note
+    assert "and its GPUs" in note
+    assert not [entry for entry in opened.get_log("browser") if entry["level"] == "SEVERE"]
