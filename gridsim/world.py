@@ -11,7 +11,7 @@ import numpy as np
 from simpy import Event
 
 from gridsim import registry
-from gridsim.calendar.engine import calendar_of
+from gridsim.calendar.engine import Calendar, Earlier, calendar_of
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.holds import Holds
@@ -291,17 +291,7 @@ class World:
         PolicyError
             As `run` does.
         """
-        options = self.options
-        calendar = calendar_of(
-            options.engine,
-            self.workload,
-            self._requests,
-            self.outcome,
-            self.clusters,
-            batched=modes[options.instant].batched,
-            extend=options.overrun == "extend",
-            tick=self._tick,
-        )
+        calendar = self._calendar()
         if calendar is None:
             self.run()
             return
@@ -310,6 +300,51 @@ class World:
         if self._progress is not None:
             self._progress(len(self.workload))
         self._check_complete()
+
+    def _calendar(self, earlier: Earlier | None = None, *, more: bool = False) -> Calendar | None:
+        options = self.options
+        return calendar_of(
+            options.engine,
+            self.workload,
+            self._requests,
+            self.outcome,
+            self.clusters,
+            batched=modes[options.instant].batched,
+            extend=options.overrun == "extend",
+            tick=self._tick,
+            earlier=earlier,
+            more=more,
+        )
+
+    def complete_window(self, earlier: Earlier | None, *, more: bool) -> Calendar:
+        """Play the jobs of this world as a window of a longer run, by the compiled calendar (`gridsim.streaming`).
+
+        Parameters
+        ----------
+        earlier : Earlier or None
+            What it goes on from.
+        more : bool
+            Whether other jobs come behind these: then it stands still when the last of these has come.
+
+        Returns
+        -------
+        Calendar
+            Where it stands.
+
+        Raises
+        ------
+        InputError
+            When something in the run needs Python.
+        PolicyError
+            As `complete` does.
+        """
+        calendar = self._calendar(earlier, more=more)
+        assert calendar is not None  # the options name it
+        calendar.run(self._progress)
+        self._over = True
+        if not more:
+            self._check_complete()
+        return calendar
 
     def step(self) -> float | None:
         """Go on to the close of the next instant; which that was, s, or None where nothing is left to happen.

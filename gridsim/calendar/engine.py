@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from gridsim.profile.compiled import is_kept
 from gridsim.profile.running import most_running
 from gridsim.record import Status
 
-__all__ = ["Calendar", "Engine", "calendar_of"]
+__all__ = ["Calendar", "Earlier", "Engine", "calendar_of"]
 
 Engine = Literal["auto", "simpy", "compiled"]
 
@@ -31,6 +31,21 @@ _SMALL = 20_000
 
 _SLICE = 0.05
 """Seconds between two words about progress; a run can be stopped there."""
+
+
+class Earlier(NamedTuple):
+    """What a run of a window of jobs goes on from: the jobs of earlier windows that are not over are its first rows.
+
+    Attributes
+    ----------
+    calendar : Calendar
+        The window before, at its end.
+    rows : (w,) int64
+        Rows here of the requests there; -1 for those that are over.
+    """
+
+    calendar: Calendar
+    rows: IntArray
 
 
 def calendar_of(
@@ -43,8 +58,13 @@ def calendar_of(
     batched: bool,
     extend: bool,
     tick: int,
+    earlier: Earlier | None = None,
+    more: bool = False,
 ) -> Calendar | None:
     """The compiled calendar of a run that begins; None where it is to take SimPy.
+
+    Of a run in windows (`gridsim.streaming`) it goes on from an *earlier* one, up to the last arrival if there are
+    *more* to come.
 
     Raises
     ------
@@ -58,7 +78,9 @@ def calendar_of(
         if engine == "compiled":
             raise InputError(f"compiled is asked for, and {why}; auto and simpy run it", field="engine")
         return None
-    calendar = Calendar(requests, outcome, clusters[0], batched=batched, extend=extend, tick=tick)
+    calendar = Calendar(
+        requests, outcome, clusters[0], batched=batched, extend=extend, tick=tick, earlier=earlier, more=more
+    )
     small = engine == "auto" and len(workload) < _SMALL and not is_kept(calendar.loop)
     return None if small else calendar
 
@@ -108,14 +130,29 @@ class Calendar:
         Whether jobs go on past their estimates.
     tick : int
         First overrun that is assumed, whole microseconds.
+    earlier : Earlier, optional
+        What it goes on from.
+    more : bool
+        Whether it stands still when the last request has come, since others come behind these.
     """
 
     def __init__(
-        self, requests: Requests, outcome: Outcome, cluster: Cluster, *, batched: bool, extend: bool, tick: int
+        self,
+        requests: Requests,
+        outcome: Outcome,
+        cluster: Cluster,
+        *,
+        batched: bool,
+        extend: bool,
+        tick: int,
+        earlier: Earlier | None = None,
+        more: bool = False,
     ) -> None:
         self._outcome, self._cluster, self._extend = outcome, cluster, extend
         n = len(requests)
-        self._rows: IntArray = np.flatnonzero(requests.needed <= cluster.cores)
+        fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores)
+        self._rows = fits
+        waiting = self._go_on(earlier) if earlier is not None else 0
         passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
         self.loop: Any = getattr(loops, passes.loop)
         self._passes, self._ask = passes.columns, passes.ask
@@ -124,22 +161,53 @@ class Calendar:
         numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
         numbers[events.FREE] = numbers[events.TOTAL] = cluster.cores
         numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = batched, extend, tick
-        numbers[events.FAILED], numbers[events.COME] = -1, len(self._rows)
+        numbers[events.FAILED], numbers[events.COME], numbers[events.MORE] = -1, len(self._rows), more
         self._events = Events(
             jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
             come=np.stack([requests.submit[self._rows], self._rows]),
-            refused=self._only_refused(requests.submit),
+            refused=_only_refused(requests.submit, fits),
             ends=np.zeros((3, busy), dtype=np.int64),
             looks=np.zeros((3, looks + 1), dtype=np.int64),
             late=np.zeros((2, min(busy, looks + 1)), dtype=np.int64),
             numbers=numbers,
         )
+        if earlier is not None:
+            self._take_over(earlier, waiting)
 
-    def _only_refused(self, submit: IntArray) -> IntArray:
-        """Instants, ascending, at which only jobs come that are too wide; mostly there are no such jobs."""
-        if len(self._rows) == len(submit):
-            return np.zeros(0, dtype=np.int64)
-        return np.setdiff1d(np.delete(submit, self._rows), submit[self._rows])
+    def _go_on(self, earlier: Earlier) -> int:
+        """Let who waited there be the first to have come, in the order of the queue; how many they are."""
+        before = earlier.calendar
+        came = int(before._events.numbers[events.NEXT])
+        scheduler: Any = self._cluster.scheduler  # it says that it goes on
+        waiting: IntArray = scheduler.go_on(before._cluster.scheduler, earlier.rows, came)
+        known = np.count_nonzero(earlier.rows >= 0)
+        self._rows = np.concatenate([waiting, self._rows[self._rows >= known]])
+        return len(waiting)
+
+    def _take_over(self, earlier: Earlier, waiting: int) -> None:
+        """Go on with the instant, the clock's heaps and the starts of another calendar."""
+        there, here, rows = earlier.calendar._events, self._events, earlier.rows
+        kept = np.flatnonzero(rows >= 0)
+        here.jobs[events.START, rows[kept]] = there.jobs[events.START, kept]
+        for name, size in (("ends", events.ENDS), ("looks", events.LOOKS)):
+            expected = getattr(there, name)[:, : there.numbers[size]]
+            expected = expected[:, rows[expected[2]] >= 0]  # some looks are at who is over
+            expected = expected[:, np.lexsort(expected[1::-1])]
+            getattr(here, name)[:, : expected.shape[1]] = *expected[:2], rows[expected[2]]
+            here.numbers[size] = expected.shape[1]
+        goes_on = [events.NOW, events.ORDER, events.FREE, events.RUNG, events.UNSEEN]
+        here.numbers[goes_on] = there.numbers[goes_on]
+        here.numbers[events.NEXT] = waiting
+        refused = there.refused[there.refused >= there.numbers[events.NOW]]
+        self._events = here._replace(refused=np.concatenate([refused, here.refused]))
+
+    def left(self) -> IntArray:
+        """Requests that wait or run."""
+        found = self._events
+        over = np.ones(len(self._outcome.state), dtype=np.bool_)
+        over[self._rows] = found.jobs[events.START, self._rows] < NEVER
+        over[found.ends[2, : found.numbers[events.ENDS]]] = False
+        return np.flatnonzero(~over)
 
     def run(self, progress: Callable[[int], None] | None = None) -> None:
         """Go on to the last event.
@@ -192,7 +260,7 @@ class Calendar:
             need = self._events.jobs[events.CORES, row]
             free = f"only {numbers[events.SHORT]} of {cluster.cores} cores are free"
             raise PolicyError(f"{owner} starts request {row} ({need} cores) at {at} s, but {free}")
-        if numbers[events.FREE] < 0:
+        if numbers[events.FREE] < 0 and not numbers[events.MORE]:  # the rest of this instant may be to come
             more = f"{-numbers[events.FREE]} cores more in use at {at} s than the {cluster.cores} that there are"
             raise PolicyError(f"{owner} has {more}")
 
@@ -209,3 +277,10 @@ class Calendar:
         state = np.full(len(start), DONE, dtype=np.uint8)
         state[self._rows[~ran[self._rows]]] = WAITING
         outcome.state[:] = state.tobytes()
+
+
+def _only_refused(submit: IntArray, fits: IntArray) -> IntArray:
+    """Instants, ascending, at which only jobs come that are too wide; mostly there are no such jobs."""
+    if len(fits) == len(submit):
+        return np.zeros(0, dtype=np.int64)
+    return np.setdiff1d(np.delete(submit, fits), submit[fits])

@@ -22,6 +22,7 @@ __all__ = [
     "FAILED",
     "FREE",
     "LOOKS",
+    "MORE",
     "NEXT",
     "NOW",
     "NUMBERS",
@@ -37,14 +38,14 @@ __all__ = [
     "next_step",
 ]
 
-NUMBERS = range(17)
+NUMBERS = range(18)
 NOW, NEXT, ENDS, LOOKS, ORDER, FREE, TOTAL, RUNG, UNSEEN = NUMBERS[:9]
-BATCHED, EXTEND, TICK, OVER, FAILED, SHORT, COME, ASKING = NUMBERS[9:]
+BATCHED, EXTEND, TICK, OVER, FAILED, SHORT, COME, ASKING, MORE = NUMBERS[9:]
 """Numbers of a run: the instant; arrivals that have come; events in both heaps; how many were expected so far; free
 cores, and all; whether a pass was asked for at the end of the instant, and none has seen yet who goes on; the mode;
-whether jobs go on past their estimates, the first overrun assumed; whether nothing is left; the request that could not
-start, or -1, and the cores that were free for it; how many are to come; whether something is asked in Python before the
-pass of this instant."""
+whether jobs go on past their estimates, the first overrun assumed; whether nothing is left, or nothing before arrivals
+that are not known; the request that could not start, or -1, and the cores that were free for it; how many are to come;
+whether something is asked in Python before the pass of this instant; whether there are arrivals behind these."""
 
 
 class Events(NamedTuple):
@@ -63,7 +64,7 @@ class Events(NamedTuple):
         Heaps: instant, order in which they were expected, request. A look is at a job that may outlive its estimate.
     late : (2, busy) int64
         Requests that have been seen to go on in a step, and until when they are expected to.
-    numbers : (17,) int64
+    numbers : (18,) int64
         Those named above.
     """
 
@@ -223,6 +224,9 @@ def next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers):  # t
     The rows that ended are written to *gone*.
     """
     first = last = numbers[NEXT]
+    if numbers[MORE] and first == numbers[COME]:
+        numbers[OVER] = 1
+        return Step(numbers[NOW], 0, 0, first, first, False)
     arrival = come[0, first] if first < numbers[COME] else NEVER
     now = min(arrival, wake)
     if numbers[ENDS]:

@@ -404,6 +404,11 @@ class Capabilities:
         requests *rows* wait to come, in this order. Whoever asks for them calls no other method in that run.
     in_python : str
         Why they cannot, where that is known.
+    goes_on : bool
+        It has ``go_on(before, rows, came) -> waiting``: between `setup` and ``passes`` it takes over from a scheduler
+        of the same policy that an earlier window of the requests was played with. *rows* (w,) int64 are the rows here
+        of the requests there, -1 for those that are over, *came* how many had come; the answer is who waits, by rows
+        here, in queue order: the first in what ``passes`` is given.
     """
 
     withdraws: bool = False
@@ -431,6 +436,7 @@ class Capabilities:
     held: bool = False
     passes: bool = False
     in_python: str = ""
+    goes_on: bool = False
     vectors: bool = False
     nodes: Capacity | None = None
 

@@ -197,13 +197,14 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
 @pytest.mark.parametrize(
     ("policy", "can"),
     [
-        ("easy", Capabilities(held=True, passes=True, vectors=True)),
-        ("wfp3", Capabilities(held=True, passes=True, vectors=True)),
+        ("easy", Capabilities(held=True, passes=True, goes_on=True, vectors=True)),
+        ("wfp3", Capabilities(held=True, passes=True, goes_on=True, vectors=True)),
+        ("easy?ordering=random", Capabilities(held=True, passes=True, vectors=True)),
         ("random", Capabilities(held=True, vectors=True)),
         ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True)),
         ("moldable-base", Capabilities(sizes=True, takes_more=False, vectors=True)),
         ("molding?partition=asked", Capabilities(takes_more=False, vectors=True)),
-        ("conservative", Capabilities(plan=True, effort=2, passes=True, vectors=True)),
+        ("conservative", Capabilities(plan=True, effort=2, passes=True, goes_on=True, vectors=True)),
         ("conservative?ordering=sjf", Capabilities(plan=True, effort=2, vectors=True)),
         (
             "qops",

@@ -162,6 +162,18 @@ class Plan:
         moves, order = np.zeros_like(self.held), np.zeros_like(self.waiting)
         return self._arrays, self._columns, self.held, self.began, moves, order
 
+    def go_on(self, before: Plan, rows: IntArray) -> IntArray:
+        """Go on where the plan of an earlier window of requests stood, whose requests are *rows* here; who waits."""
+        running = int(before.meta[RUNNING])
+        self.times, self.free, self.meta = before.times.copy(), before.free.copy(), before.meta.copy()
+        self.waiting, self.planned = rows[before.order()], before.planned_starts().copy()
+        self.meta[HEAD], self.meta[TAIL] = 0, len(self.waiting)
+        self.held[0, :running] = before.expected_ends()
+        self.held[1, :running] = rows[before.running()]
+        kept = np.flatnonzero(rows >= 0)
+        self.began[rows[kept]] = before.began[kept]
+        return self.waiting
+
     def __len__(self) -> int:
         return int(self.meta[TAIL] - self.meta[HEAD])
 

@@ -11,6 +11,7 @@ from numpy.random import Generator
 from gridsim.errors import InputError
 from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import (
+    ages,
     begin,
     blocks,
     corrects_by_rule,
@@ -108,7 +109,14 @@ class Backfilling:
             predicts=predicts,
             vectors=in_queue,
             oracle=knows_runtimes(self.predict),
+            goes_on=not in_python and not predicts and self._by_row(),
         )
+
+    def _by_row(self) -> bool:
+        """Whether all that it asks of a request is what the request says: it may be asked again in another window."""
+        orderings = (self.ordering, self.backfill_order)
+        known = all(is_own(it) and (of_ordering(it).changes == "static" or ages(it)) for it in orderings)
+        return known and is_own(self.reserve)
 
     def _in_python(self) -> str:
         """Why its passes cannot be played in one compiled loop; empty where they can."""
@@ -156,6 +164,12 @@ class Backfilling:
         """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
         assert isinstance(self._state, State)
         return self._state.passes(rows)
+
+    def go_on(self, before: Backfilling, rows: IntArray, came: int) -> IntArray:
+        """Go on where a scheduler of the same policy stood in an earlier window of requests."""
+        assert isinstance(self._state, State)
+        assert isinstance(before._state, State)
+        return self._state.go_on(before._state, rows, came)
 
     def quote(self, request: int, now: int) -> Quote:
         """Every request is taken."""

@@ -103,7 +103,8 @@ class Planned:
         scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
         whole = type(self.admission) is Conservative and self.ordering is None and self.partition is None
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
-        return replace(can, passes=whole and not predicts, vectors=on_nodes(self.admission))
+        played = whole and not predicts
+        return replace(can, passes=played, goes_on=played, vectors=on_nodes(self.admission))
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
@@ -113,6 +114,8 @@ class Planned:
             if cluster.asked is None
             else VectorPlan(cluster, self.placement, rng)
         )
+        compress = ("none", "planned", "arrival").index(self.compress)
+        self._flags = np.array([compress, self.compress_at == "every", 0, False, False], dtype=np.int64)
         self._frontier = 0
         self._overrun = False
         self._nothing = NOTHING  # with the wake of the last time; most decisions start nothing
@@ -133,9 +136,12 @@ class Planned:
 
     def passes(self, rows: IntArray) -> Passes:
         """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
-        compress = ("none", "planned", "arrival").index(self.compress)
-        flags = np.array([compress, self.compress_at == "every", 0, False, False], dtype=np.int64)
-        return Passes("planned", (*self._plan.columns_for(len(rows)), flags))
+        return Passes("planned", (*self._plan.columns_for(len(rows)), self._flags))
+
+    def go_on(self, before: Planned, rows: IntArray, came: int) -> IntArray:
+        """Go on where a scheduler of the same policy stood in an earlier window of requests."""
+        self._flags[:] = before._flags
+        return self._plan.go_on(before._plan, rows)
 
     @property
     def plan(self) -> Plan:

@@ -193,6 +193,27 @@ class State:
             self.table[PLACE] = self.requests.submit
         return self._passes
 
+    def go_on(self, before: State, rows: IntArray, came: int) -> IntArray:
+        """Go on where the state of an earlier window of requests stood; who waits, in queue order.
+
+        Parameters
+        ----------
+        rows : (w,) int64
+            Rows here of the requests there.
+        came : int
+            How many had come there.
+        """
+        assert self._passes is not None
+        assert before._passes is not None
+        head, running = before.meta[HEAD], before.meta[RUNNING]
+        self.meta[:] = before.meta
+        self.meta[HEAD], self.meta[TAIL] = 0, before.meta[TAIL] - head
+        self.running[0, :running] = before.running[0, :running]
+        self.running[1, :running] = rows[before.running[1, :running]]
+        self._passes.columns[-1][:] = before._passes.columns[-1]  # flags
+        waiting: IntArray = rows[before.table[QUEUE, head:came]]
+        return waiting
+
     def learn(self, request: int) -> None:
         """Take down what a request asks for that was not known when the run began.
 
