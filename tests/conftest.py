@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 _quiet = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "print_blob": True}
-settings.register_profile("usual", max_examples=20, derandomize=True, **_quiet)
+settings.register_profile("usual", max_examples=12, derandomize=True, **_quiet)
 settings.register_profile("search", max_examples=60, derandomize=True, **_quiet)
 settings.register_profile("thorough", max_examples=3000, **_quiet)
 settings.load_profile(os.environ.get("GRIDSIM_HYPOTHESIS", "usual"))
@@ -27,8 +28,19 @@ ROOT = Path(__file__).resolve().parent.parent
 LONGEST = (ROOT / "tests" / "longest.txt").read_text().split()
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are not asked for go
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first, so that no process is left with one of them when the others have ended."""
+    """The longest files first, so that no process is left with one of them when the others have ended.
+
+    Most cases of a test that is marked ``sampled`` are long.
+    """
+    seen: Counter[str] = Counter()
+    for item in items:
+        if (mark := item.get_closest_marker("sampled")) is not None:
+            test = item.nodeid.partition("[")[0]
+            if seen[test] % mark.args[0]:
+                item.add_marker(pytest.mark.long)
+            seen[test] += 1
     place = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(LONGEST)))
 

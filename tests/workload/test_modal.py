@@ -162,6 +162,7 @@ TABLE = [  # limit, h; share; distances of estimates and of accuracy, for defaul
 ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(("name", "hours", "share", "of_estimates", "of_accuracy", "rho", "near", "values"), TABLE)
 def test_the_fit_is_that_of_the_table(

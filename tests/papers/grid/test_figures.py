@@ -53,6 +53,7 @@ def rows() -> list[dict[str, Any]]:
     return made_rows()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", pictures.FIGURES)
 def test_every_figure_of_the_paper_is_drawn_and_the_same_every_time(rows: list[dict[str, Any]], name: str) -> None:
     text = svg(pictures.FIGURES[name](rows), name)

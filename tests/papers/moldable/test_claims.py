@@ -183,6 +183,7 @@ def verdicts(world: World, windows: int = WINDOWS) -> Mapping[str, Sequence[Judg
 IDS = [question.id for question in QUESTIONS]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("claim", IDS)
 def test_a_claim_holds_in_rows_that_are_as_it_says(claim: str) -> None:
     for one in verdicts("as claimed")[claim]:
@@ -190,12 +191,14 @@ def test_a_claim_holds_in_rows_that_are_as_it_says(claim: str) -> None:
         assert one.verdict.n == WINDOWS
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("claim", IDS)
 def test_a_claim_does_not_hold_in_rows_that_say_the_contrary(claim: str) -> None:
     for one in verdicts("odd" if claim in SYMMETRIC else "contrary")[claim]:
         assert one.verdict.verdict == "does not hold", one
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("claim", sorted(set(IDS) - set(UNTIL_REFUTED)))
 def test_no_claim_holds_where_nothing_makes_a_difference(claim: str) -> None:
     for one in verdicts("level")[claim]:

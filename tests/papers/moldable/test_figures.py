@@ -101,6 +101,7 @@ def test_figures_show_policies_that_the_campaign_runs_and_words_name() -> None:
     assert shown <= set(SCHEMES)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("name", RECIPES)
 def test_every_figure_is_drawn(stored: StoredRows, name: str) -> None:
     recipe = RECIPES[name]
