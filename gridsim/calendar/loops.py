@@ -8,8 +8,6 @@ passes are those that a cluster asks its scheduler for one by one, where its run
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-import numpy as np
-
 from gridsim.calendar.events import ASKING, BATCHED, ESTIMATE, NOW, OVER, RUNTIME, START, begin, next_step
 from gridsim.model.time import NEVER
 from gridsim.policy.admission import kernels as plans
@@ -26,7 +24,7 @@ from gridsim.policy.scheduler.kernels import (
 )
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
 from gridsim.policy.scheduler.state import AGED, AGED_TAIL, ASKED, BELIEVED, EVERYONE, IN_QUEUE, LINED
-from gridsim.profile.compiled import compiled, lean
+from gridsim.profile.compiled import lean, whole
 from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
@@ -43,7 +41,7 @@ NONE, IN_ORDER, BY_ARRIVAL = range(3)
 somebody goes on who should have ended; whether ends have not been looked at."""
 
 
-@lean
+@whole
 def backfilling(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a queue that stays sorted; *events* and *passes* are `Events` and `Queued` as plain tuples."""
     jobs, come, refused, ends, looks, late, numbers = events
@@ -67,7 +65,7 @@ def backfilling(work, events, passes):  # type: ignore[no-untyped-def]
     waits[1] = blocked
 
 
-@lean
+@whole
 def ordered(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a queue that is put in order at each, or predicted, or ordered anew behind the protected.
 
@@ -156,7 +154,7 @@ def correct_running(now, jobs, running, meta, beliefs):  # type: ignore[no-untyp
             i += 1
 
 
-@lean
+@whole
 def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes in which the largest line comes first and nobody passes: `InSlots` as a plain tuple."""
     jobs, come, refused, ends, looks, late, numbers = events
@@ -189,7 +187,7 @@ def overran(ended, count, late, table, running, moves, meta):  # type: ignore[no
     return 0
 
 
-@lean
+@whole
 def planned(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a plan in which every request has a start, the earliest when it came; it is compressed after ends."""
     jobs, come, refused, ends, looks, late, numbers = events
@@ -252,13 +250,27 @@ def settle(now, plan, columns, running, order, flags):  # type: ignore[no-untype
                 order[k] = head + k
             plans.shift_left(plan, columns, now, order[: tail - head], flags[FRONTIER])
         else:
-            compress_by_arrival(plan, columns, now)
+            compress_by_arrival(plan, columns, now, order[: tail - head])
     flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
 
 
-@compiled
-def compress_by_arrival(plan, columns, now):  # type: ignore[no-untyped-def]
-    """Compress in the order in which the requests came."""
+@lean
+def compress_by_arrival(plan, columns, now, order):  # type: ignore[no-untyped-def]
+    """Compress in the order in which the requests came; *order* is room for it."""
     _, _, meta, waiting, _ = plan
-    head, tail = meta[HEAD], meta[TAIL]
-    plans.shift_left(plan, columns, now, np.argsort(waiting[head:tail]) + head, NEVER)
+    count = order.shape[0]
+    for k in range(count):
+        order[k] = meta[HEAD] + k
+    stride = 1
+    while stride * 3 + 1 < count:
+        stride = stride * 3 + 1
+    while stride > 0:
+        for k in range(stride, count):
+            place = order[k]
+            i = k
+            while i >= stride and waiting[order[i - stride]] > waiting[place]:
+                order[i] = order[i - stride]
+                i -= stride
+            order[i] = place
+        stride //= 3
+    plans.shift_left(plan, columns, now, order, NEVER)

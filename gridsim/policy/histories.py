@@ -55,7 +55,7 @@ UNKNOWN = -1
 _COUNT, _SUM = 0, 1
 _SIZES = 64
 """Classes of sizes: their whole binary logarithms, which a number of 64 bits has."""
-_MINUTES = (1, 5, 15, 30, 60, 120, 300, 600, 1_200, 3_000, 6_000)
+_MINUTES: IntArray = np.array((1, 5, 15, 30, 60, 120, 300, 600, 1_200, 3_000, 6_000))
 """By how much the first eleven corrections raise a prediction, min; the twelfth believes the request."""
 _MINUTE = 60 * MICROSECOND
 

@@ -1,39 +1,51 @@
-"""One way to compile a loop: kept on disk, and made anew when any compiled loop of gridsim has changed.
+"""One way to compile a loop: when it is first called, and kept on disk for as long as no compiled loop changes.
 
-The compiler keeps what it made beside the source of each loop and looks at the age of that file alone. A loop that has
-taken in another one from another file would then go on with what that one was before an update.
+The compiler is loaded with the first loop that needs it: 0.3 CPU s and 90 MB that a command does without where its
+loops are called as the machine code that is kept of them (`gridsim.profile.machine_code`).
 """
 
 from __future__ import annotations
 
 import functools
-import gc
 import hashlib
-import importlib.util
+import importlib
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-import numba
 import numpy as np
-from llvmlite import binding
-from numba.core import event, types
-from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler_lock import global_compiler_lock
-from numba.core.environment import lookup_environment
-from numba.core.registry import cpu_target
-from numba.core.targetconfig import ConfigStack, TargetConfig
 
-if sys.platform != "win32":
-    import fcntl
+from gridsim.profile.machine_code import MachineCode, is_possible
 
-__all__ = ["compiled", "folder", "is_kept", "lean", "phase", "records", "tell_compiling", "when_compiling"]
+__all__ = [
+    "Loop",
+    "compiled",
+    "folder",
+    "is_kept",
+    "lean",
+    "phase",
+    "records",
+    "tell_compiling",
+    "when_compiling",
+    "whole",
+]
 
-_OPTIONS: Any = numba.config
+
+def _setting(name: str) -> Any:
+    """A setting of the compiler: its own where it is loaded or has a file of settings, else that of the environment."""
+    config: Any = sys.modules.get("numba.core.config")
+    if config is None and Path(".numba_config.yaml").exists():
+        config = importlib.import_module("numba.core.config")
+    return getattr(config, name) if config is not None else os.environ.get(f"NUMBA_{name}", "")
+
+
+def _is_plain() -> bool:
+    """Whether loops stay the Python that they are written in."""
+    return str(_setting("DISABLE_JIT")) not in {"", "0", "False"}
 
 
 def folder(package: Path) -> str:
@@ -44,7 +56,7 @@ def folder(package: Path) -> str:
     files = [path for room in ("profile", "policy", "calendar") for path in sorted((package / room).rglob("*.py"))]
     stamps = [(str(path.relative_to(package)), path.stat().st_mtime_ns, path.stat().st_size) for path in files]
     state = hashlib.sha256(repr(stamps).encode()).hexdigest()[:16]
-    base = Path(_OPTIONS.CACHE_DIR) if _OPTIONS.CACHE_DIR else package / "__pycache__"
+    base = Path(named) if (named := _setting("CACHE_DIR")) else package / "__pycache__"
     writable = os.access(base if base.exists() else base.parent, os.W_OK)
     return str(base / f"compiled-{state}") if writable else ""
 
@@ -59,7 +71,7 @@ def compiled(function: Callable[..., Any]) -> Any:
     ``NUMBA_DISABLE_JIT=1`` runs the same source uncompiled. Named tuples of arrays bundle what belongs together. From
     Python a plain tuple is handed over quicker (0.1 µs instead of 0.5); the loop gives its parts their names.
     """
-    return _compiled(function, _nrt=True)  # said of each, since a loop would have it from the one that calls it
+    return _made(function, {"_nrt": True})  # said of each, since a loop would have it from the one that calls it
 
 
 def lean(function: Callable[..., Any]) -> Any:
@@ -68,7 +80,7 @@ def lean(function: Callable[..., Any]) -> Any:
     That takes half the time to compile, and counting was 80 % of a short pass of backfilling. The compiler refuses a
     loop that makes one.
     """
-    return _compiled(function, _nrt=False, error_model="numpy")
+    return _made(function, {"_nrt": False, "error_model": "numpy"})
 
 
 def phase(function: Callable[..., Any]) -> Any:
@@ -76,371 +88,110 @@ def phase(function: Callable[..., Any]) -> Any:
 
     Called from Python it is a lean loop.
     """
-    return _compiled(function, inline="always", _nrt=False, error_model="numpy")
+    return _made(function, {"inline": "always", "_nrt": False, "error_model": "numpy"})
 
 
-def _compiled(function: Callable[..., Any], **options: Any) -> Any:
-    options["no_cfunc_wrapper"] = True  # nobody calls a loop from C
-    before = _OPTIONS.CACHE_DIR
-    _OPTIONS.CACHE_DIR = _FOLDER or before
-    try:
-        made: Any = numba.njit(cache=True, **options)(function)
-    finally:
-        _OPTIONS.CACHE_DIR = before
-    if hasattr(made, "get_call_template"):
-        _for_any_value(made)
-    if _FOLDER and hasattr(made, "compile"):
-        _by_one(made, Path(_FOLDER, f"{function.__module__}.{function.__qualname__}.lock"))
-    return made
+def whole(function: Callable[..., Any]) -> Any:
+    """A lean loop that is called a few times for much work, and returns nothing.
 
-
-def _for_any_value(made: Any) -> None:
-    """Have a loop that others call with a number that they write out compiled for any number.
-
-    The compiler would compile it for each such number apart, and once more for numbers that come from a variable.
+    A call costs 10 µs, but does without the compiler where the loop is kept.
     """
-    template: Any = made.get_call_template
-    plain: Any = types.unliteral
-
-    def template_of_types(args: Any, keywords: Any) -> Any:
-        return template(tuple(map(plain, args)), {name: plain(kind) for name, kind in dict(keywords).items()})
-
-    made.get_call_template = template_of_types
+    return _made(function, {"_nrt": False, "error_model": "numpy"}, alone=True)
 
 
-def _by_one(made: Any, lock: Path) -> None:
-    """Have a loop look for what is kept, and else compile it, while no other process does so.
-
-    A loop calls others, and none of them calls it: nobody waits for who waits for him. What is compiled because another
-    loop calls it is a part (`_Part`), which Python cannot call: it is found by loops alone, kept under a key of its
-    own, and compiled again should Python call it.
-    """
-    make, add, key, options = made.compile, made.add_overload, made._cache._index_key, made.targetoptions
-
-    def compile_or_take(signature: Any) -> Any:
-        with global_compiler_lock:  # before the file: whoever compiles has it, and wants files
-            _load_compiler()
-            with _compiling as is_part, _held(lock), _without_entry(options, is_part):
-                if not is_part and isinstance(signature, tuple) and _is_part(made.overloads.get(signature)):
-                    del made.overloads[signature]
-                return make(signature)
-
-    def add_overload(compiled: Any) -> None:
-        if _is_part(compiled):
-            made.overloads[tuple(compiled.signature.args)] = compiled
-        else:
-            add(compiled)
-
-    def index_key(signature: Any, codegen: Any) -> Any:
-        return (*key(signature, codegen), options[_NO_ENTRY])
-
-    options[_NO_ENTRY] = False
-    made.compile, made.add_overload, made._cache._index_key = compile_or_take, add_overload, index_key
+def _made(function: Callable[..., Any], options: dict[str, Any], *, alone: bool = False) -> Any:
+    if _is_plain():
+        return function
+    loop = Loop(function, options, _FOLDER, alone=alone and is_possible())
+    if "numba" not in sys.modules:
+        _WAITING.append(loop)
+        return loop
+    _load()
+    return loop.make()
 
 
-_NO_ENTRY = "no_cpython_wrapper"
+class Loop:
+    """A loop that has not needed the compiler yet. It becomes one of the compiler's as soon as any loop needs that.
 
-
-@contextmanager
-def _without_entry(options: dict[str, bool], wanted: bool) -> Iterator[None]:
-    """Compile without what unpacks the arguments that Python hands over, or with it."""
-    before, options[_NO_ENTRY] = options[_NO_ENTRY], wanted
-    try:
-        yield
-    finally:
-        options[_NO_ENTRY] = before
-
-
-class _Compiling:
-    """How deep in loops that call others the compiler is; the lock of the compiler is held.
-
-    It makes millions of small objects and hardly any garbage: without the search for that it takes an eighth less. What
-    it is told about parts it forgets with the outermost loop: what others compile in this process is none of ours.
+    Parameters
+    ----------
+    function : callable
+        The loop's source.
+    options : dict
+        The compiler's options.
+    folder : str
+        Where what is compiled is kept; empty for the compiler's own choice.
+    alone : bool
+        Whether its machine code is kept by itself, too.
     """
 
-    depth = 0
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any], folder: str, *, alone: bool) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func, self._options, self._folder = function, options, folder
+        self._code = MachineCode(self._path) if alone and folder else None
+        self._compiled: Any = None
 
-    def __enter__(self) -> bool:
-        """Whether what is compiled now is a part."""
-        if self.depth == 0:
-            with ExitStack() as until:
-                if gc.isenabled():
-                    gc.disable()
-                    until.callback(gc.enable)
-                self._makes_parts = until.enter_context(_parts())
-                self._until = until.pop_all()
-        self.depth += 1
-        return self._makes_parts and self.depth > 1
+    def __call__(self, *args: Any) -> Any:
+        """Call what is kept, or the compiler's."""
+        if self._compiled is not None:
+            return self._compiled(*args)
+        if self._code is not None and self._code.call(args):
+            return None
+        return self.made(*args)
 
-    def __exit__(self, *_: object) -> None:
-        self.depth -= 1
-        if self.depth == 0:
-            self._until.close()
-
-
-_compiling = _Compiling()
-
-_LIBRARY: Any = JITCodeLibrary
-
-
-class _Part(_LIBRARY):  # type: ignore[misc]
-    """A library of the compiler that is taken in as it is by each that calls it, and optimised there, once.
-
-    The compiler's own optimises each loop, with all that it calls, and makes machine code of it before a caller takes
-    it in and does the same again: with the loops of Slurm 26 CPU s of 49, here 8. A library that has an entry for
-    Python is finished as ever; others stay parts until somebody asks for their code.
-    """
-
-    _environments: tuple[Any, ...] = ()  # of loops in what was kept: they live as long as somebody holds them
-
-    def get_pointer_to_function(self, name: str) -> int:
-        """Where a function is; 0 where there is none, which needs no machine code."""
-        if not self._finalized and name not in {function.name for function in self._final_module.functions}:
-            return 0
-        return int(super().get_pointer_to_function(name))
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.made, name)
 
     @property
-    def has_dynamic_globals(self) -> bool:
-        if not self._finalized:
-            self._dynamic_globals.clear()
-            self._finalize_dynamic_globals()
-        return bool(self._dynamic_globals)
+    def made(self) -> Any:
+        """The compiler's, which is loaded for it."""
+        if self._compiled is None:
+            _load()
+        return self._compiled
 
-    def add_linking_library(self, library: Any) -> None:
-        if not isinstance(library, _Part):
-            library._ensure_finalized()
-        self._linking_libraries.append(library)
+    def make(self) -> Any:
+        """Let the compiler have it."""
+        path = None if self._code is None else self._path
+        self._compiled = _compiler().make(self.py_func, self._folder, self._options, path)
+        return self._compiled
 
-    def _all_parts(self) -> list[Any]:
-        """All that this calls, and what that calls, down to libraries that are finished; each before what it calls.
+    def _path(self, kinds: str) -> Path:
+        """Where its machine code is kept by itself, by the kinds of its arguments."""
+        kind = hashlib.sha256(kinds.encode()).hexdigest()[:16]
+        return Path(self._folder, f"{self.py_func.__module__}.{self.py_func.__qualname__}-{kind}.code")
 
-        What nobody has asked for yet when a library is taken in is left out of it for good.
-        """
-        found: dict[Any, None] = {}
-        todo = [(self, iter(self._linking_libraries))]
-        while todo:
-            library, others = todo[-1]
-            other = next(others, None)
-            if other is None:
-                found[library] = None
-                todo.pop()
-            elif other not in found:
-                todo.append((other, iter(() if other._finalized else other._linking_libraries)))
-        return list(reversed(found))[1:]
 
-    def finalize(self) -> None:
-        self._shared_module = None
-        self._linking_libraries = self._all_parts()
-        super().finalize()
-        nowhere = [name for name in _called(self._final_module) if not self._codegen._engine.is_symbol_defined(name)]
-        if nowhere:  # a call of address 0 would end the process
-            raise RuntimeError(f"the compiled loop {self.name} calls what is not there: {', '.join(nowhere)}")
-        for environment in _environments(self._final_module):
-            self._codegen.set_env(environment.env_name, environment)
+_WAITING: list[Loop] = []
+_LOADING = threading.RLock()
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        """Variables in place of memory, and nothing that nobody uses (addresses of Python objects, which are not kept).
 
-        The rest is done with what calls it.
-        """
-        ll_module.data_layout = self._codegen._data_layout
-        passes = binding.create_new_module_pass_manager()
-        passes.add_sroa_pass()
-        passes.add_dead_code_elimination_pass()
-        passes.add_global_dead_code_eliminate_pass()
-        passes.run(ll_module, self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False))
+def _compiler() -> Any:
+    return importlib.import_module("gridsim.profile.compiler")
 
-    def _optimize_final_module(self) -> None:
-        """Once, where nobody counts who holds an array: the compiler does all twice, and drops counts in between."""
-        if any(function.name.startswith("NRT_") for function in self._final_module.functions):
-            super()._optimize_final_module()
+
+def _load() -> None:
+    """Load the compiler, and put its loops in the place of those that have waited for it: they are called quicker."""
+    with _LOADING:
+        compiler = _compiler()
+        for hearing in _HEARING:
+            hearing.begin(compiler)
+        if not _WAITING:
             return
-        passes, builder = self._codegen._module_pass_manager()
-        passes.run(self._final_module, builder)
-
-    def _get_module_for_linking(self) -> Any:
-        if self._finalized:
-            return super()._get_module_for_linking()
-        if self._shared_module is None:
-            module = self._final_module.clone()
-            for function in list(module.functions):
-                if not function.is_declaration and function.linkage == binding.Linkage.external:
-                    function.linkage = "linkonce_odr"
-            self._shared_module = module
-        return self._shared_module
-
-    def serialize_using_object_code(self) -> Any:
-        if self._finalized:
-            return super().serialize_using_object_code()
-        module = self._final_module.clone()
-        for library in self._all_parts():
-            module.link_in(library._get_module_for_linking(), preserve=True)
-        environments = tuple(found for found in _environments(module) if found.can_cache())
-        return self.name, "part", (module.as_bitcode(), environments)
-
-    @classmethod
-    def _unserialize(cls, codegen: Any, state: tuple[str, str, Any]) -> Any:
-        name, kind, data = state
-        if kind != "part":
-            return super()._unserialize(codegen, state)
-        self = codegen.create_library(name)
-        self.enable_object_caching()
-        self._final_module, self._environments = binding.parse_bitcode(data[0]), data[1]
-        return self
-
-
-def _is_part(compiled: Any) -> bool:
-    library = getattr(compiled, "library", None)
-    return isinstance(library, _Part) and not library._finalized
-
-
-def _environments(module: Any) -> list[Any]:
-    """The compiler's environments of the functions in a module."""
-    variables = [variable for variable in module.global_variables if not variable.is_declaration]
-    names = [variable.name for variable in variables if variable.name.startswith("_ZN08NumbaEnv")]
-    return [found for found in map(lookup_environment, names) if found is not None]
-
-
-def _called(module: Any) -> list[str]:
-    """Loops that a module calls and does not have."""
-    return [each.name for each in module.functions if each.is_declaration and each.name.startswith("_ZN")]
-
-
-@contextmanager
-def _parts() -> Iterator[bool]:
-    """Have the compiler put loops together from parts, until the outermost of them is compiled or fetched.
-
-    False where the compiler's inside is not the one that this was made for, or somebody else has changed it: then each
-    loop is compiled as the compiler would.
-    """
-    codegen: Any = cpu_target.target_context.codegen()
-    if not _is_known(codegen):
-        yield False
-        return
-    set_env = codegen.set_env
-
-    def set_where_defined(name: str, environment: Any) -> None:
-        if codegen._engine.is_symbol_defined(name):  # a part is nowhere yet
-            set_env(name, environment)
-
-    options: Any = TargetConfig
-    functions: Any = types.BaseFunction
-    with (
-        _instead(codegen, _library_class=_Part, set_env=set_where_defined),
-        _instead(options, __eq__=_same_options, __hash__=_hash_of_options),
-        _instead(functions, get_call_type=_resolved_once(functions.get_call_type)),
-    ):
-        yield True
-
-
-def _resolved_once(resolve: Callable[..., Any]) -> Callable[..., Any]:
-    """Have the compiler find out once what a function of its own makes of some types, and not at every call of it.
-
-    It tries all implementations that there are, a dozen for what is between brackets, and words why each is not it.
-    """
-    found: dict[tuple[Any, ...], Any] = {}
-
-    def get_call_type(self: Any, context: Any, args: Any, keywords: Any) -> Any:
-        options = ConfigStack.top_or_none()  # type: ignore[no-untyped-call]
-        of = () if options is None else tuple(sorted((name, str(value)) for name, value in options._values.items()))
-        key = (self, context, tuple(args), tuple(sorted(dict(keywords).items())), of)
-        if key not in found:
-            found[key] = resolve(self, context, args, keywords)
-        return found[key]
-
-    return get_call_type
-
-
-def _is_known(codegen: Any) -> bool:
-    known = all(hasattr(JITCodeLibrary, name) for name in vars(_Part) if name not in _OURS)
-    known = known and hasattr(JITCodeLibrary, "_finalize_dynamic_globals") and hasattr(TargetConfig, "_values")
-    known = known and "get_call_type" in vars(types.BaseFunction) and hasattr(codegen, "_module_pass_manager")
-    known = known and hasattr(codegen, "_pass_builder") and hasattr(binding, "create_new_module_pass_manager")
-    return known and hasattr(codegen, "set_env") and getattr(codegen, "_library_class", None) is JITCodeLibrary
-
-
-_OURS = {"_environments", "_all_parts"}
-
-
-@contextmanager
-def _instead(owner: Any, **attributes: Any) -> Iterator[None]:
-    """Give an object or a class other attributes for a while."""
-    before = {name: value for name, value in vars(owner).items() if name in attributes}
-    try:
-        for name, value in attributes.items():
-            setattr(owner, name, value)
-        yield
-    finally:
-        for name in attributes:
-            if name in before:
-                setattr(owner, name, before[name])
-            else:
-                delattr(owner, name)
-
-
-_BY_ALL: Any = TargetConfig.__eq__
-
-
-def _same_options(one: Any, other: Any) -> Any:
-    """The compiler's options of two functions are equal where the same are set, or set to what they are by themselves.
-
-    It looks at all of them, 110,000 times for the loops of Slurm (4 CPU s of 35).
-    """
-    if type(one) is not type(other):
-        return _BY_ALL(one, other)
-    mine, theirs, known = one._values, other._values, type(one).options
-    if mine == theirs:
-        return True
-    return all(
-        mine.get(name, known[name].default) == theirs.get(name, known[name].default) for name in {**mine, **theirs}
-    )
-
-
-_HASH: Any = TargetConfig.__hash__
-_HASHES: dict[type, int] = {}
-
-
-def _hash_of_options(one: Any) -> int:
-    """The compiler's own, which is that of the options' names: the same for all of a class."""
-    kind = type(one)
-    if kind not in _HASHES:
-        _HASHES[kind] = _HASH(one)
-    return _HASHES[kind]
-
-
-_BLAS = "scipy.linalg.cython_blas"
-
-
-@functools.cache
-def _load_compiler() -> None:
-    """Load what the compiler loads for its first loop.
-
-    SciPy's linear algebra stays out: 0.13 s that no loop here needs. The compiler asks whether it is there by loading
-    it. It is told so, and loads it when a loop calls it.
-    """
-    if _BLAS not in sys.modules and importlib.util.find_spec("scipy") is not None:
-        sys.modules[_BLAS] = ModuleType(_BLAS)
-        try:
-            importlib.import_module("numba.np.arraymath")
-        finally:
-            del sys.modules[_BLAS]
-
-
-@contextmanager
-def _held(lock: Path) -> Iterator[None]:
-    """Hold a file, as far as the system can: at the worst a loop is compiled twice."""
-    with ExitStack() as until:
-        with suppress(OSError):
-            lock.parent.mkdir(parents=True, exist_ok=True)
-            file = until.enter_context(lock.open("a"))
-            if sys.platform != "win32":
-                fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        for loop in _WAITING:
+            loop.make()
+        _WAITING.clear()
+        for module in list(sys.modules.values()):
+            names = getattr(module, "__dict__", {})
+            for name, value in list(names.items()):
+                if type(value) is Loop:
+                    names[name] = value.made
 
 
 def is_kept(loop: Any) -> bool:
     """Whether a loop can be called without being compiled: in this process, or by what another one kept."""
-    if getattr(loop, "signatures", None):
+    if not isinstance(loop, Loop) and getattr(loop, "signatures", None):
         return True
     plain = getattr(loop, "py_func", None)
     if plain is None or not _FOLDER:
@@ -455,35 +206,47 @@ def _on_disk(stem: str) -> bool:
     return any(Path(_FOLDER).rglob(f"{stem}*.py{version}.nbi"))
 
 
-class _Modules(event.Listener):
-    """Says of each module once that loops of it are compiled, and not fetched."""
+class _Hearing:
+    """Somebody who is told what is compiled, from the moment at which the compiler is loaded."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
-        self._said: set[str] = set()
-        self._within = 0
+        self._end: Callable[[], None] | None = None
 
-    def on_start(self, now: Any) -> None:
-        self._within += 1
-        module = now.data["dispatcher"].py_func.__module__
-        if self._within == 1 and module not in self._said:  # loops that it calls belong to it
-            self._said.add(module)
-            self._say(module)
+    def begin(self, compiler: Any) -> None:
+        if self._end is None:
+            self._end = compiler.register(self._say)
 
-    def on_end(self, _: Any) -> None:
-        self._within -= 1
+    def end(self) -> None:
+        _HEARING.remove(self)
+        if self._end is not None:
+            self._end()
+
+
+_HEARING: list[_Hearing] = []
 
 
 @contextmanager
 def when_compiling(say: Callable[[str], None]) -> Iterator[None]:
     """Call *say* with the name of a module when the first loop of it is compiled that was not kept."""
-    with event.install_listener("numba:compile", _Modules(say)):
+    hearing = _hear(say)
+    try:
         yield
+    finally:
+        hearing.end()
 
 
 def tell_compiling(say: Callable[[str], None]) -> None:
     """`when_compiling` for the rest of this process."""
-    event.register("numba:compile", _Modules(say))  # type: ignore[no-untyped-call]
+    _hear(say)
+
+
+def _hear(say: Callable[[str], None]) -> _Hearing:
+    hearing = _Hearing(say)
+    _HEARING.append(hearing)
+    if "numba" in sys.modules:
+        _load()
+    return hearing
 
 
 def records(**columns: Any) -> Any:
@@ -493,4 +256,4 @@ def records(**columns: Any) -> Any:
     """
     found = np.rec.fromarrays(list(columns.values()), dtype=[(name, np.int64) for name in columns])
     # Only uncompiled loops need the attributes, and looking for them is slow.
-    return found if _OPTIONS.DISABLE_JIT else found.view(np.ndarray).view(np.dtype(found.dtype.descr))
+    return found if _is_plain() else found.view(np.ndarray).view(np.dtype(found.dtype.descr))

@@ -12,7 +12,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from gridsim.profile import compiled as home
+from gridsim.profile import compiler
 from gridsim.profile.compiled import compiled, folder, lean, when_compiling
 
 
@@ -286,7 +286,7 @@ def test_what_a_user_compiles_beside_our_loops_is_compiled_as_ever(tmp_path: Pat
 
 
 def test_with_another_compiler_loops_are_compiled_as_it_would(tmp_path: Path) -> None:
-    of_another = "home.binding = object()  # lacks what parts need\n"
+    of_another = "from gridsim.profile import compiler\ncompiler.binding = object()  # lacks what parts need\n"
     (tmp_path / "nested.py").write_text(NESTED.replace("home._FOLDER", of_another + "home._FOLDER"))
     words = [sys.executable, "-W", "error", str(tmp_path / "nested.py"), str(tmp_path / "kept")]
     for compiled_then in (" outer between inner other", ""):
@@ -304,6 +304,6 @@ def test_what_a_loop_calls_is_taken_in_after_all_that_call_it() -> None:
     leaf = Library("leaf", [])
     middle, kept = Library("middle", [leaf]), Library("kept", [Library("within", [])], True)
     entry = Library("entry", [leaf, middle, kept, Library("other", [middle, leaf])])
-    order = [each.name for each in home._Part._all_parts(entry)]  # type: ignore[arg-type]
+    order = [each.name for each in compiler._Part._all_parts(entry)]  # type: ignore[arg-type]
     assert order.index("other") < order.index("middle") < order.index("leaf")
     assert sorted(order) == ["kept", "leaf", "middle", "other"]
