@@ -140,6 +140,7 @@ class World:
             _check_runnable(workload, self.platform, policy, self._requests.needed)
         found = ways(self.workload, self.platform)
         pinned = None if found is None else [found.clusters[way] for way in found.way.tolist()]
+        self._pinned = pinned is not None
         links = None if tasks is None else links_of(self.env, tasks, self.platform, instant, self._tick)
         admit = admission(
             self.env,
@@ -309,9 +310,12 @@ class World:
             self._requests,
             self.outcome,
             self.clusters,
+            self.platform,
+            options,
             batched=modes[options.instant].batched,
             extend=options.overrun == "extend",
             tick=self._tick,
+            pinned=self._pinned,
             earlier=earlier,
             more=more,
         )

@@ -13,7 +13,9 @@ from gridsim.calendar.events import Events
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.limited import CHAINED
 from gridsim.entities.outcome import DONE, WAITING, Outcome
+from gridsim.entities.tree import TreeOptions
 from gridsim.errors import InputError, PolicyError
+from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Passes, name_of
@@ -54,17 +56,20 @@ def calendar_of(
     requests: Requests,
     outcome: Outcome,
     clusters: list[Cluster],
+    platform: Platform,
+    options: TreeOptions,
     *,
     batched: bool,
     extend: bool,
     tick: int,
+    pinned: bool = False,
     earlier: Earlier | None = None,
     more: bool = False,
 ) -> Calendar | None:
     """The compiled calendar of a run that begins; None where it is to take SimPy.
 
-    Of a run in windows (`gridsim.streaming`) it goes on from an *earlier* one, up to the last arrival if there are
-    *more* to come.
+    Where jobs are *pinned*, each goes among some clusters of its own. Of a run in windows (`gridsim.streaming`) it goes
+    on from an *earlier* one, up to the last arrival if there are *more* to come.
 
     Raises
     ------
@@ -74,41 +79,47 @@ def calendar_of(
     if engine == "simpy":
         return None
     why = _why_not(workload, requests, clusters)
+    on_tree = not why and (workload.tasks is not None or len(clusters) > 1 or clusters[0].can.picks)
+    if on_tree:
+        from gridsim.calendar import tree  # loops that other runs do not need
+
+        why = tree.why_not(workload, clusters, platform, options)
+        why = "jobs name the clusters that they may go to" if pinned and not why else why
+        why = "jobs come window by window" if more and not why else why
     if why:
         if engine == "compiled":
             raise InputError(f"compiled is asked for, and {why}; auto and simpy run it", field="engine")
         return None
-    calendar = Calendar(
-        requests, outcome, clusters[0], batched=batched, extend=extend, tick=tick, earlier=earlier, more=more
-    )
-    small = engine == "auto" and len(workload) < _SMALL and not is_kept(calendar.loop)
+    how: dict[str, Any] = {"batched": batched, "extend": extend, "tick": tick}
+    if on_tree:
+        calendar: Calendar = tree.TreeCalendar(requests, outcome, clusters, platform, options, **how)
+    else:
+        calendar = Calendar(requests, outcome, clusters[0], **how, earlier=earlier, more=more)
+    small = engine == "auto" and len(requests) < _SMALL and not is_kept(calendar.loop)
     return None if small else calendar
 
 
 def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) -> str:
     """What of a run the compiled calendar does not know; empty where it knows everything."""
-    if workload.tasks is not None:
-        return "the workload has jobs of several tasks"
     if workload.moldable is not None:
         return "the workload has jobs of several sizes"
     if workload.reactions is not None:
         return "users react"
-    if len(clusters) > 1:
-        return f"the platform has {len(clusters)} clusters"
-    if clusters[0].machine.nodes is not None:
+    if any(cluster.machine.nodes is not None for cluster in clusters):
         return "the machine has nodes"
     scheduler, can = clusters[0].scheduler, clusters[0].can
     if not can.passes:
         return can.in_python or f"the passes of {name_of(scheduler)} are not compiled as a whole"
-    if clusters[0].asked is not None:
+    if any(cluster.asked is not None for cluster in clusters):
         return "the machine has nodes or several pools, or jobs ask for more than cores"
     if CHAINED in requests.labels:
         return "jobs go on in chains of pieces"
     if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
         return "users withdraw jobs that wait"
     # All that is ever added up; a calendar of whole numbers of 64 bits ends there.
+    runtime = workload.runtime if workload.tasks is None else workload.tasks.runtime
     spans = (requests.submit.max(initial=0), requests.estimate.sum(dtype=np.float64))
-    if sum(map(float, spans)) + float(workload.runtime.sum(dtype=np.float64)) >= NEVER:
+    if sum(map(float, spans)) + float(runtime.sum(dtype=np.float64)) >= NEVER:
         return "the times of the jobs add up to more than the calendar has"
     return ""
 

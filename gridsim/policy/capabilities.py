@@ -23,6 +23,8 @@ __all__ = [
     "capabilities_of",
     "compares_quotes",
     "corrects_by_rule",
+    "counts_in_columns",
+    "draws_alone",
     "first_of",
     "fixes_sizes",
     "is_own",
@@ -170,6 +172,19 @@ def is_own(part: Any) -> bool:
 def ages(ordering: Any) -> bool:
     """Whether an ordering is one of gridsim's own by waits (`gridsim.policy.ordering.Ageing`), which are compiled."""
     return hasattr(ordering, "terms") and is_own(ordering)
+
+
+def draws_alone(ordering: Any) -> bool:
+    """Whether an ordering is gridsim's own that draws the next request by nothing else, which is compiled."""
+    return hasattr(ordering, "stream") and is_own(ordering)
+
+
+def counts_in_columns(ordering: Any) -> bool:
+    """Whether an ordering is gridsim's own by shares, whose keys are a weight times what is in use; once it is set up.
+
+    That is compiled.
+    """
+    return getattr(ordering, "column", None) is not None and is_own(ordering)
 
 
 def predicts_in_columns(predictor: Any) -> bool:

@@ -50,6 +50,7 @@ class FairShare:
     group: ClassVar[str] = "share"
     source: ClassVar[str] = "Burkimsher, Bate, Indrusiak; Slurm Fair Tree"
     _nodes: list[list[int]] = field(init=False, repr=False, compare=False, default_factory=list)
+    _column: IntArray | None = field(init=False, repr=False, compare=False, default=None)
 
     @property
     def changes(self) -> Changes:
@@ -103,9 +104,17 @@ class FairShare:
         # Where only leaves count, their keys are products that a column holds exactly.
         single = self.usage == "running" and self.combine != "fair-tree" and all(len(nodes) == 1 for nodes in counted)
         exact = max(self._weights) * self._ledger_cores < 1 << 62
-        self._column: IntArray | None = np.array(self._weights, dtype=np.int64) if single and exact else None
+        self._column = np.array(self._weights, dtype=np.int64) if single and exact else None
         self._counted = counted
         self._parts = part
+
+    @property
+    def column(self) -> IntArray | None:
+        """Of each leaf what its cores in use are multiplied by, where that is the whole key; after `keep`.
+
+        Not where other clusters count.
+        """
+        return self._column if self.scope == "cluster" else None
 
     def rank(self, queue: Queue, now: float) -> FloatArray:
         _, place = np.unique(self.places(round(now * 1e6)), return_inverse=True)  # floats hold these exactly

@@ -206,6 +206,11 @@ class Random:
         """Begin a run: draws come from *rng*, by ``rng.integers(n)`` alone."""
         self._rng = rng
 
+    @property
+    def stream(self) -> Generator:
+        """What it draws from."""
+        return self._rng
+
     def pick(self, queue: Queue, now: float) -> int:
         """Index of the next request."""
         return int(self._rng.integers(len(queue)))

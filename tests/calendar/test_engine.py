@@ -17,9 +17,10 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import FloatArray
 from gridsim.model.workload import Workload
-from gridsim.policy.ordering import LargestCores
+from gridsim.policy.ordering import LargestCores, Random
 from gridsim.policy.prediction import Recent
 from gridsim.policy.queue import Queue
+from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.profile import running
 from gridsim.scenario import transformed
@@ -31,6 +32,8 @@ JOBS = Workload.from_columns(submit=[0, 1, 2, 2], runtime=[10, 10, 5, 1], cores=
 ONE_USER = replace(JOBS, labels={"user": np.zeros(4, dtype=np.int64)})
 CHAIN = Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)])
 
+
+TWO = Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))
 
 SHARED = replace(JOBS, labels={"share": np.zeros(4, dtype=np.int64)}, names={"share": ("/a",)})
 
@@ -74,6 +77,11 @@ class Noting:
         return queue.submit
 
 
+@dataclass
+class Drawing(Random):
+    """An order of a plain file that names the next request itself."""
+
+
 class Sidestepping(Backfilling):
     """Somebody's own: what it does at single events is to be asked."""
 
@@ -96,7 +104,11 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[Calendar]:
     ("jobs", "how", "why"),
     [
         (JOBS, {"policy": "easy?ordering=drf"}, "DominantShare.* is asked again after each start"),
-        (JOBS, {"policy": "random"}, "Random.* names the next request itself"),
+        (
+            JOBS,
+            {"policy": Backfilling(ordering=Drawing(), reserve=Strict())},
+            "Drawing.* names the next request itself",
+        ),
         (JOBS, {"policy": Backfilling(predict=Hour())}, "Hour.* predicts in Python"),
         (JOBS, {"policy": Backfilling(predict=Recent(), correct=Tenfold())}, "Tenfold.* corrects in Python"),
         (
@@ -104,13 +116,13 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[Calendar]:
             {"policy": Backfilling(predict=Recent(), backfill_order=Widest())},
             "Widest.* is asked for each request, with its prediction",
         ),
-        (SHARED, {"policy": "fair-share"}, "FairShare.* follows what each share uses"),
+        (SHARED, {"policy": "fair-share?usage=decayed"}, "FairShare.* follows what each share uses"),
         (JOBS, {"policy": Sidestepping()}, "the passes of .*Sidestepping.* are not compiled as a whole"),
         (JOBS, {"policy": "conservative?partition=greedy"}, "not compiled as a whole"),
         (
             JOBS,
-            {"platform": Platform(RouterSpec("root", (ClusterSpec("a", 4), ClusterSpec("b", 4))))},
-            "the platform has 2 clusters",
+            {"platform": TWO, "policy": "conservative"},
+            "the passes of Planned.* are not compiled for several clusters",
         ),
         (
             Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=1, labels={"withdrawn": [-1, 3]}),
@@ -132,8 +144,8 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[Calendar]:
             Workload.from_tasks(
                 Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)]), submit=[0.0]
             ),
-            {"platform": Platform.single(2)},
-            "jobs of several tasks",
+            {"platform": Platform.single(2), "policy": "wfp3"},
+            "not compiled for jobs of several tasks",
         ),
     ],
 )
@@ -145,10 +157,10 @@ def test_where_it_cannot_be_it_says_why(jobs: Workload, how: dict[str, Any], why
 
 
 def test_a_user_is_told_and_the_command_ends_with_2(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "--jobs", "20", "--policy", "random", "--engine", "compiled", "--no-page"]) == 2
+    assert main(["compare", "--jobs", "20", "--policy", "p-slr-sf", "--engine", "compiled", "--no-page"]) == 2
     told = capsys.readouterr().err
     assert "'engine'" in told
-    assert "Random(hold=True) names the next request itself" in told
+    assert "ProjectedSlrStarvationFree(lateness=1) is asked again after each start" in told
 
 
 def test_no_small_run_waits_for_a_compiler(monkeypatch: pytest.MonkeyPatch, calendars: list[Calendar]) -> None:
@@ -167,7 +179,7 @@ def test_what_is_compiled_already_is_taken_for_small_runs_too(
     simulate(JOBS)
     assert len(calendars) == 1
     simulate(JOBS, engine="simpy")
-    simulate(JOBS, policy="random")
+    simulate(JOBS, policy="p-slr-sf")
     assert len(calendars) == 1
 
 

@@ -15,6 +15,8 @@ from gridsim.policy.capabilities import (
     begin,
     blocks,
     corrects_by_rule,
+    counts_in_columns,
+    draws_alone,
     is_own,
     keeps_holders,
     knows_runtimes,
@@ -106,6 +108,7 @@ class Backfilling:
             held=not can.keep,
             passes=not in_python,
             in_python=in_python,
+            picks=self._picks,
             predicts=predicts,
             vectors=in_queue,
             oracle=knows_runtimes(self.predict),
@@ -118,9 +121,17 @@ class Backfilling:
         known = all(is_own(it) and (of_ordering(it).changes == "static" or ages(it)) for it in orderings)
         return known and is_own(self.reserve)
 
+    @property
+    def _picks(self) -> bool:
+        """Whether the next request is named anew after each start, by what is compiled."""
+        plain = blocks(self.reserve) and isinstance(self.predict, Requested)
+        return plain and (draws_alone(self.ordering) or counts_in_columns(self.ordering))
+
     def _in_python(self) -> str:
         """Why its passes cannot be played in one compiled loop; empty where they can."""
         can = of_ordering(self.ordering)
+        if self._picks:
+            return ""
         if can.keep or scope_of(self.ordering) != "cluster":
             return f"{name_of(self.ordering)} follows what each share uses"
         if can.changes == "start":

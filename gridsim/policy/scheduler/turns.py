@@ -9,12 +9,13 @@ import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.capabilities import of_ordering
+from gridsim.policy.capabilities import counts_in_columns, draws_alone, of_ordering
 from gridsim.policy.dag_ordering import FifoTask
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.protocols import failed, ranks_of
 from gridsim.policy.queue import ClusterView
-from gridsim.policy.scheduler import kernels, lines
+from gridsim.policy.scheduler import kernels, lines, picks
+from gridsim.policy.scheduler.draws import drawing
 from gridsim.policy.scheduler.state import State
 from gridsim.profile.waiting import HEAD, TAIL, index_of
 
@@ -52,7 +53,7 @@ def _static(ordering: Any, state: State) -> Turn:
     # and where users react not always the jobs of one instant.
     waits = first_come and state.blocking and state.requests.tasks is None and not state.requests.moves
     if state.plain:
-        state.hand_over("backfilling", *state.arrays, np.array([waits, False], dtype=np.int64))
+        state.hand_over("backfilling", *state.arrays, np.array([waits, False, state.by_ready], dtype=np.int64))
     else:
         state.hand_over_ordered(waits=waits)
     if state.requests.moves and not first_come and not state.by_ready:
@@ -168,6 +169,10 @@ def _picked(ordering: Any, state: State, *, holds: bool) -> Turn:
     Where it *holds*, the one that does not fit is the next of the coming pass too. The queue stays in job order.
     """
     held = -1
+    draws = drawing(ordering.stream) if draws_alone(ordering) else None
+    if draws is not None and state.plain:
+        kept = np.array([picks.NOBODY, holds], dtype=np.int64)
+        state.hand_over("drawn", state.table, state.running, state.moves, state.meta, draws, kept)
 
     def turn(now: int) -> Sequence[int]:
         nonlocal held
@@ -199,6 +204,11 @@ def _picked(ordering: Any, state: State, *, holds: bool) -> Turn:
 def _grouped(ordering: Any, state: State) -> Turn:
     """Every start changes the order of groups, such as shares; inside a group the queue's job order holds."""
     group = state.requests.labels[ordering.group]
+    if counts_in_columns(ordering) and state.plain:
+        weights = ordering.column
+        shares = np.stack([np.zeros_like(weights), weights, weights])
+        again = np.array([ordering.changes == "start"], dtype=np.int64)
+        state.hand_over("by_shares", state.table, state.running, state.moves, state.meta, group, shares, again)
 
     def turn(now: int) -> Sequence[int]:
         started: list[int] = []

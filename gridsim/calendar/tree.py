@@ -1,0 +1,318 @@
+"""A run on a tree of clusters, or of jobs of several tasks, as the columns that compiled slices work on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gridsim.calendar import events, routing, trees
+from gridsim.calendar.engine import Calendar
+from gridsim.calendar.routing import ALL, EXPECTED, IN_TURN, LEAST_UTILISED, NOT_STARTED, NOWHERE, Routes
+from gridsim.calendar.trees import Jobs, Turns
+from gridsim.entities.cluster import Cluster
+from gridsim.entities.outcome import DONE, WAITING, Outcome
+from gridsim.entities.tree import TreeOptions
+from gridsim.model.network import Network
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.streams import stream
+from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.model.workload import Workload
+from gridsim.policy.balancing import (
+    DataLocal,
+    ExpectedQueue,
+    LeastUtilised,
+    PowerOfTwo,
+    RandomChild,
+    RoundRobin,
+)
+from gridsim.policy.balancing import balancer as make_balancer
+from gridsim.policy.protocols import Passes, name_of
+from gridsim.policy.queue import Requests
+from gridsim.policy.scheduler import kernels
+from gridsim.policy.scheduler.draws import drawing
+from gridsim.profile.running import most_running
+from gridsim.record import Status
+
+__all__ = ["TreeCalendar", "why_not"]
+
+_KINDS_IN_TURN = 10
+"""Kinds of tasks that may take turns: round robin has a turn for every set of them."""
+
+_LOOPS = {
+    "backfilling": trees.SORTED,
+    "strict_lines": trees.IN_LINES,
+    "drawn": trees.DRAWN,
+    "by_shares": trees.BY_SHARES,
+}
+
+
+def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform, options: TreeOptions) -> str:
+    """What of a run on a tree of clusters, or of jobs of several tasks, is not known; empty where everything is."""
+    scheduler = clusters[0].scheduler
+    loop = scheduler.passes(np.empty(0, dtype=np.int64)).loop  # type: ignore[attr-defined]  # it says that it has them
+    several = "jobs of several tasks" if workload.tasks is not None else "several clusters"
+    if loop not in _LOOPS:
+        return f"the passes of {name_of(scheduler)} are not compiled for {several}"
+    if workload.tasks is not None and platform.network.kind != "ccr":
+        return f"links are {platform.network.kind}, and transfers slow one another"
+    if len(clusters) == 1:
+        return ""
+    balancer = make_balancer(options.balancer)
+    kinds = 1 if workload.tasks is None else len(workload.tasks.kinds)
+    if type(balancer) is RoundRobin and kinds > _KINDS_IN_TURN:
+        return f"tasks of {kinds} kinds take turns"
+    return "" if _how(balancer, options) is not None else f"{name_of(balancer)} is asked in Python"
+
+
+def _how(balancer: Any, options: TreeOptions) -> IntArray | None:
+    """How pieces are sent, as `gridsim.calendar.routing` has it; None where that has to be asked in Python."""
+    how: IntArray = np.zeros(10, dtype=np.int64)
+    how[routing.BY_KIND] = options.split == "kind-group"
+    inner = balancer
+    if type(balancer) in (PowerOfTwo, DataLocal):
+        how[routing.PAIR if type(balancer) is PowerOfTwo else routing.NEAR], inner = 1, balancer.balancer
+        if type(inner) is not ExpectedQueue:
+            return None
+    if type(inner) is ExpectedQueue and inner.work in ("unfinished", "queued"):
+        how[routing.BALANCER] = EXPECTED
+        how[routing.WORK] = ALL if inner.work == "unfinished" else NOT_STARTED
+        how[routing.CANDIDATE], how[routing.ANY] = inner.include_candidate, inner.advertise == "any"
+        return how
+    if type(inner) not in (RoundRobin, RandomChild, LeastUtilised):
+        return None
+    how[routing.BALANCER] = {RoundRobin: IN_TURN, RandomChild: routing.DRAWN}.get(type(inner), LEAST_UTILISED)
+    how[routing.WEIGHTED] = type(inner) is RandomChild and inner.weighted
+    return how
+
+
+class TreeCalendar(Calendar):
+    """A run of rigid jobs or of jobs of several tasks on a tree of clusters, in compiled slices.
+
+    Parameters
+    ----------
+    requests : Requests
+        All tasks, job by job in job order.
+    outcome : Outcome
+        Filled in when the run is over.
+    clusters : list of Cluster
+        In tree order, with schedulers that hand over their passes.
+    platform : Platform
+        Their tree and its network.
+    options : TreeOptions
+        Balancer, split, seed.
+    batched : bool
+        Whether passes come after all events of an instant, or one after each.
+    extend : bool
+        Whether jobs go on past their estimates.
+    tick : int
+        First overrun that is assumed, and what delays are rounded up to, whole microseconds.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        outcome: Outcome,
+        clusters: list[Cluster],
+        platform: Platform,
+        options: TreeOptions,
+        *,
+        batched: bool,
+        extend: bool,
+        tick: int,
+    ) -> None:
+        self._outcome, self._clusters, self._extend, self._requests = outcome, clusters, extend, requests
+        self.loop, self._ask = trees.on_tree, None
+        passes: list[Passes] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # they say that they have them
+        numbers = np.zeros(trees.AGAIN + 1, dtype=np.int64)
+        numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = batched, extend, tick
+        numbers[events.FAILED] = -1
+        self._passes = tuple(_turns(passes, numbers))
+        self._events = self._jobs(platform, options, numbers, tick)  # type: ignore[assignment]  # numbers of the same names
+
+    def _jobs(self, platform: Platform, options: TreeOptions, numbers: IntArray, tick: int) -> Jobs:
+        requests, outcome, tasks = self._requests, self._outcome, self._requests.tasks
+        n = len(requests)
+        none: IntArray = np.zeros(0, dtype=np.int64)
+        first = np.arange(n + 1) if tasks is None else tasks.first
+        edge_first = np.zeros(n + 1, dtype=np.int64) if tasks is None else tasks.edge_first
+        edge_to = none if tasks is None else tasks.edge_to
+        count = len(first) - 1
+        network = platform.network
+        numbers[events.COME] = count
+        numbers[trees.AT_ONCE] = network.free
+        numbers[trees.TOGETHER] = network.transfer_start == "all" and not network.free
+        running = sum(most_running(cluster.cores, n) for cluster in self._clusters)
+        looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if self._extend else 0
+        return Jobs(
+            numbers=numbers,
+            jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
+            come=np.stack([requests.submit[first[:-1]], np.arange(count)]),
+            expected=np.zeros((3, running + len(edge_to) + count + 1), dtype=np.int64),
+            looks=np.zeros((3, looks + 1), dtype=np.int64),
+            first=first,
+            edge_first=edge_first,
+            edge_to=edge_to,
+            missing=np.bincount(edge_to, minlength=n).astype(np.int64),
+            job_of=np.ascontiguousarray(requests.job),
+            news=np.full((3, n), -1, dtype=np.int64),
+            routes=tuple(self._routes(platform, options, tick, edge_first, edge_to)),
+        )
+
+    def _routes(
+        self, platform: Platform, options: TreeOptions, tick: int, edge_first: IntArray, edge_to: IntArray
+    ) -> Routes:
+        tasks, n = self._requests.tasks, len(self._requests)
+        nodes, children = _nodes(platform)
+        names = [self._clusters[0].kind] if tasks is None else list(tasks.kinds)
+        clusters: IntArray = np.zeros((routing.LENT + 1, len(self._clusters)), dtype=np.int64)
+        for place, cluster in enumerate(self._clusters):
+            kind = names.index(cluster.kind) if cluster.kind in names else NOWHERE
+            clusters[[routing.SIZE, routing.FREE, routing.KIND], place] = cluster.cores, cluster.cores, kind
+        balancer = make_balancer(options.balancer)
+        how = _how(balancer, options) if len(self._clusters) > 1 else None
+        how = np.zeros(10, dtype=np.int64) if how is None else how
+        sets = 1 << len(names) if how[routing.BALANCER] == IN_TURN else 0
+        draws = drawing(stream(options.seed, "router"))
+        assert draws is not None
+        network, near = platform.network, bool(how[routing.NEAR])
+        levels, level = _levels(platform)
+        delays: IntArray = np.zeros((len(levels), len(edge_to)), dtype=np.int64)
+        looked_back = near or (network.transfer_start == "all" and not network.free)
+        if tasks is not None and not network.free:
+            source = np.repeat(np.arange(n), np.diff(edge_first))
+            for row, height in enumerate(levels):
+                delays[row] = _delays(network, tasks.runtime[source], height, tick, tasks.volume)
+        needs, needs_first = _needs(edge_first, edge_to) if looked_back else (np.zeros((2, 0)), np.zeros(1))
+        return Routes(
+            nodes=nodes,
+            children=children,
+            clusters=clusters,
+            how=how,
+            widest=np.zeros((3, len(names)), dtype=np.int64),
+            able=np.zeros(max(len(children), 2), dtype=np.int64),
+            turns=np.zeros((nodes.shape[1], sets), dtype=np.int64),
+            draws=draws,
+            kind=np.zeros(n, dtype=np.int64) if tasks is None else tasks.kind.astype(np.int64),
+            where=np.full(n, NOWHERE, dtype=np.int64),
+            delays=delays,
+            level=level,
+            needs=needs.astype(np.int64),
+            needs_first=needs_first.astype(np.int64),
+        )
+
+    def _released(self) -> int:
+        """Jobs that have come."""
+        return int(self._events.numbers[events.NEXT])
+
+    def _refuse(self) -> None:
+        """Raise what a machine would that has too few cores for a start."""
+        numbers = self._events.numbers
+        self._cluster = self._clusters[int(numbers[trees.SHORT_AT])]
+        found: IntArray = self._events.routes[2]  # type: ignore[attr-defined]
+        numbers[events.FREE] = found[routing.FREE, int(numbers[trees.SHORT_AT])]
+        super()._refuse()
+
+    def _fill_in(self) -> None:
+        """Say of each request where and when it ran and how it ended; who is left waiting, waits."""
+        runtime, estimate, _, start = self._events.jobs
+        where: IntArray = self._events.routes[9]  # type: ignore[attr-defined]
+        outcome, ran, placed = self._outcome, start < NEVER, where != NOWHERE
+        held = runtime if self._extend else np.minimum(runtime, estimate)
+        outcome.start[:] = start
+        outcome.end[:] = np.where(ran, start + held, NEVER)
+        outcome.status[ran] = Status.completed
+        if not self._extend:
+            outcome.status[ran & (runtime > estimate)] = Status.killed_walltime
+        outcome.cluster[ran] = where[ran]
+        state = np.full(len(start), DONE, dtype=np.uint8)
+        state[placed & ~ran] = WAITING
+        outcome.state[:] = state.tobytes()
+        if self._requests.tasks is not None:
+            self._requests.ready[:] = self._passes[0][where, kernels.READY, np.arange(len(where))]
+
+
+def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
+    """The passes of all clusters, which are of one kind."""
+    kind, columns = _LOOPS[passes[0].loop], [each.columns for each in passes]
+    numbers[trees.PASS] = kind
+    table, running, moves = (_stacked(one[place] for one in columns) for place in range(3))
+    none, draws = np.zeros((len(passes), 0), dtype=np.int64), np.zeros((len(passes), 0), dtype=np.uint64)
+    blocks = lanes = shares = np.zeros((len(passes), 0, 0), dtype=np.int64)
+    slots: tuple[IntArray, ...] = (np.zeros((2, 0), dtype=np.int64), *6 * (none,))
+    held, group, meta_at = none, none[0], 3
+    if kind == trees.SORTED:
+        blocks, lanes, meta_at = _stacked(one[3] for one in columns), _stacked(one[4] for one in columns), 5
+        waits = columns[0][6]
+        numbers[trees.WAITS], numbers[trees.BY_READY] = waits[0], waits[2]
+    elif kind == trees.IN_LINES:
+        slots = (columns[0][4][0], *(_stacked(one[4][place] for one in columns) for place in range(1, 7)))
+    elif kind == trees.DRAWN:
+        draws, held = _stacked(one[4] for one in columns), _stacked(one[5] for one in columns)
+    else:
+        group, shares = np.ascontiguousarray(columns[0][4]), _stacked(one[5] for one in columns)
+        numbers[trees.AGAIN] = columns[0][6][0]
+    meta = _stacked(one[meta_at] for one in columns)
+    return Turns(table, running, moves, blocks, lanes, meta, slots, draws, held, group, shares)
+
+
+def _stacked(arrays: Iterable[Any]) -> Any:
+    """Arrays of equal shape, or equal but for the last length, as one: shorter ones are filled up with 0."""
+    found = list(arrays)
+    longest = max(each.shape[-1] for each in found)
+    if len(found) == 1:
+        return found[0][np.newaxis]
+    if all(each.shape[-1] == longest for each in found):
+        return np.stack(found)
+    out = np.zeros((len(found), *found[0].shape[:-1], longest), dtype=found[0].dtype)
+    for place, each in enumerate(found):
+        out[place, ..., : each.shape[-1]] = each
+    return out
+
+
+def _nodes(platform: Platform) -> tuple[IntArray, IntArray]:
+    """Nodes of the tree as `gridsim.calendar.routing` numbers them, the root last; and all children."""
+    count = len(list(platform.clusters()))
+    rows: list[tuple[int, int, int, int]] = [(0, 0, place, place + 1) for place in range(count)]
+    children: list[int] = []
+    leaves = iter(range(count))
+
+    def add(node: RouterSpec | ClusterSpec) -> int:
+        if isinstance(node, ClusterSpec):
+            return next(leaves)
+        below = [add(child) for child in node.children]
+        first = len(children)
+        children.extend(below)
+        rows.append((first, len(children), rows[below[0]][2], rows[below[-1]][3]))
+        return len(rows) - 1
+
+    add(platform.root)
+    return np.array(rows, dtype=np.int64).T.copy(), np.array(children, dtype=np.int64)
+
+
+def _levels(platform: Platform) -> tuple[list[int], IntArray]:
+    """Levels of the tree that there are between clusters, and which of them it is for each two of these."""
+    names = [cluster.name for cluster in platform.clusters()]
+    between = platform.levels()
+    heights = sorted({levels for levels in between.values() if levels})
+    places = {height: place for place, height in enumerate(heights)} | {0: NOWHERE}
+    level = [[places[between[one, other]] for other in names] for one in names]
+    return heights, np.array(level, dtype=np.int64)
+
+
+def _delays(network: Network, runtime: IntArray, levels: int, tick: int, volume: FloatArray | None) -> IntArray:
+    """Delays of the data of edges, whole microseconds; *runtime* is that of the task that each comes from."""
+    if network.transfer != "files":
+        return network.delays(runtime, levels, tick)
+    sent: Iterator[float | None] = iter([None] * len(runtime) if volume is None else volume.tolist())
+    return np.array([network.delay(one, levels, tick, next(sent)) for one in runtime.tolist()], dtype=np.int64)
+
+
+def _needs(edge_first: IntArray, edge_to: IntArray) -> tuple[IntArray, IntArray]:
+    """Edges by the request that they lead to, with the request that they come from; the first of each request."""
+    n = len(edge_first) - 1
+    order = np.argsort(edge_to, kind="stable")
+    source = np.repeat(np.arange(n), np.diff(edge_first))
+    counts = np.bincount(edge_to, minlength=n)
+    return np.stack([order, source[order]]), np.concatenate([[0], np.cumsum(counts)])

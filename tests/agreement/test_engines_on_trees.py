@@ -1,0 +1,221 @@
+"""The compiled calendar and the events of SimPy make the same records of DAG jobs on trees of clusters."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gridsim as gs
+from gridsim.calendar import trees
+from gridsim.calendar.tree import TreeCalendar
+from gridsim.errors import InputError
+from gridsim.model.network import Network
+from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.workload import Workload
+from gridsim.profile.compiled import is_kept
+from gridsim.record import Record
+from gridsim.testing.conformance import CASES, check
+from gridsim.testing.strategies import grids, workloads
+from gridsim.workload.synthetic.grid import Grid
+
+INSTANTS, OVERRUNS = ("batched", "per-event"), ("kill", "extend")
+POLICIES = (
+    *("fifo-job", "fifo-task", "lrtf", "srtf?rank_of=exclusive", "p-slr", "random", "random?hold=false"),
+    *("fair-share?combine=leaf", "fair-share?combine=leaf&reeval=pass"),
+    *("easy", "first-fit", "depth?k=2&ordering=srtf", "easy?ordering=lrtf", "first-fit?ordering=fifo-task"),
+)
+BALANCERS = (
+    *("expected-queue", "expected-queue?work=queued&include_candidate=true", "expected-queue?advertise=any"),
+    *("round-robin", "random", "random?weighted=true", "power-of-two", "least-utilised", "data-local"),
+    *("power-of-two?balancer=expected-queue(work=queued)", "data-local?balancer=expected-queue(advertise=any)"),
+)
+GOLDEN = sorted((CASES / "grid-dag").glob("s*.json"))
+
+
+def assert_same(workload: Workload, platform: Platform, policy: Any, **options: Any) -> None:
+    one, other = (
+        gs.simulate(workload, platform=platform, policy=policy, engine=engine, **options).record
+        for engine in ("simpy", "compiled")
+    )
+    for holder in ("tasks", None):
+        ours, theirs = (record if holder is None else getattr(record, holder) for record in (one, other))
+        if ours is None:
+            assert theirs is None
+            continue
+        for name in type(ours).__slots__:
+            left, right = getattr(ours, name), getattr(theirs, name)
+            if isinstance(left, np.ndarray):
+                assert (left.dtype, left.tolist()) == (right.dtype, right.tolist()), name
+            elif name not in ("workload", "tasks"):
+                assert left == right, name
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@given(
+    grid=grids(largest=8),
+    late=st.lists(st.sampled_from((0, 0, 0, 0, -3, -1, 2)), min_size=40, max_size=40),
+    balancer=st.sampled_from(BALANCERS),
+    instant=st.sampled_from(INSTANTS),
+    overrun=st.sampled_from(OVERRUNS),
+    split=st.sampled_from(("task", "kind-group")),
+    tick=st.sampled_from((None, None, 0.25, 2.0)),
+)
+@settings(max_examples=2 * settings.default.max_examples)  # type: ignore[union-attr]
+def test_small_grids_full_of_ties(
+    policy: str, grid: tuple[Workload, Platform], late: list[int], tick: float | None, **options: Any
+) -> None:
+    workload, platform = grid
+    tasks = workload.tasks
+    assert tasks is not None
+    estimate = np.maximum(tasks.runtime + np.array(late)[: len(tasks)] * 10**6, 10**6)
+    assert_same(replace(workload, tasks=replace(tasks, estimate=estimate)), platform, policy, tick=tick, **options)
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "p-slr", "random", "sjf", "first-fit"])
+@given(
+    workload=workloads(cores=8, largest=20),
+    sizes=st.lists(st.integers(1, 8), min_size=1, max_size=4),
+    balancer=st.sampled_from(BALANCERS),
+    instant=st.sampled_from(INSTANTS),
+    overrun=st.sampled_from(OVERRUNS),
+)
+def test_rigid_jobs_on_trees(policy: str, workload: Workload, sizes: list[int], **options: Any) -> None:
+    first, *others = [ClusterSpec(f"c{number}", cores) for number, cores in enumerate(sizes)]
+    below = (RouterSpec("site", tuple(others)),) if others else ()
+    assert_same(workload, Platform(RouterSpec("root", (first, *below))), policy, **options)
+
+
+@pytest.mark.parametrize("policy", ["random", "random?hold=false", "fair-share", "fair-share?reeval=pass"])
+@given(
+    workload=workloads(cores=8, largest=20, users=True),
+    instant=st.sampled_from(INSTANTS),
+    overrun=st.sampled_from(OVERRUNS),
+)
+def test_one_cluster_whose_next_job_is_named_anew(policy: str, workload: Workload, **options: Any) -> None:
+    share = workload.labels["user"] + 1
+    shared = replace(workload, labels={"share": share}, names={"share": ("/a", "/b", "/c", "/d")})
+    assert_same(shared, Platform.single(7), policy, **options)
+
+
+@pytest.mark.parametrize("transfer", ["each", "all"])
+def test_files_on_a_tree_of_three_levels(transfer: Any) -> None:
+    leaves = [ClusterSpec(f"c{number}", 30, "Kind2" if number == 3 else "Kind1") for number in range(5)]
+    site = RouterSpec("site", (leaves[1], RouterSpec("room", (leaves[2], leaves[3]))))
+    network = Network(transfer="files", bandwidth=1000.0, delay_levels_power=2, transfer_start=transfer)
+    platform = Platform(RouterSpec("root", (leaves[0], site, leaves[4])), network=network)
+    workload = Grid(kind="chain", jobs=40, total=10**6, cores=150, load=1.2).generate(3)
+    tasks = workload.tasks
+    assert tasks is not None
+    volume = np.random.default_rng(1).choice([0.0, 1.0, 5e4, 3e6], len(tasks.edge_to))
+    shipped = replace(workload, tasks=replace(tasks, volume=volume))
+    for instant in INSTANTS:
+        for balancer in ("expected-queue", "data-local"):
+            assert_same(shipped, platform, "p-slr", instant=instant, balancer=balancer)
+
+
+@pytest.mark.parametrize("kind", ["uni-ind", "prob", "chain"])
+@pytest.mark.parametrize("instant", INSTANTS)
+def test_a_loaded_grid_with_long_queues(kind: Any, instant: str) -> None:
+    workload = Grid(kind=kind, jobs=60 if kind == "chain" else 400, total=10**7, cores=80, load=1.2).generate(1)
+    clusters = [ClusterSpec(f"c{number}", 20, "Kind1" if number < 3 else "Kind2") for number in range(4)]
+    platform = Platform(RouterSpec("root", tuple(clusters)), network=Network(ccr="1/5"))
+    for policy in ("p-slr", "random", "fair-share", "fifo-task", "srtf", "easy"):
+        assert_same(workload, platform, policy, instant=instant)
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_golden_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, refused = gs.simulation.run, []
+
+    def both(workload: Workload, platform: Platform, policy: Any, options: gs.Run) -> Record:
+        try:
+            return usual(workload, platform, policy, replace(options, engine="compiled"))
+        except InputError as error:
+            refused.append(error.message)
+            return usual(workload, platform, policy, options)
+
+    monkeypatch.setattr(importlib.import_module("gridsim.simulation"), "run", both)
+    case = json.loads(path.read_bytes())
+    outcome = check(case)
+    assert (outcome.status, outcome.messages) == ("passed", ())
+    options = case.get("options", {})
+    in_python = [
+        "draws" in case,
+        case["policy"] == "fair-share" and (options.get("fit", "strict") != "strict" or bool(case.get("share_tree"))),
+        case["policy"] == "p-slr-sf" or (case["policy"] == "p-slr" and options.get("fit", "strict") != "strict"),
+        options.get("work") == "remaining" or options.get("network", "ccr") != "ccr",
+    ]
+    assert bool(refused) <= any(in_python), refused
+
+
+@pytest.mark.parametrize(
+    ("how", "why"),
+    [
+        ({"balancer": "earliest-start"}, "EarliestStart.* is asked in Python"),
+        ({"balancer": "expected-queue?work=remaining"}, "ExpectedQueue.* is asked in Python"),
+        ({"balancer": "power-of-two?balancer=round-robin"}, "PowerOfTwo.* is asked in Python"),
+        ({"policy": "wfp3"}, "the passes of .*Wfp3.* are not compiled for jobs of several tasks"),
+        ({"policy": "p-slr-sf"}, "asked again after each start"),
+        ({"policy": "fair-share?scope=grid"}, "follows what each share uses"),
+        ({"policy": "fair-share?usage=decayed"}, "follows what each share uses"),
+    ],
+)
+def test_what_is_not_played_is_refused_by_its_name(how: dict[str, Any], why: str) -> None:
+    workload = Grid(kind="prob", jobs=5, total=10**4, cores=80).generate(1)
+    clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind1"), ClusterSpec("c", 40, "Kind2"))
+    given = {"platform": Platform(RouterSpec("root", clusters)), "policy": "p-slr"} | how
+    with pytest.raises(InputError, match=why):
+        gs.simulate(workload, engine="compiled", **given)
+    gs.simulate(workload, **given)
+
+
+@pytest.mark.parametrize("kind", ["shared", "fifo"])
+def test_links_that_slow_one_another_are_refused(kind: Any) -> None:
+    workload = Grid(kind="prob", jobs=5, total=10**4, cores=80).generate(1)
+    clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind2"))
+    platform = Platform(RouterSpec("root", clusters), network=Network(kind=kind, ccr="1/5"))
+    with pytest.raises(InputError, match=f"links are {kind}, and transfers slow one another"):
+        gs.simulate(workload, platform=platform, policy="p-slr", engine="compiled")
+
+
+def test_auto_takes_it_once_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[TreeCalendar] = []
+    usual = TreeCalendar._fill_in
+
+    def fill_in(self: TreeCalendar) -> None:
+        ran.append(self)
+        usual(self)
+
+    monkeypatch.setattr(TreeCalendar, "_fill_in", fill_in)
+    workload = Grid(kind="prob", jobs=5, total=10**4, cores=80).generate(1)
+    clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind2"))
+    platform = Platform(RouterSpec("root", clusters))
+    gs.simulate(workload, platform=platform, policy="p-slr", engine="compiled")
+    assert is_kept(trees.on_tree)
+    gs.simulate(workload, platform=platform, policy="srtf")
+    assert len(ran) == 2
+
+
+def test_progress_is_told_slice_by_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.import_module("gridsim.calendar.engine"), "_SLICE", 0.0)
+    workload = Grid(kind="prob", jobs=200, total=10**6, cores=80).generate(1)
+    clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind2"))
+    told: list[int] = []
+    gs.simulate(
+        workload,
+        platform=Platform(RouterSpec("root", clusters)),
+        policy="p-slr",
+        engine="compiled",
+        progress=told.append,
+    )
+    assert told == sorted(told)
+    assert len(told) > 2
+    assert told[-1] == 200
