@@ -27,6 +27,7 @@ __all__ = [
     "folder",
     "is_kept",
     "lean",
+    "pays",
     "phase",
     "records",
     "tell_compiling",
@@ -157,6 +158,11 @@ class Loop:
         self._compiled = _compiler().make(self.py_func, self._folder, self._options, path)
         return self._compiled
 
+    @functools.cache  # noqa: B019 (loops live as long as their modules)
+    def is_alone(self) -> bool:
+        """Whether its machine code was kept by itself when this was asked first."""
+        return self._code is not None and any(Path(self._folder).glob(self._path("").name.rpartition("-")[0] + "-*"))
+
     def _path(self, kinds: str) -> Path:
         """Where its machine code is kept by itself, by the kinds of its arguments."""
         kind = hashlib.sha256(kinds.encode()).hexdigest()[:16]
@@ -204,6 +210,19 @@ def _on_disk(stem: str) -> bool:
     """Whether what an earlier process compiled is there; looked for once in a process."""
     version = f"{sys.version_info.major}{sys.version_info.minor}"
     return any(Path(_FOLDER).rglob(f"{stem}*.py{version}.nbi"))
+
+
+def pays(loop: Any, many: bool) -> bool:
+    """Whether to call a loop in place of what is slower and needs no compiler.
+
+    It does where nothing has to be loaded or compiled for it, and where there is *many* times that to do.
+    """
+    plain = getattr(loop, "py_func", None)
+    if plain is None:
+        return False  # Python itself
+    if many or not isinstance(loop, Loop):
+        return many or is_kept(loop)
+    return loop.is_alone()
 
 
 class _Hearing:

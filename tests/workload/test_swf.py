@@ -363,7 +363,7 @@ def test_line_by_line_and_at_once_are_the_same(tmp_path_factory, lines, block):
     path.write_text("\n".join([*lines, line(9)]))
     with pytest.MonkeyPatch.context() as patch:
         at_once = read_swf(path)
-        patch.setattr(swf, "_fast", lambda block, first_line: None)
+        patch.setattr(swf, "_fast", lambda block, first_line, read: None)
         patch.setattr(stream, "_BLOCK", block)
         one_by_one = read_swf(path)
     assert at_once.provenance == one_by_one.provenance

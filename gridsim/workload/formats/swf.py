@@ -15,6 +15,7 @@ import numpy as np
 from gridsim.errors import UnknownNameError
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.model.workload import Workload
+from gridsim.profile.digits import table_of
 from gridsim.workload.formats.stream import blocks, opened
 from gridsim.workload.formats.swf_header import FIELDS
 from gridsim.workload.formats.swf_rows import MEMORY, SwfRows
@@ -31,10 +32,16 @@ def looks_like_swf(beginning: bytes) -> bool:
     return False
 
 
-def _fast(block: bytes, first_line: int) -> tuple[FloatArray, IntArray] | None:
-    """Values and line numbers of a block of sound lines; None if there is anything else in it."""
+_MANY = 20_000
+"""Jobs from which on it is worth it to have the loop compiled that reads further ones."""
+
+
+def _fast(block: bytes, first_line: int, read: int) -> tuple[FloatArray, IntArray] | None:
+    """Values and line numbers of a block of sound lines, *read* jobs before it; None if anything else is in it."""
     if not block.strip():
         return np.empty((0, len(FIELDS))), np.empty(0, dtype=np.int64)
+    if (found := table_of(block, len(FIELDS), read >= _MANY)) is not None:
+        return found[0], found[1] + first_line
     try:
         table = np.loadtxt(io.BytesIO(block), comments=None, ndmin=2)
     except ValueError:
@@ -65,13 +72,15 @@ class SwfLines(SwfRows):
             block = block.removeprefix(b"\xef\xbb\xbf")
         if b";" in block:
             block = self._without_comments(block)
-        table, numbers = _fast(block, first_line) or self._slow(block, first_line)
+        table, numbers = _fast(block, first_line, self.jobs_read) or self._slow(block, first_line)
         if self.machine is None:
             self.machine = self.header.cores()[0]
         self.add(table, numbers)
 
     def _without_comments(self, block: bytes) -> bytes:
         """The block with its comment lines emptied; those above the first job are the header."""
+        last = block.find(b"\n", block.rfind(b";"))
+        block, rest = (block, b"") if last < 0 else (block[:last], block[last:])
         lines = block.split(b"\n")
         above = not self.jobs_read
         for index, line in enumerate(lines):
@@ -83,7 +92,7 @@ class SwfLines(SwfRows):
                     self.header.add(line)
             elif begin:
                 above = False
-        return b"\n".join(lines)
+        return b"\n".join(lines) + rest
 
     def _slow(self, block: bytes, first_line: int) -> tuple[FloatArray, IntArray]:
         """Values and line numbers of the lines that can be parsed, one by one; the others are problems."""
