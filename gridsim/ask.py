@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gridsim.metrics.responsiveness import BOUND
+from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
@@ -100,10 +101,11 @@ def quote(
     workload: Workload,
     *,
     at: float | None = None,
-    cores: int,
+    cores: int | None = None,
     walltime: float,
     policies: Iterable[Any] | Mapping[str, Any] = quoting.DEFAULT_POLICIES,
     deadline: float | None = None,
+    demand: Demand | None = None,
     owner: Mapping[str, str] | None = None,
     platform: Platform | None = None,
     options: Run | None = None,
@@ -120,11 +122,13 @@ def quote(
     at : float, optional
         The moment, seconds of the log's clock; the arrival that meets the longest queue under EASY where left out.
     cores, walltime : int, float
-        The job; the walltime in seconds.
+        The job; the walltime in seconds. Its cores are left out where it has a *demand*.
     policies : iterable or mapping
         As `compare` takes them.
     deadline : float, optional
         A deadline to ask about, seconds of the log's clock.
+    demand : Demand, optional
+        What it asks of a machine of nodes or pools.
     owner : mapping of str to str, optional
         Whose job it is and what it asks for: ``user``, ``account``, ``partition``, ``qos``, by name, as in the log or
         known to the site of a policy. Of no user, in the default partition, where left out.
@@ -152,6 +156,12 @@ def quote(
     >>> quote(log, at=2, cores=2, walltime=8, policies=["conservative"])["conservative"].guaranteed
     28.0
     """
-    how: dict[str, Any] = {"policies": policies, "deadline": deadline, "owner": owner, "platform": platform}
+    how: dict[str, Any] = {
+        "policies": policies,
+        "deadline": deadline,
+        "owner": owner,
+        "platform": platform,
+        "demand": demand,
+    }
     how |= {"options": options, "progress": progress}
     return Quotation.view(quoting.quote(workload, at=at, cores=cores, walltime=walltime, **how))

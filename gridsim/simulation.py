@@ -15,7 +15,7 @@ from gridsim.entities.limited import Limited, Limits, limited
 from gridsim.entities.outcome import Outcome
 from gridsim.entities.router import Split
 from gridsim.errors import InputError
-from gridsim.model.demand import Demands
+from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
 from gridsim.model.pools import PARTITION, Partitions
 from gridsim.model.time import NEVER, IntArray, whole
@@ -139,6 +139,7 @@ def state_at(
     cores: int,
     estimate: int,
     labels: Mapping[str, int] | None = None,
+    demand: Demand | None = None,
     options: Run | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Moment:
@@ -154,6 +155,8 @@ def state_at(
         Cores of the job.
     labels : mapping of str to int, optional
         Whose it is and what it asks for, of the labels of the workload; unknown where left out.
+    demand : Demand, optional
+        What it asks of nodes and pools; plain cores where left out.
 
     Raises
     ------
@@ -167,9 +170,8 @@ def state_at(
     if workload.tasks is not None:
         raise InputError("the workload has jobs of several tasks; expected rigid jobs", field="workload")
     # What the log says has happened is what is asked about: its users do not react to this run.
-    come = _and_one_more(
-        replace(workload.select(workload.submit <= at), reactions=None), at, cores, estimate, labels or {}
-    )
+    known = replace(workload.select(workload.submit <= at), reactions=None)
+    come = _and_one_more(known, at, cores, estimate, labels or {}, demand)
     tick, last = whole(options.tick_of(workload)), len(come) - 1
     world = World(come, platform, policy, replace(options, limits="refuse"), progress=progress, room=0)
     world.stop_before(last)
@@ -177,11 +179,18 @@ def state_at(
     return Moment(come, last, at, world.clusters[0], world.outcome, tick)
 
 
-def _and_one_more(workload: Workload, at: int, cores: int, estimate: int, labels: Mapping[str, int]) -> Workload:
+def _and_one_more(
+    workload: Workload, at: int, cores: int, estimate: int, labels: Mapping[str, int], demand: Demand | None
+) -> Workload:
     """The workload with a job behind all others; it asks for no deadline, and lasts as long as it may."""
     more = {"job": int(workload.job.max(initial=0)) + 1, "submit": at, "runtime": estimate, "estimate": estimate}
     more |= {"cores": cores, "deadline": NEVER, "tolerance": 1, "restartable": True}
     columns: dict[str, Any] = {name: getattr(workload, name) for name in more}
+    demands = workload.demands
+    if demands is None and demand is not None:
+        demands = Demands.plain_cores(workload.cores)
+    if demands is not None:
+        demands = demands.joined(Demands.plain_cores(np.array([cores])) if demand is None else Demands.of([demand]))
     for name, column in columns.items():
         columns[name] = None if column is None else np.append(column, column.dtype.type(more[name]))
     return replace(
@@ -190,7 +199,7 @@ def _and_one_more(workload: Workload, at: int, cores: int, estimate: int, labels
         labels={name: np.append(column, labels.get(name, UNKNOWN)) for name, column in workload.labels.items()},
         logged={},
         moldable=None if workload.moldable is None else workload.moldable.with_rigid(cores),
-        demands=None if workload.demands is None else workload.demands.joined(Demands.plain_cores(np.array([cores]))),
+        demands=demands,
     )
 
 

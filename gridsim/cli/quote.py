@@ -13,6 +13,7 @@ from gridsim.cli.clock import duration, instant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gridsim.model.demand import Demand
     from gridsim.questions.quotation import Quoted
 
 __all__ = ["add_arguments", "run"]
@@ -42,6 +43,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     job.add_argument(
         "--deadline", metavar="T", help="ask about this deadline too: as --at, or +3h for so much after the moment"
+    )
+    beside = parser.add_argument_group("what the job asks of nodes and pools, beside cores")
+    beside.add_argument(
+        "--tasks",
+        type=int,
+        metavar="N",
+        help="tasks, each on one node, that share its cores evenly (default: 1 "
+        "where anything of this group is asked for)",
+    )
+    beside.add_argument("--task-memory", metavar="M", help="memory of each task: 4096 (MiB), 512M, 32G")
+    beside.add_argument("--task-gpus", type=float, metavar="N", help="GPUs of each task: 0.5 of one, 1, 2 …")
+    beside.add_argument(
+        "--gpu-kind", action="append", metavar="KIND", help="a kind of GPU that it can have; give it several times"
+    )
+    beside.add_argument(
+        "--feature", action="append", metavar="WORD", help="what its nodes must have; give it several times"
+    )
+    beside.add_argument("--exclusive", action="store_true", help="nobody else on its nodes")
+    beside.add_argument(
+        "--pool", action="append", metavar="NAME=N", help="so much of a pool, such as licences; give it several times"
     )
     for label, what in _OWNER.items():
         job.add_argument(f"--{label}", metavar="NAME", help=f"{what}, as in the log (default: not known)")
@@ -75,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
     options = Run(overrun=args.overrun, instant=args.instant, seed=args.seed, partitions=args.partitions)
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
-    walltime = duration(args.walltime, "walltime")
+    walltime, demand = duration(args.walltime, "walltime"), _demand(args)
     workload, platform = source.load(args, options, policies.values(), usual={"still-waiting": "repair"})
     told = sys.stderr if args.json else sys.stdout
     tell(source.summary_lines(workload, platform), told)
@@ -93,7 +114,8 @@ def run(args: argparse.Namespace) -> int:
         found = quote(
             workload,
             at=at,
-            cores=args.width,
+            cores=args.width if demand is None else None,
+            demand=demand,
             walltime=walltime,
             policies=policies,
             deadline=deadline,
@@ -108,6 +130,46 @@ def run(args: argparse.Namespace) -> int:
     else:
         _tell(found, caveats)
     return 0
+
+
+def _demand(args: argparse.Namespace) -> Demand | None:
+    """What the job asks for beside cores; None where that is nothing."""
+    from gridsim.errors import InputError
+    from gridsim.model.demand import Demand
+    from gridsim.model.site_file.tres import mebibytes
+
+    words = (args.tasks, args.task_memory, args.task_gpus, args.gpu_kind, args.feature, args.pool)
+    if not args.exclusive and all(word is None for word in words):
+        return None
+    tasks = 1 if args.tasks is None else args.tasks
+    if tasks < 1 or args.width % tasks:
+        message = f"{tasks} tasks cannot share {args.width} cores evenly; expected a number that divides them"
+        raise InputError(message, field="tasks")
+    each = {"cores": args.width // tasks}
+    if args.task_memory is not None:
+        try:
+            each["memory"] = mebibytes(args.task_memory)
+        except ValueError:
+            message = f"'{args.task_memory}' is no amount of memory; expected such as 4096 (MiB), 512M or 32G"
+            raise InputError(message, field="task-memory") from None
+    return Demand(
+        tasks=tasks,
+        each=each,
+        gpu=round(1000 * (args.task_gpus or 0)),
+        gpu_kinds=args.gpu_kind or (),
+        features=args.feature or (),
+        exclusive=args.exclusive,
+        pools=dict(_amount(text) for text in args.pool or ()),
+    )
+
+
+def _amount(text: str) -> tuple[str, int]:
+    from gridsim.errors import InputError
+
+    name, _, amount = text.partition("=")
+    if not name or not amount.isdecimal():
+        raise InputError(f"'{text}' names no amount; expected such as matlab=2", field="pool")
+    return name, int(amount)
 
 
 def _tell(found: Quoted, caveats: Sequence[str]) -> None:

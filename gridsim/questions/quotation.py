@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from gridsim.files import plain
 from gridsim.model.dates import Calendar
+from gridsim.model.demand import Demand
 
 __all__ = ["TIMES", "Alternative", "Answer", "Forecast", "Price", "Quoted"]
 
@@ -183,6 +184,8 @@ class Quoted:
         Names of the job's user, account, partition, QOS, as far as they were given.
     calendar : Calendar or None
         Dates of the log, where it says them.
+    demand : Demand or None
+        What the job asks of nodes and pools; None for plain cores.
     """
 
     at: float
@@ -198,6 +201,7 @@ class Quoted:
     alternatives: tuple[Alternative, ...] = ()
     owner: Mapping[str, str] = field(default_factory=dict)
     calendar: Calendar | None = None
+    demand: Demand | None = None
 
     def __repr__(self) -> str:
         asked = ", ".join(one.policy for one in self.answers)

@@ -13,6 +13,7 @@ from gridsim.errors import InputError
 from gridsim.metrics.charges import category_slowdowns, core_class, time_class
 from gridsim.metrics.utilisation import queue_length
 from gridsim.model.dates import calendar_of
+from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
 from gridsim.model.time import MICROSECOND, NEVER, seconds, whole
 from gridsim.model.workload import Workload
@@ -43,6 +44,15 @@ __all__ = ["DEFAULT_POLICIES", "busiest_moment", "quote"]
 DEFAULT_POLICIES = ("conservative", "msb", "mrt", "qops", "fqops")
 """Who is asked when nobody says who."""
 
+_IMPOSSIBLE = {
+    "task": "no node has room for one of its tasks",
+    "tasks": "all nodes together have no room for its tasks",
+    "nodes": "no such number of nodes has room for its tasks",
+    "features": "no node has all the features that it asks for",
+    "gpu-kind": "no node has GPUs of such a kind",
+}
+"""Reasons of the specification of machines, 2.5."""
+
 _PARTS = 4
 """Steps between the tightest deadline there is and the one that costs nothing."""
 
@@ -51,10 +61,11 @@ def quote(
     workload: Workload,
     *,
     at: float | None = None,
-    cores: int,
+    cores: int | None = None,
     walltime: float,
     policies: Iterable[Any] | Mapping[str, Any] = DEFAULT_POLICIES,
     deadline: float | None = None,
+    demand: Demand | None = None,
     owner: Mapping[str, str] | None = None,
     platform: Platform | None = None,
     options: Run | None = None,
@@ -66,7 +77,8 @@ def quote(
     """
     platform, options = platform or machine(workload), options or Run()
     setups = {label: Setup(platform, make_policy(what), options) for label, what in labelled(policies).items()}
-    _check_job(cores, walltime, platform)
+    cores = _checked_cores(cores, demand, platform)
+    _check_walltime(walltime)
     if not len(workload):
         raise InputError("has no jobs, so there is no moment to ask about", path=workload.provenance.get("source"))
     if at is None:
@@ -74,13 +86,15 @@ def quote(
     schedulers = [setup.scheduler for setup in setups.values()]
     workload, labels = owned(replace(workload, reactions=None), owner or {}, schedulers)
     _check_times(at, walltime, deadline, workload)
-    job = _Job(whole(float(at)), cores, whole(float(walltime)), labels)
+    job = _Job(whole(float(at)), cores, whole(float(walltime)), labels, demand)
     wanted = None if deadline is None else whole(float(deadline))
     answers: dict[str, Answer] = {}
     moments: dict[str, Moment] = {}
     for label, setup in setups.items():
         hear = None if progress is None else partial(progress, label)
         moments[label] = job.moment(workload, setup, hear)
+        if demand is not None:
+            _check_demand(label, moments[label])
         answers[label] = _answer(label, moments[label], setup, wanted)
     priced_by = _priced_by(moments)
     prices: Sequence[Price] = ()
@@ -90,6 +104,7 @@ def quote(
     quoted = Quoted(
         at=seconds(job.at),
         cores=cores,
+        demand=demand,
         walltime=seconds(job.estimate),
         machine=platform.cores,
         deadline=None if wanted is None else seconds(wanted),
@@ -118,17 +133,60 @@ class _Job(NamedTuple):
     cores: int
     estimate: int
     labels: Mapping[str, int]
+    demand: Demand | None
 
     def moment(self, workload: Workload, setup: Setup, progress: Callable[[int], None] | None = None) -> Moment:
         """A replay of the log that stands still as the job comes."""
         size: Any = {"cores": self.cores, "estimate": self.estimate, "labels": self.labels}
-        how: Any = {"options": setup.options, "progress": progress}
+        how: Any = {"demand": self.demand, "options": setup.options, "progress": progress}
         return state_at(workload, setup.platform, setup.scheduler, self.at, **size, **how)
 
+    def smaller(self) -> Iterator[_Job]:
+        """It with half the tasks (or cores), for half the time, for half of both."""
+        cores, demand = max(1, self.cores // 2), self.demand
+        if demand is not None and not demand.cores:
+            tasks = max(1, demand.tasks // 2)
+            most, least = min(demand.max_nodes, tasks), min(demand.min_nodes, tasks)
+            demand = replace(demand, tasks=tasks, min_nodes=least, max_nodes=most)
+            cores = demand.total("cores")
+        elif demand is not None:
+            demand = replace(demand, cores=cores)
+        narrower = self._replace(cores=cores, demand=demand)
+        time = self.estimate // 2 // MICROSECOND * MICROSECOND
+        found = {(one.cores, one.estimate): one for one in (self, narrower)}
+        if time >= MICROSECOND:
+            found |= {(one.cores, time): one._replace(estimate=time) for one in (self, narrower)}
+        del found[self.cores, self.estimate]
+        yield from found.values()
 
-def _check_job(cores: int, walltime: float, platform: Platform) -> None:
+
+def _checked_cores(cores: int | None, demand: Demand | None, platform: Platform) -> int:
+    """Cores of the job, those of its demand where it has one."""
+    if (cores is None) == (demand is None):
+        raise InputError("expected either cores or a demand", field="cores")
+    if demand is not None:
+        cores = demand.total("cores")
+        if demand.tasks and not any(cluster.nodes for cluster in platform.clusters()):
+            message = "the machine is one pool, without nodes for tasks to lie on; expected plain cores"
+            raise InputError(message, field="demand")
     if not isinstance(cores, int | np.integer) or not 1 <= cores <= platform.cores:
         raise InputError(f"{cores!r} cores; expected 1 to {platform.cores}, those of the machine", field="cores")
+    return int(cores)
+
+
+def _check_demand(label: str, moment: Moment) -> None:
+    """Refuse what a policy cannot look at, and what the empty machine cannot hold."""
+    asked = moment.cluster.asked
+    if asked is None:
+        message = f"the machine of {label} has no nodes or pools of which more than cores can be asked"
+        raise InputError(message, field="demand")
+    if reason := asked.reason(moment.job):
+        what, _, pool = reason.partition(":")
+        why = f"more of pool '{pool}' than there is" if pool else _IMPOSSIBLE.get(what, what)
+        raise InputError(f"the empty machine can never hold it: {why}", field="demand")
+
+
+def _check_walltime(walltime: float) -> None:
     if not 0 < walltime < seconds(NEVER - 1) or not whole(float(walltime)):
         raise InputError(f"{walltime:g} s; expected a walltime above 0 s that ends", field="walltime")
 
@@ -257,10 +315,6 @@ def _usual_slowdown(easy: Setup, workload: Workload, job: _Job) -> float:
 
 def _alternatives(workload: Workload, job: _Job, setups: Mapping[str, Setup]) -> Iterator[Alternative]:
     """When the job would start if it asked for half the cores, for half the time, for half of both."""
-    cores, estimate = max(1, job.cores // 2), job.estimate // 2 // MICROSECOND * MICROSECOND
-    for width, time in dict.fromkeys([(cores, job.estimate), (job.cores, estimate), (cores, estimate)]):
-        if (width, time) == (job.cores, job.estimate) or time < MICROSECOND:
-            continue
-        smaller = job._replace(cores=width, estimate=time)
+    for smaller in job.smaller():
         starts = {label: _expected(smaller.moment(workload, setup), setup) for label, setup in setups.items()}
-        yield Alternative(width, float(seconds(time)), starts)
+        yield Alternative(smaller.cores, float(seconds(smaller.estimate)), starts)

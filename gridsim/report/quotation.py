@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from gridsim.model.capacity import WHOLE_GPU
+from gridsim.model.demand import Demand
 from gridsim.questions.quotation import Forecast, Price, Quoted
 from gridsim.report import change
 from gridsim.report.sheet import WIDTH, either, sheet
@@ -61,7 +63,8 @@ def state_lines(quotation: Quoted) -> Iterator[str]:
     yield f"moment: {date}{clock(quotation.at)} of the log ({quotation.at:,.0f} s)"
     asked = "" if quotation.deadline is None else f", to end by {_at(quotation, quotation.deadline)}"
     owner = "".join(f", {_LABELS.get(label, label)} {name}" for label, name in quotation.owner.items())
-    yield f"job: {counted(quotation.cores, 'core')} for {duration(quotation.walltime)}{asked}{owner}"
+    demand = "" if quotation.demand is None else _demanded(quotation.demand)
+    yield f"job: {counted(quotation.cores, 'core')}{demand} for {duration(quotation.walltime)}{asked}{owner}"
     states: dict[str, list[str]] = {}
     for it in quotation.answers:
         runs = "1 job runs" if it.running == 1 else f"{number(it.running)} jobs run"
@@ -70,6 +73,33 @@ def state_lines(quotation: Quoted) -> Iterator[str]:
         states.setdefault(state, []).append(it.policy)
     for state, policies in states.items():
         yield f"state under {listed(policies)}: {state}"
+
+
+def _demanded(demand: Demand) -> str:
+    """What a job asks for beside its cores.
+
+    Examples
+    --------
+    >>> _demanded(Demand(tasks=2, each={"cores": 4, "memory": 8192}, gpu=500, pools={"idl": 1}, exclusive=True))
+    ' in 2 tasks (each 4 cores, 8 GiB of memory, 0.5 GPUs), 1 of idl, whole nodes'
+    """
+    each = [
+        counted(amount, "core") if name == "cores" else _amount(name, amount) for name, amount in demand.each.items()
+    ]
+    if demand.gpu:
+        kinds = f" ({' or '.join(demand.gpu_kinds)})" if demand.gpu_kinds else ""
+        each.append(f"{demand.gpu / WHOLE_GPU:g} {'GPU' if demand.gpu == WHOLE_GPU else 'GPUs'}{kinds}")
+    tasks = f" in {counted(demand.tasks, 'task')} (each {', '.join(each)})" if demand.tasks else ""
+    more = [_amount(name, amount) for name, amount in demand.pools.items()]
+    more += [f"nodes with {listed(list(demand.features))}"] if demand.features else []
+    more += ["whole nodes"] if demand.exclusive else []
+    return "".join([tasks, *(f", {one}" for one in more)])
+
+
+def _amount(name: str, amount: int) -> str:
+    if name == "memory":
+        return f"{amount / 1024:g} GiB of memory"
+    return f"{number(amount)} of {name}"
 
 
 def answers_table(quotation: Quoted, *, width: int = WIDTH) -> RenderableType:

@@ -12,7 +12,7 @@ from typing import Any
 
 from gridsim.model.site.tres import BILLING, CPU, GPUS, LICENCE, MEMORY, NODE, TresLimits, Weights
 
-__all__ = ["limit", "named", "weights", "with_limits"]
+__all__ = ["limit", "mebibytes", "named", "weights", "with_limits"]
 
 _BY_NUMBER = {"1": CPU, "2": MEMORY, "4": NODE, "5": BILLING}
 """Numbers of those that each accounting database has (tres.html, ``sacctmgr show tres``)."""
@@ -115,11 +115,33 @@ def limit(key: str, text: str, kind: str, found: dict[str, Any], ignored: Counte
 
 def _amount(text: str, *, memory: bool) -> int | None:
     """A whole number, of memory MiB; None where it is below 0."""
-    number = re.fullmatch(rf"(-?\d+)([{_UNITS}]?)", text, re.IGNORECASE)
-    if number is None or (number[2] and not memory):
+    if text.startswith("-"):
+        return None if _amount(text[1:], memory=memory) else 0
+    if memory:
+        return mebibytes(text)
+    if not re.fullmatch(r"\d+", text):
+        raise ValueError(text)
+    return int(text)
+
+
+def mebibytes(text: str) -> int:
+    """MiB of an amount of memory as Slurm writes it; a number alone is MiB already, and parts count as whole ones.
+
+    Raises
+    ------
+    ValueError
+        For a text that is no amount.
+
+    Examples
+    --------
+    >>> mebibytes("4096"), mebibytes("32G"), mebibytes("1K")
+    (4096, 32768, 1)
+    """
+    number = re.fullmatch(rf"(\d+)([{_UNITS}]?)", text, re.IGNORECASE)
+    if number is None:
         raise ValueError(text)
     count, power = int(number[1]), _UNITS.index(number[2].upper() or "M") - _UNITS.index("M")
-    return None if count < 0 else count * 1024**power if power >= 0 else -(-count // 1024)
+    return count * 1024**power if power >= 0 else -(-count // 1024)
 
 
 def with_limits(found: dict[str, Any]) -> dict[str, Any]:
