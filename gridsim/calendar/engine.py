@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gridsim.calendar import events, loops
+from gridsim.calendar import events, loops, sizes
 from gridsim.calendar.events import Events
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.limited import CHAINED
@@ -101,8 +101,6 @@ def calendar_of(
 
 def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) -> str:
     """What of a run the compiled calendar does not know; empty where it knows everything."""
-    if workload.moldable is not None:
-        return "the workload has jobs of several sizes"
     if workload.reactions is not None:
         return "users react"
     if any(cluster.machine.nodes is not None for cluster in clusters):
@@ -117,15 +115,24 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
     if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
         return "users withdraw jobs that wait"
     # All that is ever added up; a calendar of whole numbers of 64 bits ends there.
-    runtime = workload.runtime if workload.tasks is None else workload.tasks.runtime
-    spans = (requests.submit.max(initial=0), requests.estimate.sum(dtype=np.float64))
-    if sum(map(float, spans)) + float(runtime.sum(dtype=np.float64)) >= NEVER:
+    if float(requests.submit.max(initial=0)) + _longest_of_all(workload) >= NEVER:
         return "the times of the jobs add up to more than the calendar has"
     return ""
 
 
+def _longest_of_all(workload: Workload) -> float:
+    """Estimates and runtimes of all tasks together, each on the size on which it is slowest, microseconds."""
+    moldable, source = workload.moldable, workload if workload.tasks is None else workload.tasks
+    if moldable is None or not len(source.cores):
+        return float(source.estimate.sum(dtype=np.float64) + source.runtime.sum(dtype=np.float64))
+    begins = moldable.first[:-1]
+    slowest = np.maximum.reduceat(np.append(moldable.relative, 0.0), begins)  # the last curve may have no entry
+    factor = slowest[moldable.curve] / moldable.relative[begins[moldable.curve] + source.cores - 1]
+    return float((source.estimate * factor).sum() + (source.runtime * factor).sum())
+
+
 class Calendar:
-    """A run of rigid jobs on one cluster, in compiled slices.
+    """A run of jobs of one task on one cluster, in compiled slices.
 
     Parameters
     ----------
@@ -165,7 +172,7 @@ class Calendar:
         self._rows = fits
         waiting = self._go_on(earlier) if earlier is not None else 0
         passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
-        self.loop: Any = getattr(loops, passes.loop)
+        self.loop: Any = getattr(sizes if passes.loop in sizes.__all__ else loops, passes.loop)
         self._passes, self._ask = passes.columns, passes.ask
         busy = most_running(cluster.cores, n) + 1
         looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if extend else 0
@@ -277,11 +284,13 @@ class Calendar:
 
     def _fill_in(self) -> None:
         """Say of each job when it ran and how it ended; who is left waiting, waits."""
-        runtime, estimate, _, start = self._events.jobs
+        runtime, estimate, cores, start = self._events.jobs
         outcome, ran = self._outcome, start < NEVER
         held = runtime if self._extend else np.minimum(runtime, estimate)
         outcome.start[:] = start
         outcome.end[:] = np.where(ran, start + held, NEVER)
+        if outcome.moldable is not None:
+            outcome.cores[:] = cores
         outcome.status[ran] = Status.completed
         if not self._extend:
             outcome.status[ran & (runtime > estimate)] = Status.killed_walltime

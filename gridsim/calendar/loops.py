@@ -9,6 +9,7 @@ passes are those that a cluster asks its scheduler for one by one, where its run
 from __future__ import annotations
 
 from gridsim.calendar.events import ASKING, BATCHED, ESTIMATE, NOW, OVER, RUNTIME, START, begin, next_step
+from gridsim.calendar.sizes import choose_size
 from gridsim.model.time import NEVER
 from gridsim.policy.admission import kernels as plans
 from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
@@ -28,7 +29,7 @@ from gridsim.profile.compiled import lean, whole
 from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["backfilling", "ordered", "planned", "strict_lines"]
+__all__ = ["backfilling", "ordered", "planned", "planned_in_sizes", "strict_lines"]
 
 ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS = range(7)
 """Flags of passes that are put in order: how the queue is, and those behind the protected; whether requests are
@@ -190,6 +191,18 @@ def overran(ended, count, late, table, running, moves, meta):  # type: ignore[no
 @whole
 def planned(work, events, passes):  # type: ignore[no-untyped-def]
     """Passes over a plan in which every request has a start, the earliest when it came; it is compressed after ends."""
+    follow_plan(work, events, passes, None)
+
+
+@whole
+def planned_in_sizes(work, events, passes):  # type: ignore[no-untyped-def]
+    """The same where each gets its size when it comes, by what stands last among *passes* (`choose_size`)."""
+    follow_plan(work, events, passes[:-1], passes[-1])
+
+
+@lean
+def follow_plan(work, events, passes, sizes):  # type: ignore[no-untyped-def]
+    """Steps and the passes of a plan; *sizes* are None where every request has the size that it asks for."""
     jobs, come, refused, ends, looks, late, numbers = events
     plan, columns, running, began, moves, order, flags = passes
     times, free, meta, _, starts = plan
@@ -214,6 +227,7 @@ def planned(work, events, passes):  # type: ignore[no-untyped-def]
             settle(now, plan, columns, running, order, flags)
         for k in range(step.first, step.last):
             row = come[1, k]
+            choose_size(now, row, plan, columns, running, began, jobs, sizes)
             start = plans.earliest_start(times, free, meta, now, cores[row], estimate[row])
             plans.enter(plan, ties, row, start, cores[row], estimate[row])
         if not step.decides or meta[HEAD] == meta[TAIL] or starts[meta[HEAD]] > now:

@@ -50,6 +50,8 @@ _LOOPS = {
 
 def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform, options: TreeOptions) -> str:
     """What of a run on a tree of clusters, or of jobs of several tasks, is not known; empty where everything is."""
+    if workload.moldable is not None:
+        return "jobs have several sizes, on several clusters or in several tasks"
     scheduler = clusters[0].scheduler
     loop = scheduler.passes(np.empty(0, dtype=np.int64)).loop  # type: ignore[attr-defined]  # it says that it has them
     several = "jobs of several tasks" if workload.tasks is not None else "several clusters"

@@ -205,6 +205,16 @@ class Moldable:
             sizes=sizes,
         )
 
+    @property
+    def least(self) -> IntArray:
+        """Smallest size of each row: its minimum, or the first of the sizes that it names."""
+        first, sizes = self.size_first, self.sizes
+        if first is None or sizes is None:
+            return self.minimum
+        least, names = self.minimum.copy(), first[:-1] < first[1:]
+        least[names] = sizes[first[:-1][names]]
+        return least
+
     def times_on(self, given: Any, times: IntArray, requested: IntArray) -> IntArray:
         """What *times* of all rows on the *requested* cores are on the *given* ones.
 

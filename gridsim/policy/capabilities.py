@@ -30,6 +30,7 @@ __all__ = [
     "is_own",
     "keeps_holders",
     "knows_runtimes",
+    "limits_in_columns",
     "of_ordering",
     "on_nodes",
     "picks_gpus",
@@ -211,6 +212,11 @@ def on_nodes(admission: Any) -> bool:
 def scores_in_columns(rule: Any) -> bool:
     """Whether a placement rule is compiled: it says by which columns, and is not asked for each task."""
     return hasattr(rule, "columns")
+
+
+def limits_in_columns(partition: Any) -> bool:
+    """Whether a partition is one of gridsim's own, whose limits are compiled."""
+    return hasattr(partition, "columns") and is_own(partition)
 
 
 def picks_gpus(rule: Any) -> bool:

@@ -8,7 +8,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.policy.queue import Queue
+from gridsim.policy import limits
+from gridsim.policy.limits import Limits
+from gridsim.policy.queue import Queue, Requests
 
 __all__ = ["Asked", "Greedy", "ShareOfWork", "largest"]
 
@@ -40,6 +42,10 @@ class Asked:
     def limits(self, queue: Queue, now: float) -> IntArray:
         return queue.requests.cores[queue.rows]
 
+    def columns(self, requests: Requests) -> Limits:
+        """What compiled passes make the limits of: every request has one size."""
+        return limits.limits_of(requests, limits.ANY)
+
 
 @dataclass
 class Greedy:
@@ -62,6 +68,10 @@ class Greedy:
 
     def limits(self, queue: Queue, now: float) -> IntArray:
         return queue.requests.maximum[queue.rows]
+
+    def columns(self, requests: Requests) -> Limits:
+        """What compiled passes make the limits of: any size."""
+        return limits.limits_of(requests, limits.ANY)
 
 
 @dataclass
@@ -112,8 +122,14 @@ class ShareOfWork:
         everything = waiting.sum() + self._running(queue, now)
         if everything > 0:
             np.divide(self._weighed(queue.weight), everything, out=share)
-        limits: IntArray = np.floor(np.minimum(self.wf * share, self.gap) * total + 1e-9).astype(np.int64)
-        return np.maximum(limits, 1)
+        most: IntArray = np.floor(np.minimum(self.wf * share, self.gap) * total + 1e-9).astype(np.int64)
+        return np.maximum(most, 1)
+
+    def columns(self, requests: Requests) -> Limits:
+        """What compiled passes make the same limits of (`gridsim.policy.limits`), to the last bit."""
+        weight = ("linear", "sqrt", "sqrt-parallel").index(self.weight)
+        scope = ("system", "remaining", "queued").index(self.scope)
+        return limits.limits_of(requests, limits.SHARE, weight, scope, wf=self.wf, gap=self.gap)
 
     def _weighed(self, weight: FloatArray) -> FloatArray:
         return weight if self.weight == "linear" else np.sqrt(weight)

@@ -62,8 +62,8 @@ class Requests:
     minimum, maximum : (n,) int64
         Least and most cores; both are those asked for where jobs are rigid.
     needed : (n,) int64
-        Cores that a cluster must have to take the request: the least where the policy chooses sizes, else those asked
-        for.
+        Cores that a cluster must have to take the request: those of its smallest size where the policy chooses sizes,
+        else those asked for.
     moldable : Moldable or None
         Ranges and relative runtimes.
     moves : bool
@@ -93,7 +93,7 @@ class Requests:
         self.minimum, self.maximum = self.cores, self.cores
         if self.moldable is not None:
             self.minimum, self.maximum = _writable(self.moldable.minimum), _writable(self.moldable.maximum)
-        self.needed = self.minimum
+        self.needed = self.minimum if self.moldable is None else _writable(self.moldable.least)
         self.job: IntArray = np.arange(len(self.cores)) if tasks is None else rows
         self.number: IntArray = workload.job[rows]
         self.labels: Mapping[str, IntArray] = {name: column[rows] for name, column in workload.labels.items()}

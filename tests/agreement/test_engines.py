@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gridsim as gs
+from gridsim.model.moldable import Moldable
+from gridsim.model.speedup import Amdahl, Downey, Linear
 from gridsim.model.workload import Workload
 from gridsim.policy.ordering import SmallestArea
 from gridsim.policy.prediction import Recent
@@ -20,7 +22,10 @@ from gridsim.policy.protocols import Lanes
 from gridsim.policy.queue import Queue
 from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.policy.scheduler.molding import Molding
 from gridsim.record import Predictions, Record
+from gridsim.scenario import transformed
+from gridsim.testing.conformance import moldable
 from gridsim.testing.conformance.running import rigid_workload, rows_of
 from gridsim.testing.strategies import workloads
 
@@ -67,11 +72,57 @@ POLICIES = (
 )
 
 
+@dataclass
+class Halves:
+    """A partition of a plain file, which is asked in Python before each pass."""
+
+    choices = "all"
+    grid = "linear"
+
+    def limits(self, queue: Queue, now: float) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        held = int(queue.state["running"].rows.sum() + now) % 2
+        return np.maximum(queue.requests.maximum[queue.rows] // (1 + held), 1)
+
+
+SIZES_ON_ARRIVAL = ("moldable-greedy", "moldable-submit")
+SIZES_AT_START = ("moldable-base", "moldable-start", "moldable-combined", "moldable-combined-2003")
+SIZES = (
+    *SIZES_ON_ARRIVAL,
+    *("moldable-greedy?choices=all", "moldable-greedy?choices=3&grid=linear&compress=none", "planned?partition=asked"),
+    *("moldable-submit?scope=remaining&weight=sqrt", "moldable-submit?weight=sqrt-parallel&scope=queued"),
+    *("moldable-submit?gap=0.5&choices=all&compress_at=every", "planned?partition=fair-share&compress=arrival"),
+    *SIZES_AT_START,
+    *("moldable-start?backfill=now", "moldable-base?promise_order=queue&choices=all", "moldable-base?choices=3"),
+    *("moldable-base?reserve=category(count=4,first=6,ratio=2)", "moldable-base?reserve=first-fit&scope=queued"),
+    *("moldable-base?reserve=xfactor(k=1.25)&backfill=now", "moldable-combined?k=1.5&first=6&scope=remaining"),
+    *("moldable-start?gap=0.5&weight=sqrt&scope=remaining", "moldable-start?reserve=depth(k=3)&grid=linear"),
+    *("molding?partition=asked", "molding?partition=greedy", "molding?partition=greedy(choices=all)&backfill=now"),
+    *("moldable-base?ordering=sjf", "moldable-combined?ordering=wfp3", "moldable-base?ordering=random"),
+    *(Molding(partition=Halves()), Molding(ordering=Oldest(), partition=Halves(), promise_order="queue")),
+    *("easy", "conservative", "sjf", "easy++"),
+)
+LAWS = (Linear(), Amdahl(0.1), Downey(parallelism=6, sigma=1), Downey(parallelism=3.5, sigma=0.5))
+
+
 LOADED = (
     *("fcfs", "easy", "sjf", "easy?ordering=p-slr", "p-slr", "conservative"),
     *("easy++", "sjbf", "easy++?predict=similar&correct=double", "wfp3", "easy?ordering=unicef"),
     *("easy++?ordering=xfactor", "easy?backfill_order=wfp3", "easy?ordering=random"),
 )
+
+
+@st.composite
+def of_sizes(draw: st.DrawFn) -> Workload:
+    """Workloads full of ties whose jobs may have several sizes, some of them named ones; some have one."""
+    workload = draw(workloads(cores=CORES, largest=20, deadlines=True, users=True))
+    cores = workload.cores
+    n = len(cores)
+    below, above = (draw(st.lists(st.integers(0, CORES), min_size=n, max_size=n)) for _ in range(2))
+    named = draw(st.lists(st.one_of(st.just(()), st.sets(st.integers(1, CORES))), min_size=n, max_size=n))
+    law = draw(st.lists(st.integers(0, len(LAWS) - 1), min_size=n, max_size=n))
+    ends = np.maximum(1, cores - below), np.minimum(CORES, cores + above)
+    sizes = [sorted(some) for some in named] if any(named) else None
+    return replace(workload, moldable=Moldable.of(cores, *ends, LAWS, law, sizes=sizes))
 
 
 def assert_same(workload: Workload, policy: Any, cores: int = CORES, **options: Any) -> None:
@@ -110,6 +161,21 @@ def test_small_workloads_full_of_ties(
     assert_same(workload, policy, CORES - narrower, instant=instant, overrun=overrun, tick=tick)
 
 
+@pytest.mark.parametrize("policy", SIZES, ids=str)
+@given(
+    workload=of_sizes(),
+    instant=st.sampled_from(INSTANTS),
+    overrun=st.sampled_from(OVERRUNS),
+    tick=st.sampled_from((None, 0.25, 3.0)),
+    narrower=st.booleans(),
+)
+@settings(max_examples=2 * settings.default.max_examples)  # type: ignore[union-attr]
+def test_small_workloads_of_several_sizes(
+    policy: Any, workload: Workload, instant: str, overrun: str, tick: float | None, narrower: bool
+) -> None:
+    assert_same(workload, policy, CORES - narrower, instant=instant, overrun=overrun, tick=tick)
+
+
 @pytest.mark.parametrize("instant", INSTANTS)
 @pytest.mark.parametrize("overrun", OVERRUNS)
 @pytest.mark.parametrize("policy", LOADED)
@@ -126,9 +192,31 @@ def test_a_loaded_machine_with_long_queues(policy: str, overrun: str, instant: s
     assert_same(workload, policy, 16, instant=instant, overrun=overrun)
 
 
+@pytest.mark.parametrize("how", list(zip(INSTANTS, OVERRUNS, strict=True)), ids="-".join)
+@pytest.mark.parametrize("policy", SIZES_ON_ARRIVAL + SIZES_AT_START)
+def test_a_loaded_machine_of_jobs_of_several_sizes(policy: str, how: tuple[str, str]) -> None:
+    """Queues of some hundred jobs: sums of their work are made in halves."""
+    rng, jobs = np.random.default_rng(6), 600
+    runtime = rng.integers(1, 5000, jobs)
+    cores = rng.integers(1, 33, jobs)
+    workload = Workload.from_columns(
+        submit=np.sort(rng.integers(0, 40_000, jobs)),
+        runtime=runtime,
+        estimate=np.maximum(1, runtime + rng.integers(-200, 400, jobs)),
+        cores=cores,
+        moldable=Moldable.of(cores, 1, 32, LAWS, rng.integers(0, len(LAWS), jobs)),
+    )
+    assert_same(workload, policy, 32, instant=how[0], overrun=how[1])
+
+
 def test_without_jobs_and_where_all_are_too_wide() -> None:
     assert_same(Workload.from_columns(submit=[], runtime=[], cores=[]), "easy")
-    assert_same(Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[9, 9]), "easy")
+    too_wide = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[9, 9])
+    for policy in ("easy", "moldable-base", "moldable-submit"):
+        assert_same(too_wide, policy)
+    sizes = replace(too_wide, moldable=Moldable.of(too_wide.cores, 9, 9, [Linear(), Linear()]))  # nobody has the second
+    for policy in ("easy", "moldable-base", "moldable-submit"):
+        assert_same(sizes, policy)
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "easy"])
@@ -146,6 +234,43 @@ def test_a_log(name: str, policy: Any, others: Any) -> None:
     for instant in INSTANTS:
         for overrun in OVERRUNS:
             assert_same(workload, policy, 128, instant=instant, overrun=overrun)
+
+
+@pytest.mark.parametrize(
+    ("name", "cores"),
+    [
+        pytest.param(f"swf/{name}-cln.swf.gz", cores, marks=[pytest.mark.others, pytest.mark.long])
+        for name, cores in (("SDSC-SP2-1998-4.2", 128), ("CTC-SP2-1996-3.1", 430))
+    ],
+)
+@pytest.mark.parametrize("policy", SIZES, ids=str)
+def test_a_log_whose_jobs_may_have_several_sizes(name: str, cores: int, policy: Any, others: Any) -> None:
+    texts = ["slice?window=0&jobs=5000&origin=true", "load-factor?percent=150", "moldable?range_factor=1&sigma=1"]
+    workload = transformed(gs.read_workload(others(name)), texts, cores=cores)
+    for instant in INSTANTS:
+        for overrun in OVERRUNS:
+            assert_same(workload, policy, cores, instant=instant, overrun=overrun)
+
+
+MOLDABLE = sorted((Path(gs.__file__).parent / "testing/cases/moldable").glob("*.json"))
+
+
+@pytest.mark.parametrize(
+    "path", [it for it in MOLDABLE if json.loads(it.read_bytes())["kind"] == "schedule"], ids=lambda it: it.stem
+)
+def test_golden_cases_of_several_sizes(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[Any] = []
+
+    def run(workload: Workload, cores: int, policy: Any) -> tuple[Record, None]:
+        assert_same(workload, policy, cores)
+        made = gs.simulate(workload, platform=gs.Platform.single(cores), policy=policy, engine="compiled")
+        ran.append(policy)
+        return made.record, None
+
+    monkeypatch.setattr(moldable, "run", run)
+    outcome = moldable.check_schedule(json.loads(path.read_bytes()))
+    assert (outcome.status, outcome.messages) == ("passed", ())
+    assert ran
 
 
 GOLDEN = [

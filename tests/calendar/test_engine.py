@@ -13,7 +13,9 @@ from gridsim.calendar import engine
 from gridsim.calendar.engine import Calendar
 from gridsim.cli import main
 from gridsim.errors import InputError, PolicyError
+from gridsim.model.moldable import Moldable
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
+from gridsim.model.speedup import Table
 from gridsim.model.tasks import Tasks
 from gridsim.model.time import FloatArray
 from gridsim.model.workload import Workload
@@ -118,7 +120,12 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[Calendar]:
         ),
         (SHARED, {"policy": "fair-share?usage=decayed"}, "FairShare.* follows what each share uses"),
         (JOBS, {"policy": Sidestepping()}, "the passes of .*Sidestepping.* are not compiled as a whole"),
-        (JOBS, {"policy": "conservative?partition=greedy"}, "not compiled as a whole"),
+        (JOBS, {"policy": "conservative?ordering=sjf"}, "not compiled as a whole"),
+        (
+            replace(JOBS, moldable=Moldable.of(JOBS.cores, 1, 4, [Table([(1, 1e14), (4, 1)])])),
+            {"policy": "moldable-base"},
+            "add up to more than the calendar has",
+        ),
         (
             JOBS,
             {"platform": TWO, "policy": "conservative"},
@@ -134,7 +141,6 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[Calendar]:
             {"platform": Platform.single(2)},
             "add up to more than the calendar has",
         ),
-        (transformed(JOBS, ["moldable?range_factor=1"]), {}, "jobs of several sizes"),
         (
             transformed(replace(JOBS, labels={"user": np.zeros(4, dtype=np.int64)}), ["react?reference=easy"]),
             {},

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
+from gridsim.model.moldable import Moldable
+from gridsim.model.platform import Platform
+from gridsim.model.speedup import Linear
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Queue, Requests
+from gridsim.simulation import simulate
 
 JOBS = Workload.from_columns(
     submit=[0, 1, 2],
@@ -49,3 +54,11 @@ def test_columns_of_a_queue_may_be_written_without_harm() -> None:
     estimate = queue.estimate
     estimate[:] = 0
     assert queue.estimate.tolist() == [10.0, 20.0, 30.0]
+
+
+def test_a_job_of_named_sizes_needs_a_machine_for_the_smallest_of_them() -> None:
+    jobs = replace(JOBS, moldable=Moldable.of(JOBS.cores, 1, 8, [Linear()], sizes=[[6, 8], [], [2]]))
+    assert Requests(jobs).needed.tolist() == [6, 1, 2]
+    for policy in ("moldable-base", "moldable-submit"):
+        record = simulate(jobs, platform=Platform.single(5), policy=policy).record
+        assert record.status_names.tolist() == ["rejected", "completed", "completed"]

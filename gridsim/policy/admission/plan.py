@@ -192,6 +192,11 @@ class Plan:
         """Their expected ends, whole microseconds, in the same order; a view."""
         return self.held[0, : self.meta[RUNNING]]
 
+    @property
+    def running_columns(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+        """Who runs, as compiled choices of a size look at them: by expected end, counts, cores, and since when."""
+        return self.held, self.meta, self.need, self.began
+
     def order(self) -> IntArray:
         """Waiting requests by planned start, then job order; a view."""
         return self.waiting[self.meta[HEAD] : self.meta[TAIL]]

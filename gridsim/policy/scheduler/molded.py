@@ -9,16 +9,17 @@ import numpy as np
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.policy.capabilities import fixes_sizes
+from gridsim.policy import limits
+from gridsim.policy.capabilities import fixes_sizes, limits_in_columns
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import largest
-from gridsim.policy.protocols import Lanes, Start, failed, name_of, ranks_of
+from gridsim.policy.protocols import Lanes, Passes, Start, failed, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import promises, sizes
-from gridsim.policy.scheduler.promises import ANEW, CORES, STARTED, STARTING, mold
-from gridsim.profile.running import HELD, RUNNING, begin_running, end_running, expect_end, most_running
+from gridsim.policy.scheduler.promises import ANEW, CORES, STARTING, mold
+from gridsim.profile.running import HELD, RUNNING, end_running, expect_end, most_running
 from gridsim.profile.sized import SizedDemands
-from gridsim.profile.waiting import HEAD, TAIL, index_of, take_out
+from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["Molded", "Shapes"]
 
@@ -59,8 +60,12 @@ class Shapes:
             sizes.falling(self.table, self.relative)
         choices = 0 if partition.choices == "all" else int(partition.choices)
         scratch: IntArray = np.zeros(max(cores, choices, 1) + 1, dtype=np.int64)
-        self.sizes = sizes.Sizes(self.table, self.relative, named, scratch, choices, partition.grid == "geometric")
+        self.sizes = sizes.Sizes(self.table, self.relative, named, scratch, choices, int(partition.grid == "geometric"))
         self.arrays = tuple(self.sizes)
+        self.told = not limits_in_columns(partition)
+        most = limits.limits_of(requests, limits.TOLD) if self.told else partition.columns(requests)
+        self.limits, self._most = tuple(most), most
+        self.allowed: IntArray = most.allowed
 
     def on(self, request: int, cores: int) -> int:
         """Estimate of a request on so many cores, whole microseconds."""
@@ -75,6 +80,19 @@ class Shapes:
     def best(self, times: IntArray, free: IntArray, size: int, request: int, high: int) -> int:
         """Cores, at most *high*, by which a request ends first in a profile; of equal ends the fewest."""
         return int(sizes.best(times, free, size, self.arrays, request, high))
+
+    def allow(self, rows: IntArray, held: tuple[IntArray, ...], now: int) -> None:
+        """Fill `allowed` with the largest sizes of waiting requests, beside the running ones; where nobody is told."""
+        limits.allow(now, rows, held, self.table[sizes.LEAST], self.table[sizes.MOST], self._most)
+
+    def most_of_last(self, rows: IntArray, held: tuple[IntArray, ...], now: int) -> int:
+        """Largest size of the last of some requests, a new one behind those that wait; *held* are the running ones."""
+        if not self.told:
+            table = self.table[sizes.LEAST], self.table[sizes.MOST]
+            return int(limits.allow_one(now, rows, held, *table, self._most))
+        running, counts, _, began = held
+        count = counts[RUNNING]
+        return int(self.largest(rows, running[1, :count], began, running[0, :count], now)[-1])
 
     def tried(self, request: int, high: int) -> list[int]:
         """Sizes that are tried of a request that may have at most *high* cores, ascending."""
@@ -125,15 +143,15 @@ class Shapes:
         times = {"began": began[running] / MICROSECOND, "expected": ends / MICROSECOND}
         state = {"total": self.cores, "running": Queue(requests, running, times)}
         try:
-            limits = np.asarray(self.partition.limits(Queue(requests, rows, state), now / MICROSECOND))
+            most = np.asarray(self.partition.limits(Queue(requests, rows, state), now / MICROSECOND))
         except Exception as error:
             raise failed(self.partition, "limits", error) from error
-        if limits.shape != rows.shape or limits.dtype.kind != "i":
+        if most.shape != rows.shape or most.dtype.kind != "i":
             raise PolicyError(
-                f"{name_of(self.partition)} gave {len(rows)} requests limits of shape {limits.shape} and type "
-                f"{limits.dtype}; one whole number each is needed"
+                f"{name_of(self.partition)} gave {len(rows)} requests limits of shape {most.shape} and type "
+                f"{most.dtype}; one whole number each is needed"
             )
-        return largest(limits, self.table[sizes.LEAST, rows], self.table[sizes.MOST, rows])
+        return largest(most, self.table[sizes.LEAST, rows], self.table[sizes.MOST, rows])
 
 
 class Molded:
@@ -159,6 +177,7 @@ class Molded:
         self.requests, self.ordering, self.cores, self._tick = requests, ordering, cluster.cores, cluster.tick / 1e6
         self._first_come = type(ordering) is Fifo and requests.tasks is None
         self._best, self._by_queue = best, by_queue
+        self._how: IntArray = np.array([best, by_queue], dtype=np.int64)
         sized = None if cluster.asked is None else cluster.asked.sized
         self.shapes = Shapes(requests, partition, cluster.cores, sized)
         lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
@@ -175,6 +194,8 @@ class Molded:
         self._meta: IntArray = np.array([0, 0, cluster.cores, 0, 0], dtype=np.int64)  # who runs, who waits
         self._need, _ = requests.sizes()  # of running requests, the size that was chosen
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
+        self._running = (self._held, self._meta, self._need, self.began)
+        self._blocks: IntArray = np.empty((2, 64), dtype=np.int64)
 
     def joined(self, request: int, now: int) -> None:
         """A request waits."""
@@ -197,17 +218,46 @@ class Molded:
         """Requests that start now, with their sizes."""
         if self._meta[HEAD] == self._meta[TAIL]:
             return ()
-        rows, (ends, running) = self._in_order(now), self._held[:, : self._meta[RUNNING]]
-        high = self.shapes.largest(rows, running, self.began, ends, now)
-        blocks = np.empty((2, 2 * (len(running) + 2 * len(rows)) + 8), dtype=np.int64)
-        held = (self._held, self._meta, self._need)
-        mold(now, rows, high, self._best, self._by_queue, self.shapes.arrays, self._promises, held, blocks)
-        count = int(self._counts[STARTED])
-        return self._begin(self._places[STARTING : CORES + 1, :count], now) if count else ()
+        rows = self._rows(now)
+        self._blocks = self._room(self._blocks, len(rows))
+        arrays = (self.shapes.limits, self.shapes.arrays, self._promises, self._running, self._blocks)
+        count = mold(now, rows, self._waiting, self._how, *arrays)
+        if not count:
+            return ()
+        started, cores = self._places[STARTING : CORES + 1, :count].tolist()
+        return [Start(row, size) for row, size in zip(started, cores, strict=True)]
+
+    def _rows(self, now: int) -> IntArray:
+        """Waiting requests in queue order; where somebody is asked for their limits, those are noted."""
+        rows = self._in_order(now)
+        if self.shapes.told:
+            ends, running = self._held[:, : self._meta[RUNNING]]
+            self.shapes.allowed[: len(rows)] = self.shapes.largest(rows, running, self.began, ends, now)
+        return rows
+
+    def _room(self, blocks: IntArray, waiting: int) -> IntArray:
+        """Scratch for a profile of those that run and so many that wait."""
+        room = 2 * (int(self._meta[RUNNING]) + 2 * waiting) + 8
+        return blocks if room <= blocks.shape[1] else np.empty((2, 2 * room), dtype=np.int64)
+
+    def passes(self, rows: IntArray) -> Passes:
+        """The passes of a run to which these requests come in this order, each when it is submitted."""
+        self._waiting[: len(rows)] = rows
+        asks = self.shapes.told or not self._first_come
+        blocks: IntArray = np.empty((2, 2 * (self._held.shape[1] + 2 * len(rows)) + 8), dtype=np.int64)
+        order: IntArray = np.zeros(len(rows) if asks else 0, dtype=np.int64)
+        columns = (order, self._waiting, self._how, self.shapes.limits, self.shapes.arrays)
+
+        def ask(now: int) -> None:
+            found = self._rows(now)
+            order[: len(found)] = found
+
+        more = (self._promises, self._running, blocks)
+        return Passes("molded", (*columns, *more), ask if asks else None)
 
     def _in_order(self, now: int) -> IntArray:
         """Waiting requests in queue order."""
-        rows = self._waiting[self._meta[HEAD] : self._meta[TAIL]].copy()
+        rows = self._waiting[self._meta[HEAD] : self._meta[TAIL]]
         if self._first_come:
             return rows
         rows = rows[self.requests.in_order(rows)]
@@ -217,13 +267,3 @@ class Molded:
         state |= {"totals": {"cores": self.cores}, "running": running}
         ranks = ranks_of(self.ordering, Queue(self.requests, rows, state), now / MICROSECOND)
         return rows[np.argsort(ranks, kind="stable")]
-
-    def _begin(self, started: IntArray, now: int) -> Sequence[Start]:
-        rows: list[int] = started[0].tolist()
-        starts = [Start(row, cores) for row, cores in zip(rows, started[1].tolist(), strict=True)]
-        for row, cores, _ in starts:
-            take_out(self._waiting, self._meta, index_of(self._waiting, self._meta, row))
-            self._need[row] = cores
-            self.began[row] = now
-            begin_running(self._held, self._meta, row, now + self.shapes.on(row, cores), cores)
-        return starts

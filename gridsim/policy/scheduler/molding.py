@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Literal
 
 from numpy.random import Generator
 
+from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import begin, blocks, fixes_sizes, of_ordering, scope_of
 from gridsim.policy.correction import Request
 from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.prediction import Requested
-from gridsim.policy.protocols import NOTHING, Capabilities, Decision
+from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Passes
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.molded import Molded
@@ -71,8 +72,8 @@ class Molding(Backfilling):
     @property
     def capabilities(self) -> Capabilities:
         """Whether it chooses sizes, and what its order depends on."""
-        sizes = not fixes_sizes(self.partition)
-        return Capabilities(takes_more=False, sizes=sizes, scope=scope_of(self.ordering), vectors=True)
+        sizes, scope = not fixes_sizes(self.partition), scope_of(self.ordering)
+        return Capabilities(takes_more=False, sizes=sizes, scope=scope, vectors=True, passes=scope == "cluster")
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
@@ -87,6 +88,10 @@ class Molding(Backfilling):
         self._known = len(cluster.requests)
         self._state = self._molded = state
         self._predictions = None
+
+    def passes(self, rows: IntArray) -> Passes:
+        """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
+        return self._molded.passes(rows)
 
     def dispatch(self, now: int) -> Decision:
         """One pass over the queue, and over the sizes of its requests."""

@@ -14,7 +14,15 @@ from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.vector_plan import VectorPlan
-from gridsim.policy.capabilities import begin, fixes_sizes, knows_runtimes, on_nodes, scope_of, shifts_left
+from gridsim.policy.capabilities import (
+    begin,
+    fixes_sizes,
+    knows_runtimes,
+    limits_in_columns,
+    on_nodes,
+    scope_of,
+    shifts_left,
+)
 from gridsim.policy.correction import Request
 from gridsim.policy.placement import First
 from gridsim.policy.prediction import Requested
@@ -101,10 +109,12 @@ class Planned:
         sizes = self.partition is not None and not fixes_sizes(self.partition)
         predicts = not isinstance(self.predict, Requested)
         scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
-        whole = type(self.admission) is Conservative and self.ordering is None and self.partition is None
+        told = self.partition is not None and not limits_in_columns(self.partition)
+        whole = type(self.admission) is Conservative and self.ordering is None and not told
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
         played = whole and not predicts
-        return replace(can, passes=played, goes_on=played, vectors=on_nodes(self.admission))
+        goes_on = played and self.partition is None
+        return replace(can, passes=played, goes_on=goes_on, vectors=on_nodes(self.admission))
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
@@ -136,7 +146,10 @@ class Planned:
 
     def passes(self, rows: IntArray) -> Passes:
         """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
-        return Passes("planned", (*self._plan.columns_for(len(rows)), self._flags))
+        columns = (*self._plan.columns_for(len(rows)), self._flags)
+        if self._shapes is None:
+            return Passes("planned", columns)
+        return Passes("planned_in_sizes", (*columns, (self._shapes.limits, self._shapes.arrays)))
 
     def go_on(self, before: Planned, rows: IntArray, came: int) -> IntArray:
         """Go on where a scheduler of the same policy stood in an earlier window of requests."""
@@ -175,8 +188,7 @@ class Planned:
         """Most cores that the partition allows a new request, itself counted among the waiting ones."""
         assert self._shapes is not None
         plan = self._plan
-        rows = np.append(plan.order(), request)
-        return int(self._shapes.largest(rows, plan.running(), plan.began, plan.expected_ends(), now)[-1])
+        return self._shapes.most_of_last(np.append(plan.order(), request), plan.running_columns, now)
 
     @contextmanager
     def _sized(self, request: int, cores: int) -> Iterator[None]:

@@ -9,18 +9,34 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from gridsim.model.time import IntArray
-from gridsim.policy.scheduler.sizes import LEAST, Sizes, choose, fitting_now, on, starts_now
+from gridsim.policy.limits import Limits, allow
+from gridsim.policy.scheduler.sizes import LEAST, MOST, Sizes, choose, fitting_now, on, starts_now
 from gridsim.profile.blocks import reserve
-from gridsim.profile.compiled import compiled, phase
-from gridsim.profile.running import only_running
-from gridsim.profile.waiting import before
+from gridsim.profile.compiled import lean, phase
+from gridsim.profile.running import begin_running, only_running
+from gridsim.profile.waiting import before, index_of, take_out
 
-__all__ = ["ANEW", "CORES", "DUE", "HELD", "LANE", "ROWS", "STARTED", "STARTING", "PromiseColumns", "mold"]
+__all__ = [
+    "ANEW",
+    "BEST",
+    "BY_QUEUE",
+    "CORES",
+    "DUE",
+    "HELD",
+    "LANE",
+    "ROWS",
+    "STARTED",
+    "STARTING",
+    "PromiseColumns",
+    "mold",
+]
 
 HOLDERS, STARTED, ANEW = range(3)
 LANE, DUE, HOLDS, ALLOWED, LIMIT, START, WIDTH, HELD, STARTING, CORES = range(10)
 ROWS = 10
 NOBODY, IN_LANE, ALONE = range(3)
+BEST, BY_QUEUE = range(2)
+"""How a pass is made."""
 
 
 class PromiseColumns(NamedTuple):
@@ -46,26 +62,29 @@ class PromiseColumns(NamedTuple):
     ties: IntArray
 
 
-@compiled
-def mold(now, rows, high, best, by_queue, shapes, promises, held, blocks):  # type: ignore[no-untyped-def]
-    """One pass: promises that have come due, holders in order, then the others in queue order.
+@lean
+def mold(now, rows, waiting, how, limits, shapes, promises, held, blocks):  # type: ignore[no-untyped-def]
+    """One pass: promises that have come due, holders in order, then the others in queue order; how many it starts.
 
-    *rows* wait, in queue order, and may have *high* cores. With *best* a request without a promise starts only if no
-    later start ends earlier; with *by_queue* holders are served in queue order. *shapes* and *promises* are `Sizes`
-    and `PromiseColumns` as plain tuples, *held* who runs until when and on how many cores, as `only_running` takes
-    it; *blocks* (2, room) is scratch for the profile.
+    *rows* wait, in queue order, in the queue *waiting*. ``how[BEST]``: a request without a promise starts only if no
+    later start ends earlier; ``how[BY_QUEUE]``: holders are served in queue order. *limits*, *shapes* and *promises*
+    are `gridsim.policy.limits.Limits`, `Sizes` and `PromiseColumns` as plain tuples; *held* who runs until when and on
+    how many cores, as `only_running` takes it, and since when; *blocks* (2, room) is scratch for the profile.
     """
-    sizes, places = Sizes(*shapes), PromiseColumns(*promises)
-    running, counts, cores = held
+    sizes, places, most = Sizes(*shapes), PromiseColumns(*promises), Limits(*limits)
+    running, counts, cores, _ = held
     times, free = blocks[0], blocks[1]
+    allow(now, rows, held, sizes.table[LEAST], sizes.table[MOST], most)
     size = only_running(now, running, counts, cores, times, free)
-    _come_due(now, rows, high, places)
-    if by_queue:
+    _come_due(now, rows, most.allowed, places)
+    if how[BY_QUEUE]:
         _put_in_queue_order(rows, places)
         places.counts[ANEW] = 1
     places.counts[STARTED] = 0
     size = _serve_holders(now, times, free, size, sizes, places)
-    _serve_others(now, rows, times, free, size, best, sizes, places)
+    _serve_others(now, rows, times, free, size, how[BEST], sizes, places)
+    _begin(now, waiting, held, sizes, places)
+    return places.counts[STARTED]
 
 
 @phase
@@ -153,6 +172,17 @@ def _serve_others(now, rows, times, free, size, best, shapes, promises):  # type
             table[HOLDS, row] = IN_LANE
             _keep(row, start, width, counts[HOLDERS], table)
             counts[HOLDERS] += 1
+
+
+@phase
+def _begin(now, waiting, held, shapes, promises):  # type: ignore[no-untyped-def]
+    """Let those that start leave the queue and run."""
+    running, counts, need, began = held
+    for k in range(promises.counts[STARTED]):
+        row, width = promises.table[STARTING, k], promises.table[CORES, k]
+        take_out(waiting, counts, index_of(waiting, counts, row))
+        need[row], began[row] = width, now
+        begin_running(running, counts, row, now + on(shapes.table, shapes.relative, row, width), width)
 
 
 @phase

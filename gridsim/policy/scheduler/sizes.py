@@ -12,7 +12,7 @@ import numpy as np
 
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.profile.blocks import earliest, fits
-from gridsim.profile.compiled import compiled, phase
+from gridsim.profile.compiled import lean, phase
 
 __all__ = [
     "ASKED",
@@ -30,6 +30,7 @@ __all__ = [
     "falling",
     "fitting_now",
     "on",
+    "scaled",
     "spread",
     "starts_now",
     "tried",
@@ -56,7 +57,7 @@ class Sizes(NamedTuple):
         Filled with the sizes that are tried.
     choices : int
         Most sizes that are tried, 0 for all.
-    geometric : bool
+    geometric : int
         Whether they grow by a factor, instead of by a step.
     """
 
@@ -65,20 +66,24 @@ class Sizes(NamedTuple):
     named: IntArray
     scratch: IntArray
     choices: int
-    geometric: bool
+    geometric: int
 
 
-@compiled
+@lean
+def scaled(time, asked, cores, curve, relative):  # type: ignore[no-untyped-def]
+    """What a time on the cores asked for is on others, whole microseconds; *curve* is as ``table[CURVE, row]``."""
+    if cores == asked:
+        return time
+    return max(1, np.int64(np.rint(time * relative[curve + cores] / relative[curve + asked])))
+
+
+@lean
 def on(shapes, relative, row, cores):  # type: ignore[no-untyped-def]
     """Estimate of a request on so many cores, whole microseconds."""
-    asked = shapes[ASKED, row]
-    if cores == asked:
-        return shapes[ESTIMATE, row]
-    curve = shapes[CURVE, row]
-    return max(1, np.int64(np.rint(shapes[ESTIMATE, row] * relative[curve + cores] / relative[curve + asked])))
+    return scaled(shapes[ESTIMATE, row], shapes[ASKED, row], cores, shapes[CURVE, row], relative)
 
 
-@compiled
+@lean
 def falling(shapes, relative):  # type: ignore[no-untyped-def]
     """Mark the requests whose estimates fall by more than a microsecond with every core of their range."""
     for row in range(shapes.shape[1]):
@@ -89,7 +94,7 @@ def falling(shapes, relative):  # type: ignore[no-untyped-def]
                 break
 
 
-@compiled
+@lean
 def spread(low, high, choices, geometric, sizes):  # type: ignore[no-untyped-def]
     """Fill *sizes* with those tried of a range, ascending; returns how many.
 
@@ -110,7 +115,7 @@ def spread(low, high, choices, geometric, sizes):  # type: ignore[no-untyped-def
     return count
 
 
-@compiled
+@lean
 def tried(sizes, row, high):  # type: ignore[no-untyped-def]
     """Fill ``sizes.scratch`` with those tried of a request that may have at most *high* cores; returns how many."""
     table, named = sizes.table, sizes.named
@@ -125,34 +130,71 @@ def tried(sizes, row, high):  # type: ignore[no-untyped-def]
     return spread(low, high, sizes.choices if sizes.choices else high - low + 1, sizes.geometric, sizes.scratch)
 
 
-@compiled
+class Best(NamedTuple):
+    """The best size so far.
+
+    Attributes
+    ----------
+    end : int
+        The first end.
+    start, cores : int
+        Of the fewest cores that end then.
+    later_start, later_cores : int
+        Of the fewest that end a microsecond later; 0 cores for none.
+    """
+
+    end: int
+    start: int
+    cores: int
+    later_start: int
+    later_cores: int
+
+
+@lean
+def better(found, start, end, cores):  # type: ignore[no-untyped-def]
+    """The best size when one more is known."""
+    if end < found.end:
+        if end == found.end - 1:
+            return Best(end, start, cores, found.start, found.cores)
+        return Best(end, start, cores, NEVER, 0)
+    if end == found.end and cores < found.cores:
+        return Best(end, start, cores, found.later_start, found.later_cores)
+    if end == found.end + 1 and (found.later_cores == 0 or cores < found.later_cores):
+        return Best(found.end, found.start, found.cores, start, cores)
+    return found
+
+
+@lean
+def of_best(found):  # type: ignore[no-untyped-def]
+    """Start and cores of it: of ends within a microsecond those of the fewest cores."""
+    if 0 < found.later_cores < found.cores:
+        return found.later_start, found.later_cores
+    return found.start, found.cores
+
+
+@lean
 def by_blocks(times, free, size, shapes, relative, row, high, evaluated):  # type: ignore[no-untyped-def]
     """Best size by the free-time blocks alone (4.4): start, cores, how many sizes were *evaluated*.
 
     Equal to trying every size where the estimates fall with every core.
     """
     low = shapes[LEAST, row]
-    scratch = np.empty((3, size), dtype=np.int64)
-    cores_of, starts, ends = scratch[0], scratch[1], scratch[2]
-    first_end, count = NEVER, 0
+    found = Best(NEVER, NEVER, 0, NEVER, 0)
+    count = 0
     for block in range(size):
-        if times[block] >= first_end:
+        if times[block] >= found.end:
             break
         cores = min(free[block], high)
         if cores < low:
             continue
         duration = on(shapes, relative, row, cores)
         start = earliest(times, free, size, cores, duration)
-        cores_of[count], starts[count], ends[count] = cores, start, start + duration
         if count < evaluated.shape[0]:
             evaluated[count] = cores
-        first_end = min(first_end, ends[count])
+        found = better(found, start, start + duration, cores)
         count += 1
-    best_start, best_cores = NEVER, np.int64(0)
-    for i in range(count):
-        if ends[i] <= first_end + 1 and (not best_cores or cores_of[i] < best_cores):
-            best_start, best_cores = starts[i], cores_of[i]
-    return best_start, best_cores, count
+    start, cores = of_best(found)
+    return start, cores, count
 
 
 @phase
@@ -161,7 +203,7 @@ def _every_size(sizes, row):  # type: ignore[no-untyped-def]
     return sizes.choices == 0 and sizes.table[NAMED, row] == sizes.table[BEYOND, row]
 
 
-@compiled
+@lean
 def choose(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
     """Start and cores by which a request of at most *high* cores ends first; of equal ends the fewest cores.
 
@@ -173,32 +215,26 @@ def choose(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
         return start, cores
     count = tried(sizes, row, high)
     # The largest size gives a bound: what cannot end by then even if it started at once is not looked for.
-    duration = on(table, relative, row, widths[count - 1])
-    last_start = earliest(times, free, size, widths[count - 1], duration)
-    scratch = np.empty((2, count), dtype=np.int64)
-    starts, ends = scratch[0], scratch[1]
-    first_end = last_start + duration
-    for i in range(count):
+    cores = widths[count - 1]
+    duration = on(table, relative, row, cores)
+    start = earliest(times, free, size, cores, duration)
+    found = better(Best(NEVER, NEVER, 0, NEVER, 0), start, start + duration, cores)
+    for i in range(count - 1):
         duration = on(table, relative, row, widths[i])
-        starts[i], ends[i] = NEVER, NEVER
-        if times[0] + duration <= first_end + 1:
-            starts[i] = last_start if i == count - 1 else earliest(times, free, size, widths[i], duration)
-            ends[i] = starts[i] + duration
-            first_end = min(first_end, ends[i])
-    i = 0
-    while ends[i] > first_end + 1:
-        i += 1
-    return starts[i], widths[i]
+        if times[0] + duration <= found.end + 1:
+            start = earliest(times, free, size, widths[i], duration)
+            found = better(found, start, start + duration, widths[i])
+    return of_best(found)
 
 
-@compiled
+@lean
 def best(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
     """Cores that `choose` finds; *sizes* are `Sizes` as a plain tuple."""
     _, cores = choose(times, free, size, Sizes(*sizes), row, high)
     return cores
 
 
-@compiled
+@lean
 def fitting_now(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
     """Cores by which a request that starts now ends first; 0 where none of its sizes fits now."""
     best_cores, best = np.int64(0), NEVER
@@ -212,7 +248,7 @@ def fitting_now(times, free, size, sizes, row, high):  # type: ignore[no-untyped
     return best_cores
 
 
-@compiled
+@lean
 def starts_now(times, free, size, sizes, row, high):  # type: ignore[no-untyped-def]
     """Cores on which a request starts now if its best choice is to start now; 0 if it is not.
 

@@ -13,8 +13,8 @@ from gridsim.policy.places import holdings_of, placement_at
 from gridsim.policy.protocols import Placement, Start
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.molded import Molded
-from gridsim.profile.running import RUNNING
-from gridsim.profile.waiting import HEAD, TAIL
+from gridsim.profile.running import begin_running
+from gridsim.profile.waiting import HEAD, TAIL, index_of, take_out
 
 __all__ = ["VectorMolded"]
 
@@ -51,6 +51,7 @@ class VectorMolded(Molded):
     ) -> None:
         super().__init__(cluster, ordering, rule, partition, best=best, by_queue=by_queue)
         self._held = np.zeros((2, len(cluster.requests) + 1), dtype=np.int64)  # some may need no core
+        self._running = (self._held, self._meta, self._need, self.began)
         self._holdings = holdings_of(cluster, placement, rng)
         self._sized = cluster.asked is not None and cluster.asked.sized is not None
         self._one: IntArray = np.zeros(1, dtype=np.int64)
@@ -77,9 +78,10 @@ class VectorMolded(Molded):
         self._now = now
         if self._meta[HEAD] == self._meta[TAIL]:
             return ()
-        rows, (ends, running) = self._in_order(now), self._held[:, : self._meta[RUNNING]]
-        high = self.shapes.largest(rows, running, self.began, ends, now)
-        limits = dict(zip(rows.tolist(), high.tolist(), strict=True))
+        rows = self._rows(now)
+        if not self.shapes.told:
+            self.shapes.allow(rows, self._running, now)
+        limits = dict(zip(rows.tolist(), self.shapes.allowed[: len(rows)].tolist(), strict=True))
         self._come_due(now, rows)
         if self._by_queue:
             self._holders = [row for row in limits if row in self._in_lane]
@@ -158,3 +160,14 @@ class VectorMolded(Molded):
         if start == now:
             self._started.append((row, cores))
             self._placements[row] = placement_at(self._holdings, row, count)
+
+    def _begin(self, started: IntArray, now: int) -> Sequence[Start]:
+        """Let those that start leave the queue and run."""
+        rows: list[int] = started[0].tolist()
+        starts = [Start(row, cores) for row, cores in zip(rows, started[1].tolist(), strict=True)]
+        for row, cores, _ in starts:
+            take_out(self._waiting, self._meta, index_of(self._waiting, self._meta, row))
+            self._need[row] = cores
+            self.began[row] = now
+            begin_running(self._held, self._meta, row, now + self.shapes.on(row, cores), cores)
+        return starts

@@ -1,0 +1,193 @@
+"""How many cores waiting requests may have, compiled: the rules of the shipped partitions over columns.
+
+A bundle of *limits*, as a plain tuple, since that is handed over quickest:
+
+- ``rule`` (3,): which rule, how weights count, and whose work is counted; ``factors`` (2,): weight and gap factor;
+- ``weights`` (2, n): of each request its effective sequential runtime, s, and what it weighs; ``counts`` (n,): whether
+  it is counted in the sum;
+- ``allowed`` (n,): most cores, filled in; ``values`` (n + 1,), ``halves`` (3, 64), ``sums`` (64,): scratch.
+
+Section 4 of the project's specification of moldable jobs.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gridsim.model.time import FloatArray, IntArray
+from gridsim.policy.queue import Requests
+from gridsim.profile.compiled import lean, phase
+from gridsim.profile.running import RUNNING
+from gridsim.profile.running import TOTAL as ALL
+
+__all__ = ["Limits", "allow", "allow_one", "limits_of", "take_down", "total"]
+
+RULE, WEIGHT, SCOPE = range(3)
+TOLD, ANY, SHARE = range(3)
+"""Rules: limits that are asked for in Python, any size, a share of the work."""
+LINEAR, SQRT, SQRT_PARALLEL = range(3)
+SYSTEM, REMAINING, QUEUED = range(3)
+WF, GAP = range(2)
+WHOLE, WEIGHED = range(2)
+_BLOCK = 128
+
+
+class Limits(NamedTuple):
+    """What the limits of a run are made of, as described above."""
+
+    rule: IntArray
+    factors: FloatArray
+    weights: FloatArray
+    counts: IntArray
+    allowed: IntArray
+    values: FloatArray
+    halves: IntArray
+    sums: FloatArray
+
+
+def limits_of(
+    requests: Requests,
+    rule: int,
+    weight: int = LINEAR,
+    scope: int = SYSTEM,
+    *,
+    wf: float = 1.0,
+    gap: float = 1.0,
+) -> Limits:
+    """The limits of a run, by one of the rules named in this module."""
+    n = len(requests)
+    found = Limits(
+        rule=np.array([rule, weight, scope], dtype=np.int64),
+        factors=np.array([wf, gap], dtype=np.float64),
+        weights=np.zeros((2, n if rule == SHARE else 0)),
+        counts=np.ones(n, dtype=np.int64),
+        allowed=np.zeros(n, dtype=np.int64),
+        values=np.zeros(n + 1),
+        halves=np.zeros((3, 64), dtype=np.int64),
+        sums=np.zeros(64),
+    )
+    take_down(found, requests, slice(None))
+    return found
+
+
+def take_down(limits: Limits, requests: Requests, rows: slice | int) -> None:
+    """Take down what some requests weigh."""
+    if limits.rule[RULE] != SHARE:
+        return
+    weight = requests.weight_seconds[rows]
+    limits.weights[WHOLE, rows] = weight
+    limits.weights[WEIGHED, rows] = weight if limits.rule[WEIGHT] == LINEAR else np.sqrt(weight)
+    if limits.rule[WEIGHT] == SQRT_PARALLEL:
+        limits.counts[rows] = requests.maximum[rows] > 1
+
+
+@phase
+def _few(values, begin, count):  # type: ignore[no-untyped-def]
+    """Sum of at most 128 numbers, in the order in which numpy adds them."""
+    if count < 8:
+        found = 0.0
+        for i in range(begin, begin + count):
+            found += values[i]
+        return found
+    a, b, c, d = values[begin], values[begin + 1], values[begin + 2], values[begin + 3]
+    e, f, g, h = values[begin + 4], values[begin + 5], values[begin + 6], values[begin + 7]
+    i, end = begin + 8, begin + count - count % 8
+    while i < end:
+        a, b, c, d = a + values[i], b + values[i + 1], c + values[i + 2], d + values[i + 3]
+        e, f, g, h = e + values[i + 4], f + values[i + 5], g + values[i + 6], h + values[i + 7]
+        i += 8
+    found = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    for k in range(end, begin + count):
+        found += values[k]
+    return found
+
+
+@lean
+def total(values, count, halves, sums):  # type: ignore[no-untyped-def]
+    """Sum of the first *count* numbers, the same to the last bit as numpy's: halves are added up apart.
+
+    *halves* (3, 64) and *sums* (64,) are scratch: where each second half begins, how long it is, and whether the first
+    has been added up, to what.
+    """
+    depth, begin, length = 0, 0, count
+    while True:
+        while length > _BLOCK:
+            first = length // 2
+            first -= first % 8
+            halves[0, depth], halves[1, depth], halves[2, depth] = begin + first, length - first, 0
+            depth += 1
+            length = first
+        found = _few(values, begin, length)
+        while depth and halves[2, depth - 1]:
+            depth -= 1
+            found = sums[depth] + found
+        if not depth:
+            return found
+        sums[depth - 1], halves[2, depth - 1] = found, 1
+        begin, length = halves[0, depth - 1], halves[1, depth - 1]
+
+
+@lean
+def _work(now, rows, running, busy, began, limits):  # type: ignore[no-untyped-def]
+    """Work in the system: of the requests that wait, *rows*, and of the *busy* ones that run, as the rule counts it."""
+    rule, values = limits.rule, limits.values
+    whole, weighed = limits.weights[WHOLE], limits.weights[WEIGHED]
+    for i in range(rows.shape[0]):
+        values[i] = weighed[rows[i]] if limits.counts[rows[i]] else 0.0
+    everything = total(values, rows.shape[0], limits.halves, limits.sums)
+    if rule[SCOPE] == QUEUED:
+        return everything
+    count = 0
+    for i in range(busy):
+        row = running[1, i]
+        if not limits.counts[row]:
+            continue
+        values[count] = weighed[row]
+        if rule[SCOPE] == REMAINING:
+            begin, end = began[row] / 1e6, running[0, i] / 1e6
+            left = whole[row] * max(0.0, end - now / 1e6) / (end - begin)
+            values[count] = left if rule[WEIGHT] == LINEAR else np.sqrt(left)
+        count += 1
+    return everything + total(values, count, limits.halves, limits.sums)
+
+
+@lean
+def _share(row, everything, cores, limits):  # type: ignore[no-untyped-def]
+    """Most cores of a request by its share of all work."""
+    share = limits.weights[WEIGHED, row] / everything if everything > 0 else 0.0
+    part = min(limits.factors[WF] * share, limits.factors[GAP])
+    return max(1, np.int64(np.floor(part * cores + 1e-9)))
+
+
+@lean
+def allow(now, rows, held, least, most, limits):  # type: ignore[no-untyped-def]
+    """Fill ``allowed`` with the most cores of each of the *rows*, which wait, place by place; what is told stays.
+
+    *held* are running requests by expected end, their counts, the cores of all requests and when each began; *least*
+    and *most* (n,) the ends of their ranges: the least always stands.
+    """
+    running, counts, _, began = held
+    if limits.rule[RULE] == TOLD:
+        return
+    if limits.rule[RULE] == ANY:
+        for i in range(rows.shape[0]):
+            limits.allowed[i] = most[rows[i]]
+        return
+    everything = _work(now, rows, running, counts[RUNNING], began, limits)
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        limits.allowed[i] = min(most[row], max(_share(row, everything, counts[ALL], limits), least[row]))
+
+
+@lean
+def allow_one(now, rows, held, least, most, limits):  # type: ignore[no-untyped-def]
+    """Most cores of the last of the *rows*, a new request behind those that wait."""
+    running, counts, _, began = held
+    row = rows[rows.shape[0] - 1]
+    if limits.rule[RULE] == ANY:
+        return most[row]
+    everything = _work(now, rows, running, counts[RUNNING], began, limits)
+    return min(most[row], max(_share(row, everything, counts[ALL], limits), least[row]))
