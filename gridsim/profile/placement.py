@@ -3,16 +3,17 @@
 Schedulers never ask this room; cores are interchangeable to them.
 """
 
+# Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
-from gridsim.profile.compiled import compiled
+from gridsim.profile.compiled import lean, whole
 
 __all__ = ["Placement", "place"]
 
@@ -72,7 +73,17 @@ def place(start: IntArray, end: IntArray, width: IntArray, cores: int, *, job: I
     held = np.flatnonzero((start < NEVER) & (end > start))
     starts = held[np.argsort(start[held], kind="stable")]
     ends = held[np.argsort(end[held], kind="stable")]
-    first, count, low, size, failed, free = _place(start, end, width, starts, ends, cores)
+    jobs = (np.array(start), np.array(end), np.array(width), starts, ends)
+    n, told, room = len(start), np.zeros(3, dtype=np.int64), 2 * len(starts) + 16
+    holes = np.empty((2, cores + 2), dtype=np.int64)
+    while True:
+        first, count = np.full(n, -1, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        low, size = np.empty(room, dtype=np.int32), np.empty(room, dtype=np.int32)
+        sweep(int(cores), jobs, holes, (first, count, low, size), told)
+        if not told[FULL]:
+            break
+        room *= 4
+    failed, free, _ = told.tolist()
     if failed >= 0:
         raise InputError(
             f"job {failed + 1 if job is None else job[failed]} starts at {start[failed] / MICROSECOND:g} s and needs "
@@ -83,51 +94,57 @@ def place(start: IntArray, end: IntArray, width: IntArray, cores: int, *, job: I
     return Placement(offset, low[pieces], size[pieces])
 
 
-@compiled
-def _place(start: Any, end: Any, width: Any, starts: Any, ends: Any, machine: int) -> Any:
-    """Sweep starts and ends over a sorted list of holes; -1 or the job that did not fit, and the cores free then."""
-    n = len(start)
-    first = np.full(n, -1, dtype=np.int64)
-    count = np.zeros(n, dtype=np.int64)
-    low = np.empty(2 * len(starts) + 16, dtype=np.int32)
-    size = np.empty(2 * len(starts) + 16, dtype=np.int32)
-    hole_low = np.empty(machine + 2, dtype=np.int64)
-    hole_high = np.empty(machine + 2, dtype=np.int64)
-    hole_low[0], hole_high[0] = 0, machine
-    holes, free, used, next_end = 1, machine, 0, 0
-    for job in starts:
-        while next_end < len(ends) and end[ends[next_end]] <= start[job]:
+FAILED, FREE, FULL = range(3)
+"""What a sweep tells: the job that did not fit, or -1, and the cores free then; whether it had no room for pieces."""
+
+
+@whole
+def sweep(machine, jobs, holes, found, told):  # type: ignore[no-untyped-def]
+    """Hand out cores from a sorted list of holes, over *jobs*: starts, ends, widths, and rows by start and by end.
+
+    *holes* (2, machine + 2) are lowest cores and ends, *found* the first piece and the pieces of each job, and the
+    lowest core and the size of each piece.
+    """
+    start, end, width, starts, ends = jobs
+    first, count, low, size = found
+    holes[0, 0], holes[1, 0] = 0, machine
+    known, free, used, next_end = 1, machine, 0, 0
+    told[FAILED], told[FREE], told[FULL] = -1, 0, 0
+    for k in range(starts.shape[0]):
+        job = starts[k]
+        while next_end < ends.shape[0] and end[ends[next_end]] <= start[job]:
             gone = ends[next_end]
             for piece in range(first[gone], first[gone] + count[gone]):
-                holes = _give_back(hole_low, hole_high, holes, low[piece], int(low[piece]) + int(size[piece]))
+                known = _give_back(holes, known, np.int64(low[piece]), np.int64(low[piece]) + size[piece])
             free += width[gone]
             next_end += 1
         need = width[job]
         if need > free:
-            return first, count, low, size, job, free
+            told[FAILED], told[FREE] = job, free
+            return
         free -= need
         first[job] = used
         while need > 0:
-            hole = _wide_enough(hole_low, hole_high, holes, need)
-            if used == len(low):
-                low, size = _doubled(low), _doubled(size)
-            taken = min(need, hole_high[hole] - hole_low[hole])
-            low[used], size[used] = hole_low[hole], taken
+            if used == low.shape[0]:
+                told[FULL] = 1
+                return
+            hole = _wide_enough(holes, known, need)
+            taken = min(need, holes[1, hole] - holes[0, hole])
+            low[used], size[used] = holes[0, hole], taken
             used += 1
             need -= taken
-            hole_low[hole] += taken
-            if hole_low[hole] == hole_high[hole]:
-                holes = _close(hole_low, hole_high, holes, hole)
+            holes[0, hole] += taken
+            if holes[0, hole] == holes[1, hole]:
+                known = _close(holes, known, hole)
         count[job] = used - first[job]
-    return first, count, low, size, -1, 0
 
 
-@compiled
-def _wide_enough(hole_low: Any, hole_high: Any, holes: int, need: int) -> int:
+@lean
+def _wide_enough(holes, known, need):  # type: ignore[no-untyped-def]
     """First hole of at least *need* cores, else the widest, the first of equals."""
     widest, width = 0, 0
-    for hole in range(holes):
-        size = hole_high[hole] - hole_low[hole]
+    for hole in range(known):
+        size = holes[1, hole] - holes[0, hole]
         if size >= need:
             return hole
         if size > width:
@@ -135,42 +152,35 @@ def _wide_enough(hole_low: Any, hole_high: Any, holes: int, need: int) -> int:
     return widest
 
 
-@compiled
-def _close(hole_low: Any, hole_high: Any, holes: int, hole: int) -> int:
-    for index in range(hole, holes - 1):
-        hole_low[index], hole_high[index] = hole_low[index + 1], hole_high[index + 1]
-    return holes - 1
+@lean
+def _close(holes, known, hole):  # type: ignore[no-untyped-def]
+    for index in range(hole, known - 1):
+        holes[0, index], holes[1, index] = holes[0, index + 1], holes[1, index + 1]
+    return known - 1
 
 
-@compiled
-def _give_back(hole_low: Any, hole_high: Any, holes: int, low: int, high: int) -> int:
+@lean
+def _give_back(holes, known, low, high):  # type: ignore[no-untyped-def]
     """Add ``[low, high)`` to the holes, joined with its neighbours where they touch; the new number of holes."""
-    after, last = 0, holes
+    after, last = 0, known
     while after < last:
         middle = (after + last) // 2
-        if hole_low[middle] < low:
+        if holes[0, middle] < low:
             after = middle + 1
         else:
             last = middle
-    joins_left = after > 0 and hole_high[after - 1] == low
-    joins_right = after < holes and hole_low[after] == high
+    joins_left = after > 0 and holes[1, after - 1] == low
+    joins_right = after < known and holes[0, after] == high
     if joins_left and joins_right:
-        hole_high[after - 1] = hole_high[after]
-        return int(_close(hole_low, hole_high, holes, after))
+        holes[1, after - 1] = holes[1, after]
+        return _close(holes, known, after)
     if joins_left:
-        hole_high[after - 1] = high
-        return holes
+        holes[1, after - 1] = high
+        return known
     if joins_right:
-        hole_low[after] = low
-        return holes
-    for index in range(holes, after, -1):
-        hole_low[index], hole_high[index] = hole_low[index - 1], hole_high[index - 1]
-    hole_low[after], hole_high[after] = low, high
-    return holes + 1
-
-
-@compiled
-def _doubled(column: Any) -> Any:
-    longer = np.empty(2 * len(column), dtype=column.dtype)
-    longer[: len(column)] = column
-    return longer
+        holes[0, after] = low
+        return known
+    for index in range(known, after, -1):
+        holes[0, index], holes[1, index] = holes[0, index - 1], holes[1, index - 1]
+    holes[0, after], holes[1, after] = low, high
+    return known + 1

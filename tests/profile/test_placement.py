@@ -99,3 +99,13 @@ def test_an_empty_record_has_no_pieces() -> None:
     rows = [{"submit": 0, "start": 0, "end": 5, "cores": 3}]
     record = Record.from_rows(rows, cores=4)
     assert len(placed(record.select(slice(0, 0))).low) == 0
+
+
+def test_room_for_pieces_grows_with_them() -> None:
+    """Every second job of one core goes on, so that wide jobs after them are in as many pieces as there are holes."""
+    n, wide = 64, 40
+    start = np.array([0] * n + [2 + 2 * k for k in range(wide)])
+    end = np.array([1 if k % 2 else 1000 for k in range(n)] + [3 + 2 * k for k in range(wide)])
+    placed = place(start, end, np.array([1] * n + [n // 2] * wide), n)
+    assert np.diff(placed.offset).tolist() == [1] * n + [n // 2] * wide
+    assert [placed.cores(n + k).tolist() for k in range(wide)] == [list(range(1, n, 2))] * wide
