@@ -86,6 +86,8 @@ def calendar_of(
         why = tree.why_not(workload, clusters, platform, options)
         why = "jobs name the clusters that they may go to" if pinned and not why else why
         why = "jobs come window by window" if more and not why else why
+    if not why and clusters[0].asked is not None and (more or earlier is not None):
+        why = "jobs come window by window, on a machine of nodes or several pools"
     if why:
         if engine == "compiled":
             raise InputError(f"compiled is asked for, and {why}; auto and simpy run it", field="engine")
@@ -103,13 +105,16 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
     """What of a run the compiled calendar does not know; empty where it knows everything."""
     if workload.reactions is not None:
         return "users react"
-    if any(cluster.machine.nodes is not None for cluster in clusters):
-        return "the machine has nodes"
     scheduler, can = clusters[0].scheduler, clusters[0].can
     if not can.passes:
         return can.in_python or f"the passes of {name_of(scheduler)} are not compiled as a whole"
     if any(cluster.asked is not None for cluster in clusters):
-        return "the machine has nodes or several pools, or jobs ask for more than cores"
+        if workload.tasks is not None or len(clusters) > 1:
+            return "clusters or jobs of several tasks have nodes or several pools"
+        if workload.moldable is not None:
+            return "the workload has jobs of several sizes, and the machine nodes or several pools"
+        if can.vectors_in_python:
+            return can.vectors_in_python
     if CHAINED in requests.labels:
         return "jobs go on in chains of pieces"
     if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
@@ -168,13 +173,14 @@ class Calendar:
     ) -> None:
         self._outcome, self._cluster, self._extend = outcome, cluster, extend
         n = len(requests)
-        fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores)
+        asked = cluster.asked
+        fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if asked is None else ~asked.never())
         self._rows = fits
         waiting = self._go_on(earlier) if earlier is not None else 0
         passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
         self.loop: Any = getattr(sizes if passes.loop in sizes.__all__ else loops, passes.loop)
-        self._passes, self._ask = passes.columns, passes.ask
-        busy = most_running(cluster.cores, n) + 1
+        self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
+        busy = (most_running(cluster.cores, n) if asked is None else n) + 1
         looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if extend else 0
         numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
         numbers[events.FREE] = numbers[events.TOTAL] = cluster.cores
@@ -260,7 +266,7 @@ class Calendar:
         while True:
             if numbers[events.ASKING]:
                 assert self._ask is not None
-                self._ask(int(numbers[events.NOW]))
+                self._passes = self._ask(int(numbers[events.NOW])) or self._passes
             self.loop(work, arrays, self._passes)
             if not numbers[events.ASKING] or time.monotonic() >= until:
                 return
@@ -297,6 +303,12 @@ class Calendar:
         state = np.full(len(start), DONE, dtype=np.uint8)
         state[self._rows[~ran[self._rows]]] = WAITING
         outcome.state[:] = state.tobytes()
+        if self._cluster.asked is not None:
+            refused = np.ones(len(start), dtype=np.bool_)
+            refused[self._rows] = False
+            outcome.refused.update((row, self._cluster.asked.reason(row)) for row in np.flatnonzero(refused).tolist())
+        if self._pieces is not None and self._cluster.machine.nodes is not None:
+            outcome.placed.fill(self._pieces(), outcome.start, outcome.end)
 
 
 def _only_refused(submit: IntArray, fits: IntArray) -> IntArray:

@@ -8,6 +8,8 @@ passes are those that a cluster asks its scheduler for one by one, where its run
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
+import numpy as np
+
 from gridsim.calendar.events import ASKING, BATCHED, ESTIMATE, NOW, OVER, RUNTIME, START, begin, next_step
 from gridsim.calendar.sizes import choose_size
 from gridsim.model.time import NEVER
@@ -24,12 +26,15 @@ from gridsim.policy.scheduler.kernels import (
     take_in,
 )
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
+from gridsim.policy.scheduler.pooled import backfill_pools, give_back_pools
 from gridsim.policy.scheduler.state import AGED, AGED_TAIL, ASKED, BELIEVED, EVERYONE, IN_QUEUE, LINED
+from gridsim.policy.scheduler.vectors import COUNT, STOPPED, Pass, make_pass, take_back
 from gridsim.profile.compiled import lean, whole
+from gridsim.profile.floor import Classes, Floor, Sketch, postpone
 from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["backfilling", "ordered", "planned", "planned_in_sizes", "strict_lines"]
+__all__ = ["backfilling", "ordered", "placed", "planned", "planned_in_sizes", "pooled", "strict_lines"]
 
 ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS = range(7)
 """Flags of passes that are put in order: how the queue is, and those behind the protected; whether requests are
@@ -171,6 +176,78 @@ def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
             continue
         count = strict_linear(step.now, ended, step.last, table, running, moves, meta, slots)
         if count and not begin(step.now, starts, count, jobs, ends, looks, numbers):
+            break
+
+
+@whole
+def placed(work, events, passes):  # type: ignore[no-untyped-def]
+    """Passes on a machine of nodes, over a queue that stays sorted or that lines in time put in order.
+
+    Where a pass waits for room, or for a rule in Python, the loop stops within it and goes on when it is called again.
+    """
+    jobs, come, refused, ends, looks, late, numbers = events
+    queue, floor, classes, sketch, rule, pieces, lines, waits = passes
+    queue, floor, classes, sketch = Pass(*queue), Floor(*floor), Classes(*classes), Sketch(*sketch)
+    state, meta = queue.state, queue.meta
+    while work > 0:
+        ended = last = np.int64(0)
+        if not numbers[ASKING]:
+            work -= 1 + meta[TAIL] - meta[HEAD]
+            step = next_step(NEVER, queue.moves[1], jobs, come, refused, ends, looks, late, numbers)
+            if numbers[OVER]:
+                break
+            ended, last = step.ended, step.last
+            if step.late:
+                take_back(step.now, ended, meta[TAIL], queue, floor, classes, sketch)
+                ended = np.int64(0)
+            for k in range(step.late):
+                expect_end(queue.running, meta, late[0, k], late[1, k])
+                postpone(floor, classes, sketch, late[0, k], late[1, k])
+            if step.ended or step.late:
+                waits[1] = 0
+            if (waits[0] and waits[1]) or not step.decides:
+                continue
+            if lines.shape[1]:
+                take_back(step.now, ended, last, queue, floor, classes, sketch)
+                ended = np.int64(0)
+                sort_linear(step.now, queue.table, lines, meta[HEAD], meta[TAIL])
+        numbers[ASKING] = 0
+        state[STOPPED] = make_pass(numbers[NOW], EVERYONE, ended, last, queue, floor, classes, sketch, rule, pieces)
+        if state[STOPPED]:
+            numbers[ASKING] = 1
+            break
+        waits[1] = waits[0] and meta[TAIL] > meta[HEAD]
+        if state[COUNT] and not begin(numbers[NOW], queue.moves[0], state[COUNT], jobs, ends, looks, numbers):
+            break
+
+
+@whole
+def pooled(work, events, passes):  # type: ignore[no-untyped-def]
+    """The same on a machine of several pools without nodes: nothing is placed."""
+    jobs, come, refused, ends, looks, late, numbers = events
+    queue, pools, lines, waits = passes
+    table, running, moves, _, meta = queue
+    while work > 0:
+        work -= 1 + meta[TAIL] - meta[HEAD]
+        step = next_step(NEVER, moves[1], jobs, come, refused, ends, looks, late, numbers)
+        if numbers[OVER]:
+            break
+        ended = step.ended
+        if step.late or lines.shape[1]:
+            give_back_pools(ended, moves, pools)
+            ended = overran(ended, step.late, late, table, running, moves, meta)
+        if step.ended or step.late:
+            waits[1] = 0
+        if lines.shape[1]:
+            take_in(table, running, moves, meta, ended, step.last if step.decides else meta[TAIL])
+            ended = np.int64(0)
+        if (waits[0] and waits[1]) or not step.decides:
+            continue
+        if lines.shape[1]:
+            sort_linear(step.now, table, lines, meta[HEAD], meta[TAIL])
+        count = backfill_pools(step.now, EVERYONE, ended, step.last, queue, pools)
+        waits[1] = waits[0] and meta[TAIL] > meta[HEAD]
+        if count and not begin(step.now, moves[0], count, jobs, ends, looks, numbers):
             break
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from gridsim.model.allocations import UNKNOWN_TASKS, Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.protocols import Placement
+from gridsim.policy.protocols import Pieces, Placement
 
 __all__ = ["Placed"]
 
@@ -55,6 +55,20 @@ class Placed:
         row = self._running.pop(request, None)
         if row is not None:
             self._end[row] = now
+
+    def fill(self, pieces: Pieces, start: IntArray, end: IntArray) -> None:
+        """All that ran on a single cluster, at once; each request from its start to its end."""
+        request = pieces.request
+        self._request.extend(request)
+        self._start.extend(start[request])
+        self._end.extend(end[request])
+        self._count.extend(np.ones_like(request))
+        self._node.extend(pieces.node)
+        self._tasks.extend(pieces.tasks)
+        none = np.zeros_like(request)
+        for name, column in self._amounts.items():
+            column.extend(pieces.amounts.get(name, none))
+        self._gpus.extend(map(tuple, pieces.gpus.tolist()))
 
     def allocations(self) -> Allocations | None:
         """All runs, those that ended at the instant of their start left out; None where no cluster has nodes."""

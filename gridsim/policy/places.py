@@ -13,14 +13,14 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import IntArray
 from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
 from gridsim.policy.placement import First
-from gridsim.policy.protocols import Nodes, Placement, failed, name_of
+from gridsim.policy.protocols import Nodes, Pieces, Placement, failed, name_of
 from gridsim.policy.queue import ClusterView
 from gridsim.profile.asked import Asked
 from gridsim.profile.floor import EXCLUSIVE, GPU, Classes, Sketch
 from gridsim.profile.holdings import Holdings, Place
 from gridsim.profile.laying import OUTSIDE, ready, take
 
-__all__ = ["holdings_of", "place_of", "placement_at"]
+__all__ = ["holdings_of", "pieces_of", "place_of", "placement_at"]
 
 
 def holdings_of(cluster: ClusterView, rule: Any, rng: Generator) -> Holdings:
@@ -35,9 +35,9 @@ def holdings_of(cluster: ClusterView, rule: Any, rng: Generator) -> Holdings:
     return Holdings(asked, columns, _Outside(rule, asked))
 
 
-def placement_at(holdings: Holdings, request: int, count: int) -> Placement:
-    """Where a request was put last, on so many nodes, with all that it takes there."""
-    place, classes = holdings.place(count), Classes(*holdings.classes)
+def placement_at(holdings: Holdings, request: int, place: Place) -> Placement:
+    """What a request takes of the nodes on which it lies, in words."""
+    classes = Classes(*holdings.classes)
     at = classes.of[request]
     exclusive, gpu = classes.shape[at, EXCLUSIVE], classes.shape[at, GPU]
     names, each, tasks = holdings.asked.columns.resources, classes.each[at], place.tasks
@@ -50,6 +50,23 @@ def placement_at(holdings: Holdings, request: int, count: int) -> Placement:
         return Placement(place.node, amounts, (), tasks)
     gpus = [[(number, share) for number, share in enumerate(node) if share] for node in place.shares.tolist()]
     return Placement(place.node, amounts, gpus, tasks)
+
+
+def pieces_of(holdings: Holdings, request: IntArray, place: Place) -> Pieces:
+    """The same of many requests at once, a row a request and node."""
+    classes, columns = Classes(*holdings.classes), holdings.asked.columns
+    at = classes.of[request]
+    amounts = np.where(
+        classes.shape[at, EXCLUSIVE, None] > 0, columns.nodes[place.node], place.tasks[:, None] * classes.each[at]
+    )
+    row, gpu = np.nonzero(place.shares * (classes.shape[at, GPU, None] > 0))
+    return Pieces(
+        request,
+        place.node,
+        place.tasks,
+        dict(zip(columns.resources, amounts.T, strict=True)),
+        np.stack([row, gpu, place.shares[row, gpu]], axis=1),
+    )
 
 
 def place_of(holdings: Holdings, placement: Placement) -> Place:

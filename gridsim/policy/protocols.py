@@ -35,6 +35,7 @@ __all__ = [
     "Ordering",
     "Partition",
     "Passes",
+    "Pieces",
     "Placement",
     "PlacementRule",
     "Quote",
@@ -315,12 +316,36 @@ class Passes(NamedTuple):
     columns : tuple
         Arrays, and tuples of arrays.
     ask : callable or None
-        Told the instant of each pass, whole microseconds, before which the loop stops and something is asked in Python.
+        Told the instant of each pass, whole microseconds, before which the loop stops and something is asked in Python;
+        or of a pass that is stopped until a column has more room. Answers with the columns where those are others then.
+    pieces : callable or None
+        Where requests were laid down so far, since it was asked last; none where there are no nodes.
     """
 
     loop: str
     columns: tuple[Any, ...]
-    ask: Callable[[int], None] | None = None
+    ask: Callable[[int], tuple[Any, ...] | None] | None = None
+    pieces: Callable[[], Pieces] | None = None
+
+
+class Pieces(NamedTuple):
+    """Where requests lie on nodes, a row a request and node.
+
+    Attributes
+    ----------
+    request, node, tasks : (k,) int64
+        Which request, the number of the node, and its tasks there.
+    amounts : mapping of str to (k,) int64
+        What it holds there, by resource.
+    gpus : (g, 3) int64
+        Row of these, number of the GPU, thousandths.
+    """
+
+    request: IntArray
+    node: IntArray
+    tasks: IntArray
+    amounts: Mapping[str, IntArray]
+    gpus: IntArray
 
 
 _tuple = tuple.__new__  # takes a third of the time of Start(request), of which there are as many as jobs
@@ -411,6 +436,8 @@ class Capabilities:
         here, in queue order: the first in what ``passes`` is given.
     picks : bool
         Whether a pass names the next request anew after each start: the loop over trees of clusters knows such.
+    vectors_in_python : str
+        Why they cannot on a machine of nodes, or of several pools; empty where they can.
     """
 
     withdraws: bool = False
@@ -440,6 +467,7 @@ class Capabilities:
     in_python: str = ""
     goes_on: bool = False
     picks: bool = False
+    vectors_in_python: str = "the machine has nodes or several pools, or jobs ask for more than cores"
     vectors: bool = False
     nodes: Capacity | None = None
 

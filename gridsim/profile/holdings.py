@@ -118,14 +118,14 @@ class Holdings:
             count = kernels.hold(self.floor, self.classes, self.sketch, request, start, end, int(promise))
             if count >= 0:
                 return int(count)
-            self._grow(-count)
+            self.grow(-count)
 
     def put_at(self, request: int, place: Place, start: int, end: int) -> None:
         """Lay a request down where somebody else says, over ``[start, end)``, whole microseconds."""
         self._laid[:], self._given[:] = 0, 0
         self._laid[place.node], self._given[place.node] = place.tasks, place.shares
         while (count := kernels.hold(self.floor, self.classes, self.sketch, request, start, end, 0)) < 0:
-            self._grow(-count)
+            self.grow(-count)
 
     def learn(self) -> None:
         """Somebody asks for what nobody has asked for before (`Asked.learn`)."""
@@ -159,7 +159,7 @@ class Holdings:
         """A request keeps its place until a later end."""
         kernels.keep(self.floor, self.classes, self.sketch, now, request, end)
 
-    def _grow(self, what: int) -> None:
+    def grow(self, what: int) -> None:
         """Twice the room of the totals and ends (1), of pieces (2), of the blocks of nodes (3)."""
         floor = Floor(*self.floor)
         if what == 1:

@@ -12,8 +12,19 @@ from gridsim.profile.compiled import lean
 from gridsim.profile.fitting import WHOLE, largest
 from gridsim.profile.floor import GPU, MAX_NODES, MIN_NODES, TASK, TASKS, Classes, Sketch
 
-__all__ = ["FINE", "FIRST_NODE", "FRAGMENTS", "OUTSIDE", "PACK", "PRODUCT_HIGH", "PRODUCT_LOW", "SPREAD", "WEIGHT"]
-__all__ += ["Rule", "begin", "fragments", "give", "lay", "may_take", "ready", "take"]
+__all__ = [
+    "FINE",
+    "FIRST_NODE",
+    "FRAGMENTS",
+    "KIND",
+    "OUTSIDE",
+    "PACK",
+    "PRODUCT_HIGH",
+    "PRODUCT_LOW",
+    "SPREAD",
+    "WEIGHT",
+]
+__all__ += ["WEIGHT", "Rule", "begin", "fragments", "give", "lay", "may_take", "ready", "take"]
 
 FIRST_NODE, PACK, SPREAD, WEIGHT, PRODUCT_HIGH, PRODUCT_LOW, FRAGMENTS, OUTSIDE = range(8)
 """Kinds of placement rules; those `OUTSIDE` are written in Python."""
@@ -21,7 +32,7 @@ FIRST_NODE, PACK, SPREAD, WEIGHT, PRODUCT_HIGH, PRODUCT_LOW, FRAGMENTS, OUTSIDE 
 FINE = 2**33
 """A score of 1 where scores are no whole numbers: those that differ by less than about 1e-9 are equal."""
 
-_KIND, _ROUGH, _COUNT, _UNIT, _SUM = range(5)
+KIND, _ROUGH, _COUNT, _UNIT, _SUM = range(5)
 _NOBODY = -1
 
 
@@ -148,7 +159,7 @@ def _least_lost(low, resources, share, rule, n):  # type: ignore[no-untyped-def]
 @lean
 def _score(sketch, classes, rule, c, n):  # type: ignore[no-untyped-def]
     """What one more task would score on a node; lowest first (3.5)."""
-    kind = rule.what[_KIND]
+    kind = rule.what[KIND]
     if kind in (FIRST_NODE, OUTSIDE):
         return 0
     if kind == WEIGHT:
@@ -213,7 +224,7 @@ def give(sketch, classes, rule, c, n, tasks, gpu):  # type: ignore[no-untyped-de
         low[r] -= tasks * each[r]
     if share == 0:
         return
-    kind = rule.what[_KIND]
+    kind = rule.what[KIND]
     for _ in range(tasks):
         if share >= WHOLE:
             taken = _take_whole(low, resources, share // WHOLE)
@@ -283,7 +294,7 @@ def lay(sketch, classes, rule, row):  # type: ignore[no-untyped-def]
         able += fits[n] > 0
         sketch.open[n] = 1
     limited = able > shape[MAX_NODES]
-    stays = rule.what[_KIND] in (FIRST_NODE, WEIGHT, PACK)
+    stays = rule.what[KIND] in (FIRST_NODE, WEIGHT, PACK)
     others, first, last = left, np.int64(0), fits.shape[0]  # nodes whose scores are asked for
     while left > 0:
         for n in range(first, last):

@@ -208,7 +208,9 @@ class VectorPlan(Plan):
             row = int(self.waiting[head])
             begin_running(self.held, self.meta, row, now + self.estimate[row], self.need[row])
             self.began[row] = now
-            self._placements[row] = placement_at(self._holdings, row, self._holdings.begin(row, now))
+            self._placements[row] = placement_at(
+                self._holdings, row, self._holdings.place(self._holdings.begin(row, now))
+            )
             started.append(row)
             head += 1
         self.meta[HEAD] = head

@@ -101,7 +101,7 @@ class Backfilling:
     def capabilities(self) -> Capabilities:
         """What its order depends on."""
         can, scope = of_ordering(self.ordering), scope_of(self.ordering)
-        predicts, in_queue = not isinstance(self.predict, Requested), isinstance(self.backfill_order, InQueue)
+        predicts = not isinstance(self.predict, Requested)
         in_python = self._in_python()
         return Capabilities(
             scope=scope,
@@ -109,8 +109,9 @@ class Backfilling:
             passes=not in_python,
             in_python=in_python,
             picks=self._picks,
+            vectors_in_python=self._vectors_in_python(),
             predicts=predicts,
-            vectors=in_queue,
+            vectors=True,
             oracle=knows_runtimes(self.predict),
             goes_on=not in_python and not predicts and self._by_row(),
         )
@@ -148,6 +149,17 @@ class Backfilling:
             return f"{name_of(self.backfill_order)} is asked for each request, with its prediction"
         return ""
 
+    def _vectors_in_python(self) -> str:
+        """The same on machines of nodes or several pools."""
+        if not isinstance(self.predict, Requested):
+            return f"{name_of(self.predict)} predicts, on a machine of nodes or several pools"
+        for ordering in (self.ordering, self.backfill_order):
+            if of_ordering(ordering).changes not in ("static", "linear"):
+                return f"{name_of(ordering)} is asked at each pass, on a machine of nodes or several pools"
+        if of_ordering(self.backfill_order).changes == "linear":
+            return f"{name_of(self.backfill_order)} changes from pass to pass, on a machine of nodes or several pools"
+        return ""
+
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
         begin(self.ordering, rng)
@@ -158,11 +170,11 @@ class Backfilling:
         self._predictions = predictions
         tail = None if isinstance(self.backfill_order, InQueue) else self.backfill_order
         begin(tail, rng)
-        given = (cluster, self.reserve, ledger, predictions, tail)
+        given = (cluster, self.reserve, ledger, predictions)
         if cluster.asked is None:
-            state = State(*given)
-        elif cluster.asked.capacity.nodes:
-            state = VectorState(*given, self.placement, rng)
+            state = State(*given, tail)
+        elif cluster.asked.capacity.nodes or tail is not None:
+            state = VectorState(*given, tail, self.placement, rng)
         else:
             state = PooledState(*given)
         self._state: State | Molded = state

@@ -23,10 +23,13 @@ from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_r
 from gridsim.profile.waiting import HEAD, TAIL, sort, sort_first, sort_in, take_out
 
 __all__ = [
+    "ABLE",
     "BLOCKING",
     "CORES",
     "ESTIMATE",
+    "GONE",
     "JOB",
+    "LANE",
     "PLACE",
     "QUEUE",
     "RANK",
@@ -43,7 +46,8 @@ __all__ = [
 
 BLOCKING = TAIL + 1
 CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY, RANK, ABLE = range(9)
-_GONE = -1
+GONE = -1
+"""In the queue, within a pass: who stood there has started."""
 
 
 @lean
@@ -172,7 +176,7 @@ def backfill_by_rank(now, limit, ended, tail, table, running, moves, blocks, lan
         need = cores[row]
         if need <= available and fits_before(when, least, low, need, now + estimate[row]):
             size = _begin(now, row, size, count, table, running, moves, times, free, meta)
-            waiting[i] = _GONE
+            waiting[i] = GONE
             available -= need
             count += 1
             low = falls(times, free, size, available, when, least) if size else 0
@@ -204,7 +208,7 @@ def backfill_by_rank(now, limit, ended, tail, table, running, moves, blocks, lan
         if best >= 0:
             row = waiting[able[best]]
             size = _begin(now, row, size, count, table, running, moves, times, free, meta)
-            waiting[able[best]] = _GONE
+            waiting[able[best]] = GONE
             available -= cores[row]
             count += 1
             low = falls(times, free, size, available, when, least) if size else 0
@@ -230,7 +234,7 @@ def _close_gaps(waiting, meta):  # type: ignore[no-untyped-def]
     """Move who still waits up to the end of the queue."""
     place = meta[TAIL]
     for k in range(meta[TAIL] - 1, meta[HEAD] - 1, -1):
-        if waiting[k] != _GONE:
+        if waiting[k] != GONE:
             place -= 1
             waiting[place] = waiting[k]
     meta[HEAD] = place

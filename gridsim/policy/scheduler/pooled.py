@@ -5,14 +5,22 @@ from __future__ import annotations
 
 from gridsim.policy.scheduler.kernels import BLOCKING, CORES, ESTIMATE, LANE, QUEUE, take_in
 from gridsim.profile.blocks import add, copied, earliest, enough, fits, reserve
-from gridsim.profile.compiled import lean
+from gridsim.profile.compiled import lean, phase
 from gridsim.profile.running import RUNNING, begin_running, running_profile
 from gridsim.profile.waiting import HEAD
 
-__all__ = ["AVAILABLE", "LEFT", "backfill_pools"]
+__all__ = ["AVAILABLE", "LEFT", "backfill_pools", "give_back_pools"]
 
 LEFT, AVAILABLE = range(2)
 """Rows of what is not held: by anybody; beside those whose expected end has come too."""
+
+
+@phase
+def give_back_pools(ended, moves, pools):  # type: ignore[no-untyped-def]
+    """Who ended gives back what it held of the pools."""
+    needs, idle, _, _ = pools
+    for k in range(ended):
+        add(idle, LEFT, needs[moves[1, k]], 1)
 
 
 @lean
@@ -24,8 +32,7 @@ def backfill_pools(now, limit, ended, tail, queue, pools):  # type: ignore[no-un
     """
     table, running, moves, lanes, meta = queue
     needs, idle, times, free = pools
-    for k in range(ended):
-        add(idle, LEFT, needs[moves[1, k]], 1)
+    give_back_pools(ended, moves, pools)
     take_in(table, running, moves, meta, ended, tail)
     copied(idle, LEFT, AVAILABLE)
     i = 0

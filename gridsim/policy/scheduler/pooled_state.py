@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gridsim.errors import PolicyError
-from gridsim.policy.protocols import Placement, name_of
+from gridsim.model.time import FloatArray, IntArray
+from gridsim.policy.protocols import Passes, Placement
 from gridsim.policy.queue import ClusterView, Ledger
 from gridsim.policy.scheduler.kernels import QUEUE
 from gridsim.policy.scheduler.pooled import LEFT, backfill_pools
@@ -21,21 +21,11 @@ __all__ = ["PooledState"]
 
 
 class PooledState(State):
-    """The same as `State` where requests ask for amounts of several pools.
-
-    Raises
-    ------
-    PolicyError
-        For an order of those behind the protected, of which nothing is known here.
-    """
+    """The same as `State` where requests ask for amounts of several pools, and all are looked at in queue order."""
 
     in_slots = False
 
-    def __init__(
-        self, cluster: ClusterView, rule: Any, ledger: Ledger | None, predictions: Predictions | None, tail: Any
-    ) -> None:
-        if tail is not None:
-            raise PolicyError(f"{name_of(tail)} orders those behind the protected on one pool of cores alone")
+    def __init__(self, cluster: ClusterView, rule: Any, ledger: Ledger | None, predictions: Predictions | None) -> None:
         super().__init__(cluster, rule, ledger, predictions)
         asked = cluster.asked
         assert asked is not None
@@ -52,6 +42,26 @@ class PooledState(State):
     def _first_pool(asked: Asked) -> int:
         """Where pools begin in the columns of what whole requests ask for."""
         return 1 + len(asked.columns.resources)
+
+    def hand_over(self, loop: str, *columns: Any) -> None:
+        """Say what a whole run of passes over a queue that stays sorted is played by; *columns* end with its flags."""
+        if loop != "backfilling":
+            return
+        no_lines = np.ones((2, 0), dtype=np.int64)
+        self._passes = Passes("pooled", (self._queue, self._pools, no_lines, columns[-1]))
+
+    def hand_over_ordered(
+        self,
+        *,
+        lines: IntArray | None = None,
+        ageing: FloatArray | None = None,
+        ask: Callable[[int], None] | None = None,
+        draws: bool = False,
+        waits: bool = False,
+    ) -> None:
+        """The same of passes that are put in order by lines; others ask Python."""
+        if lines is not None and self.keeps_order:
+            self._passes = Passes("pooled", (self._queue, self._pools, lines, np.array([waits, False], dtype=np.int64)))
 
     def learn(self, request: int) -> None:
         """Take down what a request asks for that was not known when the run began."""

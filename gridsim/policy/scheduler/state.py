@@ -135,6 +135,11 @@ class State:
         kernels.sort_by_age(now, self.table, self.running, self.meta, ageing)
 
     @property
+    def keeps_order(self) -> bool:
+        """Whether nothing predicts, and any order of those behind the protected is known from the beginning."""
+        return self._predictions is None and not self._tail_asked and not self._tail_comes
+
+    @property
     def plain(self) -> bool:
         """Whether nothing predicts, and those behind the protected are looked at as they stand in the queue."""
         return self._predictions is None and self._tail_order is None
@@ -278,14 +283,18 @@ class State:
         """Requests that joined since the last pass; before `take_in`."""
         return self.table[QUEUE, self.meta[TAIL] : self.tail]
 
-    def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
-        """Rows that a compiled pass starts, at most *limit* of them."""
+    def rank_behind(self, now: int) -> None:
+        """Put those behind the protected in order, where that changes from pass to pass."""
         if self._tail_asked:
             self.take_in()
             if self._tail_ages is not None:
                 kernels.rank_by_age(now, RANK, self.table, self.meta[HEAD], self.meta[TAIL], self._tail_ages)
             elif not self.empty:
                 self._rank_tail(self.rows(), now)
+
+    def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
+        """Rows that a compiled pass starts, at most *limit* of them."""
+        self.rank_behind(now)
         count = self._pass(now, limit, self.ended_count, self.tail, *self.arrays)
         return self.passed(count, now)
 

@@ -159,7 +159,7 @@ class VectorMolded(Molded):
         count = self._holdings.put(row, start, start + self.shapes.on(row, cores), promise=start > now)
         if start == now:
             self._started.append((row, cores))
-            self._placements[row] = placement_at(self._holdings, row, count)
+            self._placements[row] = placement_at(self._holdings, row, self._holdings.place(count))
 
     def _begin(self, started: IntArray, now: int) -> Sequence[Start]:
         """Let those that start leave the queue and run."""

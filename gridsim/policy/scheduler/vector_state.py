@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
-from gridsim.model.time import IntArray
-from gridsim.policy.places import holdings_of, place_of, placement_at
-from gridsim.policy.protocols import Placement, Start, name_of
+from gridsim.model.time import FloatArray, IntArray
+from gridsim.policy.places import holdings_of, pieces_of, place_of, placement_at
+from gridsim.policy.protocols import Passes, Pieces, Placement, Start
 from gridsim.policy.queue import ClusterView, Ledger
 from gridsim.policy.scheduler import vectors
 from gridsim.policy.scheduler.kernels import ESTIMATE, QUEUE
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.state import EVERYONE, State
-from gridsim.policy.scheduler.vectors import COUNT, DONE, PASSED, PROMISE, ROW, Pass
+from gridsim.policy.scheduler.vectors import BY_RULE, COUNT, FULL, LOGGED, ROW, STOPPED, Pass
+from gridsim.profile.floor import Sketch
+from gridsim.profile.holdings import Place
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["VectorState"]
+
+_NOWHERE = Placement((), {}, (), ())
 
 
 class VectorState(State):
@@ -37,16 +40,11 @@ class VectorState(State):
     predictions : Predictions or None
         What requests are planned to run; their estimates where left out.
     tail : Ordering or None
-        An order of those behind the protected, of which nothing is known here.
+        In which order those behind the protected are looked at; the queue's where left out.
     placement : PlacementRule
         Where tasks go.
     rng : Generator
         For rules that draw.
-
-    Raises
-    ------
-    PolicyError
-        For such an order.
     """
 
     in_slots = False
@@ -62,16 +60,19 @@ class VectorState(State):
         rng: Generator,
     ) -> None:
         n = len(cluster.requests)
-        if tail is not None:
-            raise PolicyError(f"{name_of(tail)} orders those behind the protected on one pool of cores alone")
-        super().__init__(cluster, rule, ledger, predictions)
+        super().__init__(cluster, rule, ledger, predictions, tail)
         self._holdings = holdings_of(cluster, placement, rng)
         self._placements: dict[int, Placement] = {}
         self._now = 0
-        self._state: IntArray = np.zeros(11, dtype=np.int64)
+        self._state: IntArray = np.zeros(16, dtype=np.int64)
         self._state[vectors.RISES] = 1
+        self._state[vectors.RANKED] = tail is not None
         self._pending: IntArray = np.zeros(n, dtype=np.int64)
         self._columns = self._columns_for(len(self._holdings.asked.classes.shape))
+        nodes, gpus = Sketch(*self._holdings.sketch).given.shape
+        room = 256 + 2 * nodes
+        pieces = np.zeros((3, room), dtype=np.int64), np.zeros((room, gpus), dtype=np.int64)
+        self._pieces = tuple(vectors.Pieces(*pieces))
 
     def _columns_for(self, classes: int) -> tuple[Any, ...]:
         """What passes work on, where so many different demands are made."""
@@ -123,23 +124,43 @@ class VectorState(State):
 
     def run_pass(self, now: int, limit: int = EVERYONE) -> Sequence[int]:
         """Rows that a pass starts, at most *limit* of them."""
-        self._settle(now, self.tail)
-        holdings, state, estimate = self._holdings, self._state, self.table[ESTIMATE]
-        vectors.begin_pass(self._columns)
-        while True:
-            given = (self._columns, holdings.floor, holdings.classes, holdings.sketch)
-            found = vectors.next_of_pass(now, limit, *given)
-            if found == PASSED:
-                break
-            row, duration = int(state[ROW]), int(estimate[state[ROW]])
-            if found == PROMISE:
-                start = holdings.first_place(row, duration, now)
-                holdings.put(row, start, start + duration, promise=True)
-                continue
-            count = holdings.put(row, now, now + duration)
-            self._placements[row] = placement_at(holdings, row, count)
-        holdings.let_go(self._pending, int(state[DONE]), now)
-        return self.passed(int(state[COUNT]), now)
+        self.rank_behind(now)
+        ended, self.ended_count = self.ended_count, 0
+        while stopped := vectors.make_pass(now, limit, ended, self.tail, *self._given()):
+            self._help(stopped)
+            self._note_places()
+        self._note_places()
+        return self.passed(int(self._state[COUNT]), now)
+
+    def _given(self) -> tuple[tuple[Any, ...], ...]:
+        """What a pass works on, as it is now."""
+        held = self._holdings
+        return self._columns, held.floor, held.classes, held.sketch, held.rule, self._pieces
+
+    def _help(self, stopped: int) -> None:
+        """Do for a pass what it waits for, other than to have the pieces noted."""
+        if stopped == BY_RULE:
+            assert self._holdings.outside is not None
+            self._holdings.outside(self._holdings, int(self._state[ROW]))
+        elif stopped != FULL:
+            self._holdings.grow(stopped)
+
+    def _note_places(self) -> None:
+        """Take down in words where those lie who started."""
+        request, place = self._taken()
+        rows = request.tolist()
+        first = 0
+        for last in range(1, len(rows) + 1):
+            if last == len(rows) or rows[last] != rows[first]:
+                part = Place(*(column[first:last] for column in place))
+                self._placements[rows[first]] = placement_at(self._holdings, rows[first], part)
+                first = last
+
+    def _taken(self) -> tuple[IntArray, Place]:
+        """Requests that have started since this was asked last, and where they lie; a row a request and node."""
+        count, self._state[LOGGED] = int(self._state[LOGGED]), 0
+        request, node, tasks = self._pieces[0][:, :count].copy()
+        return request, Place(node, tasks, self._pieces[1][:count].copy())
 
     def begin_at(self, index: int, now: int) -> int | None:
         """Start the request at an index of the queue; None where it cannot be placed now."""
@@ -148,7 +169,7 @@ class VectorState(State):
         if holdings.first_place(row, duration, now, now + 1) < 0:
             return None
         count = holdings.put(row, now, now + duration)
-        self._placements[row] = placement_at(holdings, row, count)
+        self._placements[row] = placement_at(holdings, row, holdings.place(count))
         vectors.begun(now, index, self._columns)
         if self.ledger is not None and self._share is not None:
             self.ledger.change(self._share[row], int(self.requests.cores[row]), now)
@@ -156,7 +177,51 @@ class VectorState(State):
 
     def starts(self, started: Sequence[int]) -> list[Start]:
         """The decision that these start, each at its place."""
-        return [Start(row, 0, self._placements.pop(row)) for row in started]
+        return [Start(row, 0, self._placements.pop(row, _NOWHERE)) for row in started]
+
+    def hand_over(self, loop: str, *columns: Any) -> None:
+        """Say what a whole run of passes over a queue that stays sorted is played by; *columns* end with its flags."""
+        if loop == "backfilling":
+            self._hand_over(columns[-1], None)
+
+    def hand_over_ordered(
+        self,
+        *,
+        lines: IntArray | None = None,
+        ageing: FloatArray | None = None,
+        ask: Callable[[int], None] | None = None,
+        draws: bool = False,
+        waits: bool = False,
+    ) -> None:
+        """The same of passes that are put in order by lines; others ask Python."""
+        if ageing is None and ask is None and self.keeps_order:
+            self._hand_over(np.array([waits, False], dtype=np.int64), lines)
+
+    def _hand_over(self, waits: IntArray, lines: IntArray | None) -> None:
+        no_lines = np.ones((2, 0), dtype=np.int64)
+        more = (no_lines if lines is None else lines, waits)
+
+        def columns() -> tuple[Any, ...]:
+            return (*self._given(), *more)
+
+        def ask(now: int) -> tuple[Any, ...]:
+            stopped = int(self._state[STOPPED])
+            if stopped == FULL:
+                taken.append(self._taken())
+            else:
+                self._help(stopped)
+            return columns()
+
+        taken: list[tuple[IntArray, Place]] = []
+
+        def pieces() -> Pieces:
+            taken.append(self._taken())
+            request = np.concatenate([each for each, _ in taken])
+            place = Place(*(np.concatenate(parts) for parts in zip(*(place for _, place in taken), strict=True)))
+            taken.clear()
+            return pieces_of(self._holdings, request, place)
+
+        self._passes = Passes("placed", columns(), ask, pieces)
 
     def available(self, now: int) -> int:
         """Something that is not 0: which resource is scarce depends on who asks."""

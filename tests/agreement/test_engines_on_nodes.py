@@ -1,0 +1,174 @@
+"""The compiled calendar and the events of SimPy make the same records on machines of nodes and of several pools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gridsim as gs
+from gridsim.errors import InputError
+from gridsim.model.allocations import Allocations
+from gridsim.model.demand import Demands, WordSets
+from gridsim.model.workload import Workload
+from gridsim.policy.protocols import Nodes
+from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.testing.conformance import CASES, check, read_cases
+from gridsim.testing.machine.compared import policy_of
+from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
+from gridsim.testing.machine.parts import Machine
+from gridsim.testing.machine.rules import RULES
+from gridsim.testing.machine.translated import platform_of, workload_of
+
+POLICIES = ("fcfs", "first-fit", "easy", "depth")
+ORDERS = ("fifo", "sjf", "p-slr", "largest-cores")
+BEHIND = ("queue", "sjf", "smallest-area")
+MACHINES = 40
+
+
+def assert_same(workload: Workload, platform: gs.Platform, policy: Any, **options: Any) -> None:
+    one, other = (
+        gs.simulate(workload, platform=platform, policy=policy, engine=engine, **options).record
+        for engine in ("simpy", "compiled")
+    )
+    for field in fields(one):
+        ours, theirs = getattr(one, field.name), getattr(other, field.name)
+        if isinstance(ours, np.ndarray):
+            assert (ours.dtype, ours.tolist()) == (theirs.dtype, theirs.tolist()), field.name
+        elif isinstance(ours, Allocations):
+            assert_same_places(ours, theirs)
+        elif field.name not in ("workload", "capacity"):
+            assert ours == theirs, field.name
+
+
+def assert_same_places(one: Allocations, other: Allocations) -> None:
+    assert one.nodes == other.nodes
+    assert list(one.amounts) == list(other.amounts)
+    columns = [field.name for field in fields(Allocations) if field.name not in ("nodes", "amounts")]
+    pairs = [(getattr(one, name), getattr(other, name)) for name in columns]
+    pairs += [(one.amounts[name], other.amounts[name]) for name in one.amounts]
+    for ours, theirs in pairs:
+        assert (ours.dtype, ours.tolist()) == (theirs.dtype, theirs.tolist())
+
+
+@dataclass
+class Fullest:
+    """A placement rule of a plain file, which is asked in Python for each task."""
+
+    def scores(self, task: Any, nodes: Nodes) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+        return np.asarray(nodes.free["cores"], dtype=np.float64)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_drawn_machines(policy: str) -> None:
+    rng = np.random.default_rng([31, POLICIES.index(policy)])
+    for number in range(MACHINES):
+        machine = draw_machine(rng)
+        rule = draw_rule(rng, machine, RULES[number % len(RULES)])
+        options: dict[str, Any] = {"k": int(rng.integers(0, 4))} if policy == "depth" else {}
+        asked = policy_of(policy, rule, order=str(rng.choice(ORDERS)), **options)
+        if policy != "fcfs":
+            asked.parameters["backfill_order"] = str(rng.choice(BEHIND))
+        workload, platform = workload_of(draw_jobs(rng, machine, most=14)), platform_of(machine)
+        instant, overrun = ("batched", "per-event")[number % 2], ("kill", "extend")[number // 2 % 2]
+        assert_same(workload, platform, asked, instant=instant, overrun=overrun)
+
+
+@pytest.mark.parametrize("policy", [*POLICIES, "easy?ordering=p-slr", "p-slr", "first-fit?backfill_order=sjf"])
+def test_machines_of_several_pools_without_nodes(policy: str) -> None:
+    rng = np.random.default_rng([32, len(policy)])
+    for number in range(MACHINES // 2):
+        machine = Machine((), {"cores": 2 + number % 7, "licence": 1 + number % 4, "burst": 1 + number % 5})
+        workload, platform = workload_of(draw_jobs(rng, machine, most=16)), platform_of(machine)
+        instant, overrun = ("batched", "per-event")[number % 2], ("kill", "extend")[number // 2 % 2]
+        assert_same(workload, platform, policy, instant=instant, overrun=overrun)
+
+
+def site(jobs: int) -> tuple[Workload, gs.Platform]:
+    """Nodes of 64 cores with memory and GPUs, and a pool; jobs on them, more than there is room for."""
+    rng = np.random.default_rng(3)
+    group = gs.NodeGroup(group="n", count=40, capacity={"cores": 64, "memory": 262_144}, gpus=4)
+    cores, none = rng.choice([1, 2, 4, 8, 16, 32, 64], jobs), np.zeros(jobs, dtype=np.int64)
+    words = WordSets(none, ((),))
+    runtime = np.clip(rng.lognormal(7, 1.5, jobs).astype(int), 1, 86_400)
+    demands = Demands(
+        plain=none,
+        tasks=rng.choice([1, 1, 1, 2, 4, 8, 16, 41], jobs),  # 41 whole nodes are more than there are
+        each={"cores": cores, "memory": np.minimum(cores * rng.choice([1024, 4096, 8192], jobs), 262_144)},
+        gpu=np.where(rng.random(jobs) < 0.25, rng.choice([200, 500, 1000, 2000, 4000], jobs), 0),
+        gpu_kinds=words,
+        features=words,
+        partitions=words,
+        min_nodes=none + 1,
+        max_nodes=none,
+        tasks_per_node=none,
+        exclusive=rng.random(jobs) < 0.05,
+        pools={"licence": rng.integers(0, 3, jobs)},
+    )
+    workload = Workload.from_columns(
+        submit=np.sort(rng.uniform(0, runtime.sum() / 40, jobs)).astype(int),
+        runtime=runtime,
+        estimate=np.maximum(1, runtime * rng.uniform(0.7, 4, jobs)).astype(int),
+        demands=demands,
+    )
+    return workload, gs.Platform.of_nodes([group], {"licence": 12})
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+@pytest.mark.parametrize("overrun", ["kill", "extend"])
+@pytest.mark.parametrize("policy", ["easy", "fcfs?ordering=p-slr", "depth?k=3&placement=pack&backfill_order=sjf"])
+def test_a_loaded_site_with_memory_gpus_and_licences(policy: str, overrun: str, instant: str) -> None:
+    workload, platform = site(400)
+    assert_same(workload, platform, policy, overrun=overrun, instant=instant)
+
+
+def test_a_rule_in_python_is_asked_for_the_same_tasks() -> None:
+    workload, platform = site(60)
+    assert_same(workload, platform, Backfilling(placement=Fullest()))
+
+
+def test_what_is_asked_at_each_pass_on_nodes_takes_simpy_and_says_so() -> None:
+    workload, platform = site(5)
+    for policy, who in (("wfp3", "Wfp3"), ("easy++", "Recent"), ("easy?backfill_order=xfactor", "Xfactor")):
+        with pytest.raises(InputError, match=rf"compiled is asked for, and {who}.*on a machine of nodes"):
+            gs.simulate(workload, platform=platform, policy=policy, engine="compiled")
+
+
+def test_the_worked_cases_of_machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    simulate, played = gs.simulate, 0
+
+    def compiled(*given: Any, **options: Any) -> Any:
+        return simulate(*given, **options, engine="compiled")
+
+    monkeypatch.setattr("gridsim.simulation.simulate", compiled)
+    for path, case in read_cases([CASES / "machine"]):
+        runs = [run for run in case.get("runs", ()) if run["algorithm"] != "conservative"]
+        if not runs:
+            continue
+        played += len(runs)
+        outcome = check({**case, "runs": runs})
+        assert (path.stem, outcome.status, outcome.messages) == (path.stem, "passed", ())
+    assert played >= 40
+
+
+@pytest.mark.parametrize("behind", ["sjf", "smallest-area", "xfactor", "p-slr", "shortest"])
+@pytest.mark.parametrize("policy", ["easy", "first-fit", "depth?k=2", "easy++"])
+def test_an_order_behind_the_protected_on_one_node_is_that_of_as_many_cores(policy: str, behind: str) -> None:
+    rng = np.random.default_rng(8)
+    asked = f"{policy}{'&' if '?' in policy else '?'}backfill_order={behind}"
+    for _ in range(4):
+        runtime = rng.integers(1, 40, 60)
+        workload = Workload.from_columns(
+            submit=np.sort(rng.integers(0, 300, 60)),
+            runtime=runtime,
+            estimate=runtime + rng.integers(0, 40, 60),
+            cores=rng.integers(1, 7, 60),
+        )
+        node = gs.NodeGroup(group="n", count=1, capacity={"cores": 8})
+        one, other = (
+            gs.simulate(workload, platform=platform, policy=asked).record
+            for platform in (gs.Platform.single(8), gs.Platform.of_nodes([node]))
+        )
+        assert one.start_us.tolist() == other.start_us.tolist()
