@@ -282,7 +282,7 @@ def follow_plan(work, events, passes, sizes):  # type: ignore[no-untyped-def]
     """Steps and the passes of a plan; *sizes* are None where every request has the size that it asks for."""
     jobs, come, refused, ends, looks, late, numbers = events
     plan, columns, running, began, moves, order, flags = passes
-    times, free, meta, _, starts = plan
+    times, free, meta, _, starts, _ = plan
     ties, cores, estimate = columns
     begun, gone = moves[0], moves[1]
     while work > 0:
@@ -317,7 +317,7 @@ def follow_plan(work, events, passes, sizes):  # type: ignore[no-untyped-def]
 @lean
 def give_back(now, count, gone, plan, running, cores, flags):  # type: ignore[no-untyped-def]
     """Take who ended out of a plan, and note until when they would have held their cores."""
-    times, free, meta, _, _ = plan
+    times, free, meta, _, _, _ = plan
     for k in range(count):
         row = gone[k]
         until = plans.stop(times, free, meta, running, now, row, cores[row])
@@ -331,7 +331,7 @@ def give_back(now, count, gone, plan, running, cores, flags):  # type: ignore[no
 @lean
 def settle(now, plan, columns, running, order, flags):  # type: ignore[no-untyped-def]
     """Plan again after an overrun, else compress what was given back."""
-    _, _, meta, _, _ = plan
+    _, _, meta, _, _, _ = plan
     head, tail = meta[HEAD], meta[TAIL]
     if flags[OVERRAN]:
         plans.replan(plan, columns, running, now)
@@ -339,7 +339,7 @@ def settle(now, plan, columns, running, order, flags):  # type: ignore[no-untype
         if flags[COMPRESS] == IN_ORDER:
             for k in range(tail - head):
                 order[k] = head + k
-            plans.shift_left(plan, columns, now, order[: tail - head], flags[FRONTIER])
+            plans.shift_left(plan, columns, now, order[: tail - head], flags[FRONTIER], True)
         else:
             compress_by_arrival(plan, columns, now, order[: tail - head])
     flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
@@ -348,7 +348,7 @@ def settle(now, plan, columns, running, order, flags):  # type: ignore[no-untype
 @lean
 def compress_by_arrival(plan, columns, now, order):  # type: ignore[no-untyped-def]
     """Compress in the order in which the requests came; *order* is room for it."""
-    _, _, meta, waiting, _ = plan
+    _, _, meta, waiting, _, _ = plan
     count = order.shape[0]
     for k in range(count):
         order[k] = meta[HEAD] + k
@@ -364,4 +364,4 @@ def compress_by_arrival(plan, columns, now, order):  # type: ignore[no-untyped-d
                 i -= stride
             order[i] = place
         stride //= 3
-    plans.shift_left(plan, columns, now, order, NEVER)
+    plans.shift_left(plan, columns, now, order, NEVER, False)

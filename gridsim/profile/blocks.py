@@ -13,6 +13,8 @@ and leaves the other way out.
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
+import numpy as np
+
 from gridsim.profile.compiled import lean, phase
 
 __all__ = [
@@ -29,8 +31,11 @@ __all__ = [
     "fits_before",
     "forget",
     "joined",
+<<<<<<< HEAD
     "latest",
     "lowest",
+=======
+    "move",
     "opened",
     "put",
     "release",
@@ -83,6 +88,30 @@ def _equal(free, one, other):  # type: ignore[no-untyped-def]
 
 
 @lean
+def _becomes(free, one, other, amount, sign):  # type: ignore[no-untyped-def]
+    """Whether a block is equal to another one, once *sign* times an amount has been added to it."""
+    if free.ndim == 1:
+        return free[one] + sign * amount == free[other]
+    else:  # noqa: RET505 (which of them is compiled depends on this)
+        k, width = 0, free.shape[1]
+        while k < width and free[one, k] + sign * amount[k] == free[other, k]:
+            k += 1
+        return k == width
+
+
+@lean
+def _nothing(free, amount):  # type: ignore[no-untyped-def]
+    """Whether an amount is nothing of anything."""
+    if free.ndim == 1:
+        return amount == 0
+    else:  # noqa: RET505 (which of them is compiled depends on this)
+        k, width = 0, free.shape[1]
+        while k < width and amount[k] == 0:
+            k += 1
+        return k == width
+
+
+@lean
 def enough(free, at, amount):  # type: ignore[no-untyped-def]
     """Whether a block has an amount."""
     if free.ndim == 1:
@@ -100,7 +129,13 @@ def enough(free, at, amount):  # type: ignore[no-untyped-def]
 @lean
 def block_at(times, size, instant):  # type: ignore[no-untyped-def]
     """Index of the block that holds *instant*, the first one for what lies before it; by bisection."""
-    low, high = 0, size
+    return _block_from(times, 0, size, instant)
+
+
+@lean
+def _block_from(times, low, size, instant):  # type: ignore[no-untyped-def]
+    """The same among the blocks from *low* on."""
+    high = size
     while high - low > 1:
         middle = (low + high) >> 1
         if times[middle] <= instant:
@@ -117,9 +152,7 @@ def forget(times, free, size, now):  # type: ignore[no-untyped-def]
     while passed + 1 < size and times[passed + 1] <= now:
         passed += 1
     if passed:
-        for i in range(passed, size):
-            times[i - passed] = times[i]
-            copied(free, i, i - passed)
+        _sooner(times, free, passed, size, passed)
     if times[0] < now:
         times[0] = now
     return size - passed
@@ -128,9 +161,7 @@ def forget(times, free, size, now):  # type: ignore[no-untyped-def]
 @phase
 def _doubled(times, free, size, at, instant):  # type: ignore[no-untyped-def]
     """Let a new block, equal to the one before it, stand at a place and begin at an instant."""
-    for i in range(size, at, -1):
-        times[i] = times[i - 1]
-        copied(free, i - 1, i)
+    _later(times, free, at, size)
     times[at] = instant
     copied(free, at - 1, at)
 
@@ -150,31 +181,94 @@ def joined(times, free, size, at):  # type: ignore[no-untyped-def]
     """Let a block go that is equal to the one before it; the new number of blocks."""
     if at == 0 or not _equal(free, at - 1, at):
         return size
-    for i in range(at, size - 1):
-        times[i] = times[i + 1]
-        copied(free, i + 1, i)
+    _sooner(times, free, at + 1, size, 1)
     return size - 1
+
+
+@lean
+def _later(times, free, begin, end):  # type: ignore[no-untyped-def]
+    """Let blocks ``[begin, end)`` stand one place later.
+
+    Places are unsigned where many blocks are touched: the compiler need not ask whether one counts from the end, and
+    moves several at once (600 blocks in 0.17 µs in place of 1.4).
+    """
+    first, one = np.uint64(begin), np.uint64(1)
+    i = np.uint64(end)
+    while i > first:
+        times[i] = times[i - one]
+        i -= one
+    i = np.uint64(end)
+    while i > first:
+        copied(free, i - one, i)
+        i -= one
+
+
+@lean
+def _sooner(times, free, begin, end, places):  # type: ignore[no-untyped-def]
+    """Let blocks ``[begin, end)`` stand so many places sooner."""
+    last, one, by = np.uint64(end), np.uint64(1), np.uint64(places)
+    i = np.uint64(begin)
+    while i < last:
+        times[i - by] = times[i]
+        i += one
+    i = np.uint64(begin)
+    while i < last:
+        copied(free, i, i - by)
+        i += one
+
+
+@lean
+def _add_to_all(free, begin, end, amount, sign):  # type: ignore[no-untyped-def]
+    """Add *sign* times an amount to blocks ``[begin, end)``."""
+    i, last, one = np.uint64(begin), np.uint64(end), np.uint64(1)
+    while i < last:
+        add(free, i, amount, sign)
+        i += one
 
 
 @lean
 def change(times, free, size, start, end, amount, sign):  # type: ignore[no-untyped-def]
     """Add *sign* (1 or -1) times an amount to what is free in ``[start, end)``; the new number of blocks.
 
-    Neighbours that become equal are joined, so the number of blocks stays about twice the number of jobs.
+    Neighbours that become equal are joined, so the number of blocks stays about twice the number of jobs. Blocks before
+    *end* move by a place where one begins or goes at *start*, and those behind it by what both ends leave over: often
+    not at all, and a short change does not touch the many blocks of a long queue.
     """
-    if end <= start:
+    if end <= start or end <= times[0] or _nothing(free, amount):
         return size
-    first, size = opened(times, free, size, start)
-    last = first
-    while last < size and times[last] < end:
-        add(free, last, amount, sign)
-        last += 1
-    if last == size or times[last] > end:
-        _doubled(times, free, size, last, end)
+    at = block_at(times, size, start)
+    opens = int(times[at] < start)
+    joins = int(at > 0 and not opens and _becomes(free, at, at - 1, amount, sign))
+    last = _block_from(times, at, size, end - 1) + 1
+    closes = int(last == size or times[last] > end)
+    meets = int(not closes and _becomes(free, last - 1, last, amount, sign))
+    middle, behind = opens - joins, opens - joins + closes - meets
+    for k in range(behind):
+        _later(times, free, last + meets + k, size + k)
+    if middle > 0:
+        _later(times, free, at, last)
+        times[at + 1] = start
+    elif middle < 0:
+        _sooner(times, free, at + 1, last, 1)
+    if behind < 0:
+        _sooner(times, free, last + meets, size, -behind)
+    last += middle
+    _add_to_all(free, at + opens, last, amount, sign)
+    if closes:
+        times[last] = end
+        copied(free, last - 1, last)
         add(free, last, amount, -sign)
-        size += 1
-    size = joined(times, free, size, last)
-    return joined(times, free, size, first)
+    return size + behind
+
+
+@lean
+def move(times, free, size, old, new, duration, amount):  # type: ignore[no-untyped-def]
+    """Let an amount that is taken for *duration* from *old* on be taken from *new* on, which is earlier.
+
+    What both have in common is not touched. Returns the new number of blocks.
+    """
+    size = change(times, free, size, new, min(new + duration, old), amount, -1)
+    return change(times, free, size, max(new + duration, old), old + duration, amount, 1)
 
 
 @phase
@@ -294,15 +388,16 @@ def short_within(times, free, size, amount, start, end):  # type: ignore[no-unty
 
 
 @lean
-def earlier(times, free, size, amount, duration, planned, frontier):  # type: ignore[no-untyped-def]
+def earlier(times, free, size, amount, duration, planned, frontier, begin):  # type: ignore[no-untyped-def]
     """Where a job planned at *planned* could start, its own place in the profile counted as free for itself.
 
-    A search from the present that ends at the job's own place: a stretch that reaches *planned* goes on through the
-    place itself. Returns *planned* when nothing earlier is found before *frontier*: the end of all that was given back
-    since the plan was last left-shifted (a job that overlaps none of it cannot move).
+    A search from *begin* (the present, or what the answer is known to be no earlier than) that ends at the job's own
+    place: a stretch that reaches *planned* goes on through the place itself. Returns *planned* when nothing earlier is
+    found before *frontier*: the end of all that was given back since the plan was last left-shifted (a job that
+    overlaps none of it cannot move).
     """
-    candidate = times[0]
-    for i in range(size):
+    candidate = begin
+    for i in range(block_at(times, size, begin) if begin > times[0] else 0, size):
         if times[i] >= planned:
             return candidate
         if not enough(free, i, amount):

@@ -168,7 +168,7 @@ def test_a_planned_job_moves_to_the_earliest_place_beside_all_others(
     if not ahead:
         return
     start, end, cores = data.draw(st.sampled_from(ahead))
-    found = blocks.earlier(compiled.times, compiled.free, compiled.size, cores, end - start, start, NEVER)
+    found = blocks.earlier(compiled.times, compiled.free, compiled.size, cores, end - start, start, NEVER, plain.now)
     plain.change(start, end, cores)
     assert found == plain.earliest(cores, end - start)
     assert found <= start
@@ -191,8 +191,8 @@ def test_a_job_planned_beyond_all_that_was_given_back_is_not_looked_for() -> Non
     compiled.change(0, 10, -CORES)
     compiled.change(10, 15, -CORES)
     compiled.change(2, 4, CORES)  # a hole that the frontier does not tell of
-    assert blocks.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, NEVER) == 2
-    assert blocks.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, 1) == 10
+    assert blocks.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, NEVER, 0) == 2
+    assert blocks.earlier(compiled.times, compiled.free, compiled.size, CORES, 2, 10, 1, 0) == 10
 
 
 AMOUNTS = st.tuples(st.integers(0, 2), st.integers(0, 2))
@@ -229,3 +229,41 @@ def test_blocks_of_several_columns_are_those_of_each_column_laid_over_one_anothe
     if enough[HORIZON]:
         found = next(start for start in range(now, HORIZON + 1) if enough[start])
         assert blocks.earliest(*wide, size, low, duration) == found
+
+
+@settings(max_examples=200, deadline=None)
+@given(profiles(), st.data())
+def test_a_job_that_moves_to_the_front_leaves_what_it_would_by_going_and_coming(
+    made: tuple[Plain, Compiled, list[tuple[int, int, int]]], data: st.DataObject
+) -> None:
+    plain, compiled, held = made
+    ahead = [place for place in held if place[0] > plain.now]
+    if not ahead:
+        return
+    old, end, cores = data.draw(st.sampled_from(ahead))
+    plain.change(old, end, cores)
+    new = plain.earliest(cores, end - old)
+    if new == old:
+        return
+    compiled.size = blocks.move(compiled.times, compiled.free, compiled.size, old, new, end - old, cores)
+    plain.change(new, new + end - old, -cores)
+    assert compiled.levels(plain.now) == plain.free[plain.now :]
+    assert (np.diff(compiled.times[: compiled.size]) > 0).all()
+    assert (np.diff(compiled.free[: compiled.size]) != 0).all()
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(0, 12), st.integers(0, 3), st.integers(0, 3)), max_size=12))
+def test_blocks_of_two_resources_hold_what_each_of_them_does(changes: list[tuple[int, int, int, int]]) -> None:
+    wide, size = (np.zeros(60, dtype=np.int64), np.full((60, 2), 40)), 1
+    alone = [Compiled(), Compiled()]
+    for start, end, *amounts in changes:
+        size = blocks.reserve(*wide, size, start, end, np.array(amounts))
+        for one, amount in zip(alone, amounts, strict=True):
+            one.change(start, end, -amount)
+    times, free = wide[0][:size], wide[1][:size]
+    assert (np.diff(times) > 0).all()
+    assert (np.diff(free, axis=0) != 0).any(axis=1).all(), "neighbours differ"
+    for k, one in enumerate(alone):
+        found = [free[blocks.block_at(wide[0], size, instant), k] - 40 for instant in range(HORIZON)]
+        assert found == [level - CORES for level in one.levels(0)]

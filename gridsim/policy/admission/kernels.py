@@ -8,14 +8,16 @@ request and four more.
 
 Bundles, plain tuples since these are handed over quickest:
 
-- ``plan``: times and free cores of the blocks, ``meta``, ``waiting``, ``planned``;
+- ``plan``: times and free cores of the blocks, ``meta``, ``waiting``, ``planned``, and scratch for
+  `gridsim.profile.bounds`;
 - ``columns``: ``ties``, cores and estimate of each request.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
-from gridsim.profile.blocks import earlier, earliest, forget, release, reserve
+from gridsim.profile.blocks import earlier, earliest, earliest_from, forget, move, release, reserve
+from gridsim.profile.bounds import bound_of, forget_bounds, remember, slot_of
 from gridsim.profile.compiled import lean
 from gridsim.profile.running import begin_running, end_running, only_running
 from gridsim.profile.waiting import HEAD, TAIL, insert
@@ -44,7 +46,7 @@ def earliest_start(times, free, meta, now, cores, duration):  # type: ignore[no-
 @lean
 def enter(plan, ties, row, start, cores, duration):  # type: ignore[no-untyped-def]
     """Plan *row* at *start*: it holds its cores in the profile and its place in the order."""
-    times, free, meta, waiting, planned = plan
+    times, free, meta, waiting, planned, _ = plan
     meta[SIZE] = reserve(times, free, meta[SIZE], start, start + duration, cores)
     waiting[meta[TAIL]], planned[meta[TAIL]] = row, start
     meta[TAIL] += 1
@@ -62,27 +64,35 @@ def stop(times, free, meta, running, now, row, cores):  # type: ignore[no-untype
 
 
 @lean
-def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-def]
+def shift_left(plan, columns, now, order, frontier, in_order):  # type: ignore[no-untyped-def]
     """Compress: the request at each place of *order* in turn moves to its earliest start, all others staying.
 
     No request moves later, since its own start stays open to it. *frontier* is the end of what was given back since the
     plan was last left-shifted (`NEVER` when it may not have been): what overlaps none of it cannot move, and what a
-    moved request leaves extends it.
+    moved request leaves extends it. In planned order (*in_order*) one search bounds the next.
     """
-    times, free, meta, waiting, planned = plan
+    times, free, meta, waiting, planned, bounds = plan
     ties, cores, estimate = columns
     meta[SIZE] = forget(times, free, meta[SIZE], now)
-    moved = False
+    forget_bounds(bounds)
+    moved, begin, slot = False, now, 0
     for k in range(order.shape[0]):
         row, old = waiting[order[k]], planned[order[k]]
         if old <= now:
             continue
-        start = earlier(times, free, meta[SIZE], cores[row], estimate[row], old, frontier)
+        need, length = cores[row], estimate[row]
+        if in_order:
+            slot = slot_of(need, length)
+            begin = bound_of(bounds, slot, need, length, now)
+            if begin >= old:
+                continue
+        start = earlier(times, free, meta[SIZE], need, length, old, frontier, begin)
+        if in_order:
+            remember(bounds, slot, need, length, start)
         if start < old:
-            meta[SIZE] = release(times, free, meta[SIZE], old, old + estimate[row], cores[row])
-            meta[SIZE] = reserve(times, free, meta[SIZE], start, start + estimate[row], cores[row])
+            meta[SIZE] = move(times, free, meta[SIZE], old, start, length, need)
             planned[order[k]] = start
-            frontier = max(frontier, old + estimate[row])
+            frontier = max(frontier, old + length)
             moved = True
     if moved:
         insert(waiting, planned, meta[HEAD], meta[HEAD] + 1, meta[TAIL], ties)
@@ -91,7 +101,7 @@ def shift_left(plan, columns, now, order, frontier):  # type: ignore[no-untyped-
 @lean
 def adopt(plan, columns, running, now, rows, starts):  # type: ignore[no-untyped-def]
     """Let *rows*, by planned start, be the waiting requests, at *starts*."""
-    times, free, meta, waiting, planned = plan
+    times, free, meta, waiting, planned, _ = plan
     _, cores, estimate = columns
     size = only_running(now, running, meta, cores, times, free)
     for k in range(rows.shape[0]):
@@ -107,13 +117,17 @@ def replan(plan, columns, running, now):  # type: ignore[no-untyped-def]
 
     What an overrun calls for: places can move later.
     """
-    times, free, meta, waiting, planned = plan
+    times, free, meta, waiting, planned, bounds = plan
     ties, cores, estimate = columns
     size = only_running(now, running, meta, cores, times, free)
+    forget_bounds(bounds)
     for k in range(meta[HEAD], meta[TAIL]):
         row = waiting[k]
-        start = earliest(times, free, size, cores[row], estimate[row])
-        size = reserve(times, free, size, start, start + estimate[row], cores[row])
+        need, length = cores[row], estimate[row]
+        slot = slot_of(need, length)
+        start = earliest_from(times, free, size, need, length, bound_of(bounds, slot, need, length, now))
+        remember(bounds, slot, need, length, start)
+        size = reserve(times, free, size, start, start + length, need)
         planned[k] = start
     meta[SIZE] = size
     insert(waiting, planned, meta[HEAD], meta[HEAD] + 1, meta[TAIL], ties)
@@ -122,7 +136,7 @@ def replan(plan, columns, running, now):  # type: ignore[no-untyped-def]
 @lean
 def due(now, plan, columns, running, started, began):  # type: ignore[no-untyped-def]
     """Let the requests planned for *now* run, and write them to *started*; how many they are."""
-    _, _, meta, waiting, planned = plan
+    _, _, meta, waiting, planned, _ = plan
     _, cores, estimate = columns
     count = 0
     while meta[HEAD] < meta[TAIL] and planned[meta[HEAD]] <= now:

@@ -15,6 +15,7 @@ from gridsim.policy.admission.vector_search import VectorSearch
 from gridsim.policy.protocols import Arrangement, Offer, Start, ranks_of, starts_of
 from gridsim.policy.queue import Promised, Requests
 from gridsim.profile.blocks import forget
+from gridsim.profile.bounds import no_bounds
 from gridsim.profile.running import RUNNING, expect_end, most_running, only_running
 from gridsim.profile.waiting import HEAD, TAIL, in_order
 
@@ -91,6 +92,7 @@ class Plan:
     """
 
     __slots__ = (
+        "_bounds",
         "began",
         "broken",
         "cores",
@@ -119,6 +121,7 @@ class Plan:
         self.meta: IntArray = np.array([0, 0, cores, 0, 0, 1], dtype=np.int64)
         self.waiting: IntArray = np.zeros(64, dtype=np.int64)
         self.planned: IntArray = np.zeros(64, dtype=np.int64)
+        self._bounds = no_bounds()
         self._make_room(most_running(cores, n))
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
         self.granted: IntArray = np.full(n, NEVER, dtype=np.int64)
@@ -126,9 +129,9 @@ class Plan:
         self.kills: IntArray = np.zeros(n, dtype=np.int64)
 
     @property
-    def _arrays(self) -> tuple[IntArray, IntArray, IntArray, IntArray, IntArray]:
+    def _arrays(self) -> tuple[IntArray, ...]:
         """What every compiled change works on."""
-        return self.times, self.free, self.meta, self.waiting, self.planned
+        return self.times, self.free, self.meta, self.waiting, self.planned, self._bounds
 
     @property
     def _columns(self) -> tuple[IntArray, IntArray, IntArray]:
@@ -318,7 +321,7 @@ class Plan:
         None moves later. Where this is done *again* as long as somebody moves, in planned order, that changes nothing:
         on one pool of cores none could move after it.
         """
-        kernels.shift_left(self._arrays, self._columns, now, places + self.meta[HEAD], frontier)
+        kernels.shift_left(self._arrays, self._columns, now, places + self.meta[HEAD], frontier, again)
 
     def replan(self, now: int) -> None:
         """Place all waiting requests again in planned order, after a running one outlived its estimate.

@@ -155,10 +155,11 @@ def test_places_are_not_used_up_by_those_that_have_left() -> None:
 def test_compression_up_to_the_frontier_is_full_compression_is_list_scheduling(
     rows: list[tuple[int, int, int, int]],
 ) -> None:
-    """(arrival, cores, runtime, estimate): at each early end, three ways to the same plan.
+    """(arrival, cores, runtime, estimate): at each early end, four ways to the same plan.
 
-    Each request in planned order to its earliest place; the same, looking no further than what was given back; and
-    all placed anew in that order (specification of the deadline family, 3.4).
+    Each request in planned order to its earliest place; the same, looking no further than what was given back; the
+    same, beginning with what was found for one of the same size; and all placed anew in that order (specification of
+    the deadline family, 3.4).
     """
     rows = sorted(rows)
     plan = plan_of(*((cores, estimate) for _, cores, _, estimate in rows))
@@ -174,13 +175,14 @@ def test_compression_up_to_the_frontier_is_full_compression_is_list_scheduling(
             del ends[request]
             frontier = max(frontier, plan.ended(request, now))
         if frontier > now and len(plan):
-            full, anew = copy.deepcopy(plan), copy.deepcopy(plan)
+            full, bounded, anew = copy.deepcopy(plan), copy.deepcopy(plan), copy.deepcopy(plan)
             order = np.arange(len(plan))
             plan.compress(order, now, frontier)
             full.compress(order, now, NEVER)
+            bounded.compress(order, now, frontier, again=True)
             anew.replan(now)
-            assert plan.starts() == full.starts() == anew.starts()
-            assert plan.order().tolist() == full.order().tolist()
+            assert plan.starts() == full.starts() == bounded.starts() == anew.starts()
+            assert plan.order().tolist() == full.order().tolist() == bounded.order().tolist()
             again = copy.deepcopy(plan)
             again.compress(order, now, NEVER)
             assert again.starts() == plan.starts(), "one pass suffices"
