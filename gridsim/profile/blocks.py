@@ -31,10 +31,8 @@ __all__ = [
     "fits_before",
     "forget",
     "joined",
-<<<<<<< HEAD
     "latest",
     "lowest",
-=======
     "move",
     "opened",
     "put",
