@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim.calendar import events, loops, sizes
 from gridsim.calendar.events import Events
@@ -18,7 +19,7 @@ from gridsim.errors import InputError, PolicyError
 from gridsim.model.platform import Platform
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
-from gridsim.policy.protocols import Passes, name_of
+from gridsim.policy.protocols import Answers, Passes, name_of
 from gridsim.policy.queue import Requests
 from gridsim.profile.compiled import is_kept
 from gridsim.profile.running import most_running
@@ -178,8 +179,11 @@ class Calendar:
         self._rows = fits
         waiting = self._go_on(earlier) if earlier is not None else 0
         passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
-        self.loop: Any = getattr(sizes if passes.loop in sizes.__all__ else loops, passes.loop)
+        self.loop = _loop(passes.loop)
         self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
+        self._answers = passes.answers
+        if self._answers is not None:
+            self._answers.takes[:] = _taken(requests, outcome)
         busy = (most_running(cluster.cores, n) if asked is None else n) + 1
         looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if extend else 0
         numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
@@ -302,6 +306,8 @@ class Calendar:
             outcome.status[ran & (runtime > estimate)] = Status.killed_walltime
         state = np.full(len(start), DONE, dtype=np.uint8)
         state[self._rows[~ran[self._rows]]] = WAITING
+        if self._answers is not None:
+            self._fill_in_promises(self._answers, state)
         outcome.state[:] = state.tobytes()
         if self._cluster.asked is not None:
             refused = np.ones(len(start), dtype=np.bool_)
@@ -309,6 +315,45 @@ class Calendar:
             outcome.refused.update((row, self._cluster.asked.reason(row)) for row in np.flatnonzero(refused).tolist())
         if self._pieces is not None and self._cluster.machine.nodes is not None:
             outcome.placed.fill(self._pieces(), outcome.start, outcome.end)
+
+    def _fill_in_promises(self, answers: Answers, state: npt.NDArray[np.uint8]) -> None:
+        """Say what each job was promised, who was turned away, and which runs were cut short.
+
+        Raises
+        ------
+        PolicyError
+            When a promise was not kept though nobody outlived an estimate.
+        """
+        outcome, late = self._outcome, self._events.jobs[events.RUNTIME] > self._events.jobs[events.ESTIMATE]
+        outcome.granted[:], outcome.offer[:], outcome.doublings[:] = answers[:3]
+        outcome.status[answers.refused], state[answers.refused] = Status.unadmitted, DONE
+        outcome.cut += map(tuple, answers.cut[:, : answers.cuts[0]].T.tolist())
+        missed = np.flatnonzero((outcome.end < NEVER) & (outcome.end > outcome.granted))
+        if len(missed) and not (self._extend and late.any()):
+            row, owner = missed[np.argmin(outcome.end[missed])], name_of(self._cluster.scheduler)
+            promised, ends = outcome.granted[row] / 1e6, outcome.end[row] / 1e6
+            raise PolicyError(f"{owner} promised request {row} an end by {promised} s; it ends at {ends} s")
+        outcome.broken[missed] = ~late[missed]
+
+
+def _loop(name: str) -> Any:
+    """A loop by its name."""
+    if name == "guaranteed":
+        from gridsim.calendar import guarantees  # loops that other runs do not need
+
+        return guarantees.guaranteed
+    return getattr(sizes if name in sizes.__all__ else loops, name)
+
+
+def _taken(requests: Requests, outcome: Outcome) -> IntArray:
+    """The latest end that each user takes, by what the tolerances say of those who ask for one."""
+    takes: IntArray = requests.deadline.copy()
+    if outcome.tolerance is None:
+        return takes
+    asking = np.flatnonzero((takes < NEVER) & (outcome.tolerance != 1))
+    parts = zip(asking.tolist(), requests.submit[asking].tolist(), takes[asking].tolist(), strict=True)
+    takes[asking] = [outcome.latest_taken(row, submit, asked) for row, submit, asked in parts]
+    return takes
 
 
 def _only_refused(submit: IntArray, fits: IntArray) -> IntArray:

@@ -35,6 +35,7 @@ __all__ = [
     "Events",
     "Step",
     "begin",
+    "cut_short",
     "next_step",
 ]
 
@@ -170,6 +171,32 @@ def begin(now, starts, count, jobs, ends, looks, numbers):  # type: ignore[no-un
         numbers[ENDS] += 1
         numbers[ORDER] += 1
     return True
+
+
+@lean
+def cut_short(request, jobs, ends, looks, numbers):  # type: ignore[no-untyped-def]
+    """Let a running request give its cores back before its end, which is expected no more."""
+    _forget(request, ends, numbers[ENDS])
+    numbers[ENDS] -= 1
+    if numbers[EXTEND] and jobs[RUNTIME, request] > jobs[ESTIMATE, request]:
+        _forget(request, looks, numbers[LOOKS])
+        numbers[LOOKS] -= 1
+    numbers[FREE] += jobs[CORES, request]
+    jobs[START, request] = NEVER
+
+
+@lean
+def _forget(request, heap, size):  # type: ignore[no-untyped-def]
+    """Take the one event of a request out of a heap: those above it move down, and the first goes."""
+    i = 0
+    while heap[_REQUEST, i] != request:
+        i += 1
+    while i > 0:
+        parent = (i - 1) >> 1
+        heap[_AT, i], heap[_ORDER, i] = heap[_AT, parent], heap[_ORDER, parent]
+        heap[_REQUEST, i] = heap[_REQUEST, parent]
+        i = parent
+    pop(heap, size)
 
 
 @lean

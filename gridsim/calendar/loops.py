@@ -335,14 +335,22 @@ def settle(now, plan, columns, running, order, flags):  # type: ignore[no-untype
     head, tail = meta[HEAD], meta[TAIL]
     if flags[OVERRAN]:
         plans.replan(plan, columns, running, now)
-    elif flags[FRONTIER] > now and flags[COMPRESS] != NONE and tail > head:
-        if flags[COMPRESS] == IN_ORDER:
-            for k in range(tail - head):
-                order[k] = head + k
-            plans.shift_left(plan, columns, now, order[: tail - head], flags[FRONTIER], True)
-        else:
-            compress_by_arrival(plan, columns, now, order[: tail - head])
+    elif flags[FRONTIER] > now and tail > head:
+        compress(now, plan, columns, order, flags[COMPRESS], flags[FRONTIER])
     flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
+
+
+@lean
+def compress(now, plan, columns, order, how, frontier):  # type: ignore[no-untyped-def]
+    """Compress a plan as it is to be, up to the end of what was given back; *order* is room for whose turn it is."""
+    meta = plan[2]
+    head, tail = meta[HEAD], meta[TAIL]
+    if how == IN_ORDER:
+        for k in range(tail - head):
+            order[k] = head + k
+        plans.shift_left(plan, columns, now, order[: tail - head], frontier, True)
+    elif how == BY_ARRIVAL:
+        compress_by_arrival(plan, columns, now, order[: tail - head])
 
 
 @lean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -79,10 +80,14 @@ class Outcome:
 
     def accepts(self, request: int, submit: int, asked: int, offered: int) -> bool:
         """Whether the user takes a later deadline than the one asked for (spec of the deadline papers, 7.2)."""
+        return offered <= self.latest_taken(request, submit, asked)
+
+    def latest_taken(self, request: int, submit: int, asked: int) -> int:
+        """The latest deadline that the user takes; at most `NEVER`."""
         tolerance = 1.0 if self.tolerance is None else float(self.tolerance[request])
         if not np.isfinite(tolerance):
-            return True
-        return offered - submit <= Fraction(str(tolerance)) * (asked - submit)
+            return NEVER
+        return min(submit + math.floor(Fraction(str(tolerance)) * (asked - submit)), NEVER)
 
     def unfinished(self) -> IntArray:
         """Requests that have neither ended nor been refused."""

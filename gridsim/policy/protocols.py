@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NOTHING",
     "Admission",
+    "Answers",
     "Arrangement",
     "Capabilities",
     "Changes",
@@ -306,6 +307,43 @@ NOTHING = Decision()
 """The decision that nothing happens, and that none is due before something does."""
 
 
+class Answers(NamedTuple):
+    """What requests are answered in a compiled run, and who is killed for others; whole microseconds.
+
+    Attributes
+    ----------
+    granted, offer : (n,) int64
+        Ends promised, and later ones than asked for that were offered, taken or not; `NEVER` for none.
+    doublings : (n,) int64
+        Of artificial deadlines.
+    refused : (n,) bool
+        Who is turned away, or declines.
+    takes : (n,) int64
+        The latest end that each user takes; written down by the calendar, since policies do not know.
+    cut : (4, n) int64
+        Runs cut short to make room: request, start, end, for which request.
+    cuts : (1,) int64
+        How many.
+    """
+
+    granted: IntArray
+    offer: IntArray
+    doublings: IntArray
+    refused: npt.NDArray[np.bool_]
+    takes: IntArray
+    cut: IntArray
+    cuts: IntArray
+
+    @classmethod
+    def none_yet(cls, requests: int) -> Answers:
+        """Those of a run of so many requests that begins."""
+        never: IntArray = np.full(requests, NEVER, dtype=np.int64)
+        zero: IntArray = np.zeros(requests, dtype=np.int64)
+        refused = np.zeros(requests, dtype=np.bool_)
+        cut = np.zeros((4, requests), dtype=np.int64)
+        return cls(never, never.copy(), zero, refused, never.copy(), cut, np.zeros(1, dtype=np.int64))
+
+
 class Passes(NamedTuple):
     """What a scheduler's passes work on, for a calendar that plays a whole run in one compiled loop.
 
@@ -320,12 +358,15 @@ class Passes(NamedTuple):
         or of a pass that is stopped until a column has more room. Answers with the columns where those are others then.
     pieces : callable or None
         Where requests were laid down so far, since it was asked last; none where there are no nodes.
+    answers : Answers or None
+        Where the loop writes down what is promised; None where nothing is.
     """
 
     loop: str
     columns: tuple[Any, ...]
     ask: Callable[[int], tuple[Any, ...] | None] | None = None
     pieces: Callable[[], Pieces] | None = None
+    answers: Answers | None = None
 
 
 class Pieces(NamedTuple):

@@ -121,6 +121,12 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[Calendar]:
         (SHARED, {"policy": "fair-share?usage=decayed"}, "FairShare.* follows what each share uses"),
         (JOBS, {"policy": Sidestepping()}, "the passes of .*Sidestepping.* are not compiled as a whole"),
         (JOBS, {"policy": "conservative?ordering=sjf"}, "not compiled as a whole"),
+        (JOBS, {"policy": "qops?unadmitted=best-effort"}, "jobs stay without any promise"),
+        (JOBS, {"policy": "msb?partition=greedy"}, "Greedy.* chooses sizes"),
+        (JOBS, {"policy": "fqops?ordering=sjf"}, "ShortestEstimate.* is asked at each compression"),
+        (JOBS, {"policy": "mrt?heuristic=edf+est"}, "EarliestDeadlineAndStart.* is asked for each decision"),
+        (JOBS, {"policy": "guaranteed?admission=conservative"}, "Conservative.* searches in Python"),
+        (JOBS, {"policy": "fqops?slack_factor=1.00001"}, "the slack factor 1.00001 is too fine"),
         (
             replace(JOBS, moldable=Moldable.of(JOBS.cores, 1, 4, [Table([(1, 1e14), (4, 1)])])),
             {"policy": "moldable-base"},

@@ -208,7 +208,16 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
         ("conservative?ordering=sjf", Capabilities(plan=True, effort=2, vectors=True)),
         (
             "qops",
-            Capabilities(plan=True, guarantees=True, promise=True, declined=True, broken=True, effort=10, vectors=True),
+            Capabilities(
+                plan=True,
+                guarantees=True,
+                promise=True,
+                declined=True,
+                broken=True,
+                effort=10,
+                passes=True,
+                vectors=True,
+            ),
         ),
     ],
 )

@@ -13,13 +13,14 @@ from numpy.random import Generator
 
 from gridsim.errors import InputError
 from gridsim.model.exact import exact
-from gridsim.model.time import NEVER, whole
+from gridsim.model.time import NEVER, IntArray, whole
+from gridsim.policy.admission import encoded
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
 from gridsim.policy.capabilities import search_of
 from gridsim.policy.correction import Request
 from gridsim.policy.prediction import Requested
-from gridsim.policy.protocols import Capabilities, Decision, Offer, Quote, Stop
+from gridsim.policy.protocols import Answers, Capabilities, Decision, Offer, Passes, Quote, Stop, name_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.planned import Planned
 
@@ -75,7 +76,18 @@ class Guaranteed(Planned):
     def capabilities(self) -> Capabilities:
         """It promises deadlines, by a plan."""
         able = replace(super().capabilities, guarantees=True, promise=True, declined=True, broken=True)
-        return replace(able, passes=False, effort=10.0)
+        in_python = self._in_python()
+        return replace(able, passes=not in_python, in_python=in_python, goes_on=False, effort=10.0)
+
+    def _in_python(self) -> str:
+        """Why its decisions cannot be played in a compiled loop; empty where they can."""
+        if self.unadmitted != "drop":
+            return "jobs stay without any promise"
+        if self.partition is not None:
+            return f"{name_of(self.partition)} chooses sizes"
+        if self.ordering is not None:
+            return f"{name_of(self.ordering)} is asked at each compression"
+        return encoded.why_not(self.admission)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run.
@@ -91,6 +103,28 @@ class Guaranteed(Planned):
         self._keeps_all = self.unadmitted == "best-effort"
         self._loose: list[int] = []  # waiting without a promise, in order of arrival
         self._firm: Plan | None = None  # the plan without them, while an offer is being decided
+
+    def passes(self, rows: IntArray) -> Passes:
+        """Its decisions and passes for a calendar that plays the whole run."""
+        plan, requests = self._plan, self._requests
+        arrays, columns, held, began, moves, order = plan.columns_for(len(rows))
+        how = encoded.numbers_of(self.admission, loosen=self.artificial_fallback == "loosen", tick=plan.tick)
+        twin = plan.copy()
+        state, trial = (arrays, columns, held), (*twin.columns_for(len(rows))[:2], twin.held)
+        may = requests.restartable
+        restartable = np.ones(len(requests), dtype=np.bool_) if may is None else np.array(may, dtype=np.bool_)
+        asked = requests.submit, requests.deadline, self._responses()
+        promised = (*asked, plan.granted, plan.broken, began, plan.kills, restartable)
+        compress = ("none", "planned", "arrival").index(self.compress)
+        flags = [compress, self.compress_at == "every", 0, False, False, not self._left_shifted]
+        answers = Answers.none_yet(len(requests))
+        bundle = state, trial, promised, tuple(answers), moves, order, np.array(flags, dtype=np.int64), how
+        return Passes("guaranteed", bundle, answers=answers)
+
+    def _responses(self) -> IntArray:
+        """`artificial_response` of each request."""
+        estimates: list[int] = self._requests.estimate.tolist()
+        return np.array([min(self.artificial_response(estimate), NEVER) for estimate in estimates], dtype=np.int64)
 
     def quote(self, request: int, now: int) -> Quote | None:
         """The admission's offer for the deadline that its user asks for."""

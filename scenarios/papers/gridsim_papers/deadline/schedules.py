@@ -188,7 +188,7 @@ class Replicate:
         return self._plain[key]
 
     def _run(self, workload: Workload, point: Point) -> Record:
-        options = Run(overrun="extend" if point.estimates == "logged-extended" else "kill")
+        options = Run(overrun="extend" if point.estimates == "logged-extended" else "kill", engine="compiled")
         return simulate(workload, platform=self.platform, policy=point.scheme, options=options).record
 
     def trace(self, point: Point) -> Workload:

@@ -1,0 +1,327 @@
+"""A decision on an arrival, compiled from end to end: what admissions search on, their searches, what then changes.
+
+What `gridsim.policy.scheduler.guaranteed.Guaranteed` decides call by call, for a calendar that asks nobody. Bundles,
+plain tuples:
+
+- ``state``: a plan and the columns of its requests, as `gridsim.policy.admission.kernels` has them, and who runs;
+- ``promised``: of each request its submit, the deadline that its user asks for, the response of an artificial one, the
+  end that it is promised, whether that is broken, since when it runs, how often it has been killed, and whether it
+  may be;
+- ``how``: the numbers of an admission, named below.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+import numpy as np
+
+from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.policy.admission import kernels as plans
+from gridsim.policy.admission.kernels import SIZE
+from gridsim.policy.admission.mrt import depth_first
+from gridsim.policy.admission.msb import cheapest
+from gridsim.policy.admission.qops import by_slots
+from gridsim.profile.blocks import earliest
+from gridsim.profile.compiled import compiled, lean, phase
+from gridsim.profile.running import RUNNING, only_running
+from gridsim.profile.waiting import HEAD, TAIL, comes_before
+
+__all__ = ["NUMBERS", "PARAMETERS", "admit"]
+
+SEARCH, ORDER, FEEDBACK, RETRIES, SLACK, SLACK_OF, KILLS, MOST_KILLS, LOOSEN, TICK = range(10)
+PARAMETERS = slice(10, 15)
+NUMBERS = 15
+"""Numbers of an admission: which search, and in which order; whether a later deadline is offered, by how many steps of
+a bisection, and its slack factor, a fraction; whether a job may be killed to make room, how often; whether artificial
+deadlines are loosened; the unit of offered deadlines, whole microseconds. Then the parameters of the search."""
+
+BY_SLOTS, CHEAPEST, DEPTH_FIRST = range(3)
+LAXITY, DEADLINE, ARRIVAL, PLANNED = range(4)
+
+SUBMIT, ASKED, RESPONSE, GRANTED, BROKEN, BEGAN, KILLED, MAY_BE_KILLED = range(8)
+
+NOBODY = -1
+TURNED_AWAY = -2
+
+
+# -- one search ------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _sought(request, deadline, now, state, promised):  # type: ignore[no-untyped-def]
+    """What a search works on that is to take a request in: a `Search` as a plain tuple."""
+    plan, columns, running = state
+    _, _, meta, waiting, starts, _ = plan
+    ties, need, length = columns
+    head = meta[HEAD]
+    count = meta[TAIL] - head
+    rows, planned = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    cores, estimate = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    due, submit = np.empty(count + 1, dtype=np.int64), np.empty(count + 1, dtype=np.int64)
+    for k in range(count + 1):
+        row = request if k == count else waiting[head + k]
+        rows[k], cores[k], estimate[k], submit[k] = row, need[row], length[row], promised[SUBMIT][row]
+        due[k] = NEVER if promised[BROKEN][row] else promised[GRANTED][row]
+        planned[k] = NEVER if k == count else starts[head + k]
+    due[count] = deadline
+    room = 2 * (count + meta[RUNNING] + 1) + 8
+    times, free = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    size = only_running(now, running, meta, need, times, free)
+    return rows, cores, estimate, due, submit, planned, times, free, size, ties
+
+
+@lean
+def _seconds(instant):  # type: ignore[no-untyped-def]
+    """An instant as orderings see it."""
+    return np.inf if instant >= NEVER else instant / MICROSECOND
+
+
+@compiled
+def _in_order(search, count, which, granted):  # type: ignore[no-untyped-def]
+    """The first *count* jobs of a search in one of the orders, ties in job order."""
+    rows, _, estimate, due, _, planned, _, _, _, ties = search
+    last = rows.shape[0] - 1
+    keys, order = np.zeros(count), np.arange(count)
+    for k in range(count):
+        promised = due[k] if k == last else granted[rows[k]]
+        if which == LAXITY:
+            keys[k] = _seconds(promised) - estimate[k] / MICROSECOND
+        elif which == DEADLINE:
+            keys[k] = _seconds(promised)
+        elif which == PLANNED:
+            keys[k] = _seconds(planned[k])
+    _sort(order, keys, rows, ties)
+    return order
+
+
+@lean
+def _sort(order, keys, rows, ties):  # type: ignore[no-untyped-def]
+    """Sort places by the key of each, then in job order of the requests there."""
+    count, stride = order.shape[0], 1
+    while stride * 3 + 1 < count:
+        stride = stride * 3 + 1
+    while stride > 0:
+        for k in range(stride, count):
+            one = order[k]
+            i = k
+            while i >= stride:
+                other = order[i - stride]
+                if keys[other] < keys[one]:
+                    break
+                if keys[other] == keys[one] and comes_before(ties, rows[other], rows[one]):
+                    break
+                order[i] = other
+                i -= stride
+            order[i] = one
+        stride //= 3
+
+
+@compiled
+def _arranged(rows, starts, ties):  # type: ignore[no-untyped-def]
+    """Requests by planned start, then in job order, and their starts."""
+    order = np.arange(rows.shape[0])
+    _sort(order, starts, rows, ties)
+    return rows[order], starts[order]
+
+
+@compiled
+def _searched(request, deadline, now, state, promised, how):  # type: ignore[no-untyped-def]
+    """The plan that the search of an admission finds: requests in order, and starts; none where it refuses."""
+    search = _sought(request, deadline, now, state, promised)
+    rows, _, estimate, due, _, _, times, free, size, ties = search
+    new = rows.shape[0] - 1
+    if earliest(times, free, size, search[1][new], estimate[new]) + estimate[new] > due[new]:
+        return rows[:0], rows[:0]  # too late though nobody else waited
+    one, two, three, four, five = how[10], how[11], how[12], how[13], how[14]
+    if how[SEARCH] == BY_SLOTS:
+        order = _in_order(search, new + 1, how[ORDER], promised[GRANTED])
+        price, starts = by_slots(search, order, one, two != 0, three != 0, four != 0, five)
+        found = price < np.inf
+    elif how[SEARCH] == CHEAPEST:
+        order = _in_order(search, new, how[ORDER], promised[GRANTED])
+        price, starts = cheapest(search, order, one != 0, two)
+        found = price < np.inf
+    else:
+        order = _in_order(search, new + 1, how[ORDER], promised[GRANTED])
+        found, starts = depth_first(search, order, one, two, three != 0)
+    if not found:
+        return rows[:0], rows[:0]
+    return _arranged(rows, starts, ties)
+
+
+# -- an offer --------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _asked_for(request, now, state, trial, promised, how):  # type: ignore[no-untyped-def]
+    """The answer to a deadline that a user asks for: the end offered, who has to go, requests in order, and starts.
+
+    Without a plan the request is appended; an end at `NEVER` turns it away.
+    """
+    deadline = promised[ASKED][request]
+    rows, starts = _searched(request, deadline, now, state, promised, how)
+    if rows.shape[0]:
+        return deadline, NOBODY, rows, starts
+    if how[KILLS]:
+        victim, rows, starts = _rescued(request, deadline, now, state, trial, promised, how)
+        if victim >= 0:
+            return deadline, victim, rows, starts
+    if not how[FEEDBACK]:
+        return NEVER, NOBODY, rows, starts
+    found = _appended(request, now, state)
+    if found <= deadline:
+        return deadline, NOBODY, rows, starts
+    refused, tick = deadline, how[TICK]
+    for _ in range(how[RETRIES]):
+        if found - refused <= tick:
+            break
+        middle = refused + max((found - refused) // tick // 2, 1) * tick
+        other, places = _searched(request, middle, now, state, promised, how)
+        if other.shape[0]:
+            found, rows, starts = middle, other, places
+        else:
+            refused = middle
+    return _with_slack(found, promised[SUBMIT][request], how), NOBODY, rows, starts
+
+
+@lean
+def _appended(request, now, state):  # type: ignore[no-untyped-def]
+    """The end of a request at its earliest place in the plan as it stands."""
+    plan, columns, _ = state
+    times, free, meta, _, _, _ = plan
+    _, cores, estimate = columns
+    return plans.earliest_start(times, free, meta, now, cores[request], estimate[request]) + estimate[request]
+
+
+@lean
+def _with_slack(deadline, submit, how):  # type: ignore[no-untyped-def]
+    """Deadline whose response is longer by the slack factor, in whole ticks after the submit."""
+    if how[SLACK] == how[SLACK_OF]:
+        return deadline
+    unit = how[SLACK_OF] * how[TICK]
+    whole, rest = (deadline - submit) // unit, (deadline - submit) % unit
+    ticks = how[SLACK] * whole + (how[SLACK] * rest + unit - 1) // unit
+    return min(submit + ticks * how[TICK], NEVER - 1)
+
+
+@compiled
+def _artificial(request, now, state, promised, how):  # type: ignore[no-untyped-def]
+    """The answer to a job whose user asks for nothing: as `_asked_for` has it, and how often the end was put off."""
+    submit, response = promised[SUBMIT][request], promised[RESPONSE][request]
+    rows, starts = _searched(request, submit + response, now, state, promised, how)
+    if rows.shape[0]:
+        return submit + response, 0, rows, starts
+    if not how[LOOSEN]:
+        return NEVER, 0, rows, starts
+    end, doublings = _appended(request, now, state), 0
+    while end > submit + response:
+        response, doublings = 2 * response, doublings + 1
+    return submit + response, doublings, rows, starts
+
+
+# -- kill and restart ------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _rescued(request, deadline, now, state, trial, promised, how):  # type: ignore[no-untyped-def]
+    """A running request that makes room, and the plan in which both end in time; `NOBODY` where no kill helps."""
+    _, columns, _ = state
+    _, cores, _ = columns
+    victims = _victims(now, state, promised, how)
+    for victim in victims:
+        _copy(state, trial)
+        copied, _, held = trial
+        times, free, meta, _, _, _ = copied
+        plans.stop(times, free, meta, held, now, victim, cores[victim])
+        rows, starts = _searched(request, deadline, now, trial, promised, how)
+        if rows.shape[0] == 0:
+            continue
+        before = promised[GRANTED][request]
+        promised[GRANTED][request] = deadline
+        plans.adopt(copied, columns, held, now, rows, starts)
+        rows, starts = _searched(victim, promised[GRANTED][victim], now, trial, promised, how)
+        promised[GRANTED][request] = before
+        for k in range(rows.shape[0]):
+            if rows[k] == victim and starts[k] > now:
+                return victim, rows, starts
+    return NOBODY, victims[:0], victims[:0]
+
+
+@compiled
+def _victims(now, state, promised, how):  # type: ignore[no-untyped-def]
+    """Running requests that may be killed now, by the work that they would lose, then by their rows."""
+    plan, columns, running = state
+    meta = plan[2]
+    found, lost = np.empty(meta[RUNNING], dtype=np.int64), np.empty(meta[RUNNING], dtype=np.int64)
+    count = 0
+    for k in range(meta[RUNNING]):
+        row = running[1, k]
+        able = promised[BEGAN][row] < now and promised[GRANTED][row] < NEVER
+        if not able or not promised[MAY_BE_KILLED][row] or promised[KILLED][row] >= how[MOST_KILLS]:
+            continue
+        work = columns[1][row] * (now - promised[BEGAN][row])
+        i = count
+        while i > 0 and (lost[i - 1] > work or (lost[i - 1] == work and found[i - 1] > row)):
+            found[i], lost[i] = found[i - 1], lost[i - 1]
+            i -= 1
+        found[i], lost[i] = row, work
+        count += 1
+    return found[:count]
+
+
+@lean
+def _copy(state, trial):  # type: ignore[no-untyped-def]
+    """Let a second plan be as the first one is."""
+    plan, _, running = state
+    times, free, meta, waiting, planned, _ = plan
+    (its_times, its_free, its_meta, its_waiting, its_planned, _), _, its_running = trial
+    for k in range(meta.shape[0]):
+        its_meta[k] = meta[k]
+    for k in range(meta[SIZE]):
+        its_times[k], its_free[k] = times[k], free[k]
+    for k in range(meta[HEAD], meta[TAIL]):
+        its_waiting[k], its_planned[k] = waiting[k], planned[k]
+    for k in range(meta[RUNNING]):
+        its_running[0, k], its_running[1, k] = running[0, k], running[1, k]
+
+
+# -- the decision ----------------------------------------------------------------------------------------------------
+
+
+@compiled
+def admit(request, now, state, trial, promised, answers, how):  # type: ignore[no-untyped-def]
+    """Answer a request that comes, and take it in if its user agrees: who is killed for it, `NOBODY` or `TURNED_AWAY`.
+
+    *answers* are `gridsim.policy.protocols.Answers` as a plain tuple, *trial* a second ``state`` to try kills in.
+    """
+    granted, offer, doublings, refused, takes, _, _ = answers
+    victim, doubled = NOBODY, 0
+    if promised[ASKED][request] >= NEVER:
+        end, doubled, rows, starts = _artificial(request, now, state, promised, how)
+    else:
+        end, victim, rows, starts = _asked_for(request, now, state, trial, promised, how)
+    if end < NEVER and end > promised[ASKED][request]:
+        offer[request] = end
+    if end >= NEVER or end > takes[request]:
+        refused[request] = True
+        return TURNED_AWAY
+    granted[request], doublings[request] = end, doubled
+    _take(request, now, end, victim, rows, starts, state, promised)
+    return victim
+
+
+@phase
+def _take(request, now, end, victim, rows, starts, state, promised):  # type: ignore[no-untyped-def]
+    """Carry an offer out: who is killed runs no more, the request is promised its end, and all move as they must."""
+    plan, columns, running = state
+    times, free, meta, _, _, _ = plan
+    ties, cores, estimate = columns
+    if victim >= 0:
+        plans.stop(times, free, meta, running, now, victim, cores[victim])
+        promised[KILLED][victim] += 1
+    promised[GRANTED][request] = end
+    if rows.shape[0]:
+        plans.adopt(plan, columns, running, now, rows, starts)
+    else:
+        start = plans.earliest_start(times, free, meta, now, cores[request], estimate[request])
+        plans.enter(plan, ties, request, start, cores[request], estimate[request])
