@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gridsim as gs
-from gridsim.model.moldable import Linear, Moldable
+from gridsim.model.moldable import Moldable
+from gridsim.model.speedup import Linear
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
 from gridsim.scenario import transformed
