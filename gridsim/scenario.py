@@ -26,11 +26,16 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.registry import Spec
 from gridsim.result import Result
 from gridsim.simulation import Run, run, simulate
+from gridsim.streaming import Streamed
+from gridsim.streaming import stream as stream_jobs
 from gridsim.workers import Awaited, Workers, crew
+from gridsim.workload.blocks import Blocks
+from gridsim.workload.formats.parquet_jobs import ParquetJobs
 from gridsim.workload.formats.table import mapping_of
 from gridsim.workload.provenance import with_plugins
 from gridsim.workload.read import read_workload
-from gridsim.workload.synthetic.lublin import default_workload
+from gridsim.workload.synthetic.lublin import Lublin, default_workload
+from gridsim.workload.synthetic.lublin_blocks import LublinBlocks
 
 if TYPE_CHECKING:
     import numpy as np
@@ -202,6 +207,71 @@ class Scenario:
             workload = with_plugins(model.generate(seed), model)
         transforms = with_users(self.users, self.transforms)
         return transformed(workload, transforms, platform=self.platform, cores=self.cores, options=self.options)
+
+    def blocks(self) -> Blocks:
+        """The workload block by block: of a Parquet file, or a model that draws its jobs one after the other.
+
+        Returns
+        -------
+        Blocks
+            The jobs.
+
+        Raises
+        ------
+        InputError
+            For what has to see all jobs at once.
+        """
+        asked: dict[str, Any] = {
+            "transforms": self.transforms,
+            "users": self.users,
+            "timezone": self.timezone,
+            "cluster": self.cluster,
+        }
+        asked |= {"mapping": self.mapping, "format": self.format, "memory": self.memory, "on": self.rules}
+        for name, value in asked.items():
+            if value:
+                told = f"is {value!r}, which is done to a workload as a whole; leave it out, or --stream"
+                raise InputError(told, field=f"workload.{name}")
+        if self.model is not None:
+            model = self._model(self.model)
+            if not isinstance(model, Lublin):
+                raise InputError(
+                    f"is {self.model}; of the models lublin is drawn block by block", field="workload.model"
+                )
+            return LublinBlocks(model, self.options.seed)
+        file = self.file[0] if isinstance(self.file, list | tuple) and len(self.file) == 1 else self.file
+        if not isinstance(file, str) or not file.endswith(".parquet"):
+            told = "one .parquet file, or model = 'lublin?estimates=multiples&…'"
+            raise InputError(f"is {self.file or 'not given'}; block by block goes {told}", field="workload.file")
+        return ParquetJobs(file)
+
+    def stream(
+        self, folder: str | Path, blocks: Blocks | None = None, *, progress: Callable[[int], None] | None = None
+    ) -> Streamed:
+        """Simulate the scenario block by block into a result directory (`gridsim.streaming.stream`).
+
+        Parameters
+        ----------
+        folder : path
+            Where to.
+        blocks : Blocks, optional
+            What `blocks` gave, where it is at hand.
+        progress : callable, optional
+            Told the number of jobs released so far, now and then.
+
+        Returns
+        -------
+        Streamed
+            Its numbers, and whether it was simulated or there.
+        """
+        blocks = blocks or self.blocks()
+        stated: dict[str, Any] = {"cores_stated": blocks.cores_stated, "provenance": blocks.provenance}
+        platform = self.platform or machine(
+            Workload.from_columns(submit=[], runtime=[], cores=[], **stated), self.cores
+        )
+        how: dict[str, Any] = {"platform": platform, "policy": self.policy, "options": self.options}
+        measures = measures_asked(self.metrics, self.charges)
+        return stream_jobs(blocks, folder, **how, label=self.label, measures=measures, progress=progress)
 
     @property
     def _cores(self) -> int | None:

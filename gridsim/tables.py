@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import importlib
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.files import write_atomically
+from gridsim.files import naming, write_atomically
 
-__all__ = ["NAMES", "TABLES", "read_names", "read_table", "require_table", "write_table"]
+__all__ = ["NAMES", "TABLES", "PartedTable", "column_of", "read_names", "read_table", "require_table", "write_table"]
 
 TABLES = ("csv", "parquet")
 """Formats of the large tables."""
@@ -23,6 +25,9 @@ NAMES = "names.csv"
 """File of the names that numbers of users, accounts and so on stand for."""
 
 _CHUNK = 8192
+_PART = 1 << 17
+_MOST_HELD = 1 << 20
+_SORTING = "600MB"
 _MARKS = frozenset(',"\n\r')
 
 
@@ -148,7 +153,7 @@ _CELLS = {
 
 def _write_parquet(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
     """Columns as Parquet: whole numbers as BIGINT, others as DOUBLE, words as VARCHAR; NULL for NaN and no word."""
-    target, kinds = str(path).replace("'", "''"), [column.dtype.kind for column in columns.values()]
+    kinds = [column.dtype.kind for column in columns.values()]
     names = ['"' + name.replace('"', '""') + '"' for name in columns]
     # Its own kind of texts are objects; those of numpy it sorts first to find how many there are.
     rows = {  # found by this name
@@ -161,7 +166,111 @@ def _write_parquet(path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
     typed = ", ".join(f"null::{_CELLS[kind][0]} as {name}" for kind, name in zip(kinds, names, strict=True))
     source = f"select {made} from rows" if len(next(iter(rows.values()))) else f"select {typed} limit 0"
     with _duckdb().connect(config={"threads": 1}) as base:
-        base.execute(f"copy ({source}) to '{target}' (format parquet)")
+        base.execute(f"copy ({source}) to {_in_sql(path)} (format parquet)")
+
+
+def _in_sql(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def column_of(path: Path, cell: str) -> npt.NDArray[Any]:
+    """One column of a table in Parquet, as SQL makes its cells of the row; of `write_table`, numbers alone.
+
+    Parameters
+    ----------
+    cell : str
+        Such as ``coalesce(submit, 0)``.
+
+    Raises
+    ------
+    InputError
+        When the file is no such table.
+    """
+    duckdb = _duckdb()
+    try:
+        with duckdb.connect(config={"threads": 1}) as base:
+            found = base.execute(f"select {cell} as it from {_in_sql(path)}").fetchnumpy()["it"]
+    except duckdb.Error as error:
+        raise InputError(
+            f"cannot be read ({str(error).splitlines()[0]}); expected a table of jobs", path=path
+        ) from error
+    return np.ma.getdata(found)
+
+
+class PartedTable:
+    """A table in Parquet that is written as its rows come, and is there when all have come, or not at all.
+
+    Rows come in any order; they are held until those before them have come, at most about a million. Parts of it stand
+    in a folder beside it, which is removed in the end; one that a killed process left is removed by the next.
+
+    Parameters
+    ----------
+    path : path
+        Where to; its folder is made where it is not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._parts = path, path.with_name(f".{path.name}.parts")
+        self._held: dict[str, npt.NDArray[Any]] = {}
+        self._order: npt.NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._written = self._count = 0
+        self._sorted = True
+
+    def __enter__(self) -> Self:
+        _duckdb()
+        with naming(self._path):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.rmtree(self._parts, ignore_errors=True)
+            self._parts.mkdir()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self._parts, ignore_errors=True)
+
+    def add(self, rows: npt.NDArray[np.int64], columns: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Rows of the table by their numbers, from 0, ascending; the same columns each time."""
+        order = np.concatenate([self._order, rows])
+        place = np.argsort(order, kind="stable")
+        self._order = order[place]
+        held = (
+            {name: np.concatenate([self._held[name], column]) for name, column in columns.items()}
+            if self._held
+            else columns
+        )
+        self._held = {name: column[place] for name, column in held.items()}
+        ready = int(np.count_nonzero(self._order == self._written + np.arange(len(self._order))))
+        if len(self._order) > _MOST_HELD:
+            self._sorted = self._sorted and ready == len(self._order)
+            ready = len(self._order)
+        if ready >= _PART:
+            self._write(ready)
+
+    def _write(self, count: int) -> None:
+        """Write the first rows that are held as a part."""
+        columns = {name: column[:count] for name, column in self._held.items()}
+        _write_parquet(self._parts / f"{self._count:06d}.parquet", {_ROW: self._order[:count], **columns})
+        self._held = {name: column[count:] for name, column in self._held.items()}
+        self._order = self._order[count:]
+        self._written += count
+        self._count += 1
+
+    def finish(self) -> None:
+        """Put the table in its place, rows by their numbers."""
+        if len(self._order) or not self._count:
+            self._write(len(self._order))
+        write_atomically(self._path, self._join)
+
+    def _join(self, path: Path) -> None:
+        settings = {"threads": 1, "memory_limit": _SORTING, "temp_directory": str(self._parts / "sorting")}
+        rows = f'select * exclude ("{_ROW}") from read_parquet({_in_sql(self._parts / "*.parquet")})'
+        order = "" if self._sorted else f' order by "{_ROW}"'
+        with _duckdb().connect(config=settings) as base:
+            base.execute(f"copy ({rows}{order}) to {_in_sql(path)} (format parquet)")
+
+
+_ROW = "row of the table"
 
 
 def _quoted(text: str) -> str:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gridsim.cli import source
+
+if TYPE_CHECKING:
+    from gridsim.scenario import Scenario
 
 __all__ = ["add_arguments", "run"]
 
@@ -19,6 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--table", choices=("csv", "parquet"), default="csv", help="format of the jobs (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--stream",
+        action="store_true",
+        help="block by block, in memory for what waits and runs: a .parquet file or a model of any length, to "
+        "jobs.parquet; where its record is there, nothing is simulated",
     )
     source.add_nodes(parser)
     source.add_engine(parser, default=None)
@@ -44,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
         scenario = replace(scenario, options=replace(scenario.options, engine=args.engine))
     if nodes := source.nodes_asked(args):
         scenario = replace(scenario, policy=with_nodes(policy(scenario.policy), ";".join(nodes)))
+    if args.stream:
+        return _stream(args, scenario)
     with JobsProgress() as progress:
         result = scenario.run(progress=lambda jobs: progress.show(scenario.label or str(scenario.policy), jobs))
     earlier = Earlier.of(args.out)
@@ -53,9 +66,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(plain(metrics), indent=1))
         return 0
-    width = max(map(len, metrics))
-    for name, value in metrics.items():
-        print(f"{name:{width}}  {value:,.6g}")
+    _print(metrics)
     for sentence in pools.of_one(result.record, result.platform):
         print(sentence)
     for sentence in demands.left_aside(result.workload.provenance, result.platform):
@@ -63,4 +74,30 @@ def run(args: argparse.Namespace) -> int:
     for sentence in notices.sentences({"the policy": result.notices}):
         print(sentence)
     print(f"\nwritten to {args.out}")
+    return 0
+
+
+def _print(metrics: Mapping[str, float | None]) -> None:
+    width = max(map(len, metrics))
+    for name, value in metrics.items():
+        print(f"{name:{width}}  {float('nan') if value is None else value:,.6g}")
+
+
+def _stream(args: argparse.Namespace, scenario: Scenario) -> int:
+    """Simulate block by block, or tell what is there."""
+    from gridsim.cli.folder import Earlier
+    from gridsim.cli.progress import JobsProgress
+    from gridsim.files import plain
+
+    blocks, earlier = scenario.blocks(), Earlier.of(args.out)
+    with JobsProgress(total=blocks.jobs) as progress:
+        told = scenario.label or str(scenario.policy)
+        found = scenario.stream(args.out, blocks, progress=lambda jobs: progress.show(told, jobs))
+    earlier.remove(kept={"jobs.parquet"})
+    if args.json:
+        print(json.dumps(plain(found.metrics), indent=1))
+        return 0
+    _print(found.metrics)
+    done = "written to" if found.simulated else "not simulated again: the record of this run was there, in"
+    print(f"\n{done} {args.out}")
     return 0

@@ -12,7 +12,7 @@ from gridsim.errors import InputError
 from gridsim.model.time import seconds
 from gridsim.model.workload import Workload
 
-__all__ = ["Blocks", "joined", "whole_instants"]
+__all__ = ["Blocks", "joined", "out_of_order", "whole_instants"]
 
 
 class Blocks(Protocol):
@@ -57,6 +57,13 @@ def joined(one: Workload, other: Workload) -> Workload:
     return replace(one, **columns, labels=labels, logged=logged)
 
 
+def out_of_order(before: float, came: float, path: Any, line: int) -> InputError:
+    """Of a job that was submitted at *came*, in a row behind one of *before*, s."""
+    told = f"is {came:.15g} s, and {before:.15g} s in the row above"
+    cure = "a log that is simulated block by block is in order of its submit times: sort it, or leave out --stream"
+    return InputError(f"{told}; {cure}", path=path, line=line, field="submit")
+
+
 def whole_instants(blocks: Iterable[Workload]) -> Iterator[tuple[Workload, bool]]:
     """The same jobs in blocks that share no submit time, and of each whether another comes behind it.
 
@@ -73,15 +80,9 @@ def whole_instants(blocks: Iterable[Workload]) -> Iterator[tuple[Workload, bool]
         found = block if held is None else joined(held, block)
         if (earlier := np.flatnonzero(np.diff(found.submit) < 0)).size:
             row = int(earlier[0]) + 1
-            before, came = (seconds(int(found.submit[it])) for it in (row - 1, row))
-            raise InputError(
-                f"job {found.job[row]} came at {came:.15g} s, before the job in the row above it ({before:.15g} s); a "
-                "log that is simulated block by block must be in order of its submit times: sort it, or leave out "
-                "--stream",
-                path=found.provenance.get("source"),
-                line=rows - (0 if held is None else len(held)) + row + 1,
-                field="submit",
-            )
+            line = rows - (0 if held is None else len(held)) + row + 1
+            before, came = seconds(found.submit[row - 1 : row + 1]).tolist()
+            raise out_of_order(before, came, found.provenance.get("source"), line)
         cut = int(np.searchsorted(found.submit, found.submit[-1], side="left"))
         if cut:
             yield found.select(slice(0, cut)), True

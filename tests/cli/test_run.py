@@ -63,3 +63,47 @@ def test_a_recipe_that_is_wrong_exits_with_two_and_writes_nothing(
     assert main(["run", str(path), "--out", str(tmp_path / "out")]) == 2
     assert "absent.swf" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+STREAMED = """policy = "easy"
+
+[workload]
+model = "lublin?jobs=300&estimates=multiples"
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed")
+def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recipe.write_text(STREAMED)
+    out, whole = recipe.parent / "out", recipe.parent / "whole"
+    assert main(["run", str(recipe), "--out", str(out)]) == 0  # its jobs.csv is not of the run that follows
+    assert main(["run", str(recipe), "--stream", "--out", str(out)]) == 0
+    first = capsys.readouterr().out
+    assert first.endswith(f"written to {out}\n")
+    assert sorted(path.name for path in out.iterdir()) == ["jobs.parquet", "metrics.json", "run.json"]
+    assert main(["run", str(recipe), "--stream", "--out", str(out)]) == 0
+    again = capsys.readouterr().out
+    assert again.endswith(f"\nnot simulated again: the record of this run was there, in {out}\n")
+    assert main(["run", str(recipe), "--table", "parquet", "--out", str(whole), "--json"]) == 0
+    known = json.loads(capsys.readouterr().out)
+    assert main(["run", str(recipe), "--stream", "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == known
+
+
+@pytest.mark.skipif(importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed")
+@pytest.mark.parametrize(
+    ("recipe_text", "told"),
+    [
+        (RECIPE, "field 'estimates': needs all jobs at once"),
+        (STREAMED.replace("easy", "easy++"), "orders or predicts by more than what each job asks for"),
+        (STREAMED + 'transforms = ["slice?jobs=5"]\n', "field 'workload.transforms'"),
+    ],
+)
+def test_what_needs_all_jobs_exits_with_two_and_writes_nothing(
+    recipe: Path, capsys: pytest.CaptureFixture[str], recipe_text: str, told: str
+) -> None:
+    recipe.write_text(recipe_text)
+    out = recipe.parent / "out"
+    assert main(["run", str(recipe), "--stream", "--out", str(out)]) == 2
+    assert told in capsys.readouterr().err
+    assert not out.exists()

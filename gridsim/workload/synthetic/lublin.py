@@ -22,7 +22,16 @@ from gridsim.workload.synthetic.lublin_parameters import BUCKETS, KINDS, JobClas
 from gridsim.workload.synthetic.modal import Law, Modal
 from gridsim.workload.synthetic.users import zipf_users
 
-__all__ = ["SIZE_KINDS", "Lublin", "default_workload", "log_runtimes", "size_exponents", "size_kinds", "sizes"]
+__all__ = [
+    "FACTOR",
+    "SIZE_KINDS",
+    "Lublin",
+    "default_workload",
+    "log_runtimes",
+    "size_exponents",
+    "size_kinds",
+    "sizes",
+]
 
 SIZE_KINDS = ("serial", "power-of-two", "other")
 """Kinds of sizes, in the order of the uniform numbers that pick them."""
@@ -31,7 +40,7 @@ Streams = Callable[..., np.random.Generator]
 
 Estimates = Literal["modal", "multiples"]
 
-_FACTOR = 5.0
+FACTOR = 5.0
 """Largest overestimate of multiples, in runtimes."""
 
 
@@ -190,7 +199,7 @@ class Lublin:
         """Largest overestimate of multiples, in runtimes; None where estimates are modal."""
         if self.estimates_drawn == "modal":
             return None
-        return _FACTOR if self.f is None else self.f
+        return FACTOR if self.f is None else self.f
 
     def classes(self) -> tuple[JobClass, ...]:
         """Classes of jobs, fitted to the machine.
