@@ -3,6 +3,7 @@
     python benchmarks/limit.py LOG.swf.gz [LOG …] [--repeat 5] [--reference refsim.c]
     python benchmarks/limit.py --jobs 1000000              # a generated workload at a load of 0.8
     python benchmarks/limit.py --jobs 500 --check          # no speed: both engines and the C make the same starts
+    python benchmarks/limit.py --stream --jobs 10000000    # gridsim run --stream of a generated log
 
 A row is one policy on one log: a simulation from the workload in memory to its record, once by SimPy and several times
 compiled, and from the file to the starts in a process of its own, CPU seconds. The C is a second program that schedules
@@ -161,6 +162,38 @@ def measured(name: str, trace: Trace, program: Path | None, folder: Path, repeat
         print(row, flush=True)
 
 
+STREAMED = """policy = "easy"
+
+[workload]
+model = "lublin?jobs={jobs}&cores=128&load=0.8&estimates=multiples&users=50"
+"""
+
+
+def streamed(jobs: int, folder: Path) -> None:
+    """Print what a generated log takes block by block, the whole command, and then when its record is there."""
+    recipe, out = folder / "long.toml", folder / "long"
+    recipe.write_text(STREAMED.format(jobs=jobs))
+    # In a process of its own, which waits for one child alone: the peak of memory is that child's.
+    measure = (
+        "import resource, subprocess, sys"
+        "; told = subprocess.run(sys.argv[1:], check=True, capture_output=True, text=True)"
+        "; used = resource.getrusage(resource.RUSAGE_CHILDREN)"
+        "; print(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024, told.stdout.splitlines()[-1].split(' ')[0])"
+    )
+    command = [sys.executable, "-m", "gridsim", "run", str(recipe), "--stream", "--out", str(out)]
+    for _ in range(2):
+        begun = time.monotonic()
+        told = subprocess.run([sys.executable, "-c", measure, *command], check=True, capture_output=True, text=True)
+        cpu, memory, word = told.stdout.split()
+        clock = time.monotonic() - begun
+        size = (out / "jobs.parquet").stat().st_size / 1e6
+        print(
+            f"{jobs:,} jobs, {'simulated' if word == 'written' else 'there'}: {float(cpu):.1f} CPU s, {clock:.1f} s on "
+            f"the clock, at most {float(memory):,.0f} MiB; jobs.parquet {size:,.0f} MB",
+            flush=True,
+        )
+
+
 def workloads(args: argparse.Namespace) -> Iterator[tuple[str, Workload]]:
     """Logs, or a generated workload."""
     for log in args.logs:
@@ -177,7 +210,12 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--reference", type=Path, default=REFERENCE)
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--stream", action="store_true")
     args = parser.parse_args()
+    if args.stream:
+        with tempfile.TemporaryDirectory() as made:
+            streamed(args.jobs or 1_000_000, Path(made))
+        return
     if not args.check:
         print(f"{'':32} {'':33} {'':9} {'SimPy':>8} {'compiled':>18} {'process':>10} {'C':>18}")
         units = f"{'s':>8} {'s':>8} {'M jobs/s':>9} {'s':>10} {'s':>8} {'M jobs/s':>9} {'x':>6}"

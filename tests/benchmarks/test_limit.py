@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "limit.py"
 
@@ -32,3 +35,10 @@ def test_the_engines_make_the_same_starts(tmp_path: Path) -> None:
         "easy?backfill_order=wfp3",
     ]
     assert all(line.endswith("300 starts as by SimPy") for line in told.splitlines())
+
+
+@pytest.mark.skipif(importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed")
+def test_a_generated_log_is_simulated_once() -> None:
+    words = [sys.executable, str(SCRIPT), "--stream", "--jobs", "300"]
+    told = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()
+    assert [line.split(":")[0] for line in told] == ["300 jobs, simulated", "300 jobs, there"]
