@@ -122,8 +122,15 @@ class WordSets:
     def made(cls, given: Iterable[Sequence[str]]) -> Self:
         """Sets of words, one a job; the order of the words means nothing."""
         places: dict[tuple[str, ...], int] = {ANY: 0}
-        of = [places.setdefault(tuple(sorted(set(words))), len(places)) for words in given]
-        return cls(np.array(of, dtype=np.int64), tuple(places))
+        texts = list(map(tuple, given))
+        written = dict.fromkeys(texts)  # few different ones, mostly
+        place = {words: places.setdefault(tuple(sorted(set(words))), len(places)) for words in written}
+        return cls(np.array([place[words] for words in texts], dtype=np.int64), tuple(places))
+
+    @classmethod
+    def none(cls, jobs: int) -> Self:
+        """No words of so many jobs."""
+        return cls(np.zeros(jobs, dtype=np.int64), (ANY,))
 
     def __len__(self) -> int:
         return len(self.of)
