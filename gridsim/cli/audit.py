@@ -23,11 +23,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--strict", action="store_true", help="exit with 1 where anything is odd, not only what got lost"
     )
     source.add_log_options(parser, "[--mapping FILE|NAME] FILE [FILE ...]")
-    parser.add_argument(
-        "--platform",
-        metavar="FILE",
-        help="the machine, as a tree of clusters (TOML) or a slurm.conf, instead of --cores",
-    )
+    source.add_machine(parser)
 
 
 def run(args: Namespace) -> None:

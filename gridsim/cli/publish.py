@@ -31,11 +31,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="what only the site can say: system, users, scheduler, licence (default: the headings, to be filled in)",
     )
     source.add_log_options(parser, "(--key FILE | --key-text TEXT) --out DIR FILE [FILE ...]")
-    parser.add_argument(
-        "--platform",
-        metavar="FILE",
-        help="the machine, as a tree of clusters (TOML) or a slurm.conf, instead of --cores",
-    )
+    source.add_machine(parser)
 
 
 def run(args: Namespace) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "add_engine",
     "add_generator_options",
     "add_log_options",
+    "add_machine",
     "add_nodes",
     "add_platform",
     "add_transform",
@@ -62,13 +63,18 @@ def add_arguments(parser: ArgumentParser, machine: str = "--cores") -> None:
     add_generator_options(parser)
 
 
-def add_platform(parser: ArgumentParser, machine: str = "--cores") -> None:
-    """Add the machine as a file, and what becomes of its partitions."""
+def add_machine(parser: ArgumentParser, machine: str = "--cores") -> None:
+    """Add the machine as a file."""
     parser.add_argument(
         "--platform",
         metavar="FILE",
         help=f"the machine as a tree of clusters (TOML) or a slurm.conf, instead of {machine}",
     )
+
+
+def add_platform(parser: ArgumentParser, machine: str = "--cores") -> None:
+    """Add the machine as a file, and what becomes of its partitions."""
+    add_machine(parser, machine)
     parser.add_argument(
         "--partitions",
         choices=("apart", "pooled"),
