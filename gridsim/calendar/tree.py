@@ -127,7 +127,8 @@ class TreeCalendar(Calendar):
         self._outcome, self._clusters, self._extend, self._requests = outcome, clusters, extend, requests
         self.loop, self._ask = trees.on_tree, None
         passes: list[Passes] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # they say that they have them
-        numbers = np.zeros(trees.AGAIN + 1, dtype=np.int64)
+        numbers = np.zeros(trees.CLOSES + 1, dtype=np.int64)
+        numbers[trees.NEWS], numbers[trees.CLOSING] = -1, len(clusters)
         numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = batched, extend, tick
         numbers[events.FAILED] = -1
         self._passes = tuple(_turns(passes, numbers))

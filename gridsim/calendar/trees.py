@@ -32,7 +32,7 @@ from gridsim.calendar.events import (
     pop,
     push,
 )
-from gridsim.calendar.events import RUNG as ANY_RUNG
+from gridsim.calendar.events import RUNG as OPEN
 from gridsim.calendar.routing import (
     BLOCKED,
     DIRTY,
@@ -42,7 +42,6 @@ from gridsim.calendar.routing import (
     QUEUED,
     RUNG,
     UNFINISHED,
-    Routes,
     place_job,
 )
 from gridsim.calendar.routing import COME as CAME
@@ -51,17 +50,20 @@ from gridsim.policy.scheduler.kernels import PLACE, QUEUE, READY, backfill, take
 from gridsim.policy.scheduler.lines import strict_linear
 from gridsim.policy.scheduler.picks import USED, by_shares, drawn
 from gridsim.policy.scheduler.state import EVERYONE
-from gridsim.profile.compiled import lean
+from gridsim.profile.compiled import lean, phase, whole
 from gridsim.profile.running import expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["BY_SHARES", "DRAWN", "IN_LINES", "SORTED", "Jobs", "Turns", "on_tree"]
 
 SHORT_AT, LENDS, AT_ONCE, TOGETHER, PASS, BY_READY, WAITS, AGAIN = range(len(NUMBERS), len(NUMBERS) + 8)
+SOURCE, EDGE, LAST_EDGE, NEWS, ROOT, LAST_ROOT, CLOSING, CLOSES = range(len(NUMBERS) + 8, len(NUMBERS) + 16)
 """Numbers besides those of `gridsim.calendar.events`: on which cluster too few cores were free; whether one has lent
 some within this instant; whether data need no time; whether the transfers of a task start together; what kind of passes
 there are; whether tasks are sorted by when they became ready; whether a blocked first request waits for an end; whether
-an order of shares is made again after each start."""
+an order of shares is made again after each start. Where a run stands within an instant: the request that has ended, its
+next edge and the one behind its last; the next request whose end is news, or none; the next request of a job that comes
+and the one behind its last; the next cluster that may close the instant, and what says whether it does."""
 
 SORTED, IN_LINES, DRAWN, BY_SHARES = range(4)
 """Kinds of passes: over a queue that stays sorted, along lines in time, drawn, by shares."""
@@ -149,29 +151,107 @@ class Turns(NamedTuple):
     shares: IntArray
 
 
-@lean
+@whole
 def on_tree(work, events, passes):  # type: ignore[no-untyped-def]
-    """Go on for some work; *events* and *passes* are `Jobs` and `Turns` as plain tuples."""
-    numbers = events[0]
+    """Go on for some work; *events* and *passes* are `Jobs` and `Turns` as plain tuples.
+
+    One step at a time: the next edge of what has ended, the next request of a job that comes, the next cluster that
+    closes its instant, else what happens next. All of it is in `numbers`, so that any step may be the last of a call.
+    """
+    numbers, jobs, _, expected, _, _, edge_first, edge_to, missing, _, news, routes = events
+    clusters, where = routes[2], routes[9]
     while work > 0 and numbers[FAILED] < 0:
-        now = _next_instant(events)
-        if numbers[OVER]:
-            break
-        numbers[NOW] = now
-        work -= _play_instant(now, events, passes) if numbers[BATCHED] else _play_event(now, events, passes)
+        work -= 1
+        ready = due = _NOBODY
+        if numbers[EDGE] < numbers[LAST_EDGE]:
+            edge = numbers[EDGE]
+            numbers[EDGE] += 1
+            if numbers[TOGETHER]:
+                ready = _count_down(edge_to[edge], numbers, missing, where, expected, routes[10:14])
+            else:
+                ready = _send(edge, edge_to[edge], numbers, missing, where, expected, routes[10:12])
+        elif numbers[NEWS] != _NOBODY:
+            row = numbers[NEWS]
+            numbers[NEWS] = news[_NEXT, row]
+            numbers[SOURCE], numbers[EDGE], numbers[LAST_EDGE] = row, edge_first[row], edge_first[row + 1]
+        elif numbers[ROOT] < numbers[LAST_ROOT]:
+            if missing[numbers[ROOT]] == 0:
+                ready = numbers[ROOT]
+            numbers[ROOT] += 1
+        elif numbers[CLOSING] < clusters.shape[1]:
+            k = numbers[CLOSING]
+            numbers[CLOSING] += 1
+            if clusters[numbers[CLOSES], k]:
+                clusters[numbers[CLOSES], k] = 0
+                due = k
+        else:
+            what, due = _next(events, passes)
+            if numbers[OVER]:
+                break
+            if what != _NOBODY:
+                missing[what] -= 1
+                ready = what if missing[what] == 0 else _NOBODY
+        if ready != _NOBODY:
+            _join(ready, numbers, jobs, where, clusters, passes[0])
+            due = _NOBODY if numbers[BATCHED] else where[ready]
+        if due != _NOBODY:
+            _decide(numbers[NOW], due, events, passes)
+
+
+@phase
+def _next(events, passes):  # type: ignore[no-untyped-def]
+    """Let happen what does next: the request that gets data, and the cluster that decides at once, or `_NOBODY`."""
+    numbers, jobs, come, expected, looks, first, edge_first, _, _, job_of, news, routes = events
+    batched, n = numbers[BATCHED], jobs.shape[1]
+    now = _next_instant(numbers, come, expected, looks, routes[2])
+    if numbers[OVER]:
+        return _NOBODY, _NOBODY
+    numbers[NOW] = now
+    looks_due = numbers[LOOKS] > 0 and looks[_AT, 0] == now
+    comes = numbers[NEXT] < numbers[COME] and come[0, numbers[NEXT]] == now
+    if numbers[ENDS] and expected[_AT, 0] == now and (batched or not (comes or looks_due)):
+        what = pop(expected, numbers[ENDS])
+        numbers[ENDS] -= 1
+        numbers[OPEN] |= batched
+        if what >= 2 * n:
+            numbers[NEWS] = news[_FIRST, what - 2 * n]
+            news[_FIRST, what - 2 * n] = _NOBODY
+            return _NOBODY, _NOBODY
+        if what >= n:
+            return what - n, _NOBODY
+        k = _finish(what, numbers, jobs, routes[9], routes[2], passes[2], passes[9], passes[10])
+        if batched:
+            numbers[SOURCE], numbers[EDGE], numbers[LAST_EDGE] = what, edge_first[what], edge_first[what + 1]
+            return _NOBODY, _NOBODY
+        if first[job_of[what] + 1] - first[job_of[what]] > 1:
+            _note(what, job_of[what], numbers, news, expected, n)
+        return _NOBODY, k
+    if looks_due:
+        numbers[OPEN] = 1
+        _look(now, events, passes)
+    elif comes:
+        numbers[OPEN] |= batched
+        job = come[1, numbers[NEXT]]
+        numbers[NEXT] += 1
+        if place_job(first[job], first[job + 1], jobs, routes):
+            numbers[ROOT], numbers[LAST_ROOT] = first[job], first[job + 1]
+        if not batched and (numbers[NEXT] == numbers[COME] or come[0, numbers[NEXT]] > now):
+            numbers[CLOSING], numbers[CLOSES] = 0, DIRTY
+    else:
+        numbers[OPEN], numbers[CLOSING], numbers[CLOSES] = 0, 0, DIRTY if batched else RUNG
+    return _NOBODY, _NOBODY
 
 
 @lean
-def _next_instant(events):  # type: ignore[no-untyped-def]
+def _next_instant(numbers, come, expected, looks, clusters):  # type: ignore[no-untyped-def]
     """When something happens next; sets ``numbers[OVER]`` where nothing does, or what was lent is not back."""
-    numbers, come, expected, looks, clusters = events[0], events[2], events[3], events[4], Routes(*events[11]).clusters
+    if numbers[OPEN]:
+        return numbers[NOW]
     now = come[0, numbers[NEXT]] if numbers[NEXT] < numbers[COME] else NEVER
     if numbers[ENDS]:
         now = min(now, expected[_AT, 0])
     if numbers[LOOKS]:
         now = min(now, looks[_AT, 0])
-    if numbers[ANY_RUNG]:
-        now = numbers[NOW]
     if numbers[LENDS] and now > numbers[NOW]:
         numbers[LENDS] = 0
         for k in range(clusters.shape[1]):
@@ -184,173 +264,71 @@ def _next_instant(events):  # type: ignore[no-untyped-def]
 
 
 @lean
-def _play_instant(now, events, passes):  # type: ignore[no-untyped-def]
-    """Let all happen that does at an instant, then let clusters decide; how much work that was."""
-    numbers, expected, clusters = events[0], events[3], Routes(*events[11]).clusters
-    work = 1
-    while numbers[ENDS] and expected[_AT, 0] == now:
-        _happen(now, pop(expected, numbers[ENDS]), events, passes)
-        work += 1
-    if numbers[LOOKS]:
-        _look(now, events, passes)
-    while numbers[NEXT] < numbers[COME] and events[2][0, numbers[NEXT]] == now:
-        _admit(now, events, passes)
-        work += 1
-    for k in range(clusters.shape[1]):
-        if clusters[DIRTY, k] and numbers[FAILED] < 0:
-            _decide(now, k, events, passes)
-            work += 1
-    return work
-
-
-@lean
-def _play_event(now, events, passes):  # type: ignore[no-untyped-def]
-    """Let one thing happen, with its pass; how much work that was."""
-    numbers, come, expected, looks, clusters = events[0], events[2], events[3], events[4], Routes(*events[11]).clusters
-    if numbers[LOOKS] and looks[_AT, 0] == now:
-        _look(now, events, passes)
-        return 1
-    if numbers[NEXT] < numbers[COME] and come[0, numbers[NEXT]] == now:
-        work = 0
-        while numbers[NEXT] < numbers[COME] and come[0, numbers[NEXT]] == now:
-            _admit(now, events, passes)
-            work += 1
-        for k in range(clusters.shape[1]):
-            if clusters[DIRTY, k]:
-                _decide(now, k, events, passes)
-        return work
-    if numbers[ENDS] and expected[_AT, 0] == now:
-        _happen(now, pop(expected, numbers[ENDS]), events, passes)
-        return 1
-    numbers[ANY_RUNG] = 0
-    for k in range(clusters.shape[1]):
-        if clusters[RUNG, k]:
-            clusters[RUNG, k] = 0
-            _decide(now, k, events, passes)
-    return 1
-
-
-@lean
-def _happen(now, what, events, passes):  # type: ignore[no-untyped-def]
-    """Let one of those happen that are expected: an end, data that arrive, news of a job; it is off the heap."""
-    numbers, jobs, news, job_of = events[0], events[1], events[10], events[9]
-    numbers[ENDS] -= 1
-    n = jobs.shape[1]
-    if what < n:
-        k = _finish(what, events, passes)
-        if numbers[BATCHED]:
-            _pass_on(now, what, events, passes)
-            return
-        job = job_of[what]
-        if events[5][job + 1] - events[5][job] > 1:
-            news[_NEXT, what] = _NOBODY
-            if news[_FIRST, job] == _NOBODY:
-                news[_FIRST, job] = what
-                _expect(now, 2 * n + job, events)
-            else:
-                news[_NEXT, news[_LAST, job]] = what
-            news[_LAST, job] = what
-        _decide(now, k, events, passes)
-    elif what < 2 * n:
-        _arrive(now, what - n, events, passes)
-    else:
-        row = news[_FIRST, what - 2 * n]
-        news[_FIRST, what - 2 * n] = _NOBODY
-        while row != _NOBODY:
-            _pass_on(now, row, events, passes)
-            row = news[_NEXT, row]
-
-
-@lean
-def _expect(at, what, events):  # type: ignore[no-untyped-def]
+def _expect(at, what, numbers, expected):  # type: ignore[no-untyped-def]
     """Expect an end, data or news."""
-    numbers = events[0]
-    push(events[3], numbers[ENDS], at, numbers[ORDER], what)
+    push(expected, numbers[ENDS], at, numbers[ORDER], what)
     numbers[ENDS] += 1
     numbers[ORDER] += 1
 
 
 @lean
-def _finish(row, events, passes):  # type: ignore[no-untyped-def]
+def _finish(row, numbers, jobs, where, clusters, moves, group, shares):  # type: ignore[no-untyped-def]
     """A request gives back what it held; the cluster on which it ran."""
-    numbers, jobs = events[0], events[1]
-    routes, moves, shares = Routes(*events[11]), passes[2], passes[10]
-    clusters, k = routes.clusters, routes.where[row]
-    cores = jobs[CORES, row]
+    k, cores = where[row], jobs[CORES, row]
     clusters[FREE, k] += cores
     clusters[UNFINISHED, k] -= cores * jobs[ESTIMATE, row]
     moves[k, 1, clusters[ENDED, k]] = row
     clusters[ENDED, k] += 1
     clusters[DIRTY, k], clusters[BLOCKED, k] = 1, 0
     if numbers[PASS] == BY_SHARES:
-        shares[k, USED, passes[9][row]] -= cores
+        shares[k, USED, group[row]] -= cores
     return k
 
 
 @lean
-def _pass_on(now, row, events, passes):  # type: ignore[no-untyped-def]
-    """Pass on the data of a request that has ended: here at once, elsewhere along the links."""
-    numbers, edge_first, edge_to, n = events[0], events[6], events[7], events[1].shape[1]
-    routes = Routes(*events[11])
-    where = routes.where
-    for edge in range(edge_first[row], edge_first[row + 1]):
-        successor = edge_to[edge]
-        if numbers[TOGETHER]:
-            _count_down(now, successor, events, passes)
-        elif numbers[AT_ONCE] or where[successor] == where[row]:
-            _arrive(now, successor, events, passes)
-        else:
-            delay = routes.delays[routes.level[where[row], where[successor]], edge]
-            _expect(now + delay, n + successor, events)
+def _note(row, job, numbers, news, expected, n):  # type: ignore[no-untyped-def]
+    """A request of a job has ended: what it leaves is passed on behind those that were expected before."""
+    news[_NEXT, row] = _NOBODY
+    if news[_FIRST, job] == _NOBODY:
+        news[_FIRST, job] = row
+        _expect(numbers[NOW], 2 * n + job, numbers, expected)
+    else:
+        news[_NEXT, news[_LAST, job]] = row
+    news[_LAST, job] = row
 
 
 @lean
-def _count_down(now, row, events, passes):  # type: ignore[no-untyped-def]
-    """Start all transfers to a request when the last of those that it needs has ended."""
-    missing, n, routes = events[8], events[1].shape[1], Routes(*events[11])
-    where, needs, first = routes.where, routes.needs, routes.needs_first
+def _send(edge, successor, numbers, missing, where, expected, ways):  # type: ignore[no-untyped-def]
+    """Pass on the data of an edge, here at once, elsewhere along the links; the request if it was the last for it."""
+    delays, level = ways
+    source, target = where[numbers[SOURCE]], where[successor]
+    if source != target and not numbers[AT_ONCE]:
+        _expect(numbers[NOW] + delays[level[source, target], edge], missing.shape[0] + successor, numbers, expected)
+        return _NOBODY
+    missing[successor] -= 1
+    return successor if missing[successor] == 0 else _NOBODY
+
+
+@lean
+def _count_down(row, numbers, missing, where, expected, ways):  # type: ignore[no-untyped-def]
+    """Start all transfers to a request when the last of those that it needs has ended; itself if there are none."""
+    delays, level, needs, first = ways
     missing[row] -= 1
     if missing[row]:
-        return
-    for k in range(first[row], first[row + 1]):
-        if where[needs[1, k]] != where[row]:
-            missing[row] += 1
-    if missing[row] == 0:
-        _submit(now, row, events, passes)
-        return
+        return _NOBODY
     for k in range(first[row], first[row + 1]):
         source = where[needs[1, k]]
         if source != where[row]:
-            _expect(now + routes.delays[routes.level[source, where[row]], needs[0, k]], n + row, events)
+            missing[row] += 1
+            at = numbers[NOW] + delays[level[source, where[row]], needs[0, k]]
+            _expect(at, missing.shape[0] + row, numbers, expected)
+    return row if missing[row] == 0 else _NOBODY
 
 
 @lean
-def _arrive(now, row, events, passes):  # type: ignore[no-untyped-def]
-    """A datum is here: the request waits for cores when it was the last."""
-    missing = events[8]
-    missing[row] -= 1
-    if missing[row] == 0:
-        _submit(now, row, events, passes)
-
-
-@lean
-def _admit(now, events, passes):  # type: ignore[no-untyped-def]
-    """The next job comes: down the tree, and those of its requests wait for cores that wait for nobody."""
-    numbers, jobs, first, missing = events[0], events[1], events[5], events[8]
-    job = events[2][1, numbers[NEXT]]
-    numbers[NEXT] += 1
-    if not place_job(first[job], first[job + 1], jobs, events[11]):
-        return
-    for row in range(first[job], first[job + 1]):
-        if missing[row] == 0:
-            _submit(now, row, events, passes)
-
-
-@lean
-def _submit(now, row, events, passes):  # type: ignore[no-untyped-def]
+def _join(row, numbers, jobs, where, clusters, table):  # type: ignore[no-untyped-def]
     """A request waits for cores from now on."""
-    numbers, jobs, routes, table = events[0], events[1], Routes(*events[11]), passes[0]
-    clusters, k = routes.clusters, routes.where[row]
+    k, now = where[row], numbers[NOW]
     table[k, READY, row] = now
     if numbers[BY_READY]:
         table[k, PLACE, row] = now
@@ -358,14 +336,12 @@ def _submit(now, row, events, passes):  # type: ignore[no-untyped-def]
     clusters[CAME, k] += 1
     clusters[OFFERED, k] += jobs[CORES, row]
     clusters[DIRTY, k] = 1
-    if not numbers[BATCHED]:
-        _decide(now, k, events, passes)
 
 
-@lean
+@phase
 def _decide(now, k, events, passes):  # type: ignore[no-untyped-def]
     """A pass of a cluster, which knows all that has happened to it."""
-    numbers, clusters = events[0], Routes(*events[11]).clusters
+    numbers, jobs, clusters = events[0], events[1], events[11][2]
     table, running, moves, meta = passes[0][k], passes[1][k], passes[2][k], passes[5][k]
     clusters[DIRTY, k] = clusters[OFFERED, k] = 0
     if clusters[BLOCKED, k]:
@@ -385,13 +361,12 @@ def _decide(now, k, events, passes):  # type: ignore[no-untyped-def]
         again = numbers[AGAIN]
         count = by_shares(now, ended, tail, table, running, moves, meta, passes[9], passes[10][k], again)
     for start in range(count):
-        _begin(now, moves[0, start], k, events)
+        _begin(now, moves[0, start], k, numbers, jobs, clusters, events[3], events[4])
 
 
 @lean
-def _begin(now, row, k, events):  # type: ignore[no-untyped-def]
+def _begin(now, row, k, numbers, jobs, clusters, expected, looks):  # type: ignore[no-untyped-def]
     """A request holds its cores from now on, and its end is expected, and a look at it where it may go on past that."""
-    numbers, jobs, clusters = events[0], events[1], Routes(*events[11]).clusters
     cores, held, estimate = jobs[CORES, row], jobs[RUNTIME, row], jobs[ESTIMATE, row]
     clusters[FREE, k] -= cores
     if clusters[FREE, k] < 0:
@@ -404,20 +379,19 @@ def _begin(now, row, k, events):  # type: ignore[no-untyped-def]
     clusters[QUEUED, k] -= cores * estimate
     if held > estimate:
         if numbers[EXTEND]:
-            push(events[4], numbers[LOOKS], now + estimate, numbers[ORDER], row)
+            push(looks, numbers[LOOKS], now + estimate, numbers[ORDER], row)
             numbers[LOOKS] += 1
             numbers[ORDER] += 1
         else:
             held = estimate
-    _expect(now + held, row, events)
+    _expect(now + held, row, numbers, expected)
 
 
 @lean
 def _look(now, events, passes):  # type: ignore[no-untyped-def]
     """Look at all requests that should have ended by now: who goes on does so for a tick, two, four … more."""
     numbers, jobs, looks = events[0], events[1], events[4]
-    routes = Routes(*events[11])
-    clusters = routes.clusters
+    clusters, where = events[11][2], events[11][9]
     while numbers[LOOKS] and looks[_AT, 0] == now:
         row = pop(looks, numbers[LOOKS])
         numbers[LOOKS] -= 1
@@ -425,7 +399,7 @@ def _look(now, events, passes):  # type: ignore[no-untyped-def]
             continue
         planned = jobs[START, row] + jobs[ESTIMATE, row]
         until = planned + max(2 * (now - planned), numbers[TICK])
-        k = routes.where[row]
+        k = where[row]
         table, running, moves, meta = passes[0][k], passes[1][k], passes[2][k], passes[5][k]
         if clusters[ENDED, k]:
             take_in(table, running, moves, meta, clusters[ENDED, k], meta[TAIL])
@@ -433,7 +407,7 @@ def _look(now, events, passes):  # type: ignore[no-untyped-def]
         expect_end(running, meta, row, until)
         clusters[DIRTY, k], clusters[BLOCKED, k] = 1, 0
         if not numbers[BATCHED]:
-            clusters[RUNG, k] = numbers[ANY_RUNG] = 1
+            clusters[RUNG, k] = 1
         push(looks, numbers[LOOKS], until, numbers[ORDER], row)
         numbers[LOOKS] += 1
         numbers[ORDER] += 1

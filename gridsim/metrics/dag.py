@@ -247,7 +247,7 @@ def peak_in_flight(schedule: Schedule, start: int, end: int) -> int:
     """
     begins = np.sort(schedule.start)
     ends = np.sort(schedule.finish)
-    instants = np.unique(np.append(begins[(begins >= start) & (begins < end)], start))
+    instants = np.append(start, begins[(begins >= start) & (begins < end)])
     level = np.searchsorted(begins, instants, side="right") - np.searchsorted(ends, instants, side="right")
     return int(level.max()) if end > start else 0
 

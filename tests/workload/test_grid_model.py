@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 import pytest
@@ -314,3 +315,16 @@ def test_a_total_that_is_too_small_for_the_jobs_is_named():
 def test_a_negative_seed_is_refused():
     with pytest.raises(InputError, match="seed"):
         Grid().generate(-1)
+
+
+@pytest.mark.parametrize("kind", ["uni-ind", "prob", "chain"])
+@pytest.mark.parametrize("arrivals", ["proportional", "poisson", "day-week"])
+def test_at_another_load_it_is_what_would_have_been_generated(kind: Any, arrivals: Any) -> None:
+    grid, other = (Grid(kind=kind, jobs=30, load=load, arrivals=arrivals) for load in (0.8, 1.2))
+    found, made = grid.at_load(grid.generate(3), 1.2, 3), other.generate(3)
+    for name in ("job", "submit", "runtime", "estimate", "cores", "deadline"):
+        assert getattr(found, name).tobytes() == getattr(made, name).tobytes()
+    assert found.tasks is not None
+    assert made.tasks is not None
+    assert found.tasks.runtime.tolist() == made.tasks.runtime.tolist()
+    assert found.provenance == made.provenance

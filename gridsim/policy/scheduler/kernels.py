@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from gridsim.profile.blocks import earliest, falls, fits_before, reserve
-from gridsim.profile.compiled import compiled, lean, phase
+from gridsim.profile.compiled import lean, phase
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, end_running, running_profile
 from gridsim.profile.waiting import HEAD, TAIL, sort, sort_first, sort_in, take_out
 
@@ -266,14 +266,16 @@ def begin_at(now, index, table, running, meta):  # type: ignore[no-untyped-def]
     return True
 
 
-@compiled
+@lean
 def first_of_groups(table, meta, group, place):  # type: ignore[no-untyped-def]
     """Index in the queue of the request whose group has the least place; ties as the queue is sorted.
 
     The search ends at the first request of a group that none can come before.
     """
     waiting = table[QUEUE]
-    least = place.min()
+    least = place[0]
+    for k in range(1, place.shape[0]):
+        least = min(least, place[k])
     best = meta[HEAD]
     for i in range(meta[HEAD], meta[TAIL]):
         if place[group[waiting[i]]] < place[group[waiting[best]]]:

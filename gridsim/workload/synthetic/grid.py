@@ -193,7 +193,7 @@ class Grid:
         jobs = KINDS_OF_JOBS[self.kind].jobs if self.jobs is None else self.jobs
         shapes = self._shapes(jobs, streams("shapes"))
         tasks = self._tasks(shapes, self._job_sizes(jobs, streams("job sizes")), streams)
-        work = np.add.reduceat(tasks.runtime // MICROSECOND * tasks.cores, tasks.first[:-1])
+        work = _work(tasks)
         workload = Workload.from_tasks(
             tasks,
             submit=self._arrivals(work, streams("arrivals")),
@@ -210,6 +210,21 @@ class Grid:
             },
         )
         return replace(workload, cores_stated=self.cores)
+
+    def at_load(self, workload: Workload, load: float, seed: int = 1) -> Workload:
+        """The workload that this made of a *seed*, at another *load*: the same jobs, which only come at other times.
+
+        Examples
+        --------
+        >>> grid, other = Grid(kind="fan", jobs=9, load=0.8), Grid(kind="fan", jobs=9, load=1.2)
+        >>> bool((grid.at_load(grid.generate(), 1.2).submit == other.generate().submit).all())
+        True
+        """
+        other, tasks = replace(self, load=load), workload.tasks
+        assert tasks is not None
+        submit = other._arrivals(_work(tasks), stream(seed, "grid", self.kind, self.number, "arrivals"))
+        parameters = {**workload.provenance, "parameters": asdict(other)}
+        return replace(workload, submit=submit * MICROSECOND, provenance=parameters)
 
     def _job_sizes(self, jobs: int, rng: np.random.Generator) -> IntArray:
         if self.sizes_drawn == "log":
@@ -251,6 +266,11 @@ class Grid:
         if self.arrivals == "day-week":
             return arrivals.day_week(work, self.cores, self.load, self.hour)
         return arrivals.proportional(work, self.cores, self.load)
+
+
+def _work(tasks: Tasks) -> IntArray:
+    """Core-ticks of each job."""
+    return np.add.reduceat(tasks.runtime // MICROSECOND * tasks.cores, tasks.first[:-1])
 
 
 def _per_core(parts: IntArray, cores: IntArray, total: int) -> IntArray:
