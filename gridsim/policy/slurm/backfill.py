@@ -21,13 +21,15 @@ from gridsim.policy.slurm.expected import (
     ends_of,
     first_fit,
     no_rooms,
+    rooms_now,
     rooms_of,
     rounded,
     rounded_up,
+    words_to,
 )
 from gridsim.policy.slurm.holding import allowed, postpone, take
-from gridsim.policy.slurm.nodes import FREE, Bytes, choose, need_of, rooms, select, trial_on
-from gridsim.policy.slurm.planned import empty_plan, is_clear, keep_clear, next_opening, reserve
+from gridsim.policy.slurm.nodes import FREE, WORD, Bytes, choose, need_of, rooms, select, trial_on
+from gridsim.policy.slurm.planned import clear_nodes, empty_plan, is_clear, keep_clear, next_opening, reserve
 from gridsim.policy.slurm.preemption import find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
 from gridsim.policy.slurm.reservations import in_time, next_change, open_nodes
@@ -63,7 +65,7 @@ def backfill_pass(now, order, parameters, parts, reserving, started, fits, plann
     found, least = 0, np.full(len(fits), -1)
     ends, known = ends_of(0, now, False, parts)[0], no_rooms(len(machine.cores))
     for place in range(last + 1):
-        while last >= place and not (everything or _could_start(now, order[last], fits, promised, parts)):
+        while last >= place and not (everything or _could_start(now, order[last], fits, promised, known, parts)):
             last -= 1
         if place > last:
             break
@@ -196,7 +198,7 @@ def _first_place(entry, now, parameters, plan, learnt, victims, trial, parts):  
     limit, need, kind = demands.limit[entry], need_of(entry, demands), demands.kind[entry]
     ends, known, least = learnt
     start, strong, state, bound = now, may_preempt(entry, rules), machine.now, now
-    member = machine.packed[demands.group[entry]]
+    member, low, high = machine.packed[demands.group[entry]], need.low // WORD, words_to(need.high)
     if strong:
         ends, state = ends_of(entry, now, strong, parts)
     else:
@@ -205,12 +207,13 @@ def _first_place(entry, now, parameters, plan, learnt, victims, trial, parts):  
         bound = least[kind]
     while start - now <= parameters.window and start < NEVER and bound - now <= parameters.window:
         following = rounded_up(next_change(start, reservations), parameters) if len(reservations.rows) else NEVER
-        following = min(following, next_opening(start, start + limit, member, plan))
-        if following < bound:
-            start = following
+        following = min(following, next_opening(start, start + limit, low, high, member, plan))
+        clear = 0 if following < bound else clear_nodes(start, start + limit, low, high, member, plan, trial.clear)
+        if clear < demands.nodes[entry] or clear * demands.widest[entry] < demands.cores[entry]:
+            start = following  # too few, were they all idle
             continue
         open_nodes(entry, now, start, start + limit, demands, machine, reservations, trial.mask, trial.kept)
-        keep_clear(start, start + limit, member, plan, trial.mask, trial.clear)
+        keep_clear(low, high, member, trial.mask, trial.clear)
         if strong and start == now:
             used, preempted = select(entry, trial, demands, machine, machine.now), 0
             if used == 0:
@@ -281,20 +284,24 @@ def _say(entry, fits, demands, limits, reasons):  # type: ignore[no-untyped-def]
 
 
 @lean
-def _could_start(now, entry, fits, promised, parts):  # type: ignore[no-untyped-def]
+def _could_start(now, entry, fits, promised, known, parts):  # type: ignore[no-untyped-def]
     """Whether enough is free now on nodes that are not reserved within the limit of an entry; if not, it cannot."""
-    demands, machine, limits, _, _, rules = parts
+    demands, machine, limits, _, reservations, rules = parts
     preempts = may_preempt(entry, rules)
     if (fits[demands.kind[entry]] <= 0 and not preempts) or not allowed(entry, demands.cores[entry], limits):
         return False
     if preempts:
         return True
     until, need = now + demands.limit[entry], demands.cores[entry]
-    member, free = machine.member[demands.group[entry]], machine.now[FREE]
-    total = 0
-    for node in range(len(promised)):
-        if promised[node] >= until and member[node]:
-            total += free[node]
-            if total >= need:
+    member, room = machine.member[demands.group[entry]], machine.now[FREE]
+    least = 0
+    if len(reservations.rows.node) == 0:  # else a pass says of more entries that they wait for the begin of theirs
+        room, least = rooms_now(entry, known, demands, machine), demands.nodes[entry]
+    total, nodes = 0, 0
+    for node in range(demands.low[entry], demands.high[entry]):
+        if promised[node] >= until and member[node] and room[node] > 0:
+            total += room[node]
+            nodes += 1
+            if total >= need and nodes >= least:
                 return True
     return False

@@ -19,7 +19,7 @@ from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.running import RUNNING
 
 __all__ = ["BackfillParameters", "Ends", "Rooms", "backfill_parameters", "earliest", "ends_of", "first_fit"]
-__all__ += ["no_rooms", "rooms_of", "rounded", "rounded_up"]
+__all__ += ["no_rooms", "rooms_now", "rooms_of", "rounded", "rounded_up", "words_to"]
 
 
 class BackfillParameters(NamedTuple):
@@ -93,6 +93,8 @@ class Ends(NamedTuple):
     ----------
     first : (k + 1,) int64
         Rows of the running entry at each place of `gridsim.policy.slurm.holding.Held.running`: from one to the next.
+    span : (k, 2) int64
+        The first and the last node of each of them.
     node, free, jobs, memory, gpus : (m,) int64
         A node that it holds, and what that will have left when it has ended, and all before it.
     capped : (c, m) int64
@@ -100,6 +102,7 @@ class Ends(NamedTuple):
     """
 
     first: IntArray
+    span: IntArray
     node: IntArray
     free: IntArray
     jobs: IntArray
@@ -113,7 +116,7 @@ def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
     """What nodes have left without those that an entry may preempt (*strong*), and then as the others end."""
     demands, machine, _, held, _, rules = parts
     state, running = machine.now.copy(), held.counts[RUNNING]
-    first, rows = np.zeros(running + 1, np.int64), 0
+    first, span, rows = np.zeros(running + 1, np.int64), np.zeros((running, 2), np.int64), 0
     for place in range(running):
         other = held.running[1, place]
         begin, end = held.first[other], held.first[other] + held.pieces[other]
@@ -124,7 +127,7 @@ def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
         first[place + 1] = rows
     columns, caps = np.zeros((5, rows), np.int64), max(len(state) - CAPS, 0)
     capped = np.zeros((caps, rows if caps else 0), np.int64)
-    ends = Ends(first, columns[0], columns[1], columns[2], columns[3], columns[4], capped)
+    ends = Ends(first, span, columns[0], columns[1], columns[2], columns[3], columns[4], capped)
     later = state.copy() if strong else state
     for place in range(running):
         row = first[place]
@@ -133,8 +136,10 @@ def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
         other = held.running[1, place]
         begin, end = held.first[other], held.first[other] + held.pieces[other]
         move(other, 1, held.node[begin:end], held.cores[begin:end], demands, machine, later)
+        span[place, 0], span[place, 1] = held.node[begin], held.node[begin]
         for piece in range(begin, end):
             node = held.node[piece]
+            span[place, 0], span[place, 1] = min(span[place, 0], node), max(span[place, 1], node)
             ends.node[row], ends.free[row], ends.jobs[row] = node, later[FREE, node], later[JOBS, node]
             ends.memory[row] = later[MEMORY, node] if len(later) > MEMORY else 0
             ends.gpus[row] = later[GPUS, node] if len(later) > GPUS else 0
@@ -175,7 +180,7 @@ def rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
         return found
     known.of[row] = number
     need, member = need_of(entry, demands), machine.member[demands.group[entry]]
-    for node in range(len(found)):
+    for node in range(need.low, need.high):
         found[node] = 0
         if member[node]:
             found[node] = room_of(
@@ -191,6 +196,12 @@ def rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
     return found
 
 
+@lean
+def words_to(node):  # type: ignore[no-untyped-def]
+    """Words of bits that nodes before one take."""
+    return -(-node // WORD)
+
+
 @compiled
 def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-def]
     """As `rooms`, for what nobody holds: from what is *known*, where none of a node's cores are kept for others."""
@@ -198,9 +209,9 @@ def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-
     need, whole = need_of(entry, demands), rooms_now(entry, known, demands, machine)
     cores, memory = machine.cores, machine.memory
     if need.spread:
-        for node in range(len(mask)):
+        for node in range(need.low, need.high):
             trial.idle[node] = now[FREE, node]
-    for word in range(len(clear)):
+    for word in range(need.low // WORD, words_to(need.high)):
         bits = clear[word]
         for node in range(word * WORD, min((word + 1) * WORD, len(mask))):
             room[node] = 0
@@ -236,14 +247,18 @@ def first_fit(entry, now, until, parameters, ends, total, trial, parts):  # type
     demands, machine, _, held, _, _ = parts
     need, cores, memory = need_of(entry, demands), machine.cores, machine.memory
     mask, kept, room = trial.mask, trial.kept, trial.room
-    first, nodes, free, jobs, later_memory, gpus, caps = ends
+    first, of_nodes, nodes, free, jobs, later_memory, gpus, caps = ends
     span, groups, opened, time = GRID, 0, NEVER, now
     running, end = held.counts[RUNNING], held.running[0]
     for place in range(running):
+        if of_nodes[place, 1] < need.low or of_nodes[place, 0] >= need.high:
+            continue
         expected, touched = _whole(end[place], now), False
         late = expected > until or expected - now > parameters.window
         for row in range(first[place], first[place + 1]):
             node = nodes[row]
+            if node < need.low or node >= need.high:
+                continue
             if need.spread:
                 trial.idle[node] = free[row]
             if mask[node] > 0:
@@ -286,14 +301,16 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
     demands, machine, _, held, _, _ = parts
     need, room, cores, memory = need_of(entry, demands), trial.room, machine.cores, machine.memory
     member, whole = machine.member[demands.group[entry]], rooms_now(entry, known, demands, machine)
-    first, nodes, free, jobs, later_memory, gpus, caps = ends
+    first, span, nodes, free, jobs, later_memory, gpus, caps = ends
     total = 0
-    for node in range(len(room)):
+    for node in range(need.low, need.high):
         room[node] = whole[node]
         total += room[node]
     if total >= demands.cores[entry]:
         return now
     for place in range(held.counts[RUNNING]):
+        if span[place, 1] < need.low or span[place, 0] >= need.high:
+            continue
         for row in range(first[place], first[place + 1]):
             node = nodes[row]
             if member[node]:

@@ -97,6 +97,7 @@ def demands_of(
     limit = requests.estimate[who]
     array = np.unique(np.maximum(label("array"), -1), return_inverse=True)[1].astype(np.int64)
     array = array + (label("array").min(initial=0) >= 0)
+    low, high, widest = _spans(site, wishes)
     return records(
         cores=cores,
         nodes=nodes,
@@ -111,6 +112,9 @@ def demands_of(
         cap=cap,
         spread=spread,
         group=group,
+        low=low[group],
+        high=high[group],
+        widest=widest[group],
         part=partition,
         lane=_kinds([partition, reservation]),
         limit=limit,
@@ -122,6 +126,15 @@ def demands_of(
         association=association,
         array=array,
     )
+
+
+def _spans(site: Site, wishes: Wishes) -> tuple[IntArray, IntArray, IntArray]:
+    """First node of each group, the one behind its last, and the most cores that a node of it has."""
+    cores = np.array([node.cores for node in site.nodes], dtype=np.int64)
+    found = [np.flatnonzero(each.member) for each in wishes.all]
+    rows = [(nodes[0], nodes[-1] + 1, cores[nodes].max()) if len(nodes) else (0, 0, 0) for nodes in found]
+    low, high, widest = np.array(rows, dtype=np.int64).reshape(-1, 3).T.copy()
+    return low, high, widest
 
 
 def _node_range(

@@ -125,6 +125,8 @@ exclusive
     Whether it takes whole nodes.
 cap, spread
     Row of what nodes have left for its partition, 0 for no other than `FREE`; whether it goes on the least loaded ones.
+low, high, widest
+    Of the nodes of its group: the first, the one behind the last, and the most cores of one.
 group, part, lane, limit
     Row of `NodeColumns.member`; partition; partition and reservation together, numbered: entries of a lane wait for one
     another; time limit in whole microseconds.
@@ -139,7 +141,10 @@ user, association, array
 
 
 class Need(NamedTuple):
-    """What an entry needs of each of its nodes: of columns of `Demands`, which are slow to hand over for each node."""
+    """What an entry needs of each of its nodes: of columns of `Demands`, which are slow to hand over for each node.
+
+    Loops look at nodes from *low* on and before *high* alone: what others have in a `Trial` means nothing.
+    """
 
     memory: int
     core_memory: int
@@ -149,6 +154,8 @@ class Need(NamedTuple):
     most: int
     cap: int
     spread: bool
+    low: int
+    high: int
 
 
 @phase
@@ -156,7 +163,8 @@ def need_of(entry, demands):  # type: ignore[no-untyped-def]
     """What an entry needs of a node."""
     memory, core_memory, gpus = demands.memory[entry], demands.core_memory[entry], demands.gpus[entry]
     alone, spread = demands.exclusive[entry] > 0, demands.spread[entry] > 0
-    return Need(memory, core_memory, gpus, alone, demands.unit[entry], demands.most[entry], demands.cap[entry], spread)
+    unit, most, cap = demands.unit[entry], demands.most[entry], demands.cap[entry]
+    return Need(memory, core_memory, gpus, alone, unit, most, cap, spread, demands.low[entry], demands.high[entry])
 
 
 class Trial(NamedTuple):
@@ -282,15 +290,19 @@ def _among(room, member):  # type: ignore[no-untyped-def]
 def _of_any(entry, each, room, idle, chosen, given, demands, machine):  # type: ignore[no-untyped-def]
     """Nodes and cores where any nodes with room will do."""
     need, least, highest = demands.cores[entry], demands.nodes[entry], demands.most_nodes[entry]
-    if least > 0:
-        return _some_nodes(need, least, max(highest, least), each, room, idle, machine.weight, chosen, given)
-    left = room.copy() if highest > 0 else room
-    if each.spread:
-        used = _least_loaded(need, left, idle, machine.weight, chosen, given)
-    else:
-        used = _as_few_nodes_as_it_takes(need, left, machine.weight, chosen, given)
-    if highest > 0 and used > highest:
-        used = _some_nodes(need, 1, highest, each, room, idle, machine.weight, chosen, given)
+    low, high = each.low, each.high
+    room, idle, weight = room[low:high], idle[low:high], machine.weight[low:high]
+    used = 0
+    if least == 0:
+        left = room.copy() if highest > 0 else room
+        if each.spread:
+            used = _least_loaded(need, left, idle, weight, chosen, given)
+        else:
+            used = _as_few_nodes_as_it_takes(need, left, weight, chosen, given)
+    if least > 0 or 0 < highest < used:
+        used = _some_nodes(need, max(least, 1), max(highest, least), each, room, idle, weight, chosen, given)
+    for place in range(used):
+        chosen[place] += low
     return used
 
 
@@ -379,12 +391,12 @@ def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
     mask, kept, room = trial.mask, trial.kept, trial.room
     total, nodes = 0, 0
     if need.spread:
-        for node in range(len(mask)):
+        for node in range(need.low, need.high):
             trial.idle[node] = state[FREE, node]
     plain = need.memory == 0 and need.core_memory == 0 and need.gpus == 0
     plain = plain and not need.exclusive and need.unit <= 1 and need.most == 0 and need.cap == 0
     free = state[FREE]
-    for node in range(len(mask)):
+    for node in range(need.low, need.high):
         room[node] = 0
         if plain:
             room[node] = max(min(free[node] - kept[node], mask[node]), 0)

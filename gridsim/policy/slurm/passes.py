@@ -70,7 +70,7 @@ def main_pass(  # type: ignore[no-untyped-def]
             open_nodes(
                 entry, now, now, now + demands.limit[entry], demands, machine, reservations, trial.mask, trial.kept
             )
-            for node in range(count):
+            for node in range(demands.low[entry], demands.high[entry]):
                 if shut[node]:
                     trial.mask[node] = 0
             used = select(entry, trial, demands, machine, machine.now)

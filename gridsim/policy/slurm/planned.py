@@ -16,7 +16,7 @@ from gridsim.policy.slurm.nodes import WORD
 from gridsim.profile.blocks import block_at, joined, opened
 from gridsim.profile.compiled import compiled, lean
 
-__all__ = ["Plan", "empty_plan", "is_clear", "keep_clear", "next_opening", "reserve"]
+__all__ = ["Plan", "clear_nodes", "empty_plan", "is_clear", "keep_clear", "next_opening", "reserve"]
 
 
 class Plan(NamedTuple):
@@ -85,21 +85,33 @@ def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
 
 
 @lean
-def keep_clear(start, end, member, plan, mask, clear):  # type: ignore[no-untyped-def]
-    """Take nodes out of *mask* that are planned at any time from *start* to *end*, that included.
+def clear_nodes(start, end, low, high, member, plan, clear):  # type: ignore[no-untyped-def]
+    """Nodes of a group (*member*, bits) that are not planned at any time from *start* to *end*, that included.
 
-    Those of a group (*member*, bits) that are left are *clear*, bits too.
+    Words from *low* on and before *high* of *clear* are filled with their bits; how many nodes these are.
     """
     begins, taken, size = plan
-    words = len(clear)
-    for word in range(words):
+    for word in range(low, high):
         clear[word] = member[word]
     row = block_at(begins, size[0], start)
     while row < size[0] and begins[row] <= end:
-        for word in range(words):
+        for word in range(low, high):
             clear[word] &= ~taken[row, word]
         row += 1
-    for word in range(words):
+    found = 0
+    for word in range(low, high):
+        bits = clear[word]  # counted in pairs, fours, eights
+        bits -= (bits >> 1) & 0x55555555
+        bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333)
+        bits = (bits + (bits >> 4)) & 0x0F0F0F0F
+        found += ((bits * 0x01010101) & 0xFFFFFFFF) >> 24
+    return found
+
+
+@lean
+def keep_clear(low, high, member, mask, clear):  # type: ignore[no-untyped-def]
+    """Take nodes of a group (*member*, bits) out of *mask* that are not *clear*, in words from *low* to *high*."""
+    for word in range(low, high):
         if clear[word] != member[word]:
             for node in range(word * WORD, min((word + 1) * WORD, len(mask))):
                 if not clear[word] >> (node % WORD) & 1:
@@ -120,15 +132,15 @@ def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
 
 
 @lean
-def next_opening(start, end, member, plan):  # type: ignore[no-untyped-def]
+def next_opening(start, end, low, high, member, plan):  # type: ignore[no-untyped-def]
     """When to look again at a job that does not fit from *start* to *end*; `NEVER` where it is left out of the plan.
 
-    At the first end of an interval after which nodes of its partition (*member*, bits) are free that were planned
-    within it. Of the intervals after *end*, only the first one is looked at.
+    At the first end of an interval after which nodes of its partition (*member*, bits in words from *low* to *high*)
+    are free that were planned within it. Of the intervals after *end*, only the first one is looked at.
     """
     begins, taken, size = plan
     for row in range(block_at(begins, size[0], start), size[0] - 1):
-        for word in range(len(member)):
+        for word in range(low, high):
             if member[word] & taken[row, word] & ~taken[row + 1, word]:
                 return begins[row + 1]
         if begins[row] > end:

@@ -193,7 +193,8 @@ def _candidates(entry, now, mask, demands, held, rules):  # type: ignore[no-unty
             continue
         first = held.first[other]
         for piece in range(first, first + held.pieces[other]):
-            if mask[held.node[piece]] > 0:
+            node = held.node[piece]
+            if demands.low[entry] <= node < demands.high[entry] and mask[node] > 0:
                 found[many] = other
                 many += 1
                 break

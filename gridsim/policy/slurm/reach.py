@@ -61,7 +61,7 @@ def reach_of(entries, now, demands, machine, reservations):  # type: ignore[no-u
                     cores = reservations.rows.cores[row]
                     ever[node] = machine.cores[node] if cores < 0 else cores
         open_nodes(entry, now, now, now + demands.limit[entry], demands, machine, reservations, mask, kept)
-        for node in range(count):
+        for node in range(demands.low[entry], demands.high[entry]):
             most = min(mask[node], machine.now[FREE, node] - kept[node])
             if ever[node] > 0 and most > 0:
                 free[node] = max(free[node], _room(entry, node, most, machine.now, False, demands, machine))

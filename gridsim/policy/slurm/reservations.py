@@ -96,11 +96,14 @@ def seen_all(now: int, reservations: Reservations) -> int:
 @lean
 def open_nodes(entry, now, start, until, demands, machine, reservations, mask, kept):  # type: ignore[no-untyped-def]
     """Fill *mask* with the most cores of each node that an entry may hold from *start* to *until*, for all that is
-    reserved, and *kept* with the cores of each that are kept from it."""
+    reserved, and *kept* with the cores of each that are kept from it.
+
+    From the first to the last node of its group: what they say of others means nothing.
+    """
     member = machine.member[demands.group[entry]]
     own = demands.reservation[entry]
     narrow = own >= 0 and not reservations.flexible[own + 1]
-    for node in range(len(mask)):
+    for node in range(demands.low[entry], demands.high[entry]):
         mask[node] = ANY if member[node] and not narrow else 0
         kept[node] = 0
     if narrow:

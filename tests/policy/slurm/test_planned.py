@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gridsim.model.time import NEVER
 from gridsim.policy.slurm.nodes import WORD
-from gridsim.policy.slurm.planned import Plan, empty_plan, is_clear, keep_clear, next_opening, reserve
+from gridsim.policy.slurm.planned import Plan, clear_nodes, empty_plan, is_clear, keep_clear, next_opening, reserve
 
 NODES, LAST = WORD + 5, 40
 SETS = st.lists(st.integers(0, NODES - 1), min_size=1, max_size=NODES, unique=True)
@@ -58,7 +58,9 @@ def test_intervals_follow_one_another_and_are_as_few_as_can_be(reservations: Any
 def test_nodes_are_clear_where_nobody_has_planned_them(reservations: Any, start: int, length: int, nodes: Any) -> None:
     plan, plain = planned(reservations)
     mask, clear, everybody = np.ones(NODES, dtype=np.int64), np.zeros(2, dtype=np.int64), np.array([-1, -1])
-    keep_clear(start, start + length, everybody, plan, mask, clear)
+    many = clear_nodes(start, start + length, 0, 2, everybody, plan, clear)
+    keep_clear(0, 2, everybody, mask, clear)
+    assert many == 2 * WORD - (plain[start : start + length + 1].max(axis=0) > 0).sum()
     assert (mask == (plain[start : start + length + 1].max(axis=0) == 0)).all()
     assert nodes_of(clear) == (mask > 0).tolist()
     chosen = np.array(nodes, dtype=np.int64)
@@ -94,4 +96,4 @@ def test_a_job_is_left_out_where_nothing_opens_soon_enough_as_a_real_slurm_did(
     for place, (begin, end) in enumerate(pairwise(ends)):
         other = [2] if place % 2 else []  # so that neighbours differ
         plan = reserve(begin, end, 1 + len(other), np.array(second + other, dtype=np.int64), plan)
-    assert next_opening(0, limit, member, plan) == (NEVER if again is None else again)
+    assert next_opening(0, limit, 0, 2, member, plan) == (NEVER if again is None else again)
