@@ -131,7 +131,8 @@ class World:
         rank = None if tasks is None else upward_ranks(tasks, self.platform, self._tick)
         self._why_closed = _why_closed(workload, self.platform, policy, room)
         room = 0 if self._why_closed else room
-        workload = with_room(workload, room) if room else workload
+        sizes = workload.moldable is not None
+        workload = with_room(workload, room, sizes=_takes_sizes(workload, platform, policy)) if room else workload
         self._requests = Requests(workload, rank=rank, room=room)
         runtime = workload.runtime if tasks is None else tasks.runtime
         self.outcome = Outcome(self._requests, runtime, workload.tolerance if tasks is None else None)
@@ -157,7 +158,7 @@ class World:
         self._submissions: Submissions | None = None
         if room:
             given = (self._root, self.platform, self.clusters, pinned, len(self.workload), workload)
-            self._submissions = Submissions(self.env, instant, *given, self._requests, self.outcome)
+            self._submissions = Submissions(self.env, instant, *given, self._requests, self.outcome, sizes=sizes)
         for cluster in self.clusters:
             cluster.users = self._submissions or reacting
             self._let_hold(cluster)
@@ -185,7 +186,8 @@ class World:
         if self._submissions is None:
             cluster.machine.why_not = self._why_closed
         elif not cluster.can.held:
-            why = "keeps promises, which it would have to break" if cluster.can.plan else "is told of jobs alone"
+            keeps = cluster.can.plan or cluster.can.sizes
+            why = "keeps promises, which it would have to break" if keeps else "is told of jobs alone"
             cluster.machine.why_not = f"{name_of(self._policy)} {why}"
         else:
             cluster.machine.why_not = None
@@ -242,7 +244,10 @@ class World:
         job : Task, Job or mapping
             One task: ``cores``, ``runtime`` (s), and as far as wanted ``estimate`` (s; the runtime where left out),
             ``deadline`` (s), ``demand`` (a `gridsim.Demand`, all that it asks of nodes and pools, instead of ``cores``)
-            and the labels of the workload's jobs, by number or by name.
+            and the labels of the workload's jobs, by number or by name. Where the policy chooses sizes,
+            ``speedup`` (a law of `gridsim.model.speedup`, or its name: ``downey(sigma=1)``) lets it have others than
+            the ``cores`` that runtime and estimate are of: from ``minimum`` (1 where left out) to ``maximum`` (that of
+            the machine), or those of ``sizes`` alone.
 
         Returns
         -------
@@ -438,13 +443,25 @@ def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) 
     """Why no job can be submitted beside those of the workload; empty where some can."""
     if not room:
         return "there is no room, World(…, room=0)"
-    if workload.tasks is not None or workload.moldable is not None:
-        return "the workload has jobs of several tasks, or of sizes that the policy chooses"
+    if workload.tasks is not None:
+        return "the workload has jobs of several tasks"
+    if _on_nodes(workload, platform) and (workload.moldable is not None or capabilities_of(policy).sizes):
+        return "sizes on machines of nodes and pools are those of jobs that are known from the beginning"
     if workload.reactions is not None:
         return "users react, and wait for jobs of the workload alone"
     if not capabilities_of(policy).takes_more:
         return f"{name_of(policy)} looks at all jobs before the first one comes"
     return ""
+
+
+def _on_nodes(workload: Workload, platform: Platform) -> bool:
+    """Whether jobs may ask for more than cores of one pool."""
+    return workload.demands is not None or any(cluster.capacity is not None for cluster in platform.clusters())
+
+
+def _takes_sizes(workload: Workload, platform: Platform, policy: Any) -> bool:
+    """Whether jobs of several sizes may be submitted."""
+    return capabilities_of(policy).sizes and not _on_nodes(workload, platform)
 
 
 def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> Result:

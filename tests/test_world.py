@@ -16,7 +16,9 @@ from simpy import Event, Resource
 import gridsim as gs
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.job import Job, Task
+from gridsim.model.moldable import Moldable
 from gridsim.model.platform import ClusterSpec, RouterSpec
+from gridsim.model.speedup import Amdahl, Downey, Linear, Speedup, fitted
 from gridsim.model.tasks import Tasks
 from gridsim.options import Run
 from gridsim.policy.protocols import Decision, Quote, Stop
@@ -350,10 +352,151 @@ def test_a_job_that_cannot_be_submitted_says_why() -> None:
         (World(jobs(), gs.Platform.single(4), "easy", room=0), "there is no room"),
         (World(_chain(), gs.Platform.single(4), "fcfs"), "several tasks"),
         (World(reacting(), gs.Platform.single(4), "fcfs"), "users react"),
-        (World(jobs(), gs.Platform.single(4), "moldable-base"), "looks at all jobs before the first one comes"),
+        (World(_of_sizes()[0], NODES, "moldable-base"), "sizes on machines of nodes"),
     ):
         with pytest.raises(PolicyError, match=told):
             closed.submit(job)
+
+
+LAWS: list[Speedup] = [Linear(), Amdahl(0.1), *(fitted(Downey(sigma=1), size) for size in range(1, 17))]
+
+
+def _of_sizes(n: int = 40, cores: int = 16) -> tuple[gs.Workload, list[Speedup]]:
+    """Jobs of all kinds, with their laws: of ranges, of named sizes, and of one size; some come at the same time."""
+    rng = np.random.default_rng(3)
+    asked, runtime = rng.integers(1, cores + 1, n), rng.integers(1, 400, n)
+    rigid = rng.random(n) < 0.2
+    least = np.where(rigid, asked, rng.integers(1, asked + 1))
+    most = np.where(rigid, asked, rng.integers(asked, cores + 1))
+    law = np.where(rigid, 0, np.where(rng.random(n) < 0.5, 1, most + 1))
+    sizes = [[] if rng.random() < 0.7 or one else sorted({int(a), cores}) for a, one in zip(asked, rigid, strict=True)]
+    workload = gs.Workload.from_columns(
+        submit=np.sort(rng.integers(0, 2000, n)),
+        runtime=runtime,
+        estimate=np.maximum(1, runtime + rng.integers(-30, 200, n)),
+        cores=asked,
+        moldable=Moldable.of(asked, least, most, LAWS, law, sizes=sizes),
+    )
+    return workload, [LAWS[one] for one in law]
+
+
+def _submitted(workload: gs.Workload, laws: list[Speedup], known: int, policy: str, **options: Any) -> Record:
+    """The record when all jobs but the first ones are submitted in the run, by a process of its own."""
+    one = World(workload.select(slice(0, known)), gs.Platform.single(16), policy, Run(**options), room=len(workload))
+    heard: list[tuple[str, float]] = []
+
+    def told(what: str, event: Any) -> Process:
+        yield event
+        heard.append((what, one.now))
+
+    def user() -> Process:
+        for row in range(known, len(workload)):
+            wait = workload.submit[row] / 1e6 - one.now
+            if wait:
+                yield one.timeout(wait)
+            made = one.submit(_as_mapping(workload, row, laws[row]))
+            one.env.process(told("started", made.started))
+            one.env.process(told("ended", made.ended))
+
+    one.env.process(user())
+    one.run()
+    found = one.record()
+    ran = found.status_names[known:] != "rejected"
+    assert sorted(at for what, at in heard if what == "started") == sorted(found.start[known:][ran])
+    assert len(heard) == ran.sum() + len(workload) - known
+    return found
+
+
+def _as_mapping(workload: gs.Workload, row: int, law: Speedup) -> dict[str, Any]:
+    seconds = {name: getattr(workload, name)[row] / 1e6 for name in ("runtime", "estimate")}
+    job, ranges = {"cores": int(workload.cores[row])} | seconds, workload.moldable
+    assert ranges is not None
+    if law is LAWS[0]:
+        return job
+    job |= {"speedup": law, "minimum": ranges.minimum[row], "maximum": ranges.maximum[row]}
+    assert ranges.size_first is not None
+    assert ranges.sizes is not None
+    named = ranges.sizes[slice(*ranges.size_first[row : row + 2])].tolist()
+    return job | {"sizes": named} if named else job
+
+
+POLICIES_OF_SIZES = (
+    *("moldable-greedy", "moldable-submit", "moldable-base", "moldable-start", "moldable-combined"),
+    *("moldable-base?ordering=sjf", "moldable-start?reserve=category&scope=remaining", "molding?partition=asked"),
+    "guaranteed?admission=conservative&partition=greedy",
+)
+
+
+@pytest.mark.parametrize("how", [("batched", "kill"), ("per-event", "extend")], ids="-".join)
+@pytest.mark.parametrize("policy", POLICIES_OF_SIZES)
+@pytest.mark.parametrize("known", [0, 17])
+def test_jobs_of_several_sizes_that_are_submitted_on_the_way_are_scheduled_as_those_of_a_workload(
+    policy: str, how: tuple[str, str], known: int
+) -> None:
+    workload, laws = _of_sizes()
+    options: dict[str, Any] = {"instant": how[0], "overrun": how[1]}
+    expected = gs.simulate(workload, platform=gs.Platform.single(16), policy=policy, **options).record
+    found = _submitted(workload, laws, known, policy, **options)
+    assert found.cores_used is not None
+    assert expected.cores_used is not None
+    assert same(found, expected)
+    assert found.cores_used.tolist() == expected.cores_used.tolist()
+    assert found.workload.moldable is not None
+    assert found.workload.moldable.weight.tolist() == workload.moldable.weight.tolist()  # type: ignore[union-attr]
+    assert_valid(found, overrun=how[1])
+
+
+def test_jobs_of_several_sizes_may_come_where_those_of_the_workload_have_one() -> None:
+    alone, together = (World(jobs(), gs.Platform.single(8), "moldable-base") for _ in range(2))
+    alone.run()
+    assert alone.record().cores_used is None
+    made = together.submit({"cores": 1, "runtime": 100, "speedup": "linear", "minimum": 2, "maximum": 4})
+    rigid = together.submit({"cores": 3, "runtime": 10})
+    together.run()
+    found = together.record()
+    rows = [found.workload.job.tolist().index(job) for job in (made.job, rigid.job)]
+    assert found.cores_used is not None
+    assert found.cores_used[rows].tolist() == [4, 3]
+    assert (found.end - found.start)[rows].tolist() == [25, 10]
+    assert_valid(found)
+
+
+@pytest.mark.parametrize(
+    ("policy", "job", "told"),
+    [
+        ("easy", {"speedup": "linear"}, "has several sizes, and the policy chooses no sizes"),
+        ("moldable-base", {"minimum": 1}, "has minimum and no speedup; expected a law"),
+        ("moldable-base", {"speedup": "linear", "minimum": 4, "maximum": 2}, "has the range 4 to 2"),
+        ("moldable-base", {"speedup": "liner"}, "liner"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused(policy: str, job: dict[str, Any], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        world(policy=policy).submit({"cores": 2, "runtime": 5} | job)
+
+
+@pytest.mark.parametrize("instant", ["batched", "per-event"])
+@pytest.mark.parametrize("partition", ["greedy(choices=all)", "fair-share", "asked"])
+def test_cores_that_a_process_holds_are_a_running_job_where_sizes_are_chosen(partition: str, instant: str) -> None:
+    """The same as a log with a job of one size in its place that starts at once."""
+    policy = f"molding?reserve=first-fit&partition={partition}"
+    columns: dict[str, Any] = {"submit": [0, 2, 3, 4], "runtime": [5, 20, 4, 3], "cores": [1, 3, 4, 1]}
+    least, most = np.array([1, 3, 2, 1]), np.array([1, 3, 6, 6])
+    every = gs.Workload.from_columns(**columns, moldable=Moldable.of(columns["cores"], least, most, [Linear()]))
+    platform, options = gs.Platform.single(6), Run(instant=instant)  # type: ignore[arg-type]
+    one = World(every.select(np.array([0, 2, 3])), platform, policy, options)
+
+    def crew() -> Process:
+        yield one.timeout(2)
+        yield one.machines["cluster"].request(3, until=22)
+
+    one.env.process(crew())
+    one.run()
+    expected = gs.simulate(every, platform=platform, policy=policy, options=options).record
+    found = one.record()
+    assert found.start.tolist() == [expected.start[row] for row in (0, 2, 3)]
+    assert found.end.tolist() == [expected.end[row] for row in (0, 2, 3)]
+    assert one.clusters[0].free == 6
 
 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
@@ -428,7 +571,7 @@ def test_who_waits_longer_than_they_wanted_to_hold_cores_is_told() -> None:
     [
         ("conservative", 1, 5, "keeps promises, which it would have to break"),
         ("mrt", 1, 5, "keeps promises, which it would have to break"),
-        ("moldable-base", 1, 5, "looks at all jobs before the first one comes"),
+        ("moldable-base", 1, 5, "keeps promises, which it would have to break"),
         ("easy", 5, 5, "5 cores are asked of a machine that has 4"),
         ("easy", 1, 0, "expected an instant after 0.0 s"),
         ("easy", 1, float("inf"), "expected an instant after 0.0 s"),

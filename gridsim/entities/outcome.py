@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from gridsim.entities.placed import Placed
+from gridsim.model.moldable import Moldable
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.record import Status
@@ -57,7 +58,7 @@ class Outcome:
         self.state = bytearray(n)
         self.runtime = np.require(runtime, dtype=np.int64, requirements=["C"])
         self.tolerance = tolerance
-        self.moldable = requests.moldable
+        self._requests = requests
         self._runtime_asked, self._asked = self.runtime, requests.cores
         self.cores = requests.cores
         if self.moldable is not None:
@@ -70,6 +71,16 @@ class Outcome:
         self.placed = Placed()
         self.refused: dict[int, str] = {}
         self.cancelled_by: IntArray = np.full(n, NEVER, dtype=np.int64)
+
+    @property
+    def moldable(self) -> Moldable | None:
+        """Ranges and relative runtimes; None where every request has the size that it asks for."""
+        return self._requests.moldable
+
+    def learn(self, request: int) -> None:
+        """A row that was kept free is a job, whose true runtime has been taken down."""
+        if self.moldable is not None:
+            self.runtime[request], self.cores[request] = self._runtime_asked[request], self._asked[request]
 
     def resize(self, request: int, cores: int) -> None:
         """Let a moldable request run on a number of cores, from its start on."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from simpy import Environment, Event
 
+from gridsim import registry
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.instant import Instant, Ring
 from gridsim.entities.outcome import Outcome
@@ -16,8 +17,10 @@ from gridsim.entities.router import Root
 from gridsim.errors import InputError, PolicyError
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.job import Job, Task
+from gridsim.model.moldable import Moldable
 from gridsim.model.platform import Platform
 from gridsim.model.pools import ways
+from gridsim.model.speedup import fitted
 from gridsim.model.suited import suited
 from gridsim.model.time import MICROSECOND, NEVER
 from gridsim.model.workload import UNKNOWN, Workload
@@ -46,8 +49,8 @@ class Submission:
     ended: Ring
 
 
-def with_room(workload: Workload, room: int) -> Workload:
-    """The workload with *room* rows behind its jobs, for those that are submitted later."""
+def with_room(workload: Workload, room: int, *, sizes: bool = False) -> Workload:
+    """The workload with *room* rows behind its jobs, for those that are submitted later: of several *sizes*, too."""
     n = np.arange(1, room + 1)
     free: dict[str, Any] = {
         "job": int(workload.job.max(initial=0)) + n,
@@ -67,10 +70,13 @@ def with_room(workload: Workload, room: int) -> Workload:
         name: np.append(column, np.full(room, 0 if name in workload.names else UNKNOWN))
         for name, column in workload.labels.items()
     }
-    demands = workload.demands
+    demands, moldable = workload.demands, workload.moldable
     if demands is not None:
         demands = demands.joined(Demands.plain_cores(free["cores"]))
-    return replace(workload, **columns, labels=labels, logged={}, demands=demands)
+    if moldable is None and sizes:
+        moldable = Moldable.rigid(workload.cores)
+    moldable = None if moldable is None else moldable.with_room(room)
+    return replace(workload, **columns, labels=labels, logged={}, demands=demands, moldable=moldable)
 
 
 class Submissions:
@@ -88,6 +94,8 @@ class Submissions:
         Row from which there is room.
     workload : Workload
         With that room; its rows are filled in as jobs come.
+    sizes : bool
+        Whether jobs of the workload may have several sizes.
     """
 
     def __init__(
@@ -102,6 +110,8 @@ class Submissions:
         workload: Workload,
         requests: Requests,
         outcome: Outcome,
+        *,
+        sizes: bool,
     ) -> None:
         self._env, self._instant, self._root = env, instant, root
         self._platform, self._clusters, self._pinned = platform, clusters, pinned
@@ -109,6 +119,7 @@ class Submissions:
         self._first, self.next = first, first
         self._asked: list[Demand] = []  # for, by each row in use
         self._demands = False  # somebody asked for more than cores
+        self._sizes = sizes  # some job may have several
         self._made: dict[int, Submission] = {}
         self._inbox: list[int] = []
         self.held: list[int] = []
@@ -117,20 +128,22 @@ class Submissions:
     def hold(self, demand: Demand, cores: int, now: int, duration: int) -> int:
         """A row that is no job: what somebody holds from now on, for so long (whole microseconds)."""
         one = {"cores": cores, "runtime": duration / MICROSECOND}
-        row = self._row(_of_one(one, now / MICROSECOND, self._workload), Demands.of([demand]))
+        row = self._row(_of_one(one, now / MICROSECOND, self._workload, cores), Demands.of([demand]))
         self.held.append(row)
         self._asked.append(Demand(cores=cores))
         return row
 
     @property
     def workload(self) -> Workload:
-        """The jobs with the room behind them, and what those asked for that have been submitted so far."""
-        known = self._workload.demands
+        """The jobs with the room behind them, what those asked for that have been submitted, and their sizes."""
+        moldable = self._requests.moldable if self._sizes else None
+        workload = replace(self._workload, moldable=None if moldable is None else moldable.trimmed)
+        known = workload.demands
         if known is None and not self._demands:
-            return self._workload
+            return workload
         known = Demands.plain_cores(self._workload.cores) if known is None else known
         before, behind = known.select(slice(self._first)), known.select(slice(self.next, None))
-        return replace(self._workload, demands=before.joined(Demands.of(self._asked)).joined(behind))
+        return replace(workload, demands=before.joined(Demands.of(self._asked)).joined(behind))
 
     @property
     def any(self) -> bool:
@@ -149,21 +162,25 @@ class Submissions:
         Raises
         ------
         InputError
-            When it is no rigid job of one task.
+            When it is no job of one task, or of several sizes where nobody chooses one.
         PolicyError
             When there is no room left.
         """
-        one = _of_one(job, now, self._workload)
+        one = _of_one(job, now, self._workload, max(cluster.cores for cluster in self._clusters))
         if "share" in self._workload.labels and "share" not in one.labels:
             raise InputError("has no share, which the jobs of the workload have", field="job")
         one = suited(one, self._platform)
         demands = Demands.plain_cores(one.cores) if one.demands is None else one.demands
         if demands.plain[0] != one.cores[0] and any(cluster.asked is None for cluster in self._clusters):
             raise InputError("asks for more than cores, of a machine that is one pool of cores", field="job")
+        if one.moldable is not None and self._requests.moldable is None:
+            what = "the policy chooses no sizes, or not on this machine"
+            raise InputError(f"has several sizes, and {what}; leave out speedup", field="job")
         way = ways(one, self._platform)
         row = self._row(one, demands, (0,) if way is None else way.clusters[0])
         self._asked.append(demands[0])
         self._demands = self._demands or one.demands is not None
+        self._sizes = self._sizes or one.moldable is not None
         priority = self._instant.users + 1
         made = Submission(int(self._workload.job[row]), Ring(self._env, priority), Ring(self._env, priority))
         self._made[row] = made
@@ -186,6 +203,7 @@ class Submissions:
         if self._pinned is not None:
             self._pinned.append(way)
         self._requests.add(row, one, demands)
+        self._outcome.learn(row)
         for cluster in self._clusters:
             cluster.learn(row, demands)
         return row
@@ -207,8 +225,8 @@ class Submissions:
             made.ended.ring(Status(int(self._outcome.status[request])))
 
 
-def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload) -> Workload:
-    """A job as a workload of its own, with the labels of those it joins."""
+def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload, widest: int) -> Workload:
+    """A job as a workload of its own, with the labels of those it joins, on at most so many cores."""
     given: dict[str, Any]
     if isinstance(job, Job):
         if len(job.tasks) != 1:
@@ -221,6 +239,7 @@ def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload) ->
     else:
         given = dict(job)
     columns = {name: given.pop(name, None) for name in ("cores", "runtime", "estimate", "deadline")}
+    ranges = {name: given.pop(name, None) for name in _RANGE}
     demand: Demand | None = given.pop("demand", None)
     if demand is not None and columns["cores"] is None:
         columns["cores"] = demand.total("cores")
@@ -231,11 +250,26 @@ def _of_one(job: Task | Job | Mapping[str, Any], now: float, among: Workload) ->
     one: dict[str, Any] = {name: None if value is None else [value] for name, value in columns.items()}
     labels = {name: [_number(name, value, among)] for name, value in given.items()}
     demands = None if demand is None else Demands.of([demand])
-    made = Workload.from_columns(submit=[now], labels=labels, demands=demands, **one)
+    moldable = _range_of(int(columns["cores"]), widest, **ranges)
+    made = Workload.from_columns(submit=[now], labels=labels, demands=demands, moldable=moldable, **one)
     return replace(made, names=among.names)
 
 
-_EXPECTED = "cores, or demand, runtime, estimate, deadline and labels of the workload"
+_EXPECTED = "cores, or demand, runtime, estimate, deadline, speedup with its range, and labels of the workload"
+_RANGE = ("speedup", "minimum", "maximum", "sizes")
+
+
+def _range_of(cores: int, widest: int, speedup: Any, minimum: Any, maximum: Any, sizes: Any) -> Moldable | None:
+    """The sizes of a job; None where it has the one that it asks for."""
+    given = [name for name, value in zip(_RANGE[1:], (minimum, maximum, sizes), strict=True) if value is not None]
+    if speedup is None:
+        if given:
+            raise InputError(f"has {given[0]} and no speedup; expected a law, such as downey(sigma=1)", field="job")
+        return None
+    law = registry.make("speedup", registry.parse(speedup)) if isinstance(speedup, str) else speedup
+    most = widest if maximum is None else int(maximum)
+    least, named = 1 if minimum is None else int(minimum), None if sizes is None else [sizes]
+    return Moldable.of([cores], [least], [most], [fitted(law, most)], sizes=named)
 
 
 def _number(name: str, value: Any, among: Workload) -> int:

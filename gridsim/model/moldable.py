@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -205,6 +205,64 @@ class Moldable:
             sizes=sizes,
         )
 
+    @classmethod
+    def rigid(cls, cores: IntArray) -> Moldable:
+        """Jobs that have as many cores as they ask for.
+
+        Examples
+        --------
+        >>> Moldable.rigid(np.array([4, 2])).weight
+        array([4., 2.])
+        """
+        widest = int(cores.max(initial=1))
+        first = np.array([0, widest], dtype=np.int64)
+        relative = 1 / np.arange(1, widest + 1)
+        return cls(cores.copy(), cores.copy(), np.zeros_like(cores), first, relative, cores.astype(np.float64))
+
+    def with_room(self, room: int) -> Moldable:
+        """So many rows more of one core, for `take`, and as many curves that have no entries yet."""
+        ones, n = np.ones(room, dtype=np.int64), len(self)
+        first, sizes = self.size_first, self.sizes
+        if first is None or sizes is None:
+            first, sizes = np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        return Moldable(
+            minimum=np.append(self.minimum, ones),
+            maximum=np.append(self.maximum, ones),
+            curve=np.append(self.curve, (len(self.first) - 1) * ones),
+            first=np.append(self.first, (self.first[-1] + 1) * np.ones(room + 1, dtype=np.int64)),
+            relative=np.append(self.relative, 1.0),
+            weight=np.append(self.weight, ones),
+            size_first=np.append(first, first[-1] * ones),
+            sizes=sizes.copy(),
+        )
+
+    def take(self, row: int, one: Moldable) -> Moldable:
+        """With the only row of *one* in place of the first that `with_room` has kept free and that is free still.
+
+        Columns are written over; those that are full are made anew, twice as long: entries behind the last curve and
+        the last size mean nothing.
+        """
+        first, sizes, size_first = self.first, self.sizes, self.size_first
+        assert size_first is not None
+        assert sizes is not None
+        self.minimum[row], self.maximum[row], self.weight[row] = one.minimum[0], one.maximum[0], one.weight[0]
+        begin, end = one.first[one.curve[0] : one.curve[0] + 2].tolist()
+        number = self.curve[row] = len(first) - 1 - (len(self) - row)
+        relative = _written(self.relative, int(first[number]), one.relative[begin:end])
+        first[number + 1 :] += end - begin
+        if one.sizes is not None:
+            sizes = _written(sizes, int(size_first[row]), one.sizes)
+            size_first[row + 1 :] += len(one.sizes)
+        return replace(self, relative=relative, sizes=sizes)
+
+    @property
+    def trimmed(self) -> Moldable:
+        """The same rows without what means nothing; no sizes where nobody names any."""
+        first, sizes = self.size_first, self.sizes
+        used = 0 if first is None else int(first[-1])
+        named = (first, sizes[:used]) if used and sizes is not None else (None, None)
+        return replace(self, relative=self.relative[: self.first[-1]], size_first=named[0], sizes=named[1])
+
     @property
     def least(self) -> IntArray:
         """Smallest size of each row: its minimum, or the first of the sizes that it names."""
@@ -250,6 +308,15 @@ class Moldable:
 
     def __len__(self) -> int:
         return len(self.minimum)
+
+
+def _written(column: Any, at: int, values: Any) -> Any:
+    """The column with some values from a place on; a longer one where it ends before."""
+    end = at + len(values)
+    if end > len(column):
+        column = np.append(column, np.zeros(end, dtype=column.dtype))
+    column[at:end] = values
+    return column
 
 
 def _curve(law: Speedup, length: int) -> FloatArray:

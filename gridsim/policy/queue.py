@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gridsim.model.demand import Demands
+from gridsim.model.moldable import Moldable
 from gridsim.model.shares import ShareTree
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, FloatArray, IntArray
@@ -151,6 +152,12 @@ class Requests:
         """A row that was kept free is a job, the only one of its workload, that comes now and asks for *demands*."""
         for cores, estimate in self._sizes:
             cores[request], estimate[request] = job.cores[0], job.estimate[0]
+        if self.moldable is not None:
+            own = Moldable.rigid(job.cores) if job.moldable is None else job.moldable
+            self.moldable = self.moldable.take(request, own)
+            self.minimum[request], self.maximum[request] = own.minimum[0], own.maximum[0]
+            if self.needed is not self.cores:
+                self.needed[request] = own.least[0]
         self._added[request] = demands
         self.submit[request] = self.ready[request] = job.submit[0]
         self.deadline[request] = job.deadline[0]

@@ -202,8 +202,8 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
         ("easy?ordering=random", Capabilities(held=True, passes=True, vectors=True)),
         ("random", Capabilities(held=True, vectors=True)),
         ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True)),
-        ("moldable-base", Capabilities(sizes=True, takes_more=False, passes=True, vectors=True)),
-        ("molding?partition=asked", Capabilities(takes_more=False, passes=True, vectors=True)),
+        ("moldable-base", Capabilities(sizes=True, passes=True, vectors=True)),
+        ("molding?partition=asked", Capabilities(passes=True, vectors=True)),
         ("conservative", Capabilities(plan=True, effort=2, passes=True, goes_on=True, vectors=True)),
         ("conservative?ordering=sjf", Capabilities(plan=True, effort=2, vectors=True)),
         (

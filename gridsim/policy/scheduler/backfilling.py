@@ -200,7 +200,7 @@ class Backfilling:
 
     def commit(self, quote: Quote, now: int) -> Sequence[Stop]:
         """The request joins the queue."""
-        if quote.request >= self._known and isinstance(self._state, State):
+        if quote.request >= self._known:
             self._state.learn(quote.request)
         if self._predictions is not None:
             self._predictions.came(quote.request, self._predictions.predict(quote.request, now))
@@ -209,7 +209,6 @@ class Backfilling:
 
     def held(self, request: int, until: int, now: int, placement: Placement | None = None) -> None:
         """Somebody who is no job holds cores, or nodes."""
-        assert isinstance(self._state, State)
         self._state.hold(request, until, now, placement)
         self._holds |= {request}
 

@@ -13,11 +13,11 @@ from gridsim.policy import limits
 from gridsim.policy.capabilities import fixes_sizes, limits_in_columns
 from gridsim.policy.ordering import Fifo
 from gridsim.policy.partition import largest
-from gridsim.policy.protocols import Lanes, Passes, Start, failed, name_of, ranks_of
+from gridsim.policy.protocols import Lanes, Passes, Placement, Start, failed, name_of, ranks_of
 from gridsim.policy.queue import ClusterView, Queue, Requests
 from gridsim.policy.scheduler import promises, sizes
 from gridsim.policy.scheduler.promises import ANEW, CORES, STARTING, mold
-from gridsim.profile.running import HELD, RUNNING, end_running, expect_end, most_running
+from gridsim.profile.running import HELD, RUNNING, begin_running, end_running, expect_end, most_running
 from gridsim.profile.sized import SizedDemands
 from gridsim.profile.waiting import HEAD, TAIL
 
@@ -40,8 +40,8 @@ class Shapes:
     """
 
     def __init__(self, requests: Requests, partition: Any, cores: int, sized: SizedDemands | None = None) -> None:
-        self._placed = sized
-        moldable = None if fixes_sizes(partition) else requests.moldable
+        self._placed, self._fixed = sized, fixes_sizes(partition)
+        moldable = None if self._fixed else requests.moldable
         n = len(requests)
         self.requests, self.partition, self.cores = requests, partition, cores
         self.table: IntArray = np.zeros((8, n), dtype=np.int64)
@@ -66,6 +66,27 @@ class Shapes:
         most = limits.limits_of(requests, limits.TOLD) if self.told else partition.columns(requests)
         self.limits, self._most = tuple(most), most
         self.allowed: IntArray = most.allowed
+
+    def learn(self, request: int) -> None:
+        """Take down a request that was not known when the run began."""
+        requests, table, moldable = self.requests, self.table, self.requests.moldable
+        table[sizes.ASKED : sizes.ESTIMATE + 1, request] = requests.cores[request], requests.estimate[request]
+        table[sizes.LEAST : sizes.MOST + 1, request] = requests.cores[request]
+        if moldable is not None and not self._fixed:
+            most = min(moldable.maximum[request], self.cores)
+            table[sizes.LEAST : sizes.MOST + 1, request] = moldable.minimum[request], most
+            table[sizes.CURVE, request] = moldable.first[moldable.curve[request]] - 1
+            self.relative = moldable.relative
+            self.sizes = self.sizes._replace(relative=moldable.relative)
+            if moldable.size_first is not None and moldable.sizes is not None:
+                table[sizes.NAMED : sizes.BEYOND + 1, request] = moldable.size_first[request : request + 2]
+                self.sizes = self.sizes._replace(named=moldable.sizes)
+            self.arrays = tuple(self.sizes)
+            alone = np.ascontiguousarray(table[:, request : request + 1])
+            sizes.falling(alone, self.relative)
+            table[sizes.FALLS, request] = alone[sizes.FALLS, 0]
+        if not self.told:
+            limits.take_down(self._most, requests, request)
 
     def on(self, request: int, cores: int) -> int:
         """Estimate of a request on so many cores, whole microseconds."""
@@ -175,13 +196,14 @@ class Molded:
         requests = cluster.requests
         n = len(requests)
         self.requests, self.ordering, self.cores, self._tick = requests, ordering, cluster.cores, cluster.tick / 1e6
-        self._first_come = type(ordering) is Fifo and requests.tasks is None
+        # Who is submitted before the run begins joins before those that come by themselves then.
+        self._first_come = type(ordering) is Fifo and requests.tasks is None and not requests.room
         self._best, self._by_queue = best, by_queue
         self._how: IntArray = np.array([best, by_queue], dtype=np.int64)
         sized = None if cluster.asked is None else cluster.asked.sized
         self.shapes = Shapes(requests, partition, cluster.cores, sized)
         lanes: Lanes = rule.lanes(Queue(requests, np.arange(n)))
-        self._lanes = lanes
+        self._lanes, self._rule = lanes, rule
         self._places: IntArray = np.zeros((promises.ROWS, n), dtype=np.int64)
         self._places[promises.LANE] = lanes.lane
         self._places[promises.DUE] = NEVER if lanes.due is None else lanes.due
@@ -196,6 +218,29 @@ class Molded:
         self.began: IntArray = np.full(n, NEVER, dtype=np.int64)
         self._running = (self._held, self._meta, self._need, self.began)
         self._blocks: IntArray = np.empty((2, 64), dtype=np.int64)
+
+    def learn(self, request: int) -> None:
+        """Take down what a request asks for that was not known when the run began.
+
+        Raises
+        ------
+        PolicyError
+            When the reservation rule has other lanes for it.
+        """
+        self.shapes.learn(request)
+        lanes: Lanes = self._rule.lanes(Queue(self.requests, np.array([request])))
+        if not np.array_equal(lanes.capacity, self._lanes.capacity):
+            raise PolicyError(f"{self._rule!r} makes its lanes of all jobs; none can be submitted later")
+        self._places[promises.LANE, request] = lanes.lane[0]
+        self._due[request] = NEVER if lanes.due is None else lanes.due[0]
+        self._submit[request] = self.requests.submit[request]
+
+    def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
+        """A request that never waited holds its cores from *now* until an instant."""
+        self.learn(request)
+        cores = int(self.requests.cores[request])
+        self._need[request], self.began[request] = cores, now
+        begin_running(self._held, self._meta, request, until, cores)
 
     def joined(self, request: int, now: int) -> None:
         """A request waits."""

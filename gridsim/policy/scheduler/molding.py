@@ -14,6 +14,7 @@ from gridsim.policy.partition import ShareOfWork
 from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import NOTHING, Capabilities, Decision, Passes
 from gridsim.policy.queue import ClusterView
+from gridsim.policy.reservation import FirstFit
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.molded import Molded
 from gridsim.policy.scheduler.vector_molded import VectorMolded
@@ -73,7 +74,8 @@ class Molding(Backfilling):
     def capabilities(self) -> Capabilities:
         """Whether it chooses sizes, and what its order depends on."""
         sizes, scope = not fixes_sizes(self.partition), scope_of(self.ordering)
-        return Capabilities(takes_more=False, sizes=sizes, scope=scope, vectors=True, passes=scope == "cluster")
+        promises_nothing = isinstance(self.reserve, FirstFit)
+        return Capabilities(sizes=sizes, scope=scope, vectors=True, passes=scope == "cluster", held=promises_nothing)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: empty queue, nothing running."""
@@ -85,7 +87,8 @@ class Molding(Backfilling):
             if cluster.asked is None
             else VectorMolded(*given, self.placement, rng, best=best, by_queue=by_queue)
         )
-        self._known = len(cluster.requests)
+        self._known = cluster.requests.known
+        self._holds = frozenset()
         self._state = self._molded = state
         self._predictions = None
 

@@ -188,6 +188,8 @@ class Planned:
         """Most cores that the partition allows a new request, itself counted among the waiting ones."""
         assert self._shapes is not None
         plan = self._plan
+        if request >= self._requests.known:
+            self._shapes.learn(request)
         return self._shapes.most_of_last(np.append(plan.order(), request), plan.running_columns, now)
 
     @contextmanager

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.places import holdings_of, placement_at
+from gridsim.policy.places import holdings_of, place_of, placement_at
 from gridsim.policy.protocols import Placement, Start
 from gridsim.policy.queue import ClusterView
+from gridsim.policy.scheduler import promises
 from gridsim.policy.scheduler.molded import Molded
 from gridsim.profile.running import begin_running
 from gridsim.profile.waiting import HEAD, TAIL, index_of, take_out
@@ -61,6 +62,18 @@ class VectorMolded(Molded):
         self._in_lane: dict[int, bool] = {}  # of each holder: whether it is one in its lane
         self._started: list[tuple[int, int]] = []
         self._placements: dict[int, Placement] = {}
+
+    def learn(self, request: int) -> None:
+        """Take down what a request asks for that was not known when the run began: it has one size."""
+        super().learn(request)
+        self._lane[request] = int(self._places[promises.LANE, request])
+        self._holdings.learn()
+
+    def hold(self, request: int, until: int, now: int, placement: Placement | None) -> None:
+        """A request that never waited holds its place from *now* until an instant."""
+        assert placement is not None
+        super().hold(request, until, now, placement)
+        self._holdings.put_at(request, place_of(self._holdings, placement), now, until)
 
     def ended(self, request: int, now: int) -> None:
         """A request gave back what it held, maybe early."""
