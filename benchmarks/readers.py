@@ -1,10 +1,10 @@
-"""How fast logs of batch systems are read, and how much memory that takes: a made `sacct` log of many lines.
+"""How fast logs are read, and how much memory that takes: a made log of many lines, of Slurm or in SWF.
 
-    python benchmarks/readers.py --lines 1000000 [--form P|steps|names|wide|comma|table|json]
+    python benchmarks/readers.py --lines 1000000 [--form P|steps|names|wide|comma|table|json|swf]
 
 Forms: `P` is allocations with a delimiter; `steps` has two more lines a job; `names` has the delimiter in every seventh
 name; `wide` has submit lines, where it stands a second time; `comma` has commas between columns, and in those that list
-resources; `table` is of fixed widths.
+resources; `table` is of fixed widths. `swf` is read once before, a small log, so that the loop that reads it is there.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from gridsim.workload.formats.sacct import read_sacct
+from gridsim.workload.formats.swf import read_swf
 
 COLUMNS = (
     *("JobID", "JobIDRaw", "JobName", "User", "Account", "Partition", "QOS", "Submit", "Eligible", "Start", "End"),
@@ -147,6 +148,15 @@ def _document(jobs: int) -> Iterator[str]:
     yield "\n]}\n"
 
 
+def _swf(jobs: int) -> Iterator[str]:
+    yield "; MaxProcs: 128\n"
+    for k in range(jobs):
+        wait, run, cores = (k * 7919) % 4000, 1 + (k * 104729) % 7200, 1 << (k % 7)
+        asked = 600 + run // 60 * 120
+        yield f"{k + 1} {13 * k} {wait} {run} {cores} {run - 0.5} {1000 * cores} {cores} {asked} -1 1 {k % 300} "
+        yield f"{k % 40} {k % 500} {k % 4} 1 -1 -1\n"
+
+
 FORMS: dict[str, Callable[[int], Iterator[str]]] = {
     "P": _plain,
     "steps": _steps,
@@ -155,6 +165,7 @@ FORMS: dict[str, Callable[[int], Iterator[str]]] = {
     "comma": _comma,
     "table": _table,
     "json": _document,
+    "swf": _swf,
 }
 
 
@@ -169,11 +180,16 @@ def main() -> None:
         with path.open("w") as file:
             file.writelines(FORMS[args.form](args.lines))
         size = path.stat().st_size / 2**20
+        read = read_sacct
+        if args.form == "swf":
+            read, few = read_swf, Path(folder, "few")
+            few.write_text("".join(_swf(50_000)))
+            read_swf(few)
         before = resource.getrusage(resource.RUSAGE_SELF)
-        workload = read_sacct(path)
+        workload = read(path)
         after = resource.getrusage(resource.RUSAGE_SELF)
         seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    lines = workload.provenance["lines"]
+    lines = workload.provenance.get("lines", args.lines)
     grown = (after.ru_maxrss - before.ru_maxrss) / 1024
     print(
         f"{args.form}: {lines:,} lines, {len(workload):,} jobs, {size:.0f} MB; {seconds:.1f} s CPU, "
