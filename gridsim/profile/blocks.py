@@ -127,13 +127,12 @@ def enough(free, at, amount):  # type: ignore[no-untyped-def]
 @lean
 def block_at(times, size, instant):  # type: ignore[no-untyped-def]
     """Index of the block that holds *instant*, the first one for what lies before it; by bisection."""
-    return _block_from(times, 0, size, instant)
+    return _bisected(times, 0, size, instant)
 
 
 @lean
-def _block_from(times, low, size, instant):  # type: ignore[no-untyped-def]
-    """The same among the blocks from *low* on."""
-    high = size
+def _bisected(times, low, high, instant):  # type: ignore[no-untyped-def]
+    """The same among the blocks ``[low, high)``."""
     while high - low > 1:
         middle = (low + high) >> 1
         if times[middle] <= instant:
@@ -141,6 +140,16 @@ def _block_from(times, low, size, instant):  # type: ignore[no-untyped-def]
         else:
             high = middle
     return low
+
+
+@lean
+def _block_from(times, low, size, instant):  # type: ignore[no-untyped-def]
+    """The same among the blocks from *low* on, near to which it often is: in steps that double, then bisected."""
+    step = 1
+    while low + step < size and times[low + step] <= instant:
+        low += step
+        step *= 2
+    return _bisected(times, low, min(low + step, size), instant)
 
 
 @lean

@@ -8,8 +8,11 @@ profile once a kind of job, not once a job. Two such series of searches:
 - a plan is compressed in planned order: who moves frees nothing before its old start, and all that follow stand behind
   that. (A place before the bound that goes on through the job's own would have been one for the other job, too.)
 
-``bounds`` (`SLOTS` + 1, 4) int64: width, length (µs), the bound, and the series that found it, a kind of job a slot;
-the last row counts the series. Two kinds of one slot displace each other: that costs a search and no more.
+Both hold for another job of at least as many cores and at least that long as well.
+
+``bounds`` (4, `SLOTS` + 1) int64: cores, length (µs) and bound of the last `KINDS` kinds of job of a series, a column
+each; for each slot the column of a kind that falls into it; behind them how many columns the series has filled. What
+is displaced costs a search and no more.
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
@@ -18,44 +21,41 @@ from __future__ import annotations
 import numpy as np
 
 from gridsim.model.time import IntArray
-from gridsim.profile.compiled import lean, phase
+from gridsim.profile.compiled import lean
 
-__all__ = ["bound_of", "forget_bounds", "no_bounds", "remember", "slot_of"]
+__all__ = ["BOUND", "KINDS", "forget_bounds", "kind_of", "no_bounds"]
 
-SLOTS = 256
-_CORES, _LENGTH, _BOUND, _SERIES = range(4)
+KINDS, SLOTS = 128, 256
+CORES, LENGTH, BOUND, COLUMN = range(4)
 
 
 def no_bounds() -> IntArray:
     """Room for the bounds of any number of series, one after the other."""
-    return np.zeros((SLOTS + 1, 4), dtype=np.int64)
+    return np.zeros((4, SLOTS + 1), dtype=np.int64)
 
 
 @lean
 def forget_bounds(bounds):  # type: ignore[no-untyped-def]
     """Begin a series of searches: nothing is known."""
-    bounds[SLOTS, _SERIES] += 1
+    bounds[COLUMN, SLOTS] = 0
 
 
-@phase
-def slot_of(cores, length):  # type: ignore[no-untyped-def]
-    """Slot of a kind of job."""
-    return (cores * 25_717 + length // 1_000_000 * 40_503) >> 7 & (SLOTS - 1)
+@lean
+def kind_of(bounds, cores, length, now):  # type: ignore[no-untyped-def]
+    """Column of a kind of job: ``bounds[BOUND, column]`` is an instant before which it has no place, *now* or later.
 
-
-@phase
-def bound_of(bounds, slot, cores, length, now):  # type: ignore[no-untyped-def]
-    """An instant before which a job cannot have a place: the bound of its kind, or the present."""
-    known = (
-        bounds[slot, _CORES] == cores
-        and bounds[slot, _LENGTH] == length
-        and bounds[slot, _SERIES] == bounds[SLOTS, _SERIES]
-    )
-    return bounds[slot, _BOUND] if known else now
-
-
-@phase
-def remember(bounds, slot, cores, length, found):  # type: ignore[no-untyped-def]
-    """What a search for a kind of job has found: nothing earlier."""
-    bounds[slot, _CORES], bounds[slot, _LENGTH] = cores, length
-    bounds[slot, _BOUND], bounds[slot, _SERIES] = found, bounds[SLOTS, _SERIES]
+    Whoever searches from there on writes down there what was found, which must not be earlier.
+    """
+    slot = (cores * 25_717 + length // 1_000_000 * 40_503) >> 7 & (SLOTS - 1)
+    column, filled = bounds[COLUMN, slot], bounds[COLUMN, SLOTS]
+    known = min(filled, KINDS)
+    if column < known and bounds[CORES, column] == cores and bounds[LENGTH, column] == length:
+        return column
+    bound = now
+    for k in range(known):
+        if bounds[CORES, k] <= cores and bounds[LENGTH, k] <= length:
+            bound = max(bound, bounds[BOUND, k])
+    column = filled % KINDS
+    bounds[CORES, column], bounds[LENGTH, column], bounds[BOUND, column] = cores, length, bound
+    bounds[COLUMN, slot], bounds[COLUMN, SLOTS] = column, filled + 1
+    return column

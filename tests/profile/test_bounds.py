@@ -7,29 +7,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim.profile.blocks import earliest, earliest_from, reserve
-from gridsim.profile.bounds import SLOTS, bound_of, forget_bounds, no_bounds, remember, slot_of
+from gridsim.profile.bounds import BOUND, KINDS, forget_bounds, kind_of, no_bounds
 
 CORES = 6
 MINUTE = 60_000_000
 
 
-def test_what_was_found_holds_for_its_kind_and_until_the_next_series() -> None:
+def test_what_was_found_holds_for_its_kind_and_for_more_and_until_the_next_series() -> None:
+    bounds = no_bounds()
+
+    def bound_of(cores: int, length: int) -> int:
+        return int(bounds[BOUND, kind_of(bounds, cores, length, 7)])
+
+    forget_bounds(bounds)
+    assert bound_of(4, MINUTE) == 7, "nothing is known"
+    bounds[BOUND, kind_of(bounds, 4, MINUTE, 7)] = 99
+    assert bound_of(4, MINUTE) == bound_of(5, MINUTE) == bound_of(4, MINUTE + 1) == 99
+    assert bound_of(3, MINUTE + 1) == bound_of(5, MINUTE - 1) == 7, "less of one of them"
+    forget_bounds(bounds)
+    assert bound_of(4, MINUTE) == 7
+
+
+def test_of_many_kinds_the_last_ones_are_known() -> None:
     bounds = no_bounds()
     forget_bounds(bounds)
-    slot = slot_of(4, MINUTE)
-    assert bound_of(bounds, slot, 4, MINUTE, 7) == 7, "nothing is known"
-    remember(bounds, slot, 4, MINUTE, 99)
-    assert bound_of(bounds, slot, 4, MINUTE, 7) == 99
-    assert bound_of(bounds, slot, 3, MINUTE, 7) == bound_of(bounds, slot, 4, MINUTE + 1, 7) == 7, "another kind"
-    forget_bounds(bounds)
-    assert bound_of(bounds, slot, 4, MINUTE, 7) == 7
-
-
-def test_kinds_spread_over_the_slots() -> None:
-    hours = [MINUTE * minutes for minutes in (10, 30, 60, 240, 720, 1440, 4320)]
-    slots = [slot_of(cores, length) for cores in (1, 2, 4, 8, 16, 32, 64, 128, 256) for length in hours]
-    assert all(0 <= slot < SLOTS for slot in slots)
-    assert len(set(slots)) > 0.8 * len(slots)
+    kinds = [(1 + k, (1000 - k) * MINUTE) for k in range(3 * KINDS)]  # none is at least as wide and as long as another
+    for k, (cores, length) in enumerate(kinds):
+        bounds[BOUND, kind_of(bounds, cores, length, 0)] = k
+    last = [k for k in range(2 * KINDS, 3 * KINDS) if bounds[BOUND, kind_of(bounds, *kinds[k], 0)] == k]
+    assert len(last) > KINDS // 4, "slots are shared"
+    assert all(bounds[BOUND, kind_of(bounds, *kinds[k], 0)] in (0, k) for k in range(3 * KINDS))
 
 
 @settings(deadline=None)
@@ -39,9 +46,8 @@ def test_jobs_placed_one_after_the_other_find_what_a_search_from_the_present_fin
     bounds = no_bounds()
     forget_bounds(bounds)
     for cores, length in jobs:
-        slot = slot_of(cores, length)
-        begin = bound_of(bounds, slot, cores, length, 0)
-        start = earliest_from(times, free, size, cores, length, begin)
+        kind = kind_of(bounds, cores, length, 0)
+        start = earliest_from(times, free, size, cores, length, bounds[BOUND, kind])
         assert start == earliest(times, free, size, cores, length)
-        remember(bounds, slot, cores, length, start)
+        bounds[BOUND, kind] = start
         size = reserve(times, free, size, start, start + length, cores)

@@ -17,7 +17,7 @@ Bundles, plain tuples since these are handed over quickest:
 from __future__ import annotations
 
 from gridsim.profile.blocks import earlier, earliest, earliest_from, forget, move, release, reserve
-from gridsim.profile.bounds import bound_of, forget_bounds, remember, slot_of
+from gridsim.profile.bounds import BOUND, forget_bounds, kind_of
 from gridsim.profile.compiled import lean
 from gridsim.profile.running import begin_running, end_running, only_running
 from gridsim.profile.waiting import HEAD, TAIL, insert
@@ -75,20 +75,20 @@ def shift_left(plan, columns, now, order, frontier, in_order):  # type: ignore[n
     ties, cores, estimate = columns
     meta[SIZE] = forget(times, free, meta[SIZE], now)
     forget_bounds(bounds)
-    moved, begin, slot = False, now, 0
+    moved, begin, kind = False, now, 0
     for k in range(order.shape[0]):
         row, old = waiting[order[k]], planned[order[k]]
         if old <= now:
             continue
         need, length = cores[row], estimate[row]
         if in_order:
-            slot = slot_of(need, length)
-            begin = bound_of(bounds, slot, need, length, now)
+            kind = kind_of(bounds, need, length, now)
+            begin = bounds[BOUND, kind]
             if begin >= old:
                 continue
         start = earlier(times, free, meta[SIZE], need, length, old, frontier, begin)
         if in_order:
-            remember(bounds, slot, need, length, start)
+            bounds[BOUND, kind] = start
         if start < old:
             meta[SIZE] = move(times, free, meta[SIZE], old, start, length, need)
             planned[order[k]] = start
@@ -124,9 +124,9 @@ def replan(plan, columns, running, now):  # type: ignore[no-untyped-def]
     for k in range(meta[HEAD], meta[TAIL]):
         row = waiting[k]
         need, length = cores[row], estimate[row]
-        slot = slot_of(need, length)
-        start = earliest_from(times, free, size, need, length, bound_of(bounds, slot, need, length, now))
-        remember(bounds, slot, need, length, start)
+        kind = kind_of(bounds, need, length, now)
+        start = earliest_from(times, free, size, need, length, bounds[BOUND, kind])
+        bounds[BOUND, kind] = start
         size = reserve(times, free, size, start, start + length, need)
         planned[k] = start
     meta[SIZE] = size
