@@ -78,7 +78,7 @@ def choose_size(now, row, plan, columns, running, began, jobs, sizes):  # type: 
     """
     if sizes is None:
         return
-    times, free, meta, waiting, _ = plan
+    times, free, meta, waiting, _, _ = plan
     _, cores, estimate = columns
     limits, shapes = sizes
     known = Sizes(*shapes)
