@@ -33,6 +33,7 @@ from gridsim.policy.queue import Requests
 from gridsim.policy.scheduler import kernels
 from gridsim.policy.scheduler.draws import drawing
 from gridsim.profile.running import most_running
+from gridsim.profile.waiting import HEAD, TAIL
 from gridsim.record import Status
 
 __all__ = ["TreeCalendar", "why_not"]
@@ -131,8 +132,10 @@ class TreeCalendar(Calendar):
         numbers[trees.NEWS], numbers[trees.CLOSING] = -1, len(clusters)
         numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = batched, extend, tick
         numbers[events.FAILED] = -1
-        self._passes = tuple(_turns(passes, numbers))
         self._events = self._jobs(platform, options, numbers, tick)  # type: ignore[assignment]  # numbers of the same names
+        routes = Routes(*self._events.routes)  # type: ignore[attr-defined]
+        turns = _turns(passes, numbers)
+        self._passes = tuple(turns._replace(table=_with_queues(turns, routes, requests.cores)))
 
     def _jobs(self, platform: Platform, options: TreeOptions, numbers: IntArray, tick: int) -> Jobs:
         requests, outcome, tasks = self._requests, self._outcome, self._requests.tasks
@@ -233,14 +236,14 @@ class TreeCalendar(Calendar):
         state[placed & ~ran] = WAITING
         outcome.state[:] = state.tobytes()
         if self._requests.tasks is not None:
-            self._requests.ready[:] = self._passes[0][where, kernels.READY, np.arange(len(where))]
+            self._requests.ready[:] = self._passes[0][kernels.READY, : len(where)]
 
 
 def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
     """The passes of all clusters, which are of one kind."""
     kind, columns = _LOOPS[passes[0].loop], [each.columns for each in passes]
     numbers[trees.PASS] = kind
-    table, running, moves = (_stacked(one[place] for one in columns) for place in range(3))
+    running, moves = (_stacked(one[place] for one in columns) for place in (1, 2))
     none, draws = np.zeros((len(passes), 0), dtype=np.int64), np.zeros((len(passes), 0), dtype=np.uint64)
     blocks = lanes = shares = np.zeros((len(passes), 0, 0), dtype=np.int64)
     slots: tuple[IntArray, ...] = (np.zeros((2, 0), dtype=np.int64), *6 * (none,))
@@ -257,7 +260,28 @@ def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
         group, shares = np.ascontiguousarray(columns[0][4]), _stacked(one[5] for one in columns)
         numbers[trees.AGAIN] = columns[0][6][0]
     meta = _stacked(one[meta_at] for one in columns)
-    return Turns(table, running, moves, blocks, lanes, meta, slots, draws, held, group, shares)
+    return Turns(columns[0][0], running, moves, blocks, lanes, meta, slots, draws, held, group, shares)
+
+
+def _with_queues(turns: Turns, routes: Routes, cores: IntArray) -> IntArray:
+    """The table with room for the queue of each cluster, of all who may come to it; they are empty, one after another.
+
+    Tables of the schedulers differ in their queues alone.
+    """
+    clusters = routes.clusters
+    sizes = [
+        int(np.count_nonzero((routes.kind == kind) & (cores <= size)))
+        for kind, size in zip(clusters[routing.KIND], clusters[routing.SIZE], strict=True)
+    ]
+    begins = np.cumsum([0, *sizes])
+    turns.meta[:, [HEAD, TAIL]] = begins[:-1, np.newaxis]
+    clusters[routing.COME] = begins[:-1]
+    rows, n = turns.table.shape
+    if begins[-1] <= n:
+        return turns.table
+    table = np.zeros((rows, begins[-1]), dtype=np.int64)
+    table[:, :n] = turns.table
+    return table
 
 
 def _stacked(arrays: Iterable[Any]) -> Any:

@@ -122,10 +122,10 @@ class Turns(NamedTuple):
 
     Attributes
     ----------
-    table, running, moves, blocks, lanes : (k, …) int64
+    table : (7, room) int64
+        One for all, since each request goes to one cluster; the queue of a cluster begins where its `meta` says.
+    running, moves, blocks, lanes, meta : (k, …) int64
         One of each for every cluster.
-    meta : (k, 6) int64
-        One for every cluster.
     slots : tuple
         Lines of all requests, then what `gridsim.policy.scheduler.lines.Slots` has besides, for every cluster.
     draws : (k, 6) uint64
@@ -329,10 +329,10 @@ def _count_down(row, numbers, missing, where, expected, ways):  # type: ignore[n
 def _join(row, numbers, jobs, where, clusters, table):  # type: ignore[no-untyped-def]
     """A request waits for cores from now on."""
     k, now = where[row], numbers[NOW]
-    table[k, READY, row] = now
+    table[READY, row] = now
     if numbers[BY_READY]:
-        table[k, PLACE, row] = now
-    table[k, QUEUE, clusters[CAME, k]] = row
+        table[PLACE, row] = now
+    table[QUEUE, clusters[CAME, k]] = row
     clusters[CAME, k] += 1
     clusters[OFFERED, k] += jobs[CORES, row]
     clusters[DIRTY, k] = 1
@@ -342,7 +342,7 @@ def _join(row, numbers, jobs, where, clusters, table):  # type: ignore[no-untype
 def _decide(now, k, events, passes):  # type: ignore[no-untyped-def]
     """A pass of a cluster, which knows all that has happened to it."""
     numbers, jobs, clusters = events[0], events[1], events[11][2]
-    table, running, moves, meta = passes[0][k], passes[1][k], passes[2][k], passes[5][k]
+    table, running, moves, meta = passes[0], passes[1][k], passes[2][k], passes[5][k]
     clusters[DIRTY, k] = clusters[OFFERED, k] = 0
     if clusters[BLOCKED, k]:
         return
@@ -400,7 +400,7 @@ def _look(now, events, passes):  # type: ignore[no-untyped-def]
         planned = jobs[START, row] + jobs[ESTIMATE, row]
         until = planned + max(2 * (now - planned), numbers[TICK])
         k = where[row]
-        table, running, moves, meta = passes[0][k], passes[1][k], passes[2][k], passes[5][k]
+        table, running, moves, meta = passes[0], passes[1][k], passes[2][k], passes[5][k]
         if clusters[ENDED, k]:
             take_in(table, running, moves, meta, clusters[ENDED, k], meta[TAIL])
             clusters[ENDED, k] = 0

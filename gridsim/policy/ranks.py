@@ -24,7 +24,13 @@ def upward_ranks(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
     Execution times are the estimates: all that a policy may know. Delays that depend on where tasks of the same kind
     are put are avoidable and not counted.
     """
-    return tasks.chains(tasks.estimate, unavoidable_delays(tasks, platform, tick))
+    global _last  # the policies of a comparison have the same tasks
+    if _last is None or _last[0] is not tasks or _last[1:3] != (platform, tick):
+        _last = (tasks, platform, tick, tasks.chains(tasks.estimate, unavoidable_delays(tasks, platform, tick)))
+    return _last[3].copy()
+
+
+_last: tuple[Tasks, Platform, int, IntArray] | None = None
 
 
 def unavoidable_delays(tasks: Tasks, platform: Platform, tick: int) -> IntArray:
