@@ -1,15 +1,18 @@
 """CPU time a task on the paper's grid (4 clusters of 1,000 cores), and what a backlog of ready tasks costs.
 
-175 schedules: one workload of each of the five kinds of Table 2, five loads, seven policies. Beside them stands what
-SimPy alone needs for a time-out, measured a moment before and after: quote the ratio.
+175 schedules: one workload of each of the five kinds of Table 2, five loads, seven policies, on one engine. Beside them
+stands what SimPy alone needs for a time-out, measured a moment before and after: quote the ratio. With ``--campaign``
+instead the published evaluation: generation, schedules and numbers of one workload of each kind, on both engines, in
+CPU ms a schedule and as what all 5,250 would take; the rows are the same, or it says so.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from simpy import Environment, Event
@@ -17,13 +20,14 @@ from simpy import Environment, Event
 import gridsim as gs
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
-from gridsim.simulation import run
+from gridsim.simulation import Run, run
 from gridsim.workload.synthetic.grid import Grid
 
 KINDS = ("uni-ind", "log-ind", "prob", "fan", "chain")
 LOADS = (0.8, 0.9, 1.0, 1.1, 1.2)
 POLICIES = ("random", "fifo-task", "fifo", "fair-share", "lrtf", "srtf", "p-slr")
 BACKLOGS = (200, 20_000)
+ENGINES = ("simpy", "compiled")
 
 
 def paper_platform() -> Platform:
@@ -47,7 +51,7 @@ def timeout() -> float:
     return (time.process_time() - begun) * 10
 
 
-def backlog(policy: str, waiting: int, jobs: int = 40_000, cores: int = 100) -> float:
+def backlog(policy: str, waiting: int, options: Run, jobs: int = 40_000, cores: int = 100) -> float:
     """CPU microseconds a job where so many one-core jobs wait all the time."""
     rng = np.random.default_rng(1)
     runtime = rng.integers(50, 5000, jobs)
@@ -60,18 +64,52 @@ def backlog(policy: str, waiting: int, jobs: int = 40_000, cores: int = 100) -> 
         names={"share": tuple(f"/share{number}" for number in range(5))},
     )
     begun = time.process_time()
-    run(workload, Platform.single(cores), policy)
+    run(workload, Platform.single(cores), policy, options)
     return (time.process_time() - begun) / jobs * 1e6
+
+
+def campaign(kinds: Iterable[str], loads: tuple[float, ...]) -> None:
+    """Print a row a kind and engine, then the extrapolation; exit 1 where the engines differ."""
+    from gridsim_papers.grid import campaign as published
+    from gridsim_papers.units import Unit
+
+    whole = published.GridCampaign(loads=loads)
+    whole.rows(Unit("fan", 29))  # compiled
+    usual, found, spent = published.simulate, dict[str, str](), dict.fromkeys(ENGINES, 0.0)
+    schedules = len(loads) * len(whole.policies)
+    print(f"{'kind':8} {'engine':9} {'CPU s':>7} {'ms a schedule':>14}")
+    for kind in kinds:
+        for engine in ENGINES:
+            published.simulate = functools.partial(usual, engine=engine)  # type: ignore[attr-defined]
+            begun = time.process_time()
+            found[engine] = published.TABLE.text(whole.rows(Unit(kind, 1)))
+            seconds = time.process_time() - begun
+            spent[engine] += seconds
+            print(f"{kind:8} {engine:9} {seconds:7.2f} {seconds / schedules * 1e3:14.1f}")
+        if len(set(found.values())) > 1:
+            raise SystemExit(f"{kind}: the engines differ")
+    total = schedules * len(list(kinds))
+    for engine, seconds in spent.items():
+        print(
+            f"all      {engine:9} {seconds:7.2f} {seconds / total * 1e3:14.1f}; 5,250: {seconds / total * 87.5:.1f} min"
+        )
 
 
 def main() -> None:
     """Print a row a kind and load, then the averages, then the backlogs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kind", action="append", choices=KINDS)
+    parser.add_argument("--engine", choices=ENGINES, default="compiled")
+    parser.add_argument("--campaign", action="store_true", help="the published evaluation, on both engines")
+    parser.add_argument("--load", action="append", type=float, help="of --campaign; all five where left out")
     args = parser.parse_args()
+    if args.campaign:
+        campaign(args.kind or KINDS, tuple(args.load or LOADS))
+        return
+    options = Run(engine=args.engine)
     platform = paper_platform()
     for policy in POLICIES:  # compile
-        run(Grid(kind="prob", jobs=20, total=10**7).generate(1), platform, policy)
+        run(Grid(kind="prob", jobs=20, total=10**7).generate(1), platform, policy, options)
     bare = [timeout()]
     spent = dict.fromkeys(POLICIES, 0.0)
     tasks = 0
@@ -83,7 +121,7 @@ def main() -> None:
             row = []
             for policy in POLICIES:
                 begun = time.process_time()
-                run(workload, platform, policy)
+                run(workload, platform, policy, options)
                 seconds = time.process_time() - begun
                 spent[policy] += seconds
                 row.append(seconds / len(workload.tasks) * 1e6)
@@ -98,7 +136,7 @@ def main() -> None:
     )
     print(f"P-SLR over FIFO Task: {spent['p-slr'] / spent['fifo-task']:.2f}")
     for policy in POLICIES:
-        few, many = (backlog(policy, waiting) for waiting in BACKLOGS)
+        few, many = (backlog(policy, waiting, options) for waiting in BACKLOGS)
         print(f"backlog {policy:10} {few:6.1f} us a job at 200 waiting, {many:6.1f} at 20,000: {many / few:.2f}")
 
 
