@@ -21,7 +21,7 @@ import platform
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,6 +90,27 @@ def _numbers(args: Sequence[Any]) -> list[int]:
     return found
 
 
+class _Call(NamedTuple):
+    """A call of a loop: what it was given, the code, and its arguments as numbers."""
+
+    args: tuple[Any, ...]
+    code: Any
+    numbers: Any
+
+    def fits(self, args: tuple[Any, ...]) -> bool:
+        """Whether only numbers before all arrays differ; they are put in their places."""
+        first = 0
+        while first < len(args) and type(args[first]) is int:
+            first += 1
+        rest, before = args[first:], self.args[first:]
+        if len(args) != len(self.args) or not all(one is other for one, other in zip(rest, before, strict=True)):
+            return False
+        if any(type(value) is not int for value in self.args[:first]):
+            return False
+        self.numbers[RESULTS : RESULTS + first] = args[:first]  # nobody else has these arrays
+        return True
+
+
 class MachineCode:
     """What is kept of a loop.
 
@@ -102,9 +123,7 @@ class MachineCode:
     def __init__(self, path: Callable[[str], Path]) -> None:
         self._path = path
         self._codes: dict[str, tuple[mmap.mmap, Any] | None] = {}
-        self._args: tuple[Any, ...] = ()
-        self._call: Any = None
-        self._numbers: Any = None
+        self._last: _Call | None = None
 
     def call(self, args: tuple[Any, ...]) -> bool:
         """Call the loop; False where nothing is kept for such arguments.
@@ -114,43 +133,31 @@ class MachineCode:
         RuntimeError
             When the loop says that it failed, which none can that is kept.
         """
-        if not self._are_as_before(args) and not self._prepared(args):
+        made = self._last  # another thread may put its own there
+        if made is None or not made.fits(args):
+            made = self._prepared(args)
+        if made is None:
             return False
-        status = self._call(self._numbers)
+        self._last = made
+        status = made.code(made.numbers)
         if status not in (0, -2):  # returned, and returned nothing
             raise RuntimeError(f"a loop that cannot fail says that it did ({status})")
         return True
 
-    def _are_as_before(self, args: tuple[Any, ...]) -> bool:
-        """Whether only numbers differ from those of the last call; they are put in their places."""
-        if len(args) != len(self._args):
-            return False
-        place = RESULTS
-        for value, before in zip(args, self._args, strict=True):
-            if type(value) is int and type(before) is int and place:
-                self._numbers[place] = value
-                place += 1
-            elif value is before:
-                place = 0  # numbers behind arrays: not worth looking for
-            else:
-                return False
-        return True
-
-    def _prepared(self, args: tuple[Any, ...]) -> bool:
-        """Have the code and its arguments ready; False where nothing is kept for them."""
+    def _prepared(self, args: tuple[Any, ...]) -> _Call | None:
+        """The code and its arguments; None where nothing is kept for them."""
         kinds = described(args)
         if kinds not in self._codes:
             self._codes[kinds] = _mapped(self._path(kinds), kinds) if kinds else None
         code = self._codes[kinds]
         if code is None:
-            return False
-        numbers = [0] * RESULTS + _numbers(args)
-        self._args, self._call = args, code[1]
-        self._numbers = (ctypes.c_int64 * (len(numbers) + RESULTS))(*numbers)
-        scratch = ctypes.addressof(self._numbers) + 8 * len(numbers)
+            return None
+        given = [0] * RESULTS + _numbers(args)
+        numbers = (ctypes.c_int64 * (len(given) + RESULTS))(*given)
+        scratch = ctypes.addressof(numbers) + 8 * len(given)
         for k in range(RESULTS):
-            self._numbers[k] = scratch + 8 * k
-        return True
+            numbers[k] = scratch + 8 * k
+        return _Call(args, code[1], numbers)
 
 
 def _mapped(file: Path, kinds: str) -> tuple[mmap.mmap, Any] | None:

@@ -121,6 +121,38 @@ def test_code_that_is_not_what_was_kept_is_not_called(damage: str, tmp_path: Pat
     assert told(tmp_path, "other") == right, "the compiler's is taken"
 
 
+THREADS = """
+import sys, threading
+import numpy as np
+import gridsim as gs
+
+jobs = gs.default_workload(jobs=2_000, load=0.9, seed=3)
+def run(policy, found):
+    for _ in range(20):
+        found.append(gs.simulate(jobs, policy=policy, engine="compiled").record.start_us)
+answers = {policy: gs.simulate(jobs, policy=policy, engine="compiled").record.start_us for policy in ("easy", "fcfs")}
+sys.setswitchinterval(1e-6)
+found = {policy: [] for policy in answers}
+threads = [threading.Thread(target=run, args=one) for one in found.items()]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(all(len(made) == 20 and all(np.array_equal(one, answers[policy]) for one in made)
+          for policy, made in found.items()), "numba" in sys.modules)
+"""
+
+
+@needed
+def test_threads_that_simulate_at_once_do_not_get_in_each_others_way() -> None:
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
+    words = [sys.executable, "-c", THREADS]
+    for _ in range(2):
+        made = subprocess.run(words, capture_output=True, text=True, check=True, env=kept).stdout.split()
+        assert made[0] == "True"
+    assert made[1] == "False"
+
+
 @needed
 @pytest.mark.parametrize("policy", ["easy", "conservative", "sjbf"])
 def test_a_simulation_needs_no_compiler_where_its_loop_is_kept(policy: str) -> None:
