@@ -1,8 +1,8 @@
 """Cost of one admission decision against the number of waiting jobs: compiled, plain, and without what makes it fast.
 
 Each state is a full machine with so many jobs waiting by a feasible plan; new jobs with tight deadlines come one at a
-time and are decided on, and nothing changes. With a log, CPU seconds of whole runs as well: 5,000 jobs, load 1.6 by
-duplication, deadlines of stringency 0.2, beside a bare SimPy run of the same jobs.
+time and are decided on, and nothing changes. With a log, CPU seconds of whole runs as well, by both engines: 5,000
+jobs, load 1.6 by duplication, deadlines of stringency 0.2, beside a bare SimPy run of the same jobs.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numba import njit
 from policies import bare
 
 import gridsim as gs
+from gridsim.calendar.engine import Engine
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
@@ -245,18 +246,23 @@ def runs(log: str, window: int, repeat: int) -> None:
     workload = transformed(gs.read_workload(log), texts, platform=cores)
     asked = int((workload.deadline < NEVER).sum())
     print(f"\n{log.rpartition('/')[2]}, window {window}: {len(workload):,} jobs, {asked:,} with deadlines")
-    print(f"{'policy':34} {'CPU s':>7} {'over bare SimPy':>16} {'waiting: mean':>14} {'most':>5} {'refused':>8}")
+    print(f"{'policy':34} {'CPU s':>7} {'compiled':>9} {'over bare SimPy':>16} {'waiting: mean':>14}", end="")
+    print(f" {'most':>5} {'refused':>8}")
     for policy in ("easy", "conservative", "qops", "msb", "mrt", "fqops", "fqops?kill_restart=true"):
-        gs.simulate(workload.select(slice(0, 300)), platform=cores, policy=policy)
-        spent, floor = [], []
+        spent: dict[Engine, list[float]] = {"simpy": [], "compiled": []}
+        floor = []
+        for engine, times in spent.items():
+            gs.simulate(workload.select(slice(0, 300)), platform=cores, policy=policy, engine=engine)
+            for _ in range(repeat):
+                begun = time.process_time()
+                result = gs.simulate(workload, platform=cores, policy=policy, engine=engine)
+                times.append(time.process_time() - begun)
         for _ in range(repeat):
             floor.append(bare(workload))
-            begun = time.process_time()
-            result = gs.simulate(workload, platform=cores, policy=policy)
-            spent.append(time.process_time() - begun)
         numbers = result.metrics()
         print(
-            f"{policy:34} {min(spent):7.2f} {min(spent) / min(floor):16.1f} {numbers['queue_length_mean']:14.1f} "
+            f"{policy:34} {min(spent['simpy']):7.2f} {min(spent['compiled']):9.2f} "
+            f"{min(spent['simpy']) / min(floor):16.1f} {numbers['queue_length_mean']:14.1f} "
             f"{numbers['queue_length_max']:5.0f} {numbers['unadmitted']:8.0f}",
             flush=True,
         )

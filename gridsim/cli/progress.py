@@ -138,6 +138,7 @@ class JobsProgress(_Bars):
 
 
 _LOOPS = {
+    "gridsim.calendar.guarantees": ("for guaranteed deadlines", 15),
     "gridsim.calendar": ("of the calendar", 7),
     "gridsim.policy.scheduler.molded": ("for moldable jobs", 7),
     "gridsim.policy.scheduler": ("of backfilling", 3),
