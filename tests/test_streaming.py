@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gridsim import streaming, tables
@@ -72,7 +72,6 @@ def workloads(draw: st.DrawFn) -> Workload:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-@settings(max_examples=25, deadline=None)
 @given(workload=workloads(), mode=st.sampled_from(MODES), size=st.integers(1, 9))
 def test_any_blocks_make_the_record_of_the_whole(
     policy: str, workload: Workload, mode: tuple[Any, Any], size: int
