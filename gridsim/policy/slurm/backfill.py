@@ -283,7 +283,7 @@ def _say(entry, fits, demands, limits, reasons):  # type: ignore[no-untyped-def]
         note(request, PRIORITY if fits else RESOURCES, reasons)
 
 
-@lean
+@compiled  # a lean loop would never let go of what is known
 def _could_start(now, entry, fits, promised, known, parts):  # type: ignore[no-untyped-def]
     """Whether enough is free now on nodes that are not reserved within the limit of an entry; if not, it cannot."""
     demands, machine, limits, _, reservations, rules = parts
