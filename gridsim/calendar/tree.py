@@ -17,7 +17,7 @@ from gridsim.entities.tree import TreeOptions
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.streams import stream
-from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.model.time import NEVER, FloatArray, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import (
     DataLocal,
@@ -60,6 +60,8 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
         return f"the passes of {name_of(scheduler)} are not compiled for {several}"
     if workload.tasks is not None and platform.network.kind != "ccr":
         return f"links are {platform.network.kind}, and transfers slow one another"
+    if _too_long(workload, platform, options):
+        return "the work and the transfers of the jobs add up to more than the calendar has"
     if len(clusters) == 1:
         return ""
     balancer = make_balancer(options.balancer)
@@ -67,6 +69,19 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
     if type(balancer) is RoundRobin and kinds > _KINDS_IN_TURN:
         return f"tasks of {kinds} kinds take turns"
     return "" if _how(balancer, options) is not None else f"{name_of(balancer)} is asked in Python"
+
+
+def _too_long(workload: Workload, platform: Platform, options: TreeOptions) -> bool:
+    """Whether work, or transfers one after another, could be more than whole numbers of 64 bits hold."""
+    tasks = workload.tasks
+    cores, estimate = (workload.cores, workload.estimate) if tasks is None else (tasks.cores, tasks.estimate)
+    work = float(cores.astype(np.float64) @ estimate.astype(np.float64))
+    if tasks is None or platform.network.free or not len(tasks.edge_to):
+        return work >= NEVER
+    tick = whole(options.tick_of(workload))
+    sent = None if tasks.volume is None else float(tasks.volume.max())
+    longest = platform.network.delay(int(tasks.runtime.max()), max(platform.levels().values()), tick, sent)
+    return work >= NEVER or longest * len(tasks) >= NEVER
 
 
 def _how(balancer: Any, options: TreeOptions) -> IntArray | None:

@@ -22,6 +22,7 @@ from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.streams import stream
 from gridsim.model.tasks import Tasks
+from gridsim.model.workload import Workload
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.capabilities import adapted, begin, capabilities_of, compares_quotes
 from gridsim.policy.copies import own as own_copy
@@ -54,6 +55,10 @@ class TreeOptions(Protocol):
     @property
     def split(self) -> Split:
         """How a piece is split that no child can hold."""
+        ...
+
+    def tick_of(self, workload: Workload) -> float:
+        """Unit of rounding up, s."""
         ...
 
 

@@ -186,6 +186,18 @@ def test_links_that_slow_one_another_are_refused(kind: Any) -> None:
         gs.simulate(workload, platform=platform, policy="p-slr", engine="compiled")
 
 
+@pytest.mark.parametrize(("factor", "ccr"), [(10**7, "0"), (2, "5000000")])
+def test_what_64_bits_cannot_hold_is_refused(factor: int, ccr: str) -> None:
+    workload = Grid(kind="prob", jobs=5, total=10**5, cores=80).generate(1)
+    tasks = workload.tasks
+    assert tasks is not None
+    longer = replace(tasks, runtime=tasks.runtime * factor // 2, estimate=tasks.estimate * factor // 2)
+    clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind2"))
+    platform = Platform(RouterSpec("root", clusters), network=Network(ccr=ccr))
+    with pytest.raises(InputError, match="add up to more than the calendar has"):
+        gs.simulate(replace(workload, tasks=longer), platform=platform, policy="p-slr", engine="compiled")
+
+
 def test_auto_takes_it_once_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[TreeCalendar] = []
     usual = TreeCalendar._fill_in
