@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gridsim import streaming, tables
@@ -43,7 +43,13 @@ POLICIES = (
     "conservative?compress=arrival&compress_at=every",
 )
 MODES = [(instant, overrun) for instant in ("batched", "per-event") for overrun in ("kill", "extend")]
-LOGS = sorted((Path(__file__).resolve().parents[2] / "shared" / "data" / "swf").glob("*.swf.gz"))
+LOGS = (
+    "CTC-SP2-1996-3.1-cln",
+    "NASA-iPSC-1993-3.1-cln",
+    "SDSC-BLUE-2000-4.2-cln",
+    "SDSC-SP2-1998-4.2-cln",
+    "lublin_256",
+)
 
 
 def blocks_of(workload: Workload, size: int) -> Iterator[Workload]:
@@ -71,7 +77,9 @@ def workloads(draw: st.DrawFn) -> Workload:
     return Workload.from_columns(submit=np.cumsum(submit), runtime=runtime, estimate=estimate, cores=cores)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=max(6, settings.default.max_examples // 2))  # type: ignore[union-attr]  # a window costs 0.1 s
 @given(workload=workloads(), mode=st.sampled_from(MODES), size=st.integers(1, 9))
 def test_any_blocks_make_the_record_of_the_whole(
     policy: str, workload: Workload, mode: tuple[Any, Any], size: int
@@ -89,11 +97,13 @@ def test_a_generated_workload_in_which_jobs_outlive_their_estimates(policy: str)
         check_same(workload, 100, policy, Run(engine="compiled", instant=instant, overrun=overrun), 113)
 
 
-@pytest.mark.others
-@pytest.mark.skipif(not LOGS, reason="other people's logs are not there; generated workloads are simulated")
-@pytest.mark.parametrize("log", LOGS, ids=lambda log: log.name)
-def test_a_log_in_blocks_makes_the_record_of_the_whole(log: Path) -> None:
-    workload = read_workload(log).select(slice(0, 4000))
+@pytest.mark.parametrize(
+    "log", ["generated", *(pytest.param(name, marks=[pytest.mark.others, pytest.mark.long]) for name in LOGS)]
+)
+def test_a_log_in_blocks_makes_the_record_of_the_whole(log: str, others: Callable[[str], Path]) -> None:
+    drawn = log == "generated"
+    workload = Lublin(jobs=1500, load=0.9).generate(seed=2) if drawn else read_workload(others(f"swf/{log}.swf.gz"))
+    workload = workload.select(slice(0, 4000))
     cores = int(workload.cores_stated or workload.cores.max())
     for policy, (instant, overrun) in zip(("easy", "fcfs", "easy?ordering=sjf", "conservative"), MODES, strict=True):
         check_same(workload, cores, policy, Run(engine="compiled", instant=instant, overrun=overrun), 517)

@@ -10,6 +10,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.policy.capabilities import first_of
 from gridsim.policy.reservation import Strict
 from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.profile.compiled import listen
 from gridsim.registry import Spec
 
 __all__ = ["PRESETS", "Preset", "checked_label", "label_of", "policy"]
@@ -217,6 +218,7 @@ def _with(spec: Spec, kind: str, name: str, value: Any, known: list[str]) -> Spe
 
 
 def _as_scheduler(what: Any) -> Any:
+    listen()  # one's own may have loaded the compiler
     if isinstance(what, type):
         raise InputError(f"{what.__name__} is a class; give an object of it: {what.__name__}()", field="policy")
     form = first_of(what, "dispatch", "rank", "pick")

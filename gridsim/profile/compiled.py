@@ -27,6 +27,7 @@ __all__ = [
     "folder",
     "is_kept",
     "lean",
+    "listen",
     "pays",
     "phase",
     "records",
@@ -263,9 +264,14 @@ def tell_compiling(say: Callable[[str], None]) -> None:
 def _hear(say: Callable[[str], None]) -> _Hearing:
     hearing = _Hearing(say)
     _HEARING.append(hearing)
-    if "numba" in sys.modules:
-        _load()
+    listen()
     return hearing
+
+
+def listen() -> None:
+    """Have those who are told what is compiled be told of others' loops, where these have loaded the compiler."""
+    if _HEARING and "numba" in sys.modules:
+        _load()
 
 
 def records(**columns: Any) -> Any:

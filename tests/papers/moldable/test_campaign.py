@@ -19,6 +19,7 @@ from gridsim.policy.presets import policy
 from gridsim.policy.scheduler.molded import Molded
 from gridsim.profile.waiting import HEAD, TAIL
 from gridsim.registry import parse
+from gridsim.simulation import simulate
 from gridsim_papers.deadline.lines import StoredRows
 from gridsim_papers.deadline.recipes import read_recipes
 from gridsim_papers.moldable.campaign import (
@@ -167,7 +168,8 @@ def test_promises_of_those_who_waited_follow_from_the_record(
         return run_pass(self, now)
 
     monkeypatch.setattr(Molded, "run_pass", watched)
-    record = replicate.record(Point(load_factor=150.0, scheme=WAITED))
+    point = Point(load_factor=150.0, scheme=WAITED)
+    record = simulate(replicate.workload(point), platform=replicate.platform, policy=WAITED, engine="simpy").record
     expected = np.full(len(record), np.nan)
     for row, now in crossed.items():
         expected[row] = (now - record.workload.submit[row]) / MICROSECOND
