@@ -161,6 +161,7 @@ def test_small_workloads_full_of_ties(
     assert_same(workload, policy, CORES - narrower, instant=instant, overrun=overrun, tick=tick)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", SIZES, ids=str)
 @given(
     workload=of_sizes(),
@@ -169,7 +170,7 @@ def test_small_workloads_full_of_ties(
     tick=st.sampled_from((None, 0.25, 3.0)),
     narrower=st.booleans(),
 )
-@settings(max_examples=2 * settings.default.max_examples)  # type: ignore[union-attr]
+@settings(max_examples=settings.default.max_examples)  # type: ignore[union-attr]
 def test_small_workloads_of_several_sizes(
     policy: Any, workload: Workload, instant: str, overrun: str, tick: float | None, narrower: bool
 ) -> None:
