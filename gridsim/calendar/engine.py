@@ -82,9 +82,9 @@ def calendar_of(
     why = _why_not(workload, requests, clusters)
     on_tree = not why and (workload.tasks is not None or len(clusters) > 1 or clusters[0].can.picks)
     if on_tree:
-        from gridsim.calendar import tree  # loops that other runs do not need
+        from gridsim.calendar import tree_columns  # loops that other runs do not need
 
-        why = tree.why_not(workload, clusters, platform, options)
+        why = tree_columns.why_not(workload, clusters, platform, options)
         why = "jobs name the clusters that they may go to" if pinned and not why else why
         why = "jobs come window by window" if more and not why else why
     if not why and clusters[0].asked is not None and (more or earlier is not None):
@@ -95,7 +95,7 @@ def calendar_of(
         return None
     how: dict[str, Any] = {"batched": batched, "extend": extend, "tick": tick}
     if on_tree:
-        calendar: Calendar = tree.TreeCalendar(requests, outcome, clusters, platform, options, **how)
+        calendar: Calendar = tree_columns.TreeCalendar(requests, outcome, clusters, platform, options, **how)
     else:
         calendar = Calendar(requests, outcome, clusters[0], **how, earlier=earlier, more=more)
     small = engine == "auto" and len(requests) < _SMALL and not is_kept(calendar.loop)

@@ -139,11 +139,13 @@ class JobsProgress(_Bars):
 
 _LOOPS = {
     "gridsim.calendar.guarantees": ("for guaranteed deadlines", 15),
+    "gridsim.calendar.tree_loop": ("for trees of clusters", 10),
     "gridsim.calendar": ("of the calendar", 7),
     "gridsim.policy.scheduler.molded": ("for moldable jobs", 7),
+    "gridsim.policy.scheduler.vectors": ("for machines of nodes", 9),
     "gridsim.policy.scheduler": ("of backfilling", 3),
     "gridsim.policy.admission": ("of plans", 3),
-    "gridsim.policy.slurm": ("of Slurm's scheduler", 33),
+    "gridsim.policy.slurm": ("of Slurm's scheduler", 17),
     "gridsim.profile.digits": ("of the reader", 1),
     "gridsim.profile.placement": ("of the chart", 1),
     "gridsim.profile": ("of the chart", 5),
@@ -157,7 +159,7 @@ def compiling(module: str) -> str:
     Examples
     --------
     >>> compiling("gridsim.policy.slurm.passes")
-    "Compiling the inner loops of Slurm's scheduler: about 33 s, once for this installation."
+    "Compiling the inner loops of Slurm's scheduler: about 17 s, once for this installation."
     """
     what, seconds = next((told for name, told in _LOOPS.items() if module.startswith(name)), (f"of {module}", 3))
     return f"Compiling the inner loops {what}: about {seconds} s, once for this installation."

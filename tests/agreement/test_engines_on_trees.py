@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gridsim as gs
-from gridsim.calendar import trees
-from gridsim.calendar.tree import TreeCalendar
+from gridsim.calendar import tree_loop
+from gridsim.calendar.tree_columns import TreeCalendar
 from gridsim.errors import InputError
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -211,7 +211,7 @@ def test_auto_takes_it_once_it_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     clusters = (ClusterSpec("a", 40, "Kind1"), ClusterSpec("b", 40, "Kind2"))
     platform = Platform(RouterSpec("root", clusters))
     gs.simulate(workload, platform=platform, policy="p-slr", engine="compiled")
-    assert is_kept(trees.on_tree)
+    assert is_kept(tree_loop.on_tree)
     gs.simulate(workload, platform=platform, policy="srtf")
     assert len(ran) == 2
 

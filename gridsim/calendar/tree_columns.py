@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.calendar import events, routing, trees
+from gridsim.calendar import events, routing, tree_loop
 from gridsim.calendar.engine import Calendar
 from gridsim.calendar.routing import ALL, EXPECTED, IN_TURN, LEAST_UTILISED, NOT_STARTED, NOWHERE, Routes
-from gridsim.calendar.trees import Jobs, Turns
+from gridsim.calendar.tree_loop import Jobs, Turns
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.outcome import DONE, WAITING, Outcome
 from gridsim.entities.tree import TreeOptions
@@ -42,10 +42,10 @@ _KINDS_IN_TURN = 10
 """Kinds of tasks that may take turns: round robin has a turn for every set of them."""
 
 _LOOPS = {
-    "backfilling": trees.SORTED,
-    "strict_lines": trees.IN_LINES,
-    "drawn": trees.DRAWN,
-    "by_shares": trees.BY_SHARES,
+    "backfilling": tree_loop.SORTED,
+    "strict_lines": tree_loop.IN_LINES,
+    "drawn": tree_loop.DRAWN,
+    "by_shares": tree_loop.BY_SHARES,
 }
 
 
@@ -141,10 +141,10 @@ class TreeCalendar(Calendar):
         tick: int,
     ) -> None:
         self._outcome, self._clusters, self._extend, self._requests = outcome, clusters, extend, requests
-        self.loop, self._ask = trees.on_tree, None
+        self.loop, self._ask = tree_loop.on_tree, None
         passes: list[Passes] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # they say that they have them
-        numbers = np.zeros(trees.CLOSES + 1, dtype=np.int64)
-        numbers[trees.NEWS], numbers[trees.CLOSING] = -1, len(clusters)
+        numbers = np.zeros(tree_loop.CLOSES + 1, dtype=np.int64)
+        numbers[tree_loop.NEWS], numbers[tree_loop.CLOSING] = -1, len(clusters)
         numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = batched, extend, tick
         numbers[events.FAILED] = -1
         self._events = self._jobs(platform, options, numbers, tick)  # type: ignore[assignment]  # numbers of the same names
@@ -162,8 +162,8 @@ class TreeCalendar(Calendar):
         count = len(first) - 1
         network = platform.network
         numbers[events.COME] = count
-        numbers[trees.AT_ONCE] = network.free
-        numbers[trees.TOGETHER] = network.transfer_start == "all" and not network.free
+        numbers[tree_loop.AT_ONCE] = network.free
+        numbers[tree_loop.TOGETHER] = network.transfer_start == "all" and not network.free
         running = sum(most_running(cluster.cores, n) for cluster in self._clusters)
         looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if self._extend else 0
         return Jobs(
@@ -230,9 +230,9 @@ class TreeCalendar(Calendar):
     def _refuse(self) -> None:
         """Raise what a machine would that has too few cores for a start."""
         numbers = self._events.numbers
-        self._cluster = self._clusters[int(numbers[trees.SHORT_AT])]
+        self._cluster = self._clusters[int(numbers[tree_loop.SHORT_AT])]
         found: IntArray = self._events.routes[2]  # type: ignore[attr-defined]
-        numbers[events.FREE] = found[routing.FREE, int(numbers[trees.SHORT_AT])]
+        numbers[events.FREE] = found[routing.FREE, int(numbers[tree_loop.SHORT_AT])]
         super()._refuse()
 
     def _fill_in(self) -> None:
@@ -257,23 +257,23 @@ class TreeCalendar(Calendar):
 def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
     """The passes of all clusters, which are of one kind."""
     kind, columns = _LOOPS[passes[0].loop], [each.columns for each in passes]
-    numbers[trees.PASS] = kind
+    numbers[tree_loop.PASS] = kind
     running, moves = (_stacked(one[place] for one in columns) for place in (1, 2))
     none, draws = np.zeros((len(passes), 0), dtype=np.int64), np.zeros((len(passes), 0), dtype=np.uint64)
     blocks = lanes = shares = np.zeros((len(passes), 0, 0), dtype=np.int64)
     slots: tuple[IntArray, ...] = (np.zeros((2, 0), dtype=np.int64), *6 * (none,))
     held, group, meta_at = none, none[0], 3
-    if kind == trees.SORTED:
+    if kind == tree_loop.SORTED:
         blocks, lanes, meta_at = _stacked(one[3] for one in columns), _stacked(one[4] for one in columns), 5
         waits = columns[0][6]
-        numbers[trees.WAITS], numbers[trees.BY_READY] = waits[0], waits[2]
-    elif kind == trees.IN_LINES:
+        numbers[tree_loop.WAITS], numbers[tree_loop.BY_READY] = waits[0], waits[2]
+    elif kind == tree_loop.IN_LINES:
         slots = (columns[0][4][0], *(_stacked(one[4][place] for one in columns) for place in range(1, 7)))
-    elif kind == trees.DRAWN:
+    elif kind == tree_loop.DRAWN:
         draws, held = _stacked(one[4] for one in columns), _stacked(one[5] for one in columns)
     else:
         group, shares = np.ascontiguousarray(columns[0][4]), _stacked(one[5] for one in columns)
-        numbers[trees.AGAIN] = columns[0][6][0]
+        numbers[tree_loop.AGAIN] = columns[0][6][0]
     meta = _stacked(one[meta_at] for one in columns)
     return Turns(columns[0][0], running, moves, blocks, lanes, meta, slots, draws, held, group, shares)
 
