@@ -133,7 +133,8 @@ def test_a_loaded_grid_with_long_queues(kind: Any, instant: str) -> None:
 
 @pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
 def test_golden_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    usual, refused = gs.simulation.run, []
+    simulation, refused = importlib.import_module("gridsim.simulation"), []
+    usual = simulation.run
 
     def both(workload: Workload, platform: Platform, policy: Any, options: gs.Run) -> Record:
         try:
@@ -142,7 +143,7 @@ def test_golden_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             refused.append(error.message)
             return usual(workload, platform, policy, options)
 
-    monkeypatch.setattr(importlib.import_module("gridsim.simulation"), "run", both)
+    monkeypatch.setattr(simulation, "run", both)
     case = json.loads(path.read_bytes())
     outcome = check(case)
     assert (outcome.status, outcome.messages) == ("passed", ())
