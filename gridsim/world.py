@@ -132,6 +132,7 @@ class World:
         self._why_closed = _why_closed(workload, self.platform, policy, room)
         room = 0 if self._why_closed else room
         sizes = workload.moldable is not None
+        workload = replace(workload, names=_names(workload, policy)) if room else workload
         workload = with_room(workload, room, sizes=_takes_sizes(workload, platform, policy)) if room else workload
         self._requests = Requests(workload, rank=rank, room=room)
         runtime = workload.runtime if tasks is None else tasks.runtime
@@ -157,8 +158,11 @@ class World:
         reacting = self._source()
         self._submissions: Submissions | None = None
         if room:
+            sited = capabilities_of(policy).machine
             given = (self._root, self.platform, self.clusters, pinned, len(self.workload), workload)
-            self._submissions = Submissions(self.env, instant, *given, self._requests, self.outcome, sizes=sizes)
+            self._submissions = Submissions(
+                self.env, instant, *given, self._requests, self.outcome, sizes=sizes, sited=sited
+            )
         for cluster in self.clusters:
             cluster.users = self._submissions or reacting
             self._let_hold(cluster)
@@ -247,7 +251,8 @@ class World:
             and the labels of the workload's jobs, by number or by name. Where the policy chooses sizes,
             ``speedup`` (a law of `gridsim.model.speedup`, or its name: ``downey(sigma=1)``) lets it have others than
             the ``cores`` that runtime and estimate are of: from ``minimum`` (1 where left out) to ``maximum`` (that of
-            the machine), or those of ``sizes`` alone.
+            the machine), or those of ``sizes`` alone. Under `slurm` a job says by labels what it asks of nodes
+            (`gridsim.model.site.LABELS`); it waits for the end of another one (``after``) that has come before it.
 
         Returns
         -------
@@ -257,9 +262,10 @@ class World:
         Raises
         ------
         InputError
-            When it is no such job.
+            When it is no such job, or of a user, account, partition or QOS that neither a job of the workload nor the
+            site of the policy has.
         PolicyError
-            When the policy looks at all jobs before the first one comes, as `slurm` does; when there is no room left.
+            When the policy looks at all jobs before the first one comes; when there is no room left.
         """
         if self._submissions is None:
             raise PolicyError(f"no job can be submitted: {self._why_closed}")
@@ -457,6 +463,17 @@ def _why_closed(workload: Workload, platform: Platform, policy: Any, room: int) 
 def _on_nodes(workload: Workload, platform: Platform) -> bool:
     """Whether jobs may ask for more than cores of one pool."""
     return workload.demands is not None or any(cluster.capacity is not None for cluster in platform.clusters())
+
+
+def _names(workload: Workload, policy: Any) -> Mapping[str, tuple[str, ...]]:
+    """Names of the labels: those of the workload, and behind them those of the policy's site."""
+    site = policy.site if capabilities_of(policy).site else None
+    if site is None:
+        return workload.names
+    found = dict(workload.names)
+    for name in {"user", "account", "partition", "qos"} & set(found):
+        found[name] = tuple(dict.fromkeys([*found[name], *site.names(name)]))
+    return found
 
 
 def _takes_sizes(workload: Workload, platform: Platform, policy: Any) -> bool:

@@ -96,6 +96,8 @@ class Submissions:
         With that room; its rows are filled in as jobs come.
     sizes : bool
         Whether jobs of the workload may have several sizes.
+    sited : bool
+        Whether a policy decides that knows its own nodes, and reads the labels of the jobs.
     """
 
     def __init__(
@@ -112,6 +114,7 @@ class Submissions:
         outcome: Outcome,
         *,
         sizes: bool,
+        sited: bool,
     ) -> None:
         self._env, self._instant, self._root = env, instant, root
         self._platform, self._clusters, self._pinned = platform, clusters, pinned
@@ -119,7 +122,7 @@ class Submissions:
         self._first, self.next = first, first
         self._asked: list[Demand] = []  # for, by each row in use
         self._demands = False  # somebody asked for more than cores
-        self._sizes = sizes  # some job may have several
+        self._sizes, self._sited = sizes, sited  # some job may have several
         self._made: dict[int, Submission] = {}
         self._inbox: list[int] = []
         self.held: list[int] = []
@@ -169,7 +172,10 @@ class Submissions:
         one = _of_one(job, now, self._workload, max(cluster.cores for cluster in self._clusters))
         if "share" in self._workload.labels and "share" not in one.labels:
             raise InputError("has no share, which the jobs of the workload have", field="job")
-        one = suited(one, self._platform)
+        if self._sited and one.demands is not None:
+            what = "the nodes are those of the policy's site; expected labels, such as memory_mb, nodes or gpus"
+            raise InputError(f"has a demand, and {what}", field="job")
+        one = suited(one, self._platform, sited=self._sited)
         demands = Demands.plain_cores(one.cores) if one.demands is None else one.demands
         if demands.plain[0] != one.cores[0] and any(cluster.asked is None for cluster in self._clusters):
             raise InputError("asks for more than cores, of a machine that is one pool of cores", field="job")

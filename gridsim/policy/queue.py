@@ -72,6 +72,8 @@ class Requests:
         that have come (of rows that were kept free, everything), and job order is that of coming.
     room : int
         Rows at the end that are kept free for jobs submitted later.
+    used : int
+        Rows from the first that are requests by now; the others are still free.
     ties : (2, n) int64
         What requests of equal rank are ordered by before their own rows (`gridsim.profile.waiting`): the row of the
         job, or the same for all where `moves`; and `ready`.
@@ -86,7 +88,7 @@ class Requests:
         self.cores, self.estimate = _readable(columns[0]), _readable(columns[1])
         self.submit = _writable(workload.submit[rows])
         self.deadline = _writable(workload.deadline[rows])
-        self.room = room
+        self.room, self.used = room, len(self.cores) - room
         self.moves = room > 0 or workload.reactions is not None
         if self.moves:  # the workload's own columns stay as they are
             self.submit, self.deadline = self.submit.copy(), self.deadline.copy()
@@ -158,7 +160,7 @@ class Requests:
             self.minimum[request], self.maximum[request] = own.minimum[0], own.maximum[0]
             if self.needed is not self.cores:
                 self.needed[request] = own.least[0]
-        self._added[request] = demands
+        self._added[request], self.used = demands, request + 1
         self.submit[request] = self.ready[request] = job.submit[0]
         self.deadline[request] = job.deadline[0]
         for name in _MADE_OF_COLUMNS:

@@ -5,6 +5,7 @@ What is modelled and what is not is told in the documentation (background, Slurm
 
 from __future__ import annotations
 
+import copy
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -30,6 +31,14 @@ from gridsim.policy.slurm.bookings import Bookings
 from gridsim.policy.slurm.budgets import Budgets
 from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
 from gridsim.policy.slurm.expected import backfill_parameters
+from gridsim.policy.slurm.growth import (
+    go_on_holding,
+    go_on_limiting,
+    go_on_preempting,
+    kept_of,
+    laid_out,
+    nodes_as_they_are,
+)
 from gridsim.policy.slurm.holding import STOPPED, held_by, release
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import Submissions, limits_of
@@ -243,39 +252,19 @@ class Slurm:
             raise InputError(why, field="cluster")
         requests = cluster.requests
         self._site, self._requests, self._boot = site, requests, self._booted(requests)
-        self._entries = entries_of(requests, site)
-        owners = owners_of(requests, site, self._entries)
-        wishes = wishes_of(requests, site, self._entries)
-        self._demands = demands_of(requests, site, owners, self._entries, wishes)
-        self._machine = machine_of(site, requests, self._demands, wishes)
-        self._limits, counters, names = limits_of(site, owners, requests, self._demands)
-        self._bills = Bills(requests, site, self._demands, self._machine)
-        self._held = held_by(self._demands, len(site.nodes))
-        self._placing = Placing(site, self._demands, self._machine, self._held)
         self._reservations = reservations_of(site)
         self._bookings = Bookings(site, self._reservations)
-        requeue = label_of(requests, "requeue")[self._entries.request]
-        self._rules = rules_of(site, owners, self._demands, requeue)
-        classes = (self._rules.may, self._rules.own["kind"])
-        reset = self._resets(site)
-        used = (self._demands["limit"], use_factors(site, owners))
-        budgets = Budgets(site, counters, self._limits, names, *used, resets=reset is not None)
-        self._priorities = Priorities(
-            requests, site, owners, self._demands, self._boot + LATER, classes, budgets, reset
-        )
-        parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, wishes)
-        self._intake = Intake(site, owners, *parts)
+        laid = self._lay_out(site)
         self._backfill_parameters = backfill_parameters(site.scheduling, self.epoch or 0)
-        self._fits = np.zeros(int(self._demands["kind"].max(initial=0)) + 1, dtype=np.int64)
-        self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         self._entry: IntArray = np.arange(len(requests), dtype=np.int64)  # as which each request runs, or ran last
         self._timing, self._repeats = Timing(site.scheduling, self._boot), Repeats(requests.number)
-        self._diary, self._last = Diary(len(requests), len(owners)), dict.fromkeys(("quick", "backfill"), -NEVER)
+        entries = len(self._entries.request)
+        self._diary, self._last = Diary(len(requests), entries), dict.fromkeys(("quick", "backfill"), -NEVER)
         self._reach: IntArray = np.full((len(requests), 2), -1, dtype=np.int64)
         self._refused: dict[int, tuple[Refusal, int]] = {}
         stillness = Stillness(site, self._reservations)
         others = (self._priorities, self._intake, self._bookings, self._timing, self._diary, stillness)
-        self._pending = Pending(requests, self._entries, self._demands, self._held.busy, *others, site.cores)
+        self._pending = Pending(laid, self._entries, self._demands, self._held.busy, *others, site.cores)
         self._stops: list[Stop] = []
         self._asked = -1  # the request that came last, of those that could be taken in
         self._alone = -NEVER  # when it was last told that nothing else will happen
@@ -284,6 +273,61 @@ class Slurm:
         self._gives_way = bool(self._rules.may.any())
         self._exempts = bool(self._gives_way and self._rules.own["exempt"].any())
         self._within = bool(np.diag(self._rules.may).any())
+
+    def _lay_out(self, spending: Site) -> Requests:
+        """Columns of all requests that are known by now, as they are where nobody has come; what they are made of.
+
+        *spending* is the site with what everybody has used by now.
+        """
+        site = self._site
+        self._known = self._requests.used
+        requests = laid_out(self._requests, self._known)
+        self._entries = entries_of(requests, site)
+        owners = owners_of(requests, site, self._entries)
+        wishes = wishes_of(requests, site, self._entries)
+        self._demands = demands_of(requests, site, owners, self._entries, wishes)
+        self._machine = machine_of(site, requests, self._demands, wishes)
+        self._limits, self._counters, names = limits_of(site, owners, requests, self._demands)
+        self._bills = Bills(requests, site, self._demands, self._machine)
+        self._held = held_by(self._demands, len(site.nodes))
+        self._placing = Placing(site, self._demands, self._machine, self._held)
+        requeue = label_of(requests, "requeue")[self._entries.request]
+        self._rules = rules_of(site, owners, self._demands, requeue)
+        classes = (self._rules.may, self._rules.own["kind"])
+        reset = self._resets(site)
+        used = (self._demands["limit"], use_factors(site, owners))
+        self._budgets = Budgets(spending, self._counters, self._limits, names, *used, resets=reset is not None)
+        self._priorities = Priorities(
+            requests, site, owners, self._demands, self._boot + LATER, classes, self._budgets, reset
+        )
+        parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, wishes)
+        self._intake = Intake(site, owners, *parts)
+        self._fits = np.zeros(int(self._demands["kind"].max(initial=0)) + 1, dtype=np.int64)
+        self._started = np.zeros(len(owners) + 1, dtype=np.int64)
+        return requests
+
+    def _grow(self) -> None:
+        """Requests have been submitted that nobody knew of: lay out the columns of all, and go on from what is."""
+        before = copy.copy(self)
+        kept = kept_of(self._entries, len(self._requests), self._known)
+        spending = self._site
+        if any(each.usage for each in spending.associations):  # which has been forgotten in part when a counter is new
+            used, known = self._priorities.used_by, spending.associations
+            now = [replace(each, usage=used[each.account, each.user]) if each.user else each for each in known]
+            spending = replace(spending, associations=tuple(now))
+        laid = self._lay_out(spending)
+        self._entries.waits[kept] = before._entries.waits[kept]
+        go_on_holding(self._held, before._held, kept)
+        nodes_as_they_are(self._machine, before._machine, self._demands, self._held)
+        go_on_preempting(self._rules, before._rules, kept)
+        same = go_on_limiting(self._limits, self._counters, before._limits, before._counters, kept)
+        self._budgets.go_on(before._budgets, *same)
+        self._priorities.go_on(before._priorities, kept)
+        self._placing.go_on(before._placing)
+        self._intake.go_on(before._intake)
+        self._diary.go_on(len(self._started) - 1)
+        parts = (self._held.busy, self._priorities, self._intake)
+        self._pending.go_on(laid, self._entries, self._demands, *parts)
 
     @property
     def _parts(self) -> tuple[Any, ...]:
@@ -294,6 +338,8 @@ class Slurm:
 
     def quote(self, request: int, now: int) -> Quote | None:
         """Every request is taken that fits the site and its limits; a question, that may be asked again."""
+        if request >= self._known:
+            self._grow()
         found = self._intake.choices(request, now, self._bookings.over)
         self._asked = request
         if not found:
@@ -524,7 +570,6 @@ class Slurm:
 
 _CAN = Capabilities(
     withdraws=True,
-    takes_more=False,
     effort=20.0,
     expected_starts=True,
     reasons=True,

@@ -18,7 +18,7 @@ from gridsim.model.site import Association, Site
 from gridsim.model.site.tres import BILLING, CPU
 from gridsim.model.time import FloatArray, IntArray
 from gridsim.policy.slurm.limits import Counter, Limits
-from gridsim.policy.slurm.tres import RUNNING, UNLIMITED, USED, USED_SAFELY
+from gridsim.policy.slurm.tres import RUNNING, UNLIMITED, USED, USED_SAFELY, columns_of
 from gridsim.policy.usage import kept, weighted
 
 __all__ = ["Budgets"]
@@ -71,6 +71,12 @@ class Budgets:
         self._spent: FloatArray = np.zeros((len(counters), len(self._columns)))
         self._whole: IntArray = np.zeros(self._spent.shape, dtype=np.int64)
         self._begin(site, counters, names)
+
+    def go_on(self, before: Budgets, new: IntArray, old: IntArray) -> None:
+        """Counters that were there before, under other numbers, have spent what they had."""
+        to, source = columns_of(self._limits.tres, before._limits.tres, self._columns, before._columns)
+        self._spent[np.ix_(new, to)] = before._spent[np.ix_(old, source)]
+        self._whole[np.ix_(new, to)] = before._whole[np.ix_(old, source)]
 
     def __bool__(self) -> bool:
         """Whether anything is limited over time."""

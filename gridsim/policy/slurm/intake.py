@@ -51,6 +51,10 @@ class Intake:
         self._counted: dict[int, Owner] = {}
         self._fitting: dict[int, bool] = {}
 
+    def go_on(self, before: Intake) -> None:
+        """Requests that were taken count on."""
+        self._submissions, self._counted = before._submissions, before._counted
+
     def choices(self, request: int, now: int, over: set[int]) -> list[int]:
         """Entries in which a request could start, if it is taken; none where it is refused. A question."""
         rows = (request, *self._entries.further.get(request, ()))

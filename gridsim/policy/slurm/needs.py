@@ -33,8 +33,8 @@ SECOND = 1_000_000
 
 
 def rows_of_numbers(requests: Requests) -> dict[int, int]:
-    """Last request of each job by its number in the source."""
-    return {number: row for row, number in enumerate(requests.number.tolist())}
+    """Last request of each job by its number in the source, of those that are known."""
+    return {number: row for row, number in enumerate(requests.number[: requests.used].tolist())}
 
 
 def shares_of(site: Site, owners: Sequence[Owner]) -> tuple[FairShares, IntArray]:

@@ -65,14 +65,12 @@ class Pending:
         stillness: Stillness,
         cores: int,
     ) -> None:
-        self._requests, self._entries, self._demands, self._busy = requests, entries, demands, busy
-        self._priorities, self._intake, self._bookings, self._timing = priorities, intake, bookings, timing
+        self._bookings, self._timing = bookings, timing
         self._diary, self._stillness, self._cores = diary, stillness, cores
         self.order: IntArray = np.zeros(0, dtype=np.int64)
-        self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
-        self._withdrawn = label_of(requests, "withdrawn")
-        self._row_of = rows_of_numbers(requests) if (self._after >= 0).any() else {}
-        self._books = bool((demands["reservation"] >= 0).any())
+        self.go_on(requests, entries, demands, busy, priorities, intake)
+        # Where users react, nobody knows who comes when.
+        self._reacts = requests.moves and not requests.room
         self._over, self._taken = np.zeros(len(requests), dtype=bool), np.zeros(len(requests), dtype=bool)
         self._choices: dict[int, list[int]] = {}  # entries of requests that have not one, their own
         self._reserved: dict[int, list[int]] = defaultdict(list)  # waiting requests by reservation
@@ -80,6 +78,23 @@ class Pending:
         self._later: list[tuple[int, int]] = []  # when each can run
         self._leaves: list[tuple[int, int]] = []  # when each is cancelled
         self._coming: list[tuple[int, int, int]] = []  # when requests come that others wait for
+
+    def go_on(
+        self,
+        requests: Requests,
+        entries: Entries,
+        demands: Demands,
+        busy: Bytes,
+        priorities: Priorities,
+        intake: Intake,
+    ) -> None:
+        """Work on these from now on: of more requests, where those that were have kept their entries."""
+        self._requests, self._entries, self._demands, self._busy = requests, entries, demands, busy
+        self._priorities, self._intake = priorities, intake
+        self._after, self._begin = label_of(requests, "after"), label_of(requests, "begin")
+        self._withdrawn = label_of(requests, "withdrawn")
+        self._row_of = rows_of_numbers(requests) if (self._after >= 0).any() else {}
+        self._books = bool((demands["reservation"] >= 0).any())
 
     # -- coming -------------------------------------------------------------------------------------------------------
 
@@ -114,7 +129,7 @@ class Pending:
         due = int(self._requests.submit[request]) + int(self._begin[request]) * SECOND
         if on >= 0 and not self._over[on] and on != request and not self._refused(on, request):
             self._followers[on].append(request)
-            if not self._taken[on] and not self._requests.moves:
+            if not self._taken[on] and not self._reacts:
                 came = -1 if self._requests.cores[on] > self._cores else on  # nobody asks about one that is too wide
                 heapq.heappush(self._coming, (int(self._requests.submit[on]), came, on))
             self._diary.say(request, DEPENDENCY, now)
@@ -126,7 +141,7 @@ class Pending:
 
     def _refused(self, on: int, request: int) -> bool:
         """Whether a request that came before another one was not taken in: nobody waits for its end."""
-        return on < request and not self._taken[on] and not self._requests.moves
+        return on < request and not self._taken[on] and not self._reacts
 
     def forsake(self, now: int, came: int) -> None:
         """Whoever waits for one that was refused when it came may run; *came* is the request that came last by now."""

@@ -40,6 +40,10 @@ class Placing:
         self._idle: dict[int, list[int]] = {}  # heaps, of nodes of which any was taken
         self._mine: dict[int, list[tuple[int, list[int]]]] = {}
 
+    def go_on(self, before: Placing) -> None:
+        """Entries have the GPUs that they had."""
+        self._idle, self._mine = before._idle, before._mine
+
     def start(self, entry: int) -> Placement:
         """Where an entry runs that has just taken what was selected for it."""
         first = self._first[entry]

@@ -68,6 +68,7 @@ class Priorities:
         self._use = use_factors(site, owners)
         self.since: IntArray = requests.submit[demands["request"]].copy()
         self._factors = self.shares.factors()
+        self._used = self.shares.used.copy()  # what these are of
         self._calculated = self._last_boundary(0)
         self._began: IntArray = np.full(len(owners), NEVER, dtype=np.int64)
         self._cores = np.zeros(len(owners))
@@ -79,6 +80,25 @@ class Priorities:
         self._precedence = precedence_of(may, kind, self._request, free, tier, self._came)
         self.priority: IntArray = self._precedence.own["priority"]
         self._level = levels_of(may, kind)
+
+    def go_on(self, before: Priorities, kept: IntArray) -> None:
+        """Take over from priorities of fewer requests, whose entries *kept* their numbers."""
+        leaf = {pair: row for row, pair in enumerate(self.shares.users)}
+        pairs = [(leaf[pair], row) for row, pair in enumerate(before.shares.users) if pair in leaf]
+        new, old = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+        now = self.shares.used.copy()
+        now[new], self.shares.used[new] = before.shares.used[old], before._used[old]
+        self._used, self._factors = self.shares.used.copy(), self.shares.factors()
+        self.shares.used[:] = now
+        for name in ("since", "priority", "_began", "_cores"):
+            getattr(self, name)[kept] = getattr(before, name)[kept]
+        self._came[:], self._again, self._running = before._came, before._again, before._running
+        self._calculated = before._calculated
+
+    @property
+    def used_by(self) -> dict[tuple[str, str], float]:
+        """Decayed use by account and user."""
+        return dict(zip(self.shares.users, self.shares.used.tolist(), strict=True))
 
     def _last_boundary(self, now: int) -> int:
         period = max(self._site.priority.period, 1)
@@ -148,6 +168,7 @@ class Priorities:
             self._budgets.wait(running, self._began[running], boundary)
         self._calculated = boundary
         self._factors = self.shares.factors()
+        self._used = self.shares.used.copy()
         return boundary
 
     def forgets(self) -> bool:

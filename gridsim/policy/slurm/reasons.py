@@ -192,6 +192,10 @@ class Diary:
         self._request, self._code, self._at = array("q"), array("q"), array("q")
         self._eligible: IntArray = np.full(requests, -NEVER)
 
+    def go_on(self, entries: int) -> None:
+        """There are so many entries from now on; the last pass has been put down."""
+        self.reasons = self.reasons._replace(changed=np.zeros(2 * entries + 1, dtype=np.int64))
+
     def say(self, request: int, code: int, now: int) -> None:
         """Put down a word."""
         if code == NONE:

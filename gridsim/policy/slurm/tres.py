@@ -26,7 +26,8 @@ from gridsim.policy.slurm.entries import label_of, names_of
 from gridsim.policy.slurm.nodes import Demands, NodeColumns, memory_on
 from gridsim.profile.compiled import lean
 
-__all__ = ["Bills", "Tracked", "TresColumns", "begin_tres", "count_tres", "tracked_of", "tres_priority", "with_billed"]
+__all__ = ["Bills", "Tracked", "TresColumns", "begin_tres", "columns_of", "count_tres"]
+__all__ += ["tracked_of", "tres_priority", "with_billed"]
 
 FIXED, CORES, MIB, NODES, ANY_GPU, BILL = range(6)
 """How much of a resource is held: what was asked for, or what the nodes have given."""
@@ -187,6 +188,17 @@ class TresColumns(NamedTuple):
     time: IntArray
     left: IntArray
     tracked: Tracked
+
+
+def columns_of(
+    tres: TresColumns, before: TresColumns, columns: IntArray, others: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Places among some *columns* of limits, and among *others* of limits made before, of what both limit."""
+    place = {(tres.resource[each], tres.over[each]): row for row, each in enumerate(columns.tolist())}
+    keys = [(before.resource[each], before.over[each]) for each in others.tolist()]
+    pairs = [(place[key], row) for row, key in enumerate(keys) if key in place]
+    to, source = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return to, source
 
 
 @lean

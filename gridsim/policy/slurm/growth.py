@@ -1,0 +1,89 @@
+"""Requests that become known while a run goes on: entries are laid out anew for all, and what was is taken over.
+
+Rows that are free look like the first request: so they add nobody to the shares, no counter and no group of nodes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+
+import numpy as np
+
+from gridsim.model.time import IntArray
+from gridsim.policy.queue import Requests
+from gridsim.policy.slurm.entries import Entries
+from gridsim.policy.slurm.holding import Held
+from gridsim.policy.slurm.limits import Counter, Limits
+from gridsim.policy.slurm.nodes import GPUS, Demands, NodeColumns
+from gridsim.policy.slurm.preemption import Rules
+from gridsim.policy.slurm.tres import columns_of
+from gridsim.profile.running import RUNNING
+
+__all__ = ["go_on_holding", "go_on_limiting", "go_on_preempting", "kept_of", "laid_out", "nodes_as_they_are"]
+
+
+def laid_out(requests: Requests, known: int) -> Requests:
+    """The requests as entries are made of them; those behind the first *known* ones look like the first."""
+    if known == len(requests):
+        return requests
+    rows = np.arange(len(requests))
+    rows[known:] = 0
+    found = copy.copy(requests)
+    found.cores, found.estimate = requests.cores[rows], requests.estimate[rows]
+    found.labels = {name: column[rows] for name, column in requests.labels.items()}
+    return found
+
+
+def kept_of(entries: Entries, requests: int, known: int) -> IntArray:
+    """Entries of the first *known* of so many requests: they have the same numbers however many become known."""
+    further = sum(len(rows) for request, rows in entries.further.items() if request < known)
+    return np.concatenate([np.arange(known), np.arange(requests, requests + further)])
+
+
+def go_on_limiting(
+    limits: Limits, counters: Sequence[Counter], before: Limits, counted: Sequence[Counter], kept: IntArray
+) -> tuple[IntArray, IntArray]:
+    """What has been counted before counts on, by the keys of counters; rows of these, and which they were before.
+
+    Nobody who runs belongs to a counter that is new: it would have been there for them.
+    """
+    rows = {counter.key: row for row, counter in enumerate(counted)}
+    pairs = [(row, rows[each.key]) for row, each in enumerate(counters) if each.key in rows]
+    new, old = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    limits.jobs_used[new], limits.cores_used[new] = before.jobs_used[old], before.cores_used[old]
+    tres, was = limits.tres, before.tres
+    to, source = columns_of(tres, was, np.arange(len(tres.resource)), np.arange(len(was.resource)))
+    tres.used[np.ix_(new, to)] = was.used[np.ix_(old, source)]
+    tres.held[kept], tres.left[kept] = was.held[kept], was.left[kept]
+    return new, old
+
+
+def go_on_holding(held: Held, before: Held, kept: IntArray) -> None:
+    """Entries hold what they held, and those that have ended held last what they did."""
+    count = before.counts[RUNNING]
+    held.running[:, :count] = before.running[:, :count]
+    held.counts[:], held.busy[:] = before.counts, before.busy
+    pieces = held.pieces[kept] = before.pieces[kept]
+    within = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    to, source = (np.repeat(first[kept], pieces) + within for first in (held.first, before.first))
+    held.node[to], held.cores[to] = before.node[source], before.cores[source]
+
+
+def go_on_preempting(rules: Rules, before: Rules, kept: IntArray) -> None:
+    """Who runs since when, and has to give way to whom."""
+    rules.running[:] = before.running
+    for name in ("began", "leaves", "taker", "priority"):
+        rules.own[name][kept] = before.own[name][kept]
+
+
+def nodes_as_they_are(machine: NodeColumns, before: NodeColumns, demands: Demands, held: Held) -> None:
+    """What nodes have left; GPUs are counted from when the first job asks for one, whole nodes are held with theirs."""
+    rows = len(before.now)
+    machine.now[:rows] = before.now
+    if rows > GPUS or len(machine.now) <= GPUS:
+        return
+    for entry in held.running[1, : held.counts[RUNNING]].tolist():
+        if demands["exclusive"][entry] > 0:
+            nodes = held.node[held.first[entry] : held.first[entry] + held.pieces[entry]]
+            machine.now[GPUS, nodes] -= machine.gpus[nodes]
