@@ -191,7 +191,7 @@ def test_a_limit_turns_a_submitted_job_away() -> None:
     made = one.submit({"cores": 1, "runtime": 1, "user": "ann"})
     one.run()
     reasons = one.record().reasons
-    assert made.ended.value is Status.rejected
+    assert made.ended.value is Status.unadmitted
     assert not made.started.triggered
     assert reasons is not None
     assert {job: why.reason for job, why in reasons.refused.items()} == {1: "AssocMaxSubmitJobLimit"}
