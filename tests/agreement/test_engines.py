@@ -232,6 +232,8 @@ def test_one_core(policy: str) -> None:
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
 def test_a_log(name: str, policy: Any, others: Any) -> None:
     workload = gs.read_workload(others(name))
+    if "random" in str(policy):  # asked in Python at each pass, on both engines
+        workload = workload.select(slice(0, 10_000))
     for instant in INSTANTS:
         for overrun in OVERRUNS:
             assert_same(workload, policy, 128, instant=instant, overrun=overrun)
