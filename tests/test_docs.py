@@ -3,7 +3,8 @@
 Shell examples are the ``$ gridsim`` and ``$ cd`` lines of ``console`` blocks; those of a page run in order, in a folder
 that holds ``docs/examples`` and ``scenarios/examples``. What a block shows below a command is compared with what it
 prints; a line ``...`` stands for any lines. A comment before a block changes what is expected of it:
-``<!-- not run: why -->``, ``<!-- exits with 2 -->``, ``<!-- output not shown -->``. Python examples are the ``pycon``
+``<!-- not run: why -->``, ``<!-- needs duckdb -->`` (a module of an extra: not run without it), ``<!-- exits with 2 -->``,
+``<!-- output not shown -->``. Python examples are the ``pycon``
 blocks; ``python`` blocks are scripts. Commands of ``bash`` blocks, which are for other machines, are only parsed.
 
 After a change of output: ``python tests/test_docs.py [PAGE ...]`` writes the blocks anew, except where ``...`` stands
@@ -15,7 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import doctest
-import importlib
+import importlib.util
 import io
 import os
 import re
@@ -87,7 +88,8 @@ class Block:
 
     @property
     def run(self) -> bool:
-        return "not run:" not in self.before
+        needs = re.findall(r"needs (\w+)", self.before)
+        return "not run:" not in self.before and all(importlib.util.find_spec(module) for module in needs)
 
     @property
     def code(self) -> int:
