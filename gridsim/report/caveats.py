@@ -100,8 +100,8 @@ def _counted_from(comparison: Evidence) -> str:
 def _statuses(comparison: Evidence) -> list[str]:
     told = []
     for name, text in (
-        ("killed_walltime", "killed at the walltime they had asked for"),
-        ("rejected", "rejected: the machine can never run them"),
+        ("killed_walltime", "killed at the walltime {they} had asked for"),
+        ("rejected", "rejected: the machine can never run {them}"),
         ("unadmitted", "turned away by admission"),
     ):
         counts = {label: numbers[name] for label, numbers in comparison.metrics.items()}
@@ -109,11 +109,15 @@ def _statuses(comparison: Evidence) -> list[str]:
             count = next(iter(counts.values()))
             if count:
                 each = " under every policy" if len(counts) > 1 else ""
-                told.append(f"{_jobs(count)} {text}{each}.")
+                one = {"they": "it", "them": "it"} if count == 1 else _MANY
+                told.append(f"{_jobs(count)} {text.format(**one)}{each}.")
         else:
             parts = listed([f"{number(count)} under {label}" for label, count in counts.items()])
-            told.append(f"Jobs {text}: {parts}.")
+            told.append(f"Jobs {text.format(**_MANY)}: {parts}.")
     return told
+
+
+_MANY = {"they": "they", "them": "them"}
 
 
 def _jobs(count: float) -> str:

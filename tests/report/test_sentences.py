@@ -217,6 +217,14 @@ def test_killed_jobs_and_lines_left_out_are_mentioned(
     assert "Of the log's 4,003 job lines, 3 were left out (zero runtime)." in notes
 
 
+def test_a_single_job_is_told_of_as_one(records: dict[str, Record], comparing: Callable[..., Comparison]) -> None:
+    status = np.full(4000, Status.completed, dtype=np.int8)
+    status[:2] = Status.killed_walltime, Status.rejected
+    notes = caveats.caveats(comparing({name: replace(each, status=status) for name, each in records.items()}))
+    assert "1 job was killed at the walltime it had asked for under every policy." in notes
+    assert "1 job was rejected: the machine can never run it under every policy." in notes
+
+
 @pytest.mark.parametrize(
     ("kind", "group", "text"), [("size", "1", "jobs of 1 core"), ("length", "under 1 min", "jobs under 1 min")]
 )
