@@ -3,9 +3,9 @@
 Shell examples are the ``$ gridsim`` and ``$ cd`` lines of ``console`` blocks; those of a page run in order, in a folder
 that holds ``docs/examples`` and ``scenarios/examples``. What a block shows below a command is compared with what it
 prints; a line ``...`` stands for any lines. A comment before a block changes what is expected of it:
-``<!-- not run: why -->``, ``<!-- needs duckdb -->`` (a module of an extra: not run without it), ``<!-- exits with 2 -->``,
-``<!-- output not shown -->``. Python examples are the ``pycon``
-blocks; ``python`` blocks are scripts. Commands of ``bash`` blocks, which are for other machines, are only parsed.
+``<!-- not run: why -->``, ``<!-- needs duckdb -->`` (a module of an extra: not run without it),
+``<!-- exits with 2 -->``, ``<!-- output not shown -->``. Python examples are the ``pycon`` blocks; ``python`` blocks
+are scripts. Commands of ``bash`` blocks, which are for other machines, are only parsed.
 
 After a change of output: ``python tests/test_docs.py [PAGE ...]`` writes the blocks anew, except where ``...`` stands
 for anything but the lines above the first empty one, or the end; read the difference before you commit it.
