@@ -45,6 +45,7 @@ __all__ = [
     "as_running",
     "drop",
     "hold",
+    "is_alike",
     "keep",
     "let_go",
     "lift",
@@ -53,6 +54,7 @@ __all__ = [
     "postpone",
     "prepare",
     "roomy",
+    "where",
 ]
 
 SIZE, ENDS, SPARE, SPARES, NOW, PROMISED = range(6)
@@ -312,6 +314,21 @@ def hold(floor, classes, sketch, row, start, end, promise):  # type: ignore[no-u
 
 
 @lean
+def is_alike(floor, other, row):  # type: ignore[no-untyped-def]
+    """Whether a request holds the same from the same instant on, on a floor and on another one."""
+    floor, other = Floor(*floor), Floor(*other)
+    one, two = floor.holds[FIRST, row], other.holds[FIRST, row]
+    same = floor.holds[SINCE, row] == other.holds[SINCE, row]
+    while same and one >= 0 and two >= 0:
+        same = floor.pieces[_NODE, one] == other.pieces[_NODE, two]
+        same = same and floor.pieces[_TASKS, one] == other.pieces[_TASKS, two]
+        for g in range(floor.shares.shape[1]):
+            same = same and floor.shares[one, g] == other.shares[two, g]
+        one, two = floor.pieces[_NEXT, one], other.pieces[_NEXT, two]
+    return same and one == two
+
+
+@lean
 def lift(floor, classes, sketch, row, sign):  # type: ignore[no-untyped-def]
     """Take a hold out of the nodes, or (-1) put it back where it was; totals, pieces and ends stay as they are."""
     piece = floor.holds[FIRST, row]
@@ -358,19 +375,28 @@ def mark(floor, fresh, row, start, end):  # type: ignore[no-untyped-def]
 
 
 @lean
-def as_running(floor, sketch, now, row):  # type: ignore[no-untyped-def]
-    """What was a promise runs: it stays where it is. The number of its nodes, which the sketch tells."""
+def where(floor, sketch, row):  # type: ignore[no-untyped-def]
+    """Tell in the sketch on what nodes a request lies; their number."""
     floor, sketch = Floor(*floor), Sketch(*sketch)
-    advance(floor, now)
     count, piece = 0, floor.holds[FIRST, row]
     while piece >= 0:
         n = floor.pieces[_NODE, piece]
-        floor.nodes[PROMISES, n] -= floor.holds[PROMISE, row]
         sketch.sorted[count], sketch.laid[n] = n, floor.pieces[_TASKS, piece]
         for g in range(floor.shares.shape[1]):
             sketch.given[n, g] = floor.shares[piece, g]
         count += 1
         piece = floor.pieces[_NEXT, piece]
+    return count
+
+
+@lean
+def as_running(floor, sketch, now, row):  # type: ignore[no-untyped-def]
+    """What was a promise runs: it stays where it is. The number of its nodes, which the sketch tells."""
+    floor, sketch = Floor(*floor), Sketch(*sketch)
+    advance(floor, now)
+    count = where(floor, sketch, row)
+    for k in range(count):
+        floor.nodes[PROMISES, sketch.sorted[k]] -= floor.holds[PROMISE, row]
     floor.meta[PROMISED] -= floor.holds[PROMISE, row]
     floor.holds[PROMISE, row] = 0
     return count

@@ -120,11 +120,11 @@ class Holdings:
                 return int(count)
             self.grow(-count)
 
-    def put_at(self, request: int, place: Place, start: int, end: int) -> None:
+    def put_at(self, request: int, place: Place, start: int, end: int, *, promise: bool = False) -> None:
         """Lay a request down where somebody else says, over ``[start, end)``, whole microseconds."""
         self._laid[:], self._given[:] = 0, 0
         self._laid[place.node], self._given[place.node] = place.tasks, place.shares
-        while (count := kernels.hold(self.floor, self.classes, self.sketch, request, start, end, 0)) < 0:
+        while (count := kernels.hold(self.floor, self.classes, self.sketch, request, start, end, int(promise))) < 0:
             self.grow(-count)
 
     def learn(self) -> None:
@@ -146,6 +146,14 @@ class Holdings:
     def let_go(self, requests: IntArray, count: int, now: int) -> None:
         """The first *count* of some requests hold nothing from *now* on."""
         kernels.let_go(self.floor, self.classes, self.sketch, now, requests, count)
+
+    def place_of(self, request: int) -> Place:
+        """Where a request lies; a copy."""
+        return self.place(int(kernels.where(self.floor, self.sketch, request)))
+
+    def is_alike(self, other: Holdings, request: int) -> bool:
+        """Whether a request lies at the same place from the same instant on as in other holdings."""
+        return bool(kernels.is_alike(self.floor, other.floor, request))
 
     def begin(self, request: int, now: int) -> int:
         """What was promised to a request from *now* on, it holds; on how many nodes, as `place` tells."""

@@ -48,7 +48,7 @@ class MSB:
         order = plan.requests.in_order(search.rows[:-1], plan.ranks(self.order, search, now)[:-1])
         keep, price = isinstance(self.order, AscendingScheduledTime), PRICES.index(self.price)
         if isinstance(search, VectorSearch):
-            found = vector_search.cheapest(search, order.tolist(), keep, price)
+            found = vector_search.cheapest(search, order, keep, price)
             return None if found is None else search.offer(found)
         cost, starts = cheapest(tuple(search), order, keep, price)
         return None if cost == np.inf else search.offer(starts, cost)

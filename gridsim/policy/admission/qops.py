@@ -67,7 +67,7 @@ class QoPS:
         by = PRICES.index(self.price) if self.slots == "best" else -1
         if isinstance(search, VectorSearch):
             how: Any = {"only_first": only_first, "new_first": new_first, "append": self.append_slot, "price": by}
-            found = vector_search.by_slots(search, order.tolist(), self.k_factor, **how)
+            found = vector_search.by_slots(search, order, self.k_factor, **how)
             return None if found is None else search.offer(found)
         price, starts = by_slots(tuple(search), order, self.k_factor, only_first, new_first, self.append_slot, by)
         return None if price == np.inf else search.offer(starts, price)
