@@ -1,0 +1,70 @@
+"""Searches for a promise on nodes: runs of requests are laid down as they would be one after the other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gridsim as gs
+from gridsim.model.demand import Demands
+from gridsim.model.time import MICROSECOND, NEVER
+from gridsim.policy.admission.vector_plan import VectorPlan
+from gridsim.policy.admission.vector_search import VectorSearch
+from gridsim.policy.placement import First, Pack, Random
+from gridsim.policy.queue import ClusterView, Requests
+from gridsim.profile.asked import Asked
+
+
+def searched(rule: object, jobs: int = 60) -> VectorSearch:
+    """A search on three nodes of four cores, with all jobs but the last planned one after the other."""
+    rng = np.random.default_rng(7)
+    tasks, estimate = rng.integers(1, 7, jobs), rng.integers(1, 40, jobs)
+    workload = gs.Workload.from_columns(submit=np.zeros(jobs), runtime=estimate, cores=tasks)
+    platform = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=3, capacity={"cores": 4})])
+    requests = Requests(workload)
+    (cluster,) = platform.clusters()
+    assert cluster.capacity is not None
+    view = ClusterView(cluster.cores, requests, asked=Asked(cluster.capacity, Demands.plain_cores(tasks)))
+    plan = VectorPlan(view, rule, np.random.default_rng(1))
+    for row in range(jobs - 1):
+        plan.reserve(row, plan.earliest(row, 0))
+    return plan.search(jobs - 1, NEVER, 0)
+
+
+@pytest.mark.parametrize("rule", [First(), Pack(), Random()], ids=lambda it: type(it).__name__)
+def test_a_run_of_requests_lies_as_one_after_the_other_does(rule: object) -> None:
+    search = searched(rule)
+    order = np.random.default_rng(2).permutation(len(search.rows))
+    trial, slow = search.with_first(0), search.with_first(0).holdings
+    assert trial.lay_down(order) == len(order)
+    for row, estimate in zip(search.rows[order].tolist(), search.estimate[order].tolist(), strict=True):
+        start = slow.first_place(row, estimate, 0)
+        slow.put(row, start, start + estimate, promise=True)
+    assert trial.alike(order, slow) == len(order)
+    assert trial.starts[order].tolist() == slow.floor[8][1, search.rows[order]].tolist()
+
+
+def test_a_run_ends_before_who_would_be_late_or_dear() -> None:
+    search = searched(First())
+    order = np.arange(len(search.rows))
+    trial = search.with_first(0)
+    trial.lay_down(order)
+    starts = trial.starts.copy()
+    late = int(np.argmax(starts > 20 * MICROSECOND))
+    search.due[late] = int(starts[late] + search.estimate[late]) - 1
+    again = search.with_first(0)
+    assert (again.lay_down(order), again.late) == (late, True)
+    dear = search.with_first(0)
+    waits = np.cumsum(starts)
+    count = dear.lay_down(order[:late], price=1, most=float(waits[late - 2]))
+    assert (count, dear.late) == (int(np.argmax(waits >= waits[late - 2])), False)
+
+
+def test_who_is_put_back_lies_where_the_plan_has_it() -> None:
+    search = searched(First())
+    trial = search.with_first(0)
+    for job in range(len(search.rows) - 1):
+        trial.put_back(job, search.holdings)
+    assert trial.alike(np.arange(len(search.rows) - 1), search.holdings) == len(search.rows) - 1
+    trial.take_off(np.array([0]))
+    assert trial.alike(np.arange(len(search.rows) - 1), search.holdings) == 0
