@@ -80,7 +80,8 @@ def calendar_of(
     if engine == "simpy":
         return None
     why = _why_not(workload, requests, clusters)
-    on_tree = not why and (workload.tasks is not None or len(clusters) > 1 or clusters[0].can.picks)
+    told = clusters[0].can.told
+    on_tree = not why and not told and (workload.tasks is not None or len(clusters) > 1 or clusters[0].can.picks)
     if on_tree:
         from gridsim.calendar import tree_columns  # loops that other runs do not need
 
@@ -89,13 +90,19 @@ def calendar_of(
         why = "jobs come window by window" if more and not why else why
     if not why and clusters[0].asked is not None and (more or earlier is not None):
         why = "jobs come window by window, on a machine of nodes or several pools"
+    if not why and told and (more or earlier is not None):
+        why = f"{name_of(clusters[0].scheduler)} is told of each job, and jobs come window by window"
     if why:
         if engine == "compiled":
             raise InputError(f"compiled is asked for, and {why}; auto and simpy run it", field="engine")
         return None
     how: dict[str, Any] = {"batched": batched, "extend": extend, "tick": tick}
-    if on_tree:
-        calendar: Calendar = tree_columns.TreeCalendar(requests, outcome, clusters, platform, options, **how)
+    if told:
+        from gridsim.calendar.told import ToldCalendar
+
+        calendar: Calendar = ToldCalendar(requests, outcome, clusters[0], **how)
+    elif on_tree:
+        calendar = tree_columns.TreeCalendar(requests, outcome, clusters, platform, options, **how)
     else:
         calendar = Calendar(requests, outcome, clusters[0], **how, earlier=earlier, more=more)
     small = engine == "auto" and len(requests) < _SMALL and not is_kept(calendar.loop)
@@ -107,7 +114,12 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
     if workload.reactions is not None:
         return "users react"
     scheduler, can = clusters[0].scheduler, clusters[0].can
-    if not can.passes:
+    if can.told:
+        from gridsim.calendar import told  # what other runs do not need
+
+        if why := told.why_not(workload, clusters):
+            return why
+    elif not can.passes:
         return can.in_python or f"the passes of {name_of(scheduler)} are not compiled as a whole"
     if any(cluster.asked is not None for cluster in clusters):
         if workload.tasks is not None or len(clusters) > 1:
@@ -118,7 +130,7 @@ def _why_not(workload: Workload, requests: Requests, clusters: list[Cluster]) ->
             return can.vectors_in_python
     if CHAINED in requests.labels:
         return "jobs go on in chains of pieces"
-    if (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
+    if not can.told and (requests.labels.get("withdrawn", np.full(1, -1)) >= 0).any():
         return "users withdraw jobs that wait"
     # All that is ever added up; a calendar of whole numbers of 64 bits ends there.
     if float(requests.submit.max(initial=0)) + _longest_of_all(workload) >= NEVER:
@@ -178,7 +190,7 @@ class Calendar:
         fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if asked is None else ~asked.never())
         self._rows = fits
         waiting = self._go_on(earlier) if earlier is not None else 0
-        passes: Passes = cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
+        passes = self._handed_over()
         self.loop = _loop(passes.loop)
         self._passes, self._ask, self._pieces = passes.columns, passes.ask, passes.pieces
         self._answers = passes.answers
@@ -201,6 +213,11 @@ class Calendar:
         )
         if earlier is not None:
             self._take_over(earlier, waiting)
+
+    def _handed_over(self) -> Passes:
+        """What the scheduler's passes work on."""
+        found: Passes = self._cluster.scheduler.passes(self._rows)  # type: ignore[attr-defined]  # it says that it has them
+        return found
 
     def _go_on(self, earlier: Earlier) -> int:
         """Let who waited there be the first to have come, in the order of the queue; how many they are."""
@@ -338,6 +355,10 @@ class Calendar:
 
 def _loop(name: str) -> Any:
     """A loop by its name."""
+    if name == "told":
+        from gridsim.calendar import told  # what other runs do not need
+
+        return told.told
     if name == "guaranteed":
         from gridsim.calendar import guarantees  # loops that other runs do not need
 

@@ -11,6 +11,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.model.capacity import Capacity, NodeGroup
@@ -329,7 +331,15 @@ class Site:
         >>> Site.of(nodes=2, cores=8).capacity()
         <Capacity: 2 nodes, 16 cores>
         """
+        return self._capacity
+
+    @cached_property
+    def _capacity(self) -> Capacity:
         return Capacity.of(self.groups(), self.licences)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Site:
+        """Itself: nobody changes it, and every copy of a policy has it."""
+        return self
 
     def pools(self, named: Iterable[str]) -> Platform:
         """The machine in partitions, each a pool of its own nodes: those *named*, others that share no node with any.

@@ -580,6 +580,7 @@ _CAN = Capabilities(
     pools=True,
     epoch=True,
     site=True,
+    told=True,
 )
 
 
