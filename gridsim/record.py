@@ -416,6 +416,11 @@ class Record:
         return replace(self.workload, submit=self.logged_submit_us, deadline=deadline)
 
     @property
+    def as_given(self) -> Record:
+        """The record with `workload_given` for its workload."""
+        return self if self.logged_submit_us is None else replace(self, workload=self.workload_given)
+
+    @property
     def submit(self) -> FloatArray:
         """Submit times, s."""
         return seconds(self.workload.submit)
@@ -501,8 +506,9 @@ class Record:
             start, end = self.tasks.start_us, self.tasks.end_us
         else:
             start, end = self.start_us, self.end_us
-        ran = start < NEVER
-        start, end, cores = start[ran], end[ran], self.given[ran]
+        ran, cores = start < NEVER, self.given
+        if not ran.all():  # mostly all did, and then there is nothing to copy
+            start, end, cores = start[ran], end[ran], cores[ran]
         if self.until_us is not None:
             end = np.minimum(end, self.until_us)
         job, began, ended = self.earlier_runs()

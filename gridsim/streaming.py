@@ -30,6 +30,7 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import name_of
 from gridsim.record import Record, Status
 from gridsim.result import Result
+from gridsim.stored import Columns, StoredRecord, StoredWorkload
 from gridsim.tables import PartedTable, column_of
 from gridsim.workload.blocks import Blocks, joined, whole_instants
 from gridsim.world import World, result_of
@@ -288,7 +289,7 @@ def _record(workload: Workload, platform: Platform) -> Record:
 
 
 def record_of(folder: Path, empty: Record) -> Record:
-    """The record in the table of a folder that `stream` wrote, column by column; without labels.
+    """The record in the table of a folder that `stream` wrote; its columns stay there until they are asked for.
 
     Parameters
     ----------
@@ -300,31 +301,5 @@ def record_of(folder: Path, empty: Record) -> Record:
     InputError
         When the table cannot be read.
     """
-
-    def instants(name: str) -> IntArray:
-        found: IntArray = column_of(folder / _TABLE, f'coalesce(round("{name}" * 1e6)::bigint, {NEVER})')
-        return found
-
-    def numbers(name: str) -> IntArray:
-        found: IntArray = column_of(folder / _TABLE, name)
-        return found
-
-    cases = " ".join(f"when '{each.name}' then {each.value}" for each in Status)
-    job = numbers("job")
-    workload = replace(
-        empty.workload,
-        job=job,
-        cores=numbers("cores"),
-        deadline=np.broadcast_to(np.int64(NEVER), (len(job),)),
-        submit=instants("submit"),
-        runtime=instants("runtime"),
-        estimate=instants("estimate"),
-    )
-    return replace(
-        empty,
-        workload=workload,
-        start_us=instants("start"),
-        end_us=instants("end"),
-        status=column_of(folder / _TABLE, f"(case status {cases} end)::tinyint"),
-        cluster=np.broadcast_to(np.int16(0), (len(job),)),
-    )
+    table = Columns(folder / _TABLE)
+    return StoredRecord(table, StoredWorkload(table, empty.workload), empty.cores)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -139,7 +139,7 @@ def period(record: Record) -> float:
     >>> period(Record.from_rows(rows)) / 86_400
     7.0
     """
-    span = arrival_window(replace(record, workload=record.workload_given)).length
+    span = arrival_window(record.as_given).length
     fitting = [length for length in _PERIODS if _FEWEST_PERIODS <= span / length < _MOST_PERIODS]
     if not fitting:
         return _PERIODS[0] if span > _PERIODS[0] * _FEWEST_PERIODS else 0.0

@@ -146,13 +146,14 @@ def summarise(values: FloatArray, weights: npt.ArrayLike | None = None) -> dict[
     if weights is not None:
         shares = np.asarray(weights, dtype=np.float64)
         there &= shares > 0
-    known = values[there]
+    everything = bool(there.all())  # mostly, and then there is nothing to copy
+    known = values if everything else values[there]
     if not len(known):
         return dict.fromkeys(SUMMARY, float("nan"))
     if weights is None:
         mean, quantiles = known.mean(), np.quantile(known, list(QUANTILES.values()))
     else:
-        shares = shares[there]
+        shares = shares if everything else shares[there]
         mean, quantiles = (
             (known * shares).sum() / shares.sum(),
             weighted_quantiles(known, shares, list(QUANTILES.values())),
@@ -175,7 +176,8 @@ def weighted_quantiles(values: FloatArray, weights: FloatArray, shares: Sequence
     array([1., 5., 5., 9.])
     """
     order = np.argsort(values)
-    carried = np.cumsum(weights[order])
+    carried = weights[order]
+    np.cumsum(carried, out=carried)
     rows = np.searchsorted(carried, np.asarray(shares) * carried[-1], side="left")
     quantiles: FloatArray = values[order[np.minimum(rows, len(order) - 1)]]
     return quantiles

@@ -21,6 +21,7 @@ __all__ = [
     "Steps",
     "arrival_window",
     "busy_cores",
+    "longest_queue",
     "makespan",
     "makespan_window",
     "mean_queue_length",
@@ -36,6 +37,9 @@ __all__ = [
 ]
 
 HOUR = 3600.0
+
+_AT_ONCE = 1 << 20
+"""Rows that are looked at together where the numbers of all are not needed at the same time."""
 
 
 class Interval(NamedTuple):
@@ -270,9 +274,31 @@ def mean_queue_length(record: Record, start: float | None = None, end: float | N
     low, high = _microseconds(record, start, end)
     if high <= low:
         return float("nan")
-    begin, until, _ = waits(record)
+    begin, until = waits(record)[:2]
     waited = overlap(begin, until, low, high)
     return float(waited.sum(dtype=np.float64) / (high - low))
+
+
+def longest_queue(record: Record, start: float | None = None, end: float | None = None) -> float:
+    """Most jobs (or ready tasks) that waited at once in ``[start, end)``; the makespan's interval where left out.
+
+    Examples
+    --------
+    >>> rows = [dict(submit=t, start=8 + t, end=9 + t, cores=1) for t in (0, 2, 3)]
+    >>> longest_queue(Record.from_rows(rows)), longest_queue(Record.from_rows(rows), 8, 11)
+    (3.0, 2.0)
+    """
+    low, high = _microseconds(record, start, end)
+    if high <= low:
+        return float("nan")
+    begin, until = (np.sort(column) for column in waits(record)[:2])
+    most = int(np.searchsorted(begin, low, side="right") - np.searchsorted(until, low, side="right"))
+    first, last = np.searchsorted(begin, (low, high), side="left").tolist()
+    for row in range(first, last, _AT_ONCE):  # a queue is longest when somebody has come
+        came = begin[row : min(row + _AT_ONCE, last)]
+        waiting = np.arange(row + 1, row + 1 + len(came)) - np.searchsorted(until, came, side="right")
+        most = max(most, int(waiting.max()))
+    return float(most)
 
 
 def throughput(record: Record, start: float | None = None, end: float | None = None) -> float:

@@ -14,6 +14,7 @@ from gridsim.metrics.utilisation import (
     Steps,
     arrival_window,
     busy_cores,
+    longest_queue,
     makespan,
     makespan_window,
     mean_queue_length,
@@ -139,7 +140,7 @@ def test_steps_agree_with_counting_second_by_second(
     steps = busy_cores(record)
     assert steps.at(np.array(clock, dtype=float)).tolist() == busy
     assert queue_length(record).at(np.array(clock, dtype=float)).tolist() == queue
-    assert queue_length(record).max(start, start + length) == max(queue)
+    assert queue_length(record).max(start, start + length) == longest_queue(record, start, start + length) == max(queue)
     assert steps.mean(start, start + length) == pytest.approx(np.mean(busy))
     assert utilisation(record, start, start + length) == pytest.approx(np.mean(busy) / 8)
     assert mean_queue_length(record, start, start + length) == pytest.approx(np.mean(queue))

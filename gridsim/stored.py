@@ -1,0 +1,163 @@
+"""A record that stays in its file: a column is read when it is asked for, and few are held at a time."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.model.time import NEVER, IntArray
+from gridsim.model.workload import Workload
+from gridsim.record import Record, Status
+from gridsim.tables import column_of
+
+__all__ = ["Columns", "StoredRecord", "StoredWorkload"]
+
+_HELD = 3
+"""Columns that are held: the instants of submit, start and end, which nearly every number is made of."""
+
+
+class Columns:
+    """Columns of a table of jobs in Parquet, those read last held.
+
+    Parameters
+    ----------
+    path : path
+        The table.
+    held : ordered mapping
+        What is held; tables that are looked at in turns have one in common.
+    """
+
+    def __init__(self, path: Path, held: OrderedDict[Any, npt.NDArray[Any]] | None = None) -> None:
+        self.path = path
+        self.held: OrderedDict[Any, npt.NDArray[Any]] = OrderedDict() if held is None else held
+        self.jobs = int(column_of(path, "count(*)")[0])
+
+    def _read(self, cell: str) -> npt.NDArray[Any]:
+        return column_of(self.path, cell)
+
+    def instants(self, name: str) -> IntArray:
+        """Whole microseconds; `NEVER` for none. Those that jobs have in common are held."""
+        key = (self.path, name)
+        if key not in self.held:
+            while len(self.held) >= _HELD:
+                self.held.popitem(last=False)
+            self.held[key] = self._read(f'coalesce(round("{name}" * 1e6)::bigint, {NEVER})')
+        self.held.move_to_end(key)
+        return self.held[key]
+
+    def numbers(self, name: str) -> IntArray:
+        """Whole numbers; read each time."""
+        return self._read(f'"{name}"')
+
+    def status(self) -> npt.NDArray[np.int8]:
+        """Values of `Status`; read each time."""
+        cases = " ".join(f"when '{each.name}' then {each.value}" for each in Status)
+        return self._read(f"(case status {cases} end)::tinyint")
+
+
+class _Labels(Mapping[str, IntArray]):
+    """Columns of labels by name."""
+
+    def __init__(self, columns: Columns, names: Sequence[str]) -> None:
+        self._columns, self._names = columns, tuple(names)
+
+    def __getitem__(self, name: str) -> IntArray:
+        if name not in self._names:
+            raise KeyError(name)
+        return self._columns.numbers(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _column(read: Callable[[Columns], npt.NDArray[Any]]) -> Any:
+    """A column of a dataclass that is read."""
+    return property(lambda self: read(self.table))
+
+
+class StoredWorkload(Workload):
+    """Rigid jobs of a table.
+
+    Parameters
+    ----------
+    table : Columns
+        Where they are.
+    like : Workload
+        What is no column: where the jobs come from, and names.
+    labels : sequence of str
+        Columns of the table that are labels.
+    """
+
+    __slots__ = ("table",)
+    table: Columns
+
+    def __init__(self, table: Columns, like: Workload, labels: Sequence[str] = ()) -> None:
+        for each in fields(Workload)[len(_OF_JOBS) :]:
+            object.__setattr__(self, each.name, getattr(like, each.name))
+        object.__setattr__(self, "table", table)
+        object.__setattr__(self, "labels", _Labels(table, labels))
+
+    job = _column(lambda table: table.numbers("job"))
+    submit = _column(lambda table: table.instants("submit"))
+    runtime = _column(lambda table: table._read('round("runtime" * 1e6)::bigint'))
+    estimate = _column(lambda table: table._read('round("estimate" * 1e6)::bigint'))
+    cores = _column(lambda table: table.numbers("cores"))
+    deadline = _column(lambda table: np.broadcast_to(np.int64(NEVER), (table.jobs,)))
+
+    def __len__(self) -> int:
+        return self.table.jobs
+
+    def select(self, rows: Any) -> Workload:
+        """Workload of the *rows*, held."""
+        columns = {name: getattr(self, name)[rows].copy() for name in _OF_JOBS}
+        rest = {each.name: getattr(self, each.name) for each in fields(Workload)[len(_OF_JOBS) :]}
+        labels = {name: column[rows].copy() for name, column in self.labels.items()}
+        return Workload(**columns, **{**rest, "labels": labels})
+
+
+_OF_JOBS = ("job", "submit", "runtime", "estimate", "cores", "deadline")
+
+
+class StoredRecord(Record):
+    """What became of rigid jobs on one pool of cores.
+
+    Parameters
+    ----------
+    table : Columns
+        Where they are.
+    workload : Workload
+        Of the same jobs.
+    cores : int
+        Cores of the platform.
+    """
+
+    __slots__ = ("table",)
+    table: Columns
+
+    def __init__(self, table: Columns, workload: Workload, cores: int) -> None:
+        for each in fields(Record)[6:]:
+            object.__setattr__(self, each.name, None)
+        for name, value in (("table", table), ("workload", workload), ("cores", cores)):
+            object.__setattr__(self, name, value)
+
+    start_us = _column(lambda table: table.instants("start"))
+    end_us = _column(lambda table: table.instants("end"))
+    status = _column(lambda table: table.status())
+    cluster = _column(lambda table: np.broadcast_to(np.int16(0), (table.jobs,)))
+
+    def __len__(self) -> int:
+        return self.table.jobs
+
+    def select(self, rows: Any) -> Record:
+        """Record of the *rows*, held."""
+        start, end, cluster = (column[rows].copy() for column in (self.start_us, self.end_us, self.cluster))
+        return Record(self.workload.select(rows), start, end, self.status[rows].copy(), cluster, self.cores)
