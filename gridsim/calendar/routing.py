@@ -9,30 +9,32 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gridsim.calendar.events import CORES, ESTIMATE
+from gridsim.calendar.events import CORES, ESTIMATE, START, pop, push
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.scheduler.draws import draw_below
 from gridsim.policy.scheduler.lines import larger
 from gridsim.profile.compiled import lean
 
-__all__ = ["ALL_KINDS", "NOWHERE", "Routes", "place_job"]
+__all__ = ["ALL_KINDS", "NOWHERE", "Routes", "measure_left", "measure_start", "place_job"]
 
 ALL_KINDS = NOWHERE = -1
 
 FIRST_CHILD, LAST_CHILD, FIRST_LEAF, LAST_LEAF = range(4)
-SIZE, KIND, FREE, OFFERED, UNFINISHED, QUEUED, DIRTY, RUNG, ENDED, COME, BLOCKED, LENT = range(12)
+SIZE, KIND, FREE, OFFERED, UNFINISHED, QUEUED, DIRTY, RUNG, ENDED, COME, BLOCKED, LENT, LEFT = range(13)
 """Of a cluster: cores, kind; cores that are free, and those that have come since its last pass; work placed here that
 has not ended, and that has not started; whether something happened that no pass has seen, and whether one was asked for
 at the end of the instant; requests that ended since its last pass, and those that have come in all; whether its first
-request waits for an end; whether it has lent cores within this instant."""
+request waits for an end; whether it has lent cores within this instant; what running requests have left, or when the
+widest task of a piece could start."""
 
-BALANCER, PAIR, NEAR, WORK, CANDIDATE, ANY, WEIGHTED, BY_KIND, KINDS, PIECE = range(10)
+BALANCER, PAIR, NEAR, WORK, CANDIDATE, ANY, WEIGHTED, BY_KIND, KINDS, PIECE, OLDEST = range(11)
 """Of how pieces are sent: which balancer; whether it chooses between two that are drawn, or among the nearest; for the
 expected queue which work counts, whether the piece's own does, whether routers tell of any cluster; whether draws count
-cores; whether pieces are split by kind first; how many kinds the piece has, and its work."""
+cores; whether pieces are split by kind first; how many kinds the piece has, and its work; the first request that may
+wait."""
 
-EXPECTED, IN_TURN, DRAWN, LEAST_UTILISED = range(4)
-ALL, NOT_STARTED = range(2)
+EXPECTED, IN_TURN, DRAWN, LEAST_UTILISED, FIRST_START = range(5)
+ALL, NOT_STARTED, REMAINING = range(3)
 WIDEST, IN_ORDER, SAVED = range(3)
 
 
@@ -45,9 +47,9 @@ class Routes(NamedTuple):
         Of routers the first child and the one behind the last, of all the first leaf and the one behind the last.
     children : (c,) int64
         Nodes, router by router.
-    clusters : (12, k) int64
+    clusters : (13, k) int64
         As named above.
-    how : (10,) int64
+    how : (11,) int64
         As named above.
     widest : (3, kinds) int64
         Scratch: cores of the widest task of each kind of a piece; its kinds in order of first appearance; the same of
@@ -129,6 +131,8 @@ def _queue_of(leaf, routes):  # type: ignore[no-untyped-def]
     """Work of a cluster that counts, core-microseconds."""
     clusters, how = routes[2], routes[3]
     work = clusters[UNFINISHED, leaf] if how[WORK] == ALL else clusters[QUEUED, leaf]
+    if how[WORK] == REMAINING:
+        work += clusters[LEFT, leaf]
     return work + (how[PIECE] if how[CANDIDATE] else 0)
 
 
@@ -288,6 +292,54 @@ def _draw_pair(count, routes):  # type: ignore[no-untyped-def]
 
 
 @lean
+def _soonest(count, routes):  # type: ignore[no-untyped-def]
+    """Place of the able child on which the piece, a single task, could start first."""
+    nodes, clusters, able, widest = routes[0], routes[2], routes[5], routes[4]
+    best, least = 0, NEVER
+    for place in range(count):
+        for leaf in range(nodes[FIRST_LEAF, able[place]], nodes[LAST_LEAF, able[place]]):
+            of = clusters[KIND, leaf]
+            if of != NOWHERE and clusters[SIZE, leaf] >= widest[WIDEST, of] and clusters[LEFT, leaf] < least:
+                best, least = place, clusters[LEFT, leaf]
+    return best
+
+
+@lean
+def measure_left(now, leaf, jobs, running, count, clusters):  # type: ignore[no-untyped-def]
+    """Take down what the *count* running requests of a cluster have left."""
+    clusters[LEFT, leaf] = 0
+    for k in range(count):
+        clusters[LEFT, leaf] += jobs[CORES, running[1, k]] * max(0, running[0, k] - now)
+
+
+@lean
+def measure_start(now, row, leaf, jobs, running, count, routes, ends):  # type: ignore[no-untyped-def]
+    """Take down when a request could start on a cluster behind all that waits there, in job order.
+
+    *count* requests run; *ends* is scratch: a heap of the ends of those who run, and of those who would by then.
+    """
+    clusters, how, where = routes[2], routes[3], routes[9]
+    if jobs[CORES, row] > clusters[SIZE, leaf]:
+        return
+    free, at = clusters[FREE, leaf], now
+    for k in range(count):
+        push(ends, k, max(now, running[0, k]), 0, jobs[CORES, running[1, k]])
+    while how[OLDEST] < row and (where[how[OLDEST]] == NOWHERE or jobs[START, how[OLDEST]] < NEVER):
+        how[OLDEST] += 1
+    for other in range(how[OLDEST], row + 1):
+        if other < row and (where[other] != leaf or jobs[START, other] < NEVER):
+            continue
+        while free < jobs[CORES, other]:
+            at = max(at, ends[0, 0])
+            free += pop(ends, count)
+            count -= 1
+        free -= jobs[CORES, other]
+        push(ends, count, at + jobs[ESTIMATE, other], 0, jobs[CORES, other])
+        count += 1
+    clusters[LEFT, leaf] = at
+
+
+@lean
 def _picked(count, begin, end, kind, routes):  # type: ignore[no-untyped-def]
     """The able child that gets a piece; there are several."""
     how, able = routes[3], routes[5]
@@ -301,6 +353,8 @@ def _picked(count, begin, end, kind, routes):  # type: ignore[no-untyped-def]
         place = _turn(count, routes)
     elif how[BALANCER] == DRAWN:
         place = _at_random(count, routes)
+    elif how[BALANCER] == FIRST_START:
+        place = _soonest(count, routes)
     else:
         place = _least_utilised(count, routes)
     return able[place]

@@ -9,7 +9,7 @@ import numpy as np
 
 from gridsim.calendar import events, routing, tree_loop
 from gridsim.calendar.engine import Calendar
-from gridsim.calendar.routing import ALL, EXPECTED, IN_TURN, LEAST_UTILISED, NOT_STARTED, NOWHERE, Routes
+from gridsim.calendar.routing import EXPECTED, IN_TURN, LEAST_UTILISED, NOWHERE, Routes
 from gridsim.calendar.tree_loop import Jobs, Turns
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.outcome import DONE, WAITING, Outcome
@@ -21,6 +21,7 @@ from gridsim.model.time import NEVER, FloatArray, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.policy.balancing import (
     DataLocal,
+    EarliestStart,
     ExpectedQueue,
     LeastUtilised,
     PowerOfTwo,
@@ -68,6 +69,8 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
     kinds = 1 if workload.tasks is None else len(workload.tasks.kinds)
     if type(balancer) is RoundRobin and kinds > _KINDS_IN_TURN:
         return f"tasks of {kinds} kinds take turns"
+    if type(balancer) is EarliestStart and workload.tasks is not None:
+        return f"{name_of(balancer)} asks who waits, among jobs of several tasks"
     return "" if _how(balancer, options) is not None else f"{name_of(balancer)} is asked in Python"
 
 
@@ -86,21 +89,23 @@ def _too_long(workload: Workload, platform: Platform, options: TreeOptions) -> b
 
 def _how(balancer: Any, options: TreeOptions) -> IntArray | None:
     """How pieces are sent, as `gridsim.calendar.routing` has it; None where that has to be asked in Python."""
-    how: IntArray = np.zeros(10, dtype=np.int64)
+    how: IntArray = np.zeros(routing.OLDEST + 1, dtype=np.int64)
     how[routing.BY_KIND] = options.split == "kind-group"
     inner = balancer
     if type(balancer) in (PowerOfTwo, DataLocal):
         how[routing.PAIR if type(balancer) is PowerOfTwo else routing.NEAR], inner = 1, balancer.balancer
         if type(inner) is not ExpectedQueue:
             return None
-    if type(inner) is ExpectedQueue and inner.work in ("unfinished", "queued"):
+    if type(inner) is ExpectedQueue:
         how[routing.BALANCER] = EXPECTED
-        how[routing.WORK] = ALL if inner.work == "unfinished" else NOT_STARTED
+        how[routing.WORK] = ("unfinished", "queued", "remaining").index(inner.work)
         how[routing.CANDIDATE], how[routing.ANY] = inner.include_candidate, inner.advertise == "any"
         return how
-    if type(inner) not in (RoundRobin, RandomChild, LeastUtilised):
+    numbers = {RoundRobin: IN_TURN, RandomChild: routing.DRAWN, LeastUtilised: LEAST_UTILISED}
+    numbers[EarliestStart] = routing.FIRST_START
+    if type(inner) not in numbers:
         return None
-    how[routing.BALANCER] = {RoundRobin: IN_TURN, RandomChild: routing.DRAWN}.get(type(inner), LEAST_UTILISED)
+    how[routing.BALANCER] = numbers[type(inner)]
     how[routing.WEIGHTED] = type(inner) is RandomChild and inner.weighted
     return how
 
@@ -187,13 +192,13 @@ class TreeCalendar(Calendar):
         tasks, n = self._requests.tasks, len(self._requests)
         nodes, children = _nodes(platform)
         names = [self._clusters[0].kind] if tasks is None else list(tasks.kinds)
-        clusters: IntArray = np.zeros((routing.LENT + 1, len(self._clusters)), dtype=np.int64)
+        clusters: IntArray = np.zeros((routing.LEFT + 1, len(self._clusters)), dtype=np.int64)
         for place, cluster in enumerate(self._clusters):
             kind = names.index(cluster.kind) if cluster.kind in names else NOWHERE
             clusters[[routing.SIZE, routing.FREE, routing.KIND], place] = cluster.cores, cluster.cores, kind
         balancer = make_balancer(options.balancer)
         how = _how(balancer, options) if len(self._clusters) > 1 else None
-        how = np.zeros(10, dtype=np.int64) if how is None else how
+        how = np.zeros(routing.OLDEST + 1, dtype=np.int64) if how is None else how
         sets = 1 << len(names) if how[routing.BALANCER] == IN_TURN else 0
         draws = drawing(stream(options.seed, "router"))
         assert draws is not None
@@ -275,7 +280,8 @@ def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
         group, shares = np.ascontiguousarray(columns[0][4]), _stacked(one[5] for one in columns)
         numbers[tree_loop.AGAIN] = columns[0][6][0]
     meta = _stacked(one[meta_at] for one in columns)
-    return Turns(columns[0][0], running, moves, blocks, lanes, meta, slots, draws, held, group, shares)
+    ends: IntArray = np.zeros((3, running.shape[2] + 1), dtype=np.int64)
+    return Turns(columns[0][0], running, moves, blocks, lanes, meta, slots, draws, held, group, shares, ends)
 
 
 def _with_queues(turns: Turns, routes: Routes, cores: IntArray) -> IntArray:

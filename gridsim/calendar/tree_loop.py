@@ -34,14 +34,20 @@ from gridsim.calendar.events import (
 )
 from gridsim.calendar.events import RUNG as OPEN
 from gridsim.calendar.routing import (
+    BALANCER,
     BLOCKED,
     DIRTY,
     ENDED,
+    FIRST_START,
     FREE,
     OFFERED,
     QUEUED,
+    REMAINING,
     RUNG,
     UNFINISHED,
+    WORK,
+    measure_left,
+    measure_start,
     place_job,
 )
 from gridsim.calendar.routing import COME as CAME
@@ -51,7 +57,7 @@ from gridsim.policy.scheduler.lines import strict_linear
 from gridsim.policy.scheduler.picks import USED, by_shares, drawn
 from gridsim.policy.scheduler.state import EVERYONE
 from gridsim.profile.compiled import lean, phase, whole
-from gridsim.profile.running import expect_end
+from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["BY_SHARES", "DRAWN", "IN_LINES", "SORTED", "Jobs", "Turns", "on_tree"]
@@ -136,6 +142,8 @@ class Turns(NamedTuple):
         Share of each request.
     shares : (k, 3, leaves) int64
         As `gridsim.policy.scheduler.picks.by_shares` has them.
+    ends : (3, room) int64
+        Scratch of balancers: a heap of all who could run at once on a cluster, and one more.
     """
 
     table: IntArray
@@ -149,6 +157,7 @@ class Turns(NamedTuple):
     held: IntArray
     group: IntArray
     shares: IntArray
+    ends: IntArray
 
 
 @whole
@@ -233,6 +242,8 @@ def _next(events, passes):  # type: ignore[no-untyped-def]
         numbers[OPEN] |= batched
         job = come[1, numbers[NEXT]]
         numbers[NEXT] += 1
+        if routes[3][BALANCER] == FIRST_START or routes[3][WORK] == REMAINING:
+            _measure(now, first[job], jobs, routes, passes)
         if place_job(first[job], first[job + 1], jobs, routes):
             numbers[ROOT], numbers[LAST_ROOT] = first[job], first[job + 1]
         if not batched and (numbers[NEXT] == numbers[COME] or come[0, numbers[NEXT]] > now):
@@ -240,6 +251,21 @@ def _next(events, passes):  # type: ignore[no-untyped-def]
     else:
         numbers[OPEN], numbers[CLOSING], numbers[CLOSES] = 0, 0, DIRTY if batched else RUNG
     return _NOBODY, _NOBODY
+
+
+@lean
+def _measure(now, row, jobs, routes, passes):  # type: ignore[no-untyped-def]
+    """Take down of each cluster what balancers ask of who runs and waits there, before a job is placed."""
+    table, clusters = passes[0], routes[2]
+    for k in range(clusters.shape[1]):
+        running, moves, meta = passes[1][k], passes[2][k], passes[5][k]
+        if clusters[ENDED, k]:
+            take_in(table, running, moves, meta, clusters[ENDED, k], meta[TAIL])
+            clusters[ENDED, k] = 0
+        if routes[3][WORK] == REMAINING:
+            measure_left(now, k, jobs, running, meta[RUNNING], clusters)
+        else:
+            measure_start(now, row, k, jobs, running, meta[RUNNING], routes, passes[11])
 
 
 @lean
