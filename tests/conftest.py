@@ -10,6 +10,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,14 @@ ROOT = Path(__file__).resolve().parent.parent
 LONGEST = (ROOT / "tests" / "longest.txt").read_text().split()
 
 
+_without_parquet = pytest.mark.skipif(find_spec("duckdb") is None, reason="the extra parquet is not installed")
+
+
 @pytest.hookimpl(tryfirst=True)  # before those that are not asked for go
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, so that no process is left with one of them when the others have ended.
 
-    Most cases of a test that is marked ``sampled`` are long.
+    Most cases of a test that is marked ``sampled`` are long; those marked ``parquet`` are skipped without that extra.
     """
     seen: Counter[str] = Counter()
     for item in items:
@@ -41,6 +45,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if seen[test] % mark.args[0]:
                 item.add_marker(pytest.mark.long)
             seen[test] += 1
+        if item.get_closest_marker("parquet") is not None:
+            item.add_marker(_without_parquet)
     place = {name: number for number, name in enumerate(LONGEST)}
     items.sort(key=lambda item: place.get(item.nodeid.partition("::")[0], len(LONGEST)))
 

@@ -3,7 +3,7 @@
 Shell examples are the ``$ gridsim`` and ``$ cd`` lines of ``console`` blocks; those of a page run in order, in a folder
 that holds ``docs/examples`` and ``scenarios/examples``. What a block shows below a command is compared with what it
 prints; a line ``...`` stands for any lines. A comment before a block changes what is expected of it:
-``<!-- not run: why -->``, ``<!-- needs duckdb -->`` (a module of an extra: not run without it),
+``<!-- not run: why -->``, ``<!-- needs duckdb -->`` (run where a case of the page is marked ``parquet``),
 ``<!-- exits with 2 -->``, ``<!-- output not shown -->``. Python examples are the ``pycon`` blocks; ``python`` blocks
 are scripts. Commands of ``bash`` blocks, which are for other machines, are only parsed.
 
@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import doctest
-import importlib.util
+import importlib
 import io
 import os
 import re
@@ -88,8 +88,11 @@ class Block:
 
     @property
     def run(self) -> bool:
-        needs = re.findall(r"needs (\w+)", self.before)
-        return "not run:" not in self.before and all(importlib.util.find_spec(module) for module in needs)
+        return "not run:" not in self.before
+
+    @property
+    def needs_parquet(self) -> bool:
+        return "needs duckdb" in self.before
 
     @property
     def code(self) -> int:
@@ -155,26 +158,36 @@ def carry_out(command: str) -> tuple[int, str]:
     return code, "".join(line.rstrip() + "\n" for line in lines if not _WHILE.match(line))
 
 
-def gridsim_steps(text: str) -> Iterator[tuple[Block, Step]]:
+def gridsim_steps(text: str, parquet: bool) -> Iterator[tuple[Block, Step]]:
     for block in blocks(text, "console"):
-        if block.run:
+        if block.run and (parquet or not block.needs_parquet):
             yield from ((block, step) for step in block.steps() if step.command.startswith(_RUN))
 
 
 # -- examples ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
-def test_shell_examples_print_what_the_page_shows(page: Path) -> None:
+def having_steps() -> Iterator[Any]:
+    """Pages with commands of gridsim; those with some that need Parquet come twice, without these and with all."""
+    for page, name in zip(PAGES, names(PAGES), strict=True):
+        steps = [block.needs_parquet for block, _ in gridsim_steps(page.read_text(encoding="utf-8"), parquet=True)]
+        if not all(steps):
+            yield pytest.param(page, False, id=name)
+        if any(steps):
+            yield pytest.param(page, True, id=f"{name}-parquet", marks=pytest.mark.parquet)
+
+
+@pytest.mark.parametrize(("page", "parquet"), [*having_steps()])
+def test_shell_examples_print_what_the_page_shows(page: Path, parquet: bool) -> None:
     with workshop():
-        for block, step in gridsim_steps(page.read_text(encoding="utf-8")):
+        for block, step in gridsim_steps(page.read_text(encoding="utf-8"), parquet):
             code, printed = carry_out(step.command)
             assert code == block.code, f"{page.name} line {block.line}: {step.command}\n{printed}"
             if block.compared and not doctest.OutputChecker().check_output(step.shown, printed, _OUTPUT):
                 pytest.fail(f"{page.name} line {block.line}: {step.command} prints\n{printed}\nnot\n{step.shown}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=names(PAGES))
+@pytest.mark.parametrize("page", having("pycon"), ids=names(having("pycon")))
 def test_python_examples_answer_what_the_page_shows(page: Path) -> None:
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     told: list[str] = []

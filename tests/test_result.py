@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import importlib
-import importlib.util
 import json
 import os
 import subprocess
@@ -234,10 +233,6 @@ def test_a_package_that_is_not_there_is_named(
 
 # -- parquet ---------------------------------------------------------------------------------------------------------
 
-needs_duckdb = pytest.mark.skipif(
-    importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed"
-)
-
 
 def columns(path: Path) -> dict[str, list[Any]]:
     duckdb = importlib.import_module("duckdb")
@@ -245,7 +240,7 @@ def columns(path: Path) -> dict[str, list[Any]]:
     return dict(zip(relation.columns, map(list, zip(*relation.fetchall(), strict=True)), strict=True))
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_a_parquet_table_is_read_back_as_it_was(tmp_path: Path) -> None:
     made = result()
     made.write(tmp_path / "it's here", table="parquet")
@@ -261,7 +256,7 @@ def test_a_parquet_table_is_read_back_as_it_was(tmp_path: Path) -> None:
     ]
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_the_types_of_a_parquet_table_do_not_depend_on_its_first_rows(tmp_path: Path) -> None:
     """25,000 jobs at whole seconds, then one between two: a reader that guesses from the first rows would round it."""
     n = 25_000
@@ -273,7 +268,7 @@ def test_the_types_of_a_parquet_table_do_not_depend_on_its_first_rows(tmp_path: 
     assert isinstance(found["submit"][0], float)
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_a_parquet_table_of_jobs_that_did_not_run_has_its_types(tmp_path: Path) -> None:
     result(jobs=Workload.from_columns(submit=[0], runtime=[1], cores=[9])).write(tmp_path, table="parquet")
     duckdb = importlib.import_module("duckdb")
@@ -282,7 +277,7 @@ def test_a_parquet_table_of_jobs_that_did_not_run_has_its_types(tmp_path: Path) 
     assert {str(types[name]) for name in ("start", "wait", "slowdown")} == {"DOUBLE"}
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_a_parquet_table_has_what_its_columns_have_and_types_where_there_is_no_row(tmp_path: Path) -> None:
     given = {
         'a "b"': np.array([3, -1, 2]),
@@ -373,8 +368,9 @@ def test_tasks_are_written_beside_the_jobs_and_removed_by_a_run_without(tmp_path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["jobs.csv", "metrics.json", "run.json"]
 
 
+@pytest.mark.parquet
 def test_tasks_may_be_parquet(tmp_path: Path) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    duckdb = importlib.import_module("duckdb")
     graphs().write(tmp_path)
     graphs().write(tmp_path, table="parquet")
     assert not (tmp_path / "tasks.csv").exists()

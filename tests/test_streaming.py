@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
+import gc
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -50,6 +51,16 @@ LOGS = (
     "SDSC-SP2-1998-4.2-cln",
     "lublin_256",
 )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def what_was_there_before() -> Iterator[None]:
+    """The rest of the tests is set apart from the collector once, and not in each of hundreds of runs, at 0.1 s each."""
+    gc.collect()
+    gc.freeze()
+    with mock.patch("gc.unfreeze"):
+        yield
+    gc.unfreeze()
 
 
 def blocks_of(workload: Workload, size: int) -> Iterator[Workload]:
@@ -158,9 +169,6 @@ def test_what_needs_all_jobs_is_refused_with_a_reason(policy: str, options: Run,
 
 # -- result directories ------------------------------------------------------------------------------------------------
 
-needs_duckdb = pytest.mark.skipif(
-    importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed"
-)
 SCENARIO = Scenario(model="lublin?jobs=400&cores=64&load=0.9&estimates=multiples&users=5", policy="easy")
 
 
@@ -180,7 +188,7 @@ def check_folders(one: Path, other: Path) -> None:
     assert (one / "metrics.json").read_bytes() == (other / "metrics.json").read_bytes()
 
 
-@needs_duckdb
+@pytest.mark.parquet
 @pytest.mark.parametrize("block", [7, 60, 1000])
 def test_the_folder_is_that_of_a_run_that_holds_all_jobs(tmp_path: Path, block: int) -> None:
     scenario = replace(SCENARIO, label="today", metrics=["wait_mean"])
@@ -199,7 +207,7 @@ def test_the_folder_is_that_of_a_run_that_holds_all_jobs(tmp_path: Path, block: 
     assert (run_json["label"], run_json["policy"]) == ("today", "Backfilling(ordering=Fifo(), reserve=Easy())")
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_the_table_of_a_run_is_a_log_that_streams(tmp_path: Path) -> None:
     SCENARIO.stream(tmp_path / "first")
     again = Scenario(file=str(tmp_path / "first" / "jobs.parquet"), cores=64, policy="conservative")
@@ -208,7 +216,7 @@ def test_the_table_of_a_run_is_a_log_that_streams(tmp_path: Path) -> None:
     check_folders(tmp_path / "second", tmp_path / "whole")
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_a_record_that_is_there_is_not_simulated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = SCENARIO.stream(tmp_path)
     with monkeypatch.context() as patched:
@@ -228,7 +236,7 @@ def test_a_record_that_is_there_is_not_simulated_again(tmp_path: Path, monkeypat
     assert SCENARIO.stream(tmp_path) == (first.metrics, True)
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_a_table_that_is_not_whole_is_never_taken_for_the_record(tmp_path: Path) -> None:
     SCENARIO.stream(tmp_path)
     known = (tmp_path / "jobs.parquet").read_bytes()
@@ -237,7 +245,7 @@ def test_a_table_that_is_not_whole_is_never_taken_for_the_record(tmp_path: Path)
     assert (tmp_path / "jobs.parquet").read_bytes() == known
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_a_run_that_is_stopped_leaves_nothing_that_looks_done(tmp_path: Path) -> None:
     replace(SCENARIO, policy="fcfs").stream(tmp_path)
     old = (tmp_path / "jobs.parquet").read_bytes()
@@ -255,7 +263,7 @@ def test_a_run_that_is_stopped_leaves_nothing_that_looks_done(tmp_path: Path) ->
     assert not (tmp_path / ".jobs.parquet.parts").exists()
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_a_folder_stays_as_it_is_where_nothing_can_be_streamed(tmp_path: Path) -> None:
     SCENARIO.stream(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
@@ -273,7 +281,7 @@ def test_a_folder_stays_as_it_is_where_nothing_can_be_streamed(tmp_path: Path) -
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_a_job_that_starves_does_not_hold_back_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """First-fit lets the wide one wait to the end: the others are written as they end, and sorted in the end."""
     monkeypatch.setattr(tables, "_MOST_HELD", 40)

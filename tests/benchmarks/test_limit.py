@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -37,7 +36,7 @@ def test_the_engines_make_the_same_starts(tmp_path: Path) -> None:
     assert all(line.endswith("300 starts as by SimPy") for line in told.splitlines())
 
 
-@pytest.mark.skipif(importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed")
+@pytest.mark.parquet
 def test_a_generated_log_is_simulated_once() -> None:
     words = [sys.executable, str(SCRIPT), "--stream", "--jobs", "300"]
     told = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()

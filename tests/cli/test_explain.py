@@ -63,7 +63,7 @@ ARRAYS = """JobID|JobIDRaw|User|Submit|Start|End|Timelimit|State|AllocCPUS
 """
 
 
-@pytest.mark.parametrize("table", ["csv", "parquet"])
+@pytest.mark.parametrize("table", ["csv", pytest.param("parquet", marks=pytest.mark.parquet)])
 @pytest.mark.parametrize(
     ("asked", "number", "said"),
     [
@@ -76,8 +76,6 @@ ARRAYS = """JobID|JobIDRaw|User|Submit|Start|End|Timelimit|State|AllocCPUS
 def test_a_job_is_asked_for_as_its_user_knows_it(
     asked: str, number: int, said: str, table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if table == "parquet":
-        pytest.importorskip("duckdb")
     log = tmp_path / "sacct.txt"
     log.write_text(ARRAYS)
     words = ["compare", str(log), "--cores", "4", "--policy", "fcfs", "--no-page", "--table", table]

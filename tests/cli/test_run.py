@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 
@@ -41,7 +40,7 @@ def test_json_is_the_metrics_and_nothing_else(recipe: Path, capsys: pytest.Captu
     assert metrics == json.loads((out / "metrics.json").read_text())
 
 
-@pytest.mark.skipif(importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed")
+@pytest.mark.parquet
 def test_the_table_may_be_parquet(recipe: Path) -> None:
     out = recipe.parent / "out"
     assert main(["run", str(recipe), "--out", str(out), "--table", "parquet"]) == 0
@@ -72,7 +71,7 @@ model = "lublin?jobs=300&estimates=multiples"
 """
 
 
-@pytest.mark.skipif(importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed")
+@pytest.mark.parquet
 def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recipe.write_text(STREAMED)
     out, whole = recipe.parent / "out", recipe.parent / "whole"
@@ -90,7 +89,7 @@ def test_block_by_block_and_not_simulated_again(recipe: Path, capsys: pytest.Cap
     assert json.loads(capsys.readouterr().out) == known
 
 
-@pytest.mark.skipif(importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed")
+@pytest.mark.parquet
 @pytest.mark.parametrize(
     ("recipe_text", "told"),
     [

@@ -164,10 +164,8 @@ def _enough(one: JobSchedule, row: int) -> float:
     return float(seconds)
 
 
-@pytest.mark.parametrize("table", ["csv", "parquet"])
+@pytest.mark.parametrize("table", ["csv", pytest.param("parquet", marks=pytest.mark.parquet)])
 def test_result_directories_are_read_back(tmp_path: Path, table: str) -> None:
-    if table == "parquet":
-        pytest.importorskip("duckdb")
     result = Scenario(model="lublin?jobs=40&cores=16&load=1&users=3", cores=16, policy="easy").run()
     result.write(tmp_path, table=table)
     (one,) = read_schedules(tmp_path).values()

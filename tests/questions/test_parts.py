@@ -96,10 +96,8 @@ def test_who_never_ran_is_told_why(replayed: Result, job: int, why: str) -> None
     assert f"did not run under slurm ({why})" in told(replayed, job)
 
 
-@pytest.mark.parametrize("table", ["csv", "parquet"])
+@pytest.mark.parametrize("table", ["csv", pytest.param("parquet", marks=pytest.mark.parquet)])
 def test_a_folder_tells_the_same(replayed: Result, table: str, tmp_path: Path) -> None:
-    if table == "parquet":
-        pytest.importorskip("duckdb")
     replayed.write(tmp_path, table=table)
     (read,) = read_schedules(tmp_path).values()
     for job in replayed.workload.job.tolist():

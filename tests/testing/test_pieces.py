@@ -162,10 +162,8 @@ def drawn(count: int, seed: int = 3) -> Workload:
     return Workload.from_columns(**columns, labels=labels)
 
 
-@pytest.mark.parametrize("table", ["csv", "parquet"])
+@pytest.mark.parametrize("table", ["csv", pytest.param("parquet", marks=pytest.mark.parquet)])
 def test_what_slurm_writes_is_read_back_and_sound(table: str, tmp_path: Path) -> None:
-    if table == "parquet":
-        pytest.importorskip("duckdb")
     jobs = drawn(80)
     result = simulate(jobs, policy=Slurm(site=SITE))
     result.write(tmp_path, table=table)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +17,6 @@ from gridsim.workload.formats.parquet_jobs import ParquetJobs
 from gridsim.workload.synthetic.lublin import Lublin
 from gridsim.workload.synthetic.lublin_blocks import LublinBlocks
 
-needs_duckdb = pytest.mark.skipif(
-    importlib.util.find_spec("duckdb") is None, reason="the extra parquet is not installed"
-)
 JOBS: dict[str, Any] = {
     "job": np.array([3, 5, 4]),
     "submit": np.array([0.5, 2.0, 2.0]),
@@ -66,7 +62,7 @@ def test_a_model_that_has_to_see_all_jobs_says_so(model: Lublin, field: str) -> 
     assert told.value.field == field
 
 
-@needs_duckdb
+@pytest.mark.parquet
 @pytest.mark.parametrize("block", [1, 2, 10])
 def test_a_parquet_file_in_blocks_has_the_jobs_of_its_rows(tmp_path: Path, block: int) -> None:
     write_table(tmp_path / "it's.parquet", JOBS)
@@ -81,7 +77,7 @@ def test_a_parquet_file_in_blocks_has_the_jobs_of_its_rows(tmp_path: Path, block
     assert len(list(source)) == -(-3 // block)
 
 
-@needs_duckdb
+@pytest.mark.parquet
 @pytest.mark.parametrize(
     ("changed", "field", "line", "told"),
     [
@@ -103,7 +99,7 @@ def test_what_is_no_job_is_named(
     assert (str(error.value.path), error.value.field, error.value.line) == (str(path), field, line)
 
 
-@needs_duckdb
+@pytest.mark.parquet
 def test_a_file_that_is_none_and_one_without_jobs_are_refused(tmp_path: Path) -> None:
     (tmp_path / "some.parquet").write_text("job;submit\n")
     with pytest.raises(InputError, match="expected a Parquet file"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import csv
+import importlib
 import io
 import json
 from datetime import datetime
@@ -90,8 +91,9 @@ def test_what_is_no_array_of_objects_is_refused(tmp_path: Path, content: str, to
         read(tmp_path, "t.json", content.encode(), f'format = "json"\n[columns]\n{COLUMNS}')
 
 
+@pytest.mark.parquet
 def test_parquet_is_read_by_row_group(tmp_path: Path, plain: list[object], monkeypatch: pytest.MonkeyPatch) -> None:
-    duckdb = pytest.importorskip("duckdb", reason="Parquet is an extra")
+    duckdb = importlib.import_module("duckdb")
     monkeypatch.setattr(cells_module, "_PART", 1000)
     (tmp_path / "rows.csv").write_text(text_of(ROWS * 20))
     file = str(tmp_path / "t.parquet")
