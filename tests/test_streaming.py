@@ -55,7 +55,7 @@ LOGS = (
 
 @pytest.fixture(autouse=True, scope="module")
 def what_was_there_before() -> Iterator[None]:
-    """The rest of the tests is set apart from the collector once, and not in each of hundreds of runs, at 0.1 s each."""
+    """The rest of the tests is set apart from the collector once, not in each of hundreds of runs, at 0.1 s each."""
     gc.collect()
     gc.freeze()
     with mock.patch("gc.unfreeze"):
