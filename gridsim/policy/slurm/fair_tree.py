@@ -101,6 +101,10 @@ class FairShares:
         """Add cores held from *begin* to *end*, s after the instant that the usage is of, and in the weight of then."""
         np.add.at(self.used, leaf, cores * np.maximum(weighted(begin, end, self.half_life), 0.0))
 
+    def charge_one(self, leaf: int, cores: float, begin: float, end: float) -> None:
+        """The same of a single user."""
+        self.used[leaf] += cores * max(weighted(begin, end, self.half_life), 0.0)
+
     def factors(self) -> FloatArray:
         """Fair-share factor of each user, from 0 to 1: of Fair Tree the rank, the first one being the number of users,
         over their number.

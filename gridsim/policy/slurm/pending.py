@@ -165,13 +165,16 @@ class Pending:
     def _enter(self, entry: int, now: int) -> None:
         since = max(now, self._bookings.begins(int(self._demands["reservation"][entry])))
         self._priorities.eligible(entry, since)
-        self._priorities.rank(np.array([entry]), now)
-        self.order = np.insert(self.order, self._priorities.place(self.order, entry), entry)
+        self._priorities.rank_one(entry, now)
+        order, place = self.order, self._priorities.place(self.order, entry)
+        self.order = np.concatenate([order[:place], [entry], order[place:]])
         self._stillness.broken(now)
         self._timing.changed()
 
     def calculate(self, now: int) -> None:
         """Make priorities anew where a period has gone by."""
+        if now < self._priorities.next_calculation():
+            return
         held = self._priorities.forgets()
         boundary = self._priorities.calculate(now)
         if held and not self._priorities.forgets():

@@ -35,7 +35,7 @@ class Placing:
         self._first, self._pieces = held.first.data, held.pieces.data
         names = ("cores", "memory", "core_memory", "gpus", "unit", "most", "exclusive")
         self._demands = {name: memoryview(demands[name]) for name in names}
-        self._all_memory = machine.memory.tolist()
+        self._all_memory = machine.memory
         self._gpus = machine.gpus.tolist() if len(machine.now) > GPUS else []
         self._idle: dict[int, list[int]] = {}  # heaps, of nodes of which any was taken
         self._mine: dict[int, list[tuple[int, list[int]]]] = {}
@@ -51,7 +51,7 @@ class Placing:
         node, cores = self._node[first:last].tolist(), self._cores[first:last].tolist()
         amounts = {"cores": cores}
         if self._memory:
-            amounts["memory"] = self._memory_of(entry, node, cores)
+            amounts["memory"] = self._memory_of(entry, first, last)
         gpus = self._take_gpus(entry, node) if self._gpus else ()
         return Placement(node, amounts, gpus, self._tasks(entry, cores))
 
@@ -61,11 +61,14 @@ class Placing:
             for number in numbers:
                 heapq.heappush(self._idle[node], number)
 
-    def _memory_of(self, entry: int, node: list[int], cores: list[int]) -> list[int]:
+    def _memory_of(self, entry: int, first: int, last: int) -> list[int]:
+        """MiB of each of the pieces from *first* to *last*."""
         asked, core = self._demands["memory"][entry], self._demands["core_memory"][entry]
-        if asked < 0:
-            return [self._all_memory[each] for each in node]
-        return [asked + core * each for each in cores]
+        if asked >= 0 and not core:
+            return [asked] * (last - first)
+        whole = self._all_memory[self._node[first:last]]
+        found: list[int] = (whole if asked < 0 else asked + core * self._cores[first:last]).tolist()
+        return found
 
     def _take_gpus(self, entry: int, node: list[int]) -> Sequence[Sequence[tuple[int, int]]]:
         whole, asked = self._demands["exclusive"][entry], self._demands["gpus"][entry]

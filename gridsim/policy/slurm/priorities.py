@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from gridsim.model.site import Site
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.queue import Requests
 from gridsim.policy.slurm.budgets import Budgets
-from gridsim.policy.slurm.factors import Factors, age_factor, weighted_sum
+from gridsim.policy.slurm.factors import Factors, age_factor, weighted_of_one, weighted_sum
 from gridsim.policy.slurm.needs import SECOND, fixed_factors, shares_of, use_factors
 from gridsim.policy.slurm.nodes import Bytes, Demands
 from gridsim.policy.slurm.owner import Owner
@@ -65,6 +66,8 @@ class Priorities:
         self._budgets, self._reset = budgets or None, reset
         self.shares, self.leaf = shares_of(site, owners)
         self._fixed, tier = fixed_factors(requests, site, owners, demands)
+        fixed = self._fixed
+        self._of_one = [each.data for each in (fixed.size, fixed.partition, fixed.qos, fixed.nice, fixed.tres)]
         self._use = use_factors(site, owners)
         self.since: IntArray = requests.submit[demands["request"]].copy()
         self._factors = self.shares.factors()
@@ -130,7 +133,13 @@ class Priorities:
     def ended(self, request: int, now: int) -> None:
         """A request gave its cores back; what it used counts."""
         self.calculate(now)
-        self._charge(np.array([request]), now)
+        if self._budgets is None:
+            base = self._calculated
+            begin = max(int(self._began[request]), base)
+            held = (begin - base) / SECOND, (now - base) / SECOND
+            self.shares.charge_one(int(self.leaf[request]), float(self._cores[request]), *held)
+        else:
+            self._charge(np.array([request]), now)
         del self._running[request]
 
     def _charge(self, rows: IntArray, until: int) -> None:
@@ -154,9 +163,9 @@ class Priorities:
 
     def calculate(self, now: int) -> int | None:
         """Bring usage and factors up to the last period; the instant that they are of, None where nothing is due."""
-        boundary = self._last_boundary(now)
-        if boundary <= self._calculated:
+        if now < self.next_calculation():
             return None
+        boundary = self._last_boundary(now)
         running = np.fromiter(self._running, dtype=np.int64, count=len(self._running))
         if self._reset is not None:
             self._begin_anew(boundary)
@@ -191,6 +200,16 @@ class Priorities:
         """Make the priorities of some requests anew."""
         if self._site.priority.kind == "multifactor":
             self.priority[rows] = weighted_sum(self.factors(rows, now), self._site.priority)
+
+    def rank_one(self, entry: int, now: int) -> None:
+        """The same of a single one, of which there are as many as come."""
+        if self._site.priority.kind != "multifactor":
+            return
+        priority = self._site.priority
+        age = min(max(now - int(self.since[entry]), 0) / max(priority.oldest, 1), 1.0)
+        share = float(self._factors[self.leaf[entry]])
+        factors: Any = Factors(age, share, *(column[entry] for column in self._of_one))  # type: ignore[arg-type]
+        self.priority[entry] = weighted_of_one(factors, priority)
 
     def order(self, rows: IntArray) -> IntArray:
         """Entries in the order in which they are looked at."""
