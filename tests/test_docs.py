@@ -177,6 +177,7 @@ def having_steps() -> Iterator[Any]:
             yield pytest.param(page, True, id=f"{name}-parquet", marks=pytest.mark.parquet)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("page", "parquet"), [*having_steps()])
 def test_shell_examples_print_what_the_page_shows(page: Path, parquet: bool) -> None:
     with workshop():
@@ -187,6 +188,7 @@ def test_shell_examples_print_what_the_page_shows(page: Path, parquet: bool) -> 
                 pytest.fail(f"{page.name} line {block.line}: {step.command} prints\n{printed}\nnot\n{step.shown}")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("page", having("pycon"), ids=names(having("pycon")))
 def test_python_examples_answer_what_the_page_shows(page: Path) -> None:
     parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 import gridsim
 
 LINES = 80
@@ -51,6 +53,7 @@ def everything() -> dict[str, ast.FunctionDef | ast.AsyncFunctionDef]:
     return found
 
 
+@pytest.mark.long
 def test_no_function_is_longer_than_can_be_read_at_once() -> None:
     assert {name: lines for name, each in everything().items() if (lines := lines_of(each)) > LINES} == {}
 

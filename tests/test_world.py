@@ -427,6 +427,7 @@ POLICIES_OF_SIZES = (
 )
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize("how", [("batched", "kill"), ("per-event", "extend")], ids="-".join)
 @pytest.mark.parametrize("policy", POLICIES_OF_SIZES)
 @pytest.mark.parametrize("known", [0, 17])

@@ -154,7 +154,6 @@ def assert_same(workload: Workload, policy: Any, cores: int = CORES, **options: 
     tick=st.sampled_from((None, 0.25, 3.0)),
     narrower=st.booleans(),  # than the widest jobs, which are rejected
 )
-@settings(max_examples=2 * settings.default.max_examples)  # type: ignore[union-attr]
 def test_small_workloads_full_of_ties(
     policy: Any, workload: Workload, instant: str, overrun: str, tick: float | None, narrower: bool
 ) -> None:
@@ -177,6 +176,7 @@ def test_small_workloads_of_several_sizes(
     assert_same(workload, policy, CORES - narrower, instant=instant, overrun=overrun, tick=tick)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("instant", INSTANTS)
 @pytest.mark.parametrize("overrun", OVERRUNS)
 @pytest.mark.parametrize("policy", LOADED)

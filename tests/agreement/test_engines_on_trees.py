@@ -136,6 +136,7 @@ def test_files_on_a_tree_of_three_levels(transfer: Any) -> None:
             assert_same(shipped, platform, "p-slr", instant=instant, balancer=balancer)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["uni-ind", "prob", "chain"])
 @pytest.mark.parametrize("instant", INSTANTS)
 def test_a_loaded_grid_with_long_queues(kind: Any, instant: str) -> None:

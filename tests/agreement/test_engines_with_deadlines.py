@@ -76,6 +76,7 @@ def demanding(draw: st.DrawFn) -> Workload:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", GUARANTEED)
 @given(
     workload=demanding(),
@@ -105,6 +106,7 @@ def crowded(jobs: int, seed: int) -> Workload:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("instant", INSTANTS)
 @pytest.mark.parametrize("overrun", OVERRUNS)
 @pytest.mark.parametrize("policy", GUARANTEED)

@@ -17,6 +17,7 @@ MACHINES = {"usual": 60, "search": 2000, "thorough": 20_000}[os.environ.get("GRI
 """Random machines for each policy: 300 in all in the default suite, 10,000 in a search."""
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_both_make_the_same_schedules_with_the_same_places(policy: str) -> None:
     rng = np.random.default_rng([17, POLICIES.index(policy)])

@@ -54,6 +54,7 @@ def assert_same(workload: Workload, spec: str, policy: str, cores: int = CORES, 
     assert fast.status.tolist() == slow.status.tolist()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("overrun", OVERRUNS)
 @pytest.mark.parametrize("instant", INSTANTS)
 @pytest.mark.parametrize("spec", POLICIES)
@@ -63,6 +64,7 @@ def test_policies_in_first_come_order(spec: str, instant: str, overrun: str, wor
     assert_same(workload, spec, policy, instant=instant, overrun=overrun, **options)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("reserve", RULES)
 @pytest.mark.parametrize("order", RATIONAL)
 @given(
@@ -77,6 +79,7 @@ def test_any_ordering_with_any_rule(order: str, reserve: str, workload: Workload
     assert_same(workload, spec, policy, order=order, instant=instant, overrun=overrun, **options)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("order", [name for name in RATIONAL if name != "fifo"])
 @given(
     workload=workloads(cores=CORES, deadlines=True),

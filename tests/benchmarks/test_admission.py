@@ -6,11 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from gridsim_papers.deadline.campaign import read_rows
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "admission.py"
 
 
+@pytest.mark.long
 def test_placements_are_rows_of_the_campaign(tmp_path: Path) -> None:
     path = tmp_path / "runs" / "cost-00-0.csv"
     path.parent.mkdir()

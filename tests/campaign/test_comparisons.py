@@ -246,6 +246,7 @@ def test_bad_rows_and_names_are_refused() -> None:
         compare_runs([], names)
 
 
+@pytest.mark.long
 def test_without_a_difference_a_family_has_a_false_verdict_about_as_often_as_promised(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -238,6 +238,7 @@ def test_an_executor_that_was_shut_down_is_told(tmp_path: Path) -> None:
     assert "after shutdown" in Store(tmp_path).failure(Number(0).file).error
 
 
+@pytest.mark.long
 def test_the_driver_holds_few_of_many_units(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Live(Number):
         pass

@@ -297,6 +297,7 @@ def run_in_a_process(words: list[str], folder: Path, **environment: str) -> subp
     )
 
 
+@pytest.mark.long
 def test_two_processes_write_the_same_numbers(tmp_path: Path) -> None:
     written: list[dict[str, Any]] = []
     for seed in ("1", "2"):

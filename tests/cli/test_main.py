@@ -20,6 +20,7 @@ def gridsim_process(*words: str, cwd: Path | None = None) -> subprocess.Complete
     return subprocess.run([sys.executable, "-m", "gridsim", *words], capture_output=True, text=True, cwd=cwd)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("words", [["--help"], *([verb, "--help"] for verb in VERBS)])
 def test_help_imports_nothing_that_it_does_not_need(words: list[str]) -> None:
     code = (
@@ -122,6 +123,7 @@ def test_python_dash_m_is_the_command(tmp_path: Path) -> None:
     assert done.stderr == ""
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("words", [["list"], ["list", "--json"], ["--help"], ["workload", "generate", "{}/a.swf"]])
 def test_a_reader_that_goes_away_is_met_quietly(words: list[str], tmp_path: Path) -> None:
     process = subprocess.Popen(

@@ -59,6 +59,7 @@ def test_many_policies_still_fit_the_terminal(tmp_path: Path, capsys: pytest.Cap
     assert "the log is too short to say for moldable-greedy, moldable-submit" in told
 
 
+@pytest.mark.long
 def test_rigid_jobs_have_no_categories_by_weight(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["compare", str(SITE), "--policy", "fcfs", "--policy", "easy", "--out", str(tmp_path / "out")]) == 0
     assert "weight" not in capsys.readouterr().out

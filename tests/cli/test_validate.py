@@ -114,6 +114,7 @@ def test_what_cannot_be_read_is_exit_code_2(log: Path, capsys: pytest.CaptureFix
     assert validate(path, log, "--columns", "begin=start") == 2
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("overrun", ["kill", "extend"])
 @pytest.mark.parametrize("limits", ["refuse", "clip", "split"])
 def test_results_of_jobs_above_a_limit_are_valid_alone_and_beside_their_log(

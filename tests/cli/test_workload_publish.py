@@ -109,6 +109,7 @@ def test_no_name_is_left(gpus: list[str], given_away: Path) -> None:
                 assert name not in data, (path, name)
 
 
+@pytest.mark.long
 def test_the_same_log_and_key_are_the_same_bytes(tmp_path: Path) -> None:
     one = published(tmp_path, str(LOG))
     first = {path.name: path.read_bytes() for path in one.rglob("*") if path.is_file()}

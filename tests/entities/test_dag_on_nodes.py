@@ -86,6 +86,7 @@ def one_by_one(jobs: Sequence[Job]) -> Workload:
     return Workload.from_tasks(tasks, submit=plain.submit / 1e6, job=plain.job, demands=plain.demands)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_task_is_a_job_of_its_own(policy: str) -> None:
     rng = np.random.default_rng([29, POLICIES.index(policy)])
@@ -129,6 +130,7 @@ def drawn_dag(rng: np.random.Generator, machine: Machine) -> Workload:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("overrun", ["kill", "extend"])
 @pytest.mark.parametrize("policy", [*POLICIES, "lrtf", "p-slr"])
 def test_no_node_is_held_twice_and_no_task_starts_before_its_data(policy: str, overrun: Any) -> None:

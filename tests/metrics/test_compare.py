@@ -110,6 +110,7 @@ def test_correlated_neighbours_widen_the_interval_and_cost_degrees_of_freedom() 
     assert estimate.error > estimate.spread / math.sqrt(estimate.blocks)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("phi", "skewed"), [(0.9, False), (0.97, False), (0.99, False), (0.97, True)])
 @pytest.mark.parametrize("difference", [0.0, -20.0])
 def test_the_interval_covers_the_known_difference_where_counting_jobs_does_not(
@@ -125,6 +126,7 @@ def test_the_interval_covers_the_known_difference_where_counting_jobs_does_not(
     assert naive_coverage(gaps, difference) < 0.5
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("phi", "skewed"), [(0.0, False), (0.0, True), (0.9, False), (0.97, False), (0.99, False)])
 def test_without_a_difference_verdicts_are_about_as_rare_as_promised(phi: float, skewed: bool) -> None:
     rng = np.random.default_rng(12)

@@ -278,6 +278,7 @@ def probes(path: Path) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_nobody_else_looks_for_what_a_policy_has() -> None:
     files = [path for room in ROOMS for path in ROOT.glob(f"{room}.py")]
     assert len(files) > 60

@@ -277,6 +277,7 @@ print(*(name for name, own in during.items() if not own and name in globals()))
 )
 
 
+@pytest.mark.long
 def test_what_a_user_compiles_beside_our_loops_is_compiled_as_ever(tmp_path: Path) -> None:
     (tmp_path / "beside.py").write_text(BESIDE)
     words = [sys.executable, "-W", "error", str(tmp_path / "beside.py"), str(tmp_path / "kept")]
@@ -285,6 +286,7 @@ def test_what_a_user_compiles_beside_our_loops_is_compiled_as_ever(tmp_path: Pat
         assert (told.stdout.strip(), told.stderr) == (ours, "")
 
 
+@pytest.mark.long
 def test_with_another_compiler_loops_are_compiled_as_it_would(tmp_path: Path) -> None:
     of_another = "from gridsim.profile import compiler\ncompiler.binding = object()  # lacks what parts need\n"
     (tmp_path / "nested.py").write_text(NESTED.replace("home._FOLDER", of_another + "home._FOLDER"))

@@ -95,6 +95,7 @@ def test_a_loop_that_raises_is_the_compilers_alone(tmp_path: Path) -> None:
     assert not list((tmp_path / "kept").glob("*.code"))
 
 
+@pytest.mark.long
 @needed
 def test_who_asks_something_of_the_compiler_gets_the_compiler(tmp_path: Path) -> None:
     told(tmp_path, "other")
@@ -102,6 +103,7 @@ def test_who_asks_something_of_the_compiler_gets_the_compiler(tmp_path: Path) ->
     assert told(tmp_path, "other", NUMBA_BOUNDSCHECK="1").endswith("True")
 
 
+@pytest.mark.sampled(4)
 @needed
 @pytest.mark.parametrize("damage", ["another processor", "cut off", "changed", "empty"])
 def test_code_that_is_not_what_was_kept_is_not_called(damage: str, tmp_path: Path) -> None:
@@ -143,6 +145,7 @@ print(all(len(made) == 20 and all(np.array_equal(one, answers[policy]) for one i
 """
 
 
+@pytest.mark.long
 @needed
 def test_threads_that_simulate_at_once_do_not_get_in_each_others_way() -> None:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
@@ -153,6 +156,7 @@ def test_threads_that_simulate_at_once_do_not_get_in_each_others_way() -> None:
     assert made[1] == "False"
 
 
+@pytest.mark.sampled(3)
 @needed
 @pytest.mark.parametrize("policy", ["easy", "conservative", "sjbf"])
 def test_a_simulation_needs_no_compiler_where_its_loop_is_kept(policy: str) -> None:

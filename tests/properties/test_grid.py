@@ -70,6 +70,7 @@ def ready_by_hand(record: Record, platform: Platform) -> list[int]:
     return [instant * SECOND for instant in ready]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("fit", FITS)
 @pytest.mark.parametrize("policy", POLICIES)
 @given(grid=grids())
@@ -98,6 +99,7 @@ def test_every_balancer_and_network_gives_a_possible_schedule_and_the_same_one_a
     assert starts(record) == starts(schedule(grid, "p-slr", balancer=balancer, split=split, seed=3))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", POLICIES)
 @given(grid=grids())
 @settings(max_examples=10)

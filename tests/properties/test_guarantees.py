@@ -64,6 +64,7 @@ def demanding(draw: st.DrawFn) -> Workload:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", CONTROLLERS)
 @given(workload=demanding(), instant=st.sampled_from(["batched", "per-event"]))
 def test_promises_are_kept(policy: str, workload: Workload, instant: str) -> None:
@@ -90,6 +91,7 @@ def test_promises_are_kept(policy: str, workload: Workload, instant: str) -> Non
     assert record.start_us.tolist() == again.start_us.tolist()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", CONTROLLERS)
 @given(workload=demanding())
 def test_promises_are_broken_only_by_overruns_and_are_told(policy: str, workload: Workload) -> None:
@@ -150,6 +152,7 @@ def molded(draw: st.DrawFn) -> Workload:
     return replace(workload, moldable=Moldable.of(workload.cores, low, high, [Downey(parallelism=CORES, sigma=sigma)]))
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", ["qops", "msb", "mrt", "fqops?kill_restart=true&slack_factor=1.5"])
 @pytest.mark.parametrize("partition", ["greedy", "fair-share(wf=2)"])
 @given(workload=molded(), overrun=st.sampled_from(["kill", "extend"]))

@@ -58,6 +58,7 @@ def told(record: Record) -> list[Any]:
     return [record.start_us.tolist(), record.end_us.tolist(), record.status.tolist(), *promised]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("balancer", BALANCERS)
 @given(workload=users(), platform=platforms(), instant=INSTANTS, overrun=OVERRUNS)
@@ -91,6 +92,7 @@ def promises_hold(record: Record, overrun: str) -> None:
         assert (record.end_us <= record.promises.granted_us)[record.ran].all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("balancer", BALANCERS)
 @given(workload=users(), instant=INSTANTS)

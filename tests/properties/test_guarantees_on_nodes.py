@@ -47,6 +47,7 @@ def told(record: Record) -> dict[str, list[Any]]:
     }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", CONTROLLERS)
 @given(workload=demanding(), overrun=st.sampled_from(["kill", "extend"]), memory=st.integers(0, 5))
 def test_one_node_of_all_cores_is_the_pool(policy: str, workload: Workload, overrun: Any, memory: int) -> None:
@@ -67,6 +68,7 @@ def with_deadlines(rng: np.random.Generator, workload: Workload) -> Workload:
     return replace(workload, deadline=deadline, tolerance=tolerance, restartable=rng.random(n) < 0.7)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
 @pytest.mark.parametrize("policy", CONTROLLERS)
 def test_promises_are_kept_at_places_that_there_are(policy: str, instant: Any) -> None:

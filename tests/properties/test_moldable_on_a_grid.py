@@ -124,6 +124,7 @@ def arrivals(record: Record, platform: Platform) -> list[int]:
     return last
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", SIZED)
 @given(
     grid=moldable_grids(),
@@ -252,6 +253,7 @@ def promising(draw: st.DrawFn) -> Workload:
     return replace(workload, moldable=Moldable.of(workload.cores, low, high, [Downey(parallelism=8, sigma=1)]))
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("balancer", ["earliest-guarantee", "cheapest-guarantee", "expected-queue"])
 @pytest.mark.parametrize("policy", ["qops?partition=greedy", "msb?partition=fair-share(wf=2)", "qops"])
 @given(workload=promising(), overrun=st.sampled_from(["kill", "extend"]))

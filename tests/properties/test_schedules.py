@@ -49,6 +49,7 @@ def scaled(workload: Workload, factor: int) -> Workload:
     )
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", ALL)
 @given(workload=workloads(cores=CORES, deadlines=True), instant=INSTANTS, overrun=OVERRUNS)
 def test_schedules_are_possible_complete_and_repeatable(

@@ -51,6 +51,7 @@ def same(one: Record, other: Record) -> None:
         assert getattr(held, name).tolist() == getattr(wanted, name).tolist()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
 @pytest.mark.parametrize("policy", ["fcfs", "first-fit", "easy", "depth", "conservative"])
 def test_who_submits_later_is_placed_as_if_known_from_the_beginning(policy: str, instant: Any) -> None:
@@ -109,6 +110,7 @@ def check(world: World) -> Process:
         assert (machine.nodes.gpus >= 0).all()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
 @pytest.mark.parametrize("policy", ["fcfs", "first-fit", "easy", "depth"])
 def test_nothing_is_given_twice_where_crews_hold_nodes_and_users_submit(policy: str, instant: Any) -> None:

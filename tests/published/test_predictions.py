@@ -86,6 +86,7 @@ def of_a_golden_case() -> tuple[Columns, int]:
     return {name: np.array(column, dtype=np.int64) for name, column in columns.items()}, case["platform"]["cores"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("source", "policy"),
     [("golden", "easy++"), *(pytest.param("KTH", name, marks=pytest.mark.others) for name in SCHEDULES)],
@@ -103,6 +104,7 @@ def test_every_start_prediction_and_correction_is_as_published(others: Others, s
         assert result.jobs["corrections"].tolist() == (columns["last"] + 1).tolist()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("source", "policy", "mean"),
     [

@@ -61,6 +61,7 @@ def replayed(log: Workload, site: Site) -> Agreement:
     return agreement(simulate(log, policy=Slurm(site=site, boot=BOOT), overrun="extend").record)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("form", WHOLE)
 def test_every_form_of_the_log_is_replayed_within_seconds(logs: Path, site: Site, form: str) -> None:
     found = replayed(read(logs / form, site), site)

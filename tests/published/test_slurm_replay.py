@@ -226,6 +226,7 @@ def test_whatever_the_phase_of_its_clock_it_comes_nearer_than_fcfs_with_backfill
     assert all(each.spearman > easy.spearman for each in found)
 
 
+@pytest.mark.long
 def test_over_all_phases_of_its_clock_it_comes_near_the_bar(jobs: Workload, site: Site) -> None:
     # No phase is chosen: those that the daemon did not have are worse, up to a median of 15 s; the middle one: 6.7 s.
     found = [
@@ -302,6 +303,7 @@ def test_no_two_runs_of_the_same_slurm_meet_the_bar(real_b: dict[str, Starts]) -
     assert all(np.mean(pair <= 5) < 0.4 for pair in pairs)
 
 
+@pytest.mark.long
 def test_the_model_is_about_as_near_to_each_of_them_as_they_are_to_one_another(
     run_b: Run, real_b: dict[str, Starts]
 ) -> None:

@@ -40,6 +40,7 @@ def log() -> gs.Workload:
     )
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("policy", ["easy", "conservative", "fcfs"])
 @pytest.mark.parametrize("demand", WANTED)
 def test_the_start_to_expect_is_that_of_a_run_in_which_all_take_as_long_as_they_may(

@@ -287,6 +287,7 @@ def test_a_pinned_task_shows_its_transfers_and_the_critical_path(browser: Any, t
     assert browser.get_log("browser") == []
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_of_a_grid_needs_no_sideways_scrolling(
     browser: Any, comparison: Comparison, tmp_path: Path, width: int

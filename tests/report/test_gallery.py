@@ -50,6 +50,7 @@ def test_an_unknown_figure_is_answered_with_the_nearest(comparison: Comparison) 
         comparison.figures["wiats"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["pdf", "svg", "png"])
 def test_a_figure_is_the_same_bytes_every_time(comparison: Comparison, tmp_path: Path, kind: str) -> None:
     first, again = (save(comparison.figures["by-size"], tmp_path / place / f"a.{kind}") for place in ("one", "two"))

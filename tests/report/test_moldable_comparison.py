@@ -238,6 +238,7 @@ return null;
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("which", ["jobs", "tasks"])
 def test_the_chart_shows_chosen_against_requested_cores(

@@ -358,6 +358,7 @@ def test_a_page_with_a_stretch_of_the_log_explains_no_job_that_others_may_have_k
     assert f"There is no job {outside} among those that this page holds." in missing
 
 
+@pytest.mark.long
 def test_what_explains_takes_a_tenth_of_the_page_at_most(
     making: Callable[..., dict[str, Record]], comparing: Callable[..., Comparison]
 ) -> None:
@@ -430,6 +431,7 @@ def on_nodes() -> tuple[dict[str, Record], Platform]:
     return {label: simulate(jobs, platform=machine, policy=label).record for label in ("fcfs", "easy")}, machine
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("made", [partitioned, clustered, on_nodes])
 def test_room_is_that_of_the_nodes_or_the_cluster_that_a_job_could_have(
     browser: Any,

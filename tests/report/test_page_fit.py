@@ -70,6 +70,7 @@ OVER = """
 """
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [1280, 390])
 def test_no_text_of_a_figure_is_cut_off_or_over_another(
     browser: Any, visit: Callable[..., Any], address: str, width: int

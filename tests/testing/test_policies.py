@@ -21,17 +21,17 @@ from gridsim.testing.policies import small_workload
 
 @pytest.mark.parametrize("name", registry.names("ordering"))
 def test_every_ordering_passes(name: str) -> None:
-    check_ordering(name, workloads=4)
+    check_ordering(name, workloads=2)
 
 
 @pytest.mark.parametrize("name", registry.names("reservation"))
 def test_every_reservation_rule_passes(name: str) -> None:
-    check_reservation(name, workloads=4)
+    check_reservation(name, workloads=2)
 
 
 @pytest.mark.parametrize("name", [*PRESETS, "conservative?compress=arrival", "conservative?ordering=wfp3"])
 def test_every_preset_passes(name: str) -> None:
-    check_scheduler(name, workloads=4)
+    check_scheduler(name, workloads=2)
 
 
 def test_a_policy_in_a_plain_file_is_checked_by_its_spec(tmp_path: Path) -> None:

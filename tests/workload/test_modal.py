@@ -132,6 +132,7 @@ FITS = [
 ]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("name", "hours", "share", "accuracy"), FITS)
 def test_estimates_are_like_those_of_logs(
     name: str, hours: int, share: float, accuracy: tuple[float, float], others: Callable[[str], Path]
@@ -162,7 +163,7 @@ TABLE = [  # limit, h; share; distances of estimates and of accuracy, for defaul
 ]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize(("name", "hours", "share", "of_estimates", "of_accuracy", "rho", "near", "values"), TABLE)
 def test_the_fit_is_that_of_the_table(

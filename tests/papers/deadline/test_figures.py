@@ -156,7 +156,7 @@ def test_usual_parameters_are_those_of_the_policies() -> None:
     assert USUAL["relaxation"] == Guaranteed().relaxation
 
 
-@pytest.mark.sampled(6)
+@pytest.mark.sampled(12)
 @pytest.mark.parametrize("name", DRAWN)
 def test_every_figure_is_drawn(stored: StoredRows, name: str) -> None:
     recipe = RECIPES[name]

@@ -197,6 +197,7 @@ THREE = gs.Workload.from_columns(
 """One that holds all cores, and two that wait for it, the longer one first."""
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("source", "by_kind", "by_minute", "deviations"),
     [

@@ -198,7 +198,7 @@ def test_a_claim_does_not_hold_in_rows_that_say_the_contrary(claim: str) -> None
         assert one.verdict.verdict == "does not hold", one
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.long
 @pytest.mark.parametrize("claim", sorted(set(IDS) - set(UNTIL_REFUTED)))
 def test_no_claim_holds_where_nothing_makes_a_difference(claim: str) -> None:
     for one in verdicts("level")[claim]:
@@ -237,6 +237,7 @@ def test_every_claim_of_the_paper_and_of_ours_is_here_once() -> None:
     assert set(names) == wanted
 
 
+@pytest.mark.long
 def test_figures_are_drawn_where_their_rows_are() -> None:
     questions = figures(read_recipes(RECIPES, CONDITIONS))
     found = answers(study("as claimed"), questions)

@@ -65,6 +65,7 @@ def told(record: Record) -> list[Any]:
     return [record.start_us.tolist(), record.end_us.tolist(), record.status.tolist(), record.given.tolist()]
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("policy", [*CHOOSING, *FIXED])
 @settings(max_examples=12)
 @given(workload=workloads(cores=CORES, deadlines=True, largest=12), seed=st.integers(0, 99), named=st.booleans())
@@ -108,6 +109,7 @@ def test_a_job_none_of_whose_sizes_has_a_place_is_rejected_and_one_with_smaller_
     assert fixed.jobs["status"].tolist() == ["rejected", "rejected", "completed"]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("policy", CHOOSING)
 def test_sizes_are_whole_tasks_at_places_that_there_are(policy: str) -> None:
     rng = np.random.default_rng([59, CHOOSING.index(policy)])

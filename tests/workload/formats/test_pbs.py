@@ -574,6 +574,7 @@ def test_hostile_fields_do_no_harm(tmp_path, texts):
     accounted(read_pbs(path), content)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "text",
     [
