@@ -26,7 +26,7 @@ from gridsim.model.time import NEVER, IntArray, of_whole_seconds
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
-from gridsim.policy.slurm.backfill import backfill_pass
+from gridsim.policy.slurm.backfill import NUMBERS, backfill_pass
 from gridsim.policy.slurm.bookings import Bookings
 from gridsim.policy.slurm.budgets import Budgets
 from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
@@ -302,7 +302,7 @@ class Slurm:
         )
         parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, wishes)
         self._intake = Intake(site, owners, *parts)
-        self._fits = np.zeros(int(self._demands["kind"].max(initial=0)) + 1, dtype=np.int64)
+        self._numbers = np.zeros((NUMBERS, int(self._demands["same"].max(initial=0)) + 1), dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         return requests
 
@@ -462,7 +462,7 @@ class Slurm:
         order = self._pending.ordered()
         if not len(order):
             return []
-        arrays = (*self._prepare(now), self._started, self._fits, NOBODY, self._diary.reasons)
+        arrays = (*self._prepare(now), self._started, self._numbers, NOBODY, self._diary.reasons)
         begun = self._begin("backfill", backfill_pass(now, order, self._backfill_parameters, *arrays), now)
         self._end_grace(now)
         return begun
@@ -490,7 +490,7 @@ class Slurm:
         demands, *others = self._parts
         parts = (demands, *(_copied(each) for each in others))
         planned = np.full(len(demands["request"]), NEVER, dtype=np.int64)
-        copies = (self._started.copy(), self._fits.copy(), planned, _copied(self._diary.reasons))
+        copies = (self._started.copy(), self._numbers.copy(), planned, _copied(self._diary.reasons))
         order = self._pending.ordered()
         if len(order):
             backfill_pass(now, order, self._backfill_parameters, parts, self._reserving(now), *copies)

@@ -20,8 +20,8 @@ from gridsim.policy.slurm.expected import (
     earliest,
     ends_of,
     first_fit,
+    forget_rooms,
     no_rooms,
-    rooms_now,
     rooms_of,
     rounded,
     rounded_up,
@@ -36,11 +36,17 @@ from gridsim.policy.slurm.reservations import in_time, next_change, open_nodes
 from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.running import RUNNING
 
-__all__ = ["backfill_pass"]
+__all__ = ["NUMBERS", "backfill_pass"]
+
+FITS, LEAST, TRIED, START, COULD, NUMBERS = range(6)
+"""What a pass finds of all entries with one number: by kind, on how many nodes what is free now would hold them (-1:
+unknown), and before when they cannot start (-1: unknown); of those that ask for the same, after how many changes of
+what is planned and free they were tried last, and when they would have started; and after how many they could still
+start now (-1: unknown, `NEVER`: not in this pass)."""
 
 
 @compiled
-def backfill_pass(now, order, parameters, parts, reserving, started, fits, planned, reasons):  # type: ignore[no-untyped-def]
+def backfill_pass(now, order, parameters, parts, reserving, started, numbers, planned, reasons):  # type: ignore[no-untyped-def]
     """Start every entry whose start delays no higher one; how many.
 
     *parts*, *reserving* and *reasons* are as in `main_pass`. Every entry that does not start, in order, reserves its
@@ -48,12 +54,13 @@ def backfill_pass(now, order, parameters, parts, reserving, started, fits, plann
     at whole multiples of the resolution. One that does not fit is looked at again at the instants of `next_opening`,
     and left out where there is none. An entry that preempts others reserves its nodes too, and starts in a later pass,
     without them. Behind the last entry that could still start now, for all that is free and not reserved, nothing is
-    looked at, unless *planned*, one row an entry, is to be filled with expected starts.
+    looked at, unless *planned*, one row an entry, is to be filled with expected starts. What is found of *numbers* of
+    demands is kept there: rows as below, to work in.
     """
-    demands, machine, _, held, _, _ = parts
+    demands, machine, _, held, _, rules = parts
     waiting = len(order) if parameters.tests <= 0 else min(len(order), parameters.tests)
     trial, everything = trial_on(len(machine.cores)), len(planned) > 0
-    last = _last_that_fits(now, order[:waiting], fits, trial, reasons, parts)
+    last = _last_that_fits(now, order[:waiting], numbers, trial, reasons, parts)
     if everything:
         last = waiting - 1
     if last < 0:
@@ -62,35 +69,47 @@ def backfill_pass(now, order, parameters, parts, reserving, started, fits, plann
     plan = empty_plan(rounded(now, parameters), len(machine.cores))
     promised = np.full(len(machine.cores), NEVER)  # first reservation of each node
     victims = np.zeros(held.counts[RUNNING] + waiting + 1, np.int64)
-    found, least = 0, np.full(len(fits), -1)
+    found, changes = 0, 0
     ends, known = ends_of(0, now, False, parts)[0], no_rooms(len(machine.cores))
     for place in range(last + 1):
-        while last >= place and not (everything or _could_start(now, order[last], fits, promised, known, parts)):
+        while last >= place and not (
+            everything or _could_start(now, order[last], numbers, changes, promised, known, plan, trial, parts)
+        ):
             last -= 1
         if place > last:
             break
         entry = order[place]
         if not _is_looked_at(entry, now, parameters, tests, reasons, parts):
             continue
+        same, strong = demands.same[entry], may_preempt(entry, rules)
+        if numbers[TRIED, same] == changes and not strong:  # nothing has been planned since
+            if everything:
+                planned[entry] = numbers[START, same]
+            if numbers[START, same] >= NEVER or not _may_reserve(entry, parameters, reserving, demands, booked, False):
+                continue
         start, used, preempted = _first_place(
-            entry, now, parameters, plan, Learnt(ends, known, least), victims, trial, parts
+            entry, now, parameters, plan, Learnt(ends, known, numbers), victims, trial, parts
         )
+        if not strong:
+            numbers[TRIED, same], numbers[START, same] = changes, start if used else NEVER
         if not used:
             continue
         if preempted > 0:  # they end earlier
             ends = ends_of(0, now, False, parts)[0]
-            for kind in range(len(least)):
-                least[kind] = -1
+            for other in order[:waiting]:
+                numbers[LEAST, demands.kind[other]] = -1
         if everything:
             planned[entry] = start if preempted == 0 else now + 1  # when they have gone
         if start == now and preempted == 0:
             take(entry, now + demands.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
-            found += 1
-            ends, known = ends_of(0, now, False, parts)[0], no_rooms(len(machine.cores))
+            found, changes = found + 1, changes + 1
+            ends = ends_of(0, now, False, parts)[0]
+            forget_rooms(known)
             if parameters.starts > 0 and found >= parameters.starts:
                 break
-        elif preempted > 0 or _may_reserve(entry, parameters, reserving, demands, booked):
+        elif preempted > 0 or _may_reserve(entry, parameters, reserving, demands, booked, True):
+            changes += 1
             for node in trial.chosen[:used]:
                 promised[node] = min(promised[node], start)
             begin = rounded(start, parameters)
@@ -100,15 +119,17 @@ def backfill_pass(now, order, parameters, parts, reserving, started, fits, plann
 
 
 @phase
-def _last_that_fits(now, order, fits, trial, reasons, parts):  # type: ignore[no-untyped-def]
-    """Place of the last entry that could start now, -1 where none could; *fits* is filled, and *reasons* of each wait.
+def _last_that_fits(now, order, numbers, trial, reasons, parts):  # type: ignore[no-untyped-def]
+    """Place of the last entry that could start now, -1 where none could.
 
-    What is free suffices for it, or what it may preempt may do.
+    *numbers* begin anew, and *reasons* of each wait are told. What is free suffices for it, or what it may preempt may
+    do.
     """
     demands, machine, limits, _, reservations, rules = parts
-    last = -1
+    last, fits = -1, numbers[FITS]
     for entry in order:
-        fits[demands.kind[entry]] = -1
+        kind, same = demands.kind[entry], demands.same[entry]
+        fits[kind], numbers[LEAST, kind], numbers[TRIED, same], numbers[COULD, same] = -1, -1, -1, -1
     unused = 0
     for node in range(len(machine.cores)):
         unused += machine.now[FREE, node]
@@ -179,13 +200,13 @@ class Learnt(NamedTuple):
         What nodes will have left; until an entry starts, or has to end earlier.
     known : Rooms
         What they have left now; until an entry starts.
-    least : (k,) int64
-        Before when entries of a kind cannot start, -1 where that is not known yet; until an entry has to end earlier.
+    numbers : (NUMBERS, k) int64
+        Of entries with one number; before when they cannot start, until an entry has to end earlier.
     """
 
     ends: Ends
     known: Rooms
-    least: IntArray
+    numbers: IntArray
 
 
 @compiled
@@ -196,15 +217,15 @@ def _first_place(entry, now, parameters, plan, learnt, victims, trial, parts):  
     """
     demands, machine, _, held, reservations, rules = parts
     limit, need, kind = demands.limit[entry], need_of(entry, demands), demands.kind[entry]
-    ends, known, least = learnt
+    ends, known, numbers = learnt
     start, strong, state, bound = now, may_preempt(entry, rules), machine.now, now
     member, low, high = machine.packed[demands.group[entry]], need.low // WORD, words_to(need.high)
     if strong:
         ends, state = ends_of(entry, now, strong, parts)
     else:
-        if least[kind] < 0:
-            least[kind] = earliest(entry, now, ends, known, trial, parts)
-        bound = least[kind]
+        if numbers[LEAST, kind] < 0:
+            numbers[LEAST, kind] = earliest(entry, now, ends, known, trial, parts)
+        bound = numbers[LEAST, kind]
     while start - now <= parameters.window and start < NEVER and bound - now <= parameters.window:
         following = rounded_up(next_change(start, reservations), parameters) if len(reservations.rows) else NEVER
         following = min(following, next_opening(start, start + limit, low, high, member, plan))
@@ -226,11 +247,11 @@ def _first_place(entry, now, parameters, plan, learnt, victims, trial, parts):  
             total, _ = rooms(need, trial, machine, state)
         else:
             total = rooms_of(entry, known, trial, demands, machine)
-        if total >= demands.cores[entry] and not (strong and start == now):
+        if total >= demands.cores[entry] and bound <= now and not (strong and start == now):
             used = choose(entry, need, trial, demands, machine)
             if used:
                 return start, used, 0
-        used, when = first_fit(entry, now, following, parameters, ends, total, trial, parts)
+        used, when = first_fit(entry, now, bound, following, parameters, ends, total, trial, parts)
         if used and (when <= start or is_clear(when, rounded(when + limit, parameters), used, trial.chosen, plan)):
             return max(when, start), used, 0
         start = when if used else following
@@ -252,8 +273,8 @@ def _nothing_booked(machine, held):  # type: ignore[no-untyped-def]
 
 
 @phase
-def _may_reserve(entry, parameters, reserving, demands, booked):  # type: ignore[no-untyped-def]
-    """Whether an entry that has to wait may reserve nodes; it counts as having done so then."""
+def _may_reserve(entry, parameters, reserving, demands, booked, counts):  # type: ignore[no-untyped-def]
+    """Whether an entry that has to wait may reserve nodes; where that *counts*, as having done so then."""
     request, array, partition = demands.request[entry], demands.array[entry], demands.part[entry]
     if len(reserving) and not reserving[entry]:
         return False
@@ -263,9 +284,10 @@ def _may_reserve(entry, parameters, reserving, demands, booked):  # type: ignore
         return False
     if parameters.partition_reserves > 0 and booked.partitions[partition] >= parameters.partition_reserves:
         return False
-    booked.requests[request] = 1
-    booked.arrays[array] += 1
-    booked.partitions[partition] += 1
+    if counts:
+        booked.requests[request] = 1
+        booked.arrays[array] += 1
+        booked.partitions[partition] += 1
     return True
 
 
@@ -283,25 +305,39 @@ def _say(entry, fits, demands, limits, reasons):  # type: ignore[no-untyped-def]
         note(request, PRIORITY if fits else RESOURCES, reasons)
 
 
-@compiled  # a lean loop would never let go of what is known
-def _could_start(now, entry, fits, promised, known, parts):  # type: ignore[no-untyped-def]
-    """Whether enough is free now on nodes that are not reserved within the limit of an entry; if not, it cannot."""
+@compiled
+def _could_start(now, entry, numbers, changes, promised, known, plan, trial, parts):  # type: ignore[no-untyped-def]
+    """Whether enough is free now on nodes that are not planned within the limit of an entry; if not, it cannot start.
+
+    Who does not find enough in one moment of a pass never does in it: only more is planned, and less is free.
+    """
     demands, machine, limits, _, reservations, rules = parts
-    preempts = may_preempt(entry, rules)
-    if (fits[demands.kind[entry]] <= 0 and not preempts) or not allowed(entry, demands.cores[entry], limits):
+    preempts, same = may_preempt(entry, rules), demands.same[entry]
+    if (numbers[FITS, demands.kind[entry]] <= 0 and not preempts) or not allowed(entry, demands.cores[entry], limits):
         return False
-    if preempts:
+    if preempts or numbers[COULD, same] == changes:
         return True
-    until, need = now + demands.limit[entry], demands.cores[entry]
-    member, room = machine.member[demands.group[entry]], machine.now[FREE]
-    least = 0
-    if len(reservations.rows.node) == 0:  # else a pass says of more entries that they wait for the begin of theirs
-        room, least = rooms_now(entry, known, demands, machine), demands.nodes[entry]
-    total, nodes = 0, 0
-    for node in range(demands.low[entry], demands.high[entry]):
-        if promised[node] >= until and member[node] and room[node] > 0:
-            total += room[node]
-            nodes += 1
-            if total >= need and nodes >= least:
-                return True
-    return False
+    if numbers[COULD, same] == NEVER:
+        return False
+    until, need = now + demands.limit[entry], need_of(entry, demands)
+    numbers[COULD, same] = NEVER
+    if len(reservations.rows.node):  # a pass says of all that it looks at that they wait for the begin of theirs
+        total, member, room = 0, machine.member[demands.group[entry]], machine.now[FREE]
+        for node in range(need.low, need.high):
+            if promised[node] >= until and member[node] and room[node] > 0:
+                total += room[node]
+        could = total >= demands.cores[entry]
+    else:
+        group = demands.group[entry]
+        low, high, member = need.low // WORD, words_to(need.high), machine.packed[group]
+        clear = clear_nodes(now, until, low, high, member, plan, trial.clear)
+        if clear < demands.nodes[entry] or clear * demands.widest[entry] < demands.cores[entry]:
+            return False
+        open_nodes(entry, now, now, until, demands, machine, reservations, trial.mask, trial.kept)
+        keep_clear(low, high, member, trial.mask, trial.clear)
+        could = rooms_of(entry, known, trial, demands, machine) >= demands.cores[entry]
+        if could and machine.first[group] == machine.first[group + 1]:  # of several kinds of nodes more can be less
+            could = choose(entry, need, trial, demands, machine) > 0
+    if could:
+        numbers[COULD, same] = changes
+    return could

@@ -19,7 +19,7 @@ from gridsim.profile.compiled import compiled, lean, phase
 from gridsim.profile.running import RUNNING
 
 __all__ = ["BackfillParameters", "Ends", "Rooms", "backfill_parameters", "earliest", "ends_of", "first_fit"]
-__all__ += ["no_rooms", "rooms_now", "rooms_of", "rounded", "rounded_up", "words_to"]
+__all__ += ["forget_rooms", "no_rooms", "rooms_of", "rounded", "rounded_up", "words_to"]
 
 
 class BackfillParameters(NamedTuple):
@@ -170,15 +170,21 @@ def no_rooms(nodes):  # type: ignore[no-untyped-def]
     return Rooms(np.full(16, -1), np.empty((16, nodes), np.int64))
 
 
-@compiled
-def rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
-    """Cores of each node that an entry could have now, for all that is planned and reserved."""
+@lean
+def forget_rooms(known):  # type: ignore[no-untyped-def]
+    """Nothing is known any more."""
+    for row in range(len(known.of)):
+        known.of[row] = -1
+
+
+@lean
+def _rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
+    """Row of `Rooms` with the cores of each node that an entry could have now, for all that is planned and reserved."""
     number = demands.needs[entry]
     row, now = number % len(known.of), machine.now
-    found = known.cores[row]
     if known.of[row] == number:
-        return found
-    known.of[row] = number
+        return row
+    known.of[row], found = number, known.cores[row]
     need, member = need_of(entry, demands), machine.member[demands.group[entry]]
     for node in range(need.low, need.high):
         found[node] = 0
@@ -193,7 +199,7 @@ def rooms_now(entry, known, demands, machine):  # type: ignore[no-untyped-def]
                 capped(node, now, need),
                 need,
             )
-    return found
+    return row
 
 
 @lean
@@ -202,11 +208,11 @@ def words_to(node):  # type: ignore[no-untyped-def]
     return -(-node // WORD)
 
 
-@compiled
+@lean
 def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-def]
     """As `rooms`, for what nobody holds: from what is *known*, where none of a node's cores are kept for others."""
     mask, kept, room, clear, now, total = trial.mask, trial.kept, trial.room, trial.clear, machine.now, 0
-    need, whole = need_of(entry, demands), rooms_now(entry, known, demands, machine)
+    need, whole = need_of(entry, demands), known.cores[_rooms_now(entry, known, demands, machine)]
     cores, memory = machine.cores, machine.memory
     if need.spread:
         for node in range(need.low, need.high):
@@ -235,14 +241,14 @@ def rooms_of(entry, known, trial, demands, machine):  # type: ignore[no-untyped-
 
 
 @lean
-def first_fit(entry, now, until, parameters, ends, total, trial, parts):  # type: ignore[no-untyped-def]
+def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts):  # type: ignore[no-untyped-def]
     """How many nodes an entry gets, and when, as running ones end; none and `NEVER` where that is not enough.
 
-    Tried on the nodes of the mask, whose room, *total* cores, is filled in, after each group of ends up to *until*.
-    What the entry may preempt is not among *ends*. A group is an end and all within 30 s of it, three times, then
-    within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that would close it counts as rounded down to
-    30 s. It is not looked at where that end is on other nodes. No documentation says these two, nor the number of short
-    ones: they are what fits the plans of a real Slurm 22.05 best.
+    Tried on the nodes of the mask, whose room, *total* cores, is filled in, after each group of ends from *bound* on,
+    before which it cannot start, up to *until*. What the entry may preempt is not among *ends*. A group is an end and
+    all within 30 s of it, three times, then within 60 s, 120 s and so on, or as ``bf_window_linear`` says; the end that
+    would close it counts as rounded down to 30 s. It is not looked at where that end is on other nodes. No
+    documentation says these two, nor the number of short ones: they are what fits the plans of a real Slurm 22.05 best.
     """
     demands, machine, _, held, _, _ = parts
     need, cores, memory = need_of(entry, demands), machine.cores, machine.memory
@@ -276,13 +282,13 @@ def first_fit(entry, now, until, parameters, ends, total, trial, parts):  # type
             following = _down(_whole(end[place + 1], now), GRID, parameters)
             if following - opened <= span:
                 continue
-        used = _chosen(entry, need, total, trial, demands, machine)
+        used = _chosen(entry, need, total, trial, demands, machine) if time >= bound else 0
         if used:
             return used, time
         opened, groups = NEVER, groups + 1
         if groups > 2:
             span = span + parameters.linear if parameters.linear > 0 else 2 * span
-    used = _chosen(entry, need, total, trial, demands, machine) if opened < NEVER else 0
+    used = _chosen(entry, need, total, trial, demands, machine) if opened < NEVER and time >= bound else 0
     return used, time if used else NEVER
 
 
@@ -294,23 +300,26 @@ def _chosen(entry, need, total, trial, demands, machine):  # type: ignore[no-unt
 
 @compiled
 def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-def]
-    """Before when an entry cannot start, whatever is planned and reserved: when its nodes have as many cores left.
+    """Before when an entry cannot start, whatever is planned and reserved: when its nodes have enough left.
 
     The room of the trial is used for that.
     """
     demands, machine, _, held, _, _ = parts
     need, room, cores, memory = need_of(entry, demands), trial.room, machine.cores, machine.memory
-    member, whole = machine.member[demands.group[entry]], rooms_now(entry, known, demands, machine)
+    member = machine.member[demands.group[entry]]
+    whole = known.cores[_rooms_now(entry, known, demands, machine)]
     first, span, nodes, free, jobs, later_memory, gpus, caps = ends
     total = 0
     for node in range(need.low, need.high):
         room[node] = whole[node]
         total += room[node]
-    if total >= demands.cores[entry]:
+    plain = machine.first[demands.group[entry]] == machine.first[demands.group[entry] + 1]
+    if _suffices(entry, need, total, plain, trial, demands, machine):
         return now
     for place in range(held.counts[RUNNING]):
         if span[place, 1] < need.low or span[place, 0] >= need.high:
             continue
+        before = total
         for row in range(first[place], first[place + 1]):
             node = nodes[row]
             if member[node]:
@@ -318,9 +327,15 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
                 more = room_of(cores[node], memory[node], left, later_memory[row], gpus[row], jobs[row], most, need)
                 total += more - room[node]
                 room[node] = more
-        if total >= demands.cores[entry]:
+        if total > before and _suffices(entry, need, total, plain, trial, demands, machine):
             return _whole(held.running[0, place], now)
     return NEVER
+
+
+@phase
+def _suffices(entry, need, total, plain, trial, demands, machine):  # type: ignore[no-untyped-def]
+    """Whether an entry could have the trial's room, *total* cores; of several kinds of nodes (not *plain*) it may."""
+    return total >= demands.cores[entry] and (not plain or choose(entry, need, trial, demands, machine) > 0)
 
 
 @lean

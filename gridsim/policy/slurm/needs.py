@@ -98,6 +98,7 @@ def demands_of(
     array = np.unique(np.maximum(label("array"), -1), return_inverse=True)[1].astype(np.int64)
     array = array + (label("array").min(initial=0) >= 0)
     low, high, widest = _spans(site, wishes)
+    kind = _kinds(alike)
     return records(
         cores=cores,
         nodes=nodes,
@@ -120,7 +121,8 @@ def demands_of(
         limit=limit,
         reservation=reservation,
         request=who,
-        kind=_kinds(alike),
+        kind=kind,
+        same=_kinds([kind, limit]),
         needs=_kinds([memory, core_memory, gpus, unit, most, exclusive, group]),
         user=user,
         association=association,

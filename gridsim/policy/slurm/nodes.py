@@ -132,9 +132,9 @@ group, part, lane, limit
     another; time limit in whole microseconds.
 reservation, request
     Reservation that it asks for, -1 for none; the request.
-kind, needs
-    Entries that ask for the same have the same number; `kind` leaves the time limit and who may preempt out, `needs`
-    all that is not asked of each single node.
+same, kind, needs
+    Entries that ask for the same have the same number, whomever they may preempt; `kind` leaves the time limit out too,
+    `needs` all that is not asked of each single node.
 user, association, array
     Numbers of who submitted it, and of the job array that it belongs to, 0 for none.
 """
