@@ -363,6 +363,10 @@ def _loop(name: str) -> Any:
         from gridsim.calendar import guarantees  # loops that other runs do not need
 
         return guarantees.guaranteed
+    if name == "planned_at_places":
+        from gridsim.calendar import plans_at_places
+
+        return plans_at_places.planned_at_places
     return getattr(sizes if name in sizes.__all__ else loops, name)
 
 

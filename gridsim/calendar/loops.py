@@ -350,14 +350,14 @@ def compress(now, plan, columns, order, how, frontier):  # type: ignore[no-untyp
             order[k] = head + k
         plans.shift_left(plan, columns, now, order[: tail - head], frontier, True)
     elif how == BY_ARRIVAL:
-        compress_by_arrival(plan, columns, now, order[: tail - head])
+        by_arrival(plan[3], meta, order)
+        plans.shift_left(plan, columns, now, order[: tail - head], NEVER, False)
 
 
 @lean
-def compress_by_arrival(plan, columns, now, order):  # type: ignore[no-untyped-def]
-    """Compress in the order in which the requests came; *order* is room for it."""
-    _, _, meta, waiting, _, _ = plan
-    count = order.shape[0]
+def by_arrival(waiting, meta, order):  # type: ignore[no-untyped-def]
+    """Write down the places of the waiting requests in the order in which these came."""
+    count = meta[TAIL] - meta[HEAD]
     for k in range(count):
         order[k] = meta[HEAD] + k
     stride = 1
@@ -372,4 +372,3 @@ def compress_by_arrival(plan, columns, now, order):  # type: ignore[no-untyped-d
                 i -= stride
             order[i] = place
         stride //= 3
-    plans.shift_left(plan, columns, now, order, NEVER, False)

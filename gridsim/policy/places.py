@@ -15,12 +15,13 @@ from gridsim.policy.capabilities import begin, picks_gpus, scores_in_columns
 from gridsim.policy.placement import First
 from gridsim.policy.protocols import Nodes, Pieces, Placement, failed, name_of
 from gridsim.policy.queue import ClusterView
+from gridsim.policy.scheduler import vectors
 from gridsim.profile.asked import Asked
 from gridsim.profile.floor import EXCLUSIVE, GPU, Classes, Sketch
 from gridsim.profile.holdings import Holdings, Place
 from gridsim.profile.laying import OUTSIDE, ready, take
 
-__all__ = ["holdings_of", "pieces_of", "place_of", "placement_at"]
+__all__ = ["Laid", "holdings_of", "pieces_of", "place_of", "placement_at"]
 
 
 def holdings_of(cluster: ClusterView, rule: Any, rng: Generator) -> Holdings:
@@ -79,6 +80,50 @@ def place_of(holdings: Holdings, placement: Placement) -> Place:
         for gpu, share in held:
             shares[at, gpu] = share
     return Place(node, tasks, shares)
+
+
+class Laid:
+    """Where compiled loops have laid those down who started, and what loops wait for.
+
+    Parameters
+    ----------
+    holdings : Holdings
+        Who holds what.
+    state : (s,) int64
+        The state of the loops, as `gridsim.policy.scheduler.vectors` has it.
+
+    Attributes
+    ----------
+    log : tuple of arrays
+        `gridsim.policy.scheduler.vectors.Pieces`.
+    """
+
+    def __init__(self, holdings: Holdings, state: IntArray) -> None:
+        nodes, gpus = Sketch(*holdings.sketch).given.shape
+        room = 256 + 2 * nodes
+        self._holdings, self._state = holdings, state
+        self.log = tuple(vectors.Pieces(np.zeros((3, room), dtype=np.int64), np.zeros((room, gpus), dtype=np.int64)))
+        self._taken: list[tuple[IntArray, Place]] = []
+
+    def take(self) -> tuple[IntArray, Place]:
+        """Requests that have started since this was asked last, and where they lie; a row a request and node."""
+        count, self._state[vectors.LOGGED] = int(self._state[vectors.LOGGED]), 0
+        request, node, tasks = self.log[0][:, :count].copy()
+        return request, Place(node, tasks, self.log[1][:count].copy())
+
+    def help(self, stopped: int, request: int) -> None:
+        """Do what a loop that plays a whole run has *stopped* for."""
+        if stopped == vectors.FULL:
+            self._taken.append(self.take())
+        else:
+            self._holdings.help(stopped, request)
+
+    def pieces(self) -> Pieces:
+        """Where all were laid down so far, since this was asked last."""
+        taken, self._taken = [*self._taken, self.take()], []
+        request = np.concatenate([each for each, _ in taken])
+        place = Place(*(np.concatenate(parts) for parts in zip(*(place for _, place in taken), strict=True)))
+        return pieces_of(self._holdings, request, place)
 
 
 class _Outside:

@@ -167,6 +167,14 @@ class Holdings:
         """A request keeps its place until a later end."""
         kernels.keep(self.floor, self.classes, self.sketch, now, request, end)
 
+    def help(self, what: int, request: int) -> None:
+        """Do what a compiled loop waits for: more room (1 to 3), or that a rule lays a request down in the sketch."""
+        if what in (1, 2, 3):
+            self.grow(what)
+        else:
+            assert self.outside is not None
+            self.outside(self, request)
+
     def grow(self, what: int) -> None:
         """Twice the room of the totals and ends (1), of pieces (2), of the blocks of nodes (3)."""
         floor = Floor(*self.floor)

@@ -15,6 +15,7 @@ from gridsim.model.demand import Demands, WordSets
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Nodes
 from gridsim.policy.scheduler.backfilling import Backfilling
+from gridsim.policy.scheduler.planned import Planned
 from gridsim.testing.conformance import CASES, check, read_cases
 from gridsim.testing.machine.compared import policy_of
 from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
@@ -22,9 +23,10 @@ from gridsim.testing.machine.parts import Machine
 from gridsim.testing.machine.rules import RULES
 from gridsim.testing.machine.translated import platform_of, workload_of
 
-POLICIES = ("fcfs", "first-fit", "easy", "depth")
+POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 ORDERS = ("fifo", "sjf", "p-slr", "largest-cores")
 BEHIND = ("queue", "sjf", "smallest-area")
+PLANS = ("conservative", "conservative?compress=arrival&placement=pack")
 MACHINES = 40
 
 
@@ -68,15 +70,21 @@ def test_drawn_machines(policy: str) -> None:
         machine = draw_machine(rng)
         rule = draw_rule(rng, machine, RULES[number % len(RULES)])
         options: dict[str, Any] = {"k": int(rng.integers(0, 4))} if policy == "depth" else {}
-        asked = policy_of(policy, rule, order=str(rng.choice(ORDERS)), **options)
-        if policy != "fcfs":
+        order = str(rng.choice(ORDERS))
+        if policy == "conservative":
+            order, options = "fifo", {"compress": ("planned", "arrival", "planned", "none")[number // 4 % 4]}
+        asked = policy_of(policy, rule, order=order, **options)
+        if policy not in ("fcfs", "conservative"):
             asked.parameters["backfill_order"] = str(rng.choice(BEHIND))
         workload, platform = workload_of(draw_jobs(rng, machine, most=14)), platform_of(machine)
         instant, overrun = ("batched", "per-event")[number % 2], ("kill", "extend")[number // 2 % 2]
         assert_same(workload, platform, asked, instant=instant, overrun=overrun)
 
 
-@pytest.mark.parametrize("policy", [*POLICIES, "easy?ordering=p-slr", "p-slr", "first-fit?backfill_order=sjf"])
+@pytest.mark.parametrize(
+    "policy",
+    [*POLICIES, "easy?ordering=p-slr", "p-slr", "first-fit?backfill_order=sjf", "conservative?compress_at=every"],
+)
 def test_machines_of_several_pools_without_nodes(policy: str) -> None:
     rng = np.random.default_rng([32, len(policy)])
     for number in range(MACHINES // 2):
@@ -118,7 +126,9 @@ def site(jobs: int) -> tuple[Workload, gs.Platform]:
 
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
 @pytest.mark.parametrize("overrun", ["kill", "extend"])
-@pytest.mark.parametrize("policy", ["easy", "fcfs?ordering=p-slr", "depth?k=3&placement=pack&backfill_order=sjf"])
+@pytest.mark.parametrize(
+    "policy", ["easy", "fcfs?ordering=p-slr", "depth?k=3&placement=pack&backfill_order=sjf", *PLANS]
+)
 def test_a_loaded_site_with_memory_gpus_and_licences(policy: str, overrun: str, instant: str) -> None:
     workload, platform = site(400)
     assert_same(workload, platform, policy, overrun=overrun, instant=instant)
@@ -126,7 +136,8 @@ def test_a_loaded_site_with_memory_gpus_and_licences(policy: str, overrun: str, 
 
 def test_a_rule_in_python_is_asked_for_the_same_tasks() -> None:
     workload, platform = site(60)
-    assert_same(workload, platform, Backfilling(placement=Fullest()))
+    for policy in (Backfilling(placement=Fullest()), Planned(placement=Fullest())):
+        assert_same(workload, platform, policy, overrun="extend")
 
 
 def test_what_is_asked_at_each_pass_on_nodes_takes_simpy_and_says_so() -> None:
@@ -144,11 +155,8 @@ def test_the_worked_cases_of_machines(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("gridsim.simulation.simulate", compiled)
     for path, case in read_cases([CASES / "machine"]):
-        runs = [run for run in case.get("runs", ()) if run["algorithm"] != "conservative"]
-        if not runs:
-            continue
-        played += len(runs)
-        outcome = check({**case, "runs": runs})
+        played += len(case.get("runs", ()))
+        outcome = check(case)
         assert (path.stem, outcome.status, outcome.messages) == (path.stem, "passed", ())
     assert played >= 40
 

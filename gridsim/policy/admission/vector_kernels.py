@@ -21,24 +21,17 @@ from gridsim.profile.floor import (
     Classes,
     Floor,
     Sketch,
-    advance,
     first_end,
     hold,
-    lift,
-    lower,
-    mark,
 )
 from gridsim.profile.laying import KIND, OUTSIDE, lay
 
-__all__ = ["AT", "BY_RULE", "LAID", "LASTING", "LATE", "MOVED", "NOW", "PRICE", "START"]
-__all__ += ["all_in_time", "bring_up", "lay_down", "next_move"]
+__all__ = ["AT", "BY_RULE", "LAID", "LASTING", "LATE", "NOW", "PRICE"]
+__all__ += ["all_in_time", "bring_up", "first_anew", "first_by_totals", "first_on_fresh", "lay_down"]
 
-AT, START, MOVED = range(3)
-"""Of a compression: place in its order, where the request there can go, how many have moved."""
-
-NOW, LASTING, PRICE, LAID = range(1, 5)
-"""Of laying down in an order, behind the place in it: the present, whether places are for ever, which price counts (-1
-for none), whether the request there has its place already."""
+AT, NOW, LASTING, PRICE, LAID = range(5)
+"""Of laying down in an order: the place in it, the present, whether places are for ever, which price counts (-1 for
+none), whether the request there has its place already."""
 
 LATE, DEAR, BY_RULE = range(4, 7)
 """Why laying down stops, beside what has to grow (1 to 3): an end behind its deadline, a price that is too high, a rule
@@ -117,50 +110,6 @@ def first_anew(floor, classes, sketch, fresh, nodes, row, duration, begin, old):
             break
         at = floor.ends[index]
     return np.int64(-1)
-
-
-@lean
-def next_move(now, order, step, plan, estimate, fresh, floor, classes, sketch):  # type: ignore[no-untyped-def]
-    """Go on to the next request of a compression that can start earlier, and take its hold out; whether there is one.
-
-    The sketch tells what is free at its new start, which is to be laid down before the next call.
-    """
-    waiting, planned = plan
-    floor, classes, sketch = Floor(*floor), Classes(*classes), Sketch(*sketch)
-    advance(floor, now)
-    count = 0
-    for n in range(fresh.shape[2]):
-        if fresh[0, 1, n] > now:
-            sketch.open[count] = n
-            count += 1
-    while step[AT] + 1 < order.shape[0]:
-        step[AT] += 1
-        row, old = waiting[order[step[AT]]], planned[order[step[AT]]]
-        if old <= now:
-            continue
-        duration, c = estimate[row], classes.of[row]
-        begin = first_on_fresh(floor, classes, fresh[0], sketch.open[:count], c, duration, now, old, old)
-        if begin >= old:
-            continue
-        if begin > now:  # only ends of holds can be answers
-            index = first_end(floor, begin)
-            if index >= floor.meta[ENDS]:
-                continue
-            begin = floor.ends[index]
-        begin = first_by_totals(floor, classes, c, duration, begin, old)
-        if begin < 0:
-            continue
-        lift(floor, classes, sketch, row, np.int64(1))
-        start = first_anew(floor, classes, sketch, fresh[0], sketch.open[:count], row, duration, begin, old)
-        if start >= 0:
-            mark(floor, fresh[0], row, old, old + duration)
-            mark(floor, fresh[1], row, old, old + duration)
-            lower(floor, classes, sketch, row)
-            step[START] = start
-            step[MOVED] += 1
-            return True
-        lift(floor, classes, sketch, row, np.int64(-1))
-    return False
 
 
 # -- searches --------------------------------------------------------------------------------------------------------

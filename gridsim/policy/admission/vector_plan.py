@@ -9,12 +9,13 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.model.time import NEVER, IntArray
+from gridsim.policy.admission import vector_moves as kernels
 from gridsim.policy.admission.plan import Plan
-from gridsim.policy.admission.vector_kernels import AT, MOVED, START, next_move
 from gridsim.policy.admission.vector_search import VectorSearch
-from gridsim.policy.places import holdings_of, placement_at
-from gridsim.policy.protocols import Arrangement, Placement, Start
+from gridsim.policy.places import Laid, holdings_of, placement_at
+from gridsim.policy.protocols import Arrangement, Passes, Placement, Start
 from gridsim.policy.queue import ClusterView
+from gridsim.policy.scheduler.vectors import STOPPED
 from gridsim.profile.running import begin_running, end_running
 from gridsim.profile.waiting import HEAD, TAIL, insert
 
@@ -37,20 +38,20 @@ class VectorPlan(Plan):
         For rules that draw.
     """
 
-    __slots__ = ("_found", "_fresh", "_held_until", "_holdings", "_one", "_placements")
+    __slots__ = ("_found", "_fresh", "_holdings", "_one", "_placements", "_state")
 
     def __init__(self, cluster: ClusterView, rule: Any, rng: Generator) -> None:
         super().__init__(cluster.requests, cluster.cores, cluster.tick)
         n = len(cluster.requests)
         self._make_room(n)
         self._holdings = holdings_of(cluster, rule, rng)
-        self._held_until: IntArray = np.full(n, NEVER, dtype=np.int64)
         self._one: IntArray = np.zeros(1, dtype=np.int64)
         self._placements: dict[int, Placement] = {}
         # Of each node from when until when something was given back: since all looked for earlier starts, in this pass.
         nodes = len(self._holdings.asked.columns.nodes)
         self._fresh: IntArray = np.zeros((2, 2, nodes), dtype=np.int64)
         self._fresh[:] = _NOTHING
+        self._state: IntArray = np.zeros(24, dtype=np.int64)  # of what is to be done with the plan
         self._found = (-1, 0)  # request and start of the last search, as the sketch has them
 
     def earliest(self, request: int, now: int) -> int:
@@ -76,7 +77,6 @@ class VectorPlan(Plan):
         if self._found != (request, start):
             self._holdings.first_place(request, end - start, start, start + 1)
         self._found = (-1, 0)
-        self._held_until[request] = end
         self._holdings.put(request, start, end, promise=True)
 
     def _sort(self) -> None:
@@ -106,44 +106,30 @@ class VectorPlan(Plan):
 
         None moves later; who finds no earlier start keeps its place. *again*: in planned order until nobody moves.
         """
-        holdings, step = self._holdings, np.zeros(3, dtype=np.int64)
-        if frontier >= NEVER:  # nobody knows since when what is free
-            self._fresh[0] = np.array([[now], [NEVER]])
         order = places + int(self.meta[HEAD])
-        while True:
-            step[AT], step[MOVED] = -1, 0
-            self._fresh[1] = _NOTHING
-            given = (order, step, (self.waiting, self.planned), self.estimate, self._fresh)
-            while next_move(now, *given, holdings.floor, holdings.classes, holdings.sketch):
-                place = int(order[step[AT]])
-                row = int(self.waiting[place])
-                self.planned[place] = step[START]
-                self._found = (row, int(step[START]))
-                self._lay(row, int(step[START]))
-            self._fresh[0] = self._fresh[1]  # to the others only what those gave back who moved is new
-            if not step[MOVED]:
-                return
-            self._sort()
-            if not again:
-                break
-            order = np.arange(self.meta[HEAD], self.meta[TAIL])
-        self._fresh[0] = _NOTHING
+        kernels.compress(now, len(order), int(frontier >= NEVER), int(again), self._plan(order))
+        self._carry_out(now, order)
+
+    def _plan(self, order: IntArray) -> tuple[IntArray, ...]:
+        return self.waiting, self.planned, self.meta, order, self._fresh, self._state
+
+    def _carry_out(self, now: int, order: IntArray) -> None:
+        """Do what is to be done with the plan."""
+        holdings, plan = self._holdings, self._plan(order)
+        while stopped := kernels.carry_out(
+            now, plan, self._columns, holdings.floor, holdings.classes, holdings.sketch, holdings.rule
+        ):
+            holdings.help(stopped, int(self._state[kernels.ROW]))
+        self._found = (-1, 0)
 
     def replan(self, now: int) -> None:
         """Place all waiting requests again in planned order, after a running one outlived its estimate.
 
         It keeps its place, and promises that the new places do not keep are broken.
         """
-        rows = self.order().copy()
-        self._holdings.let_go(rows, len(rows), now)
-        for row, end in zip(self.running().tolist(), self.expected_ends().tolist(), strict=True):
-            if end != self._held_until[row]:
-                self._held_until[row] = end
-                self._holdings.until(row, end, now)
-        for place, row in enumerate(rows.tolist(), int(self.meta[HEAD])):
-            self.planned[place] = self.earliest(row, now)
-            self._lay(row, int(self.planned[place]))
-        self._sort()
+        holdings, plan = self._holdings, self._plan(self._one)
+        kernels.uproot(now, plan, self.held, holdings.floor, holdings.classes, holdings.sketch)
+        self._carry_out(now, self._one)
         rows = self.order()
         self.broken[rows] |= self.planned_starts() + self.estimate[rows] > self.granted[rows]
 
@@ -167,9 +153,7 @@ class VectorPlan(Plan):
         twin = super().copy()
         assert isinstance(twin, VectorPlan)
         twin._holdings, twin._placements = self._holdings.copy(), self._placements.copy()
-        twin._held_until, twin._one, twin._fresh = (
-            column.copy() for column in (self._held_until, self._one, self._fresh)
-        )
+        twin._one, twin._fresh, twin._state = self._one.copy(), self._fresh.copy(), self._state.copy()
         twin._found = (-1, 0)
         return twin
 
@@ -183,7 +167,6 @@ class VectorPlan(Plan):
         assert holdings is not None
         self._set_waiting(rows, starts)
         self._holdings, self._found = holdings, (-1, 0)
-        self._held_until[rows] = starts + self.estimate[rows]
         self._fresh[0] = np.array([[now], [NEVER]])  # who has moved left room
 
     def withdraw(self, requests: Sequence[int], now: int) -> None:
@@ -215,6 +198,22 @@ class VectorPlan(Plan):
             head += 1
         self.meta[HEAD] = head
         return started
+
+    def passes(self, requests: int, flags: IntArray) -> Passes:
+        """Its passes in a run of so many requests, for a calendar that plays the whole run; *flags* say how."""
+        self._to_front(requests)
+        holdings = self._holdings
+        moves, order, laid = np.zeros_like(self.held), np.zeros_like(self.waiting), Laid(holdings, self._state)
+
+        def columns() -> tuple[Any, ...]:
+            lies = (holdings.floor, holdings.classes, holdings.sketch, holdings.rule, laid.log)
+            return (self._plan(order), self._columns, self.held, moves, *lies, flags)
+
+        def ask(now: int) -> tuple[Any, ...]:
+            laid.help(int(self._state[STOPPED]), int(self._state[kernels.ROW]))
+            return columns()
+
+        return Passes("planned_at_places", columns(), ask, laid.pieces)
 
     def starts_of(self, rows: Sequence[int]) -> list[Start]:
         """The decision that these start, each at its place."""

@@ -114,7 +114,9 @@ class Planned:
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
         played = whole and not predicts
         goes_on = played and self.partition is None
-        return replace(can, passes=played, goes_on=goes_on, vectors=on_nodes(self.admission))
+        in_python = "" if self.partition is None else "sizes are chosen on a machine of nodes or several pools"
+        vectors = on_nodes(self.admission)
+        return replace(can, passes=played, goes_on=goes_on, vectors=vectors, vectors_in_python=in_python)
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:
         """Begin a run: an empty plan."""
@@ -146,6 +148,8 @@ class Planned:
 
     def passes(self, rows: IntArray) -> Passes:
         """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
+        if isinstance(self._plan, VectorPlan):
+            return self._plan.passes(len(rows), self._flags)
         columns = (*self._plan.columns_for(len(rows)), self._flags)
         if self._shapes is None:
             return Passes("planned", columns)

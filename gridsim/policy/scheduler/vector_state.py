@@ -9,15 +9,14 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.model.time import FloatArray, IntArray
-from gridsim.policy.places import holdings_of, pieces_of, place_of, placement_at
-from gridsim.policy.protocols import Passes, Pieces, Placement, Start
+from gridsim.policy.places import Laid, holdings_of, place_of, placement_at
+from gridsim.policy.protocols import Passes, Placement, Start
 from gridsim.policy.queue import ClusterView, Ledger
 from gridsim.policy.scheduler import vectors
 from gridsim.policy.scheduler.kernels import ESTIMATE, QUEUE
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.scheduler.state import EVERYONE, State
-from gridsim.policy.scheduler.vectors import BY_RULE, COUNT, FULL, LOGGED, ROW, STOPPED, Pass
-from gridsim.profile.floor import Sketch
+from gridsim.policy.scheduler.vectors import COUNT, FULL, ROW, STOPPED, Pass
 from gridsim.profile.holdings import Place
 from gridsim.profile.waiting import HEAD, TAIL
 
@@ -69,10 +68,7 @@ class VectorState(State):
         self._state[vectors.RANKED] = tail is not None
         self._pending: IntArray = np.zeros(n, dtype=np.int64)
         self._columns = self._columns_for(len(self._holdings.asked.classes.shape))
-        nodes, gpus = Sketch(*self._holdings.sketch).given.shape
-        room = 256 + 2 * nodes
-        pieces = np.zeros((3, room), dtype=np.int64), np.zeros((room, gpus), dtype=np.int64)
-        self._pieces = tuple(vectors.Pieces(*pieces))
+        self._laid = Laid(self._holdings, self._state)
 
     def _columns_for(self, classes: int) -> tuple[Any, ...]:
         """What passes work on, where so many different demands are made."""
@@ -127,7 +123,8 @@ class VectorState(State):
         self.rank_behind(now)
         ended, self.ended_count = self.ended_count, 0
         while stopped := vectors.make_pass(now, limit, ended, self.tail, *self._given()):
-            self._help(stopped)
+            if stopped != FULL:
+                self._holdings.help(stopped, int(self._state[ROW]))
             self._note_places()
         self._note_places()
         return self.passed(int(self._state[COUNT]), now)
@@ -135,19 +132,11 @@ class VectorState(State):
     def _given(self) -> tuple[tuple[Any, ...], ...]:
         """What a pass works on, as it is now."""
         held = self._holdings
-        return self._columns, held.floor, held.classes, held.sketch, held.rule, self._pieces
-
-    def _help(self, stopped: int) -> None:
-        """Do for a pass what it waits for, other than to have the pieces noted."""
-        if stopped == BY_RULE:
-            assert self._holdings.outside is not None
-            self._holdings.outside(self._holdings, int(self._state[ROW]))
-        elif stopped != FULL:
-            self._holdings.grow(stopped)
+        return self._columns, held.floor, held.classes, held.sketch, held.rule, self._laid.log
 
     def _note_places(self) -> None:
         """Take down in words where those lie who started."""
-        request, place = self._taken()
+        request, place = self._laid.take()
         rows = request.tolist()
         first = 0
         for last in range(1, len(rows) + 1):
@@ -155,12 +144,6 @@ class VectorState(State):
                 part = Place(*(column[first:last] for column in place))
                 self._placements[rows[first]] = placement_at(self._holdings, rows[first], part)
                 first = last
-
-    def _taken(self) -> tuple[IntArray, Place]:
-        """Requests that have started since this was asked last, and where they lie; a row a request and node."""
-        count, self._state[LOGGED] = int(self._state[LOGGED]), 0
-        request, node, tasks = self._pieces[0][:, :count].copy()
-        return request, Place(node, tasks, self._pieces[1][:count].copy())
 
     def begin_at(self, index: int, now: int) -> int | None:
         """Start the request at an index of the queue; None where it cannot be placed now."""
@@ -205,23 +188,10 @@ class VectorState(State):
             return (*self._given(), *more)
 
         def ask(now: int) -> tuple[Any, ...]:
-            stopped = int(self._state[STOPPED])
-            if stopped == FULL:
-                taken.append(self._taken())
-            else:
-                self._help(stopped)
+            self._laid.help(int(self._state[STOPPED]), int(self._state[ROW]))
             return columns()
 
-        taken: list[tuple[IntArray, Place]] = []
-
-        def pieces() -> Pieces:
-            taken.append(self._taken())
-            request = np.concatenate([each for each, _ in taken])
-            place = Place(*(np.concatenate(parts) for parts in zip(*(place for _, place in taken), strict=True)))
-            taken.clear()
-            return pieces_of(self._holdings, request, place)
-
-        self._passes = Passes("placed", columns(), ask, pieces)
+        self._passes = Passes("placed", columns(), ask, self._laid.pieces)
 
     def available(self, now: int) -> int:
         """Something that is not 0: which resource is scarce depends on who asks."""

@@ -22,7 +22,8 @@ from gridsim.profile.laying import KIND, OUTSIDE, Rule, lay
 from gridsim.profile.running import RUNNING, begin_running
 from gridsim.profile.waiting import HEAD, TAIL, take_out
 
-__all__ = ["BY_RULE", "FULL", "PASSED", "ROW", "Pass", "Pieces", "begun", "make_pass", "settle", "take_back"]
+__all__ = ["BY_RULE", "FULL", "LOGGED", "PASSED", "ROW", "STOPPED", "Pass", "Pieces", "begun", "make_pass", "settle"]
+__all__ += ["take_back", "take_down"]
 
 INDEX, COUNT, OPEN, PENDING, DONE, STEP, ROW, START = range(8)
 RISES, ASKED, LAID, BEHIND, WITHIN, LOGGED, RANKED, STOPPED = range(8, 16)
@@ -127,7 +128,7 @@ def make_pass(now, limit, ended, tail, queue, floor, classes, sketch, rule, plac
             state[DONE] += 1
         else:
             begin_running(queue.running, queue.meta, row, end, queue.table[CORES, row])
-            _take_down(count, queue, sketch, places)
+            take_down(count, row, state, sketch, places)
         state[STEP] = state[LAID] = 0
     for k in range(state[DONE]):
         drop(floor, classes, sketch, queue.pending[k])
@@ -222,12 +223,11 @@ def _rank_behind(queue):  # type: ignore[no-untyped-def]
 
 
 @phase
-def _take_down(count, queue, sketch, places):  # type: ignore[no-untyped-def]
-    """Take down where the request that starts lies, on *count* nodes."""
-    state = queue.state
+def take_down(count, row, state, sketch, places):  # type: ignore[no-untyped-def]
+    """Take down where a request that starts lies, on *count* nodes."""
     for k in range(count):
         n, at = sketch.sorted[k], state[LOGGED]
-        places.pieces[0, at], places.pieces[1, at], places.pieces[2, at] = state[ROW], n, sketch.laid[n]
+        places.pieces[0, at], places.pieces[1, at], places.pieces[2, at] = row, n, sketch.laid[n]
         for g in range(places.shares.shape[1]):
             places.shares[at, g] = sketch.given[n, g]
         state[LOGGED] += 1

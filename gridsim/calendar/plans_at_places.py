@@ -1,0 +1,133 @@
+"""Whole runs of a plan on a machine of nodes or of several pools, compiled: requests are promised starts, at places.
+
+The steps are those of `gridsim.calendar.loops.planned`; what one does to a plan can stop where a column has to grow, or
+for a rule in Python, and goes on when the loop is called again.
+"""
+
+# Types stand in the docstrings: the decorators hide them from a type checker.
+from __future__ import annotations
+
+from gridsim.calendar.events import ASKING, BATCHED, NOW, OVER, begin, next_step
+from gridsim.calendar.loops import BY_ARRIVAL, COMPRESS, EVERY, FRONTIER, IN_ORDER, NONE, OVERRAN, UNSETTLED, by_arrival
+from gridsim.model.time import NEVER
+from gridsim.policy.admission.vector_moves import compress, join, move_on, uproot
+from gridsim.policy.scheduler.vectors import FULL, LOGGED, PASSED, STOPPED, Pieces, take_down
+from gridsim.profile.compiled import lean, whole
+from gridsim.profile.floor import Classes, Floor, Sketch, advance, as_running, drop, mark
+from gridsim.profile.running import begin_running, end_running, expect_end
+from gridsim.profile.waiting import HEAD, TAIL
+
+__all__ = ["planned_at_places"]
+
+PHASE, COUNT = 16, 17
+ENDED, LATE, FIRST, LAST, DECIDES = range(18, 23)
+"""Places of the state behind those of `gridsim.policy.admission.vector_moves`: how far a step has come, how many it
+has started so far; the parts of a `Step`."""
+
+
+@whole
+def planned_at_places(work, events, passes):  # type: ignore[no-untyped-def]
+    """Passes over a plan, as `VectorPlan.passes` hands them over."""
+    jobs, come, refused, ends, looks, late, numbers = events
+    plan, moves = passes[0], passes[3]
+    _, starts, meta, _, _, state = plan
+    begun, gone = moves[0], moves[1]
+    while work > 0:
+        if not numbers[ASKING]:
+            queued = meta[TAIL] - meta[HEAD]
+            work -= 1 + queued * queued
+            wake = starts[meta[HEAD]] if queued else NEVER
+            step = next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers)
+            if numbers[OVER]:
+                break
+            state[ENDED], state[LATE], state[FIRST], state[LAST] = step.ended, step.late, step.first, step.last
+            state[DECIDES], state[PHASE], state[COUNT] = step.decides, 0, 0
+        numbers[ASKING] = 0
+        state[STOPPED] = follow(numbers[NOW], numbers[BATCHED], come, late, passes)
+        if state[STOPPED]:
+            numbers[ASKING] = 1
+            break
+        if state[COUNT] and not begin(numbers[NOW], begun, state[COUNT], jobs, ends, looks, numbers):
+            break
+
+
+@lean
+def follow(now, batched, come, late, passes):  # type: ignore[no-untyped-def]
+    """Do what a step means to a plan, or as much of it as is left; how far it has come."""
+    plan, columns, running, moves, floor, classes, sketch, rule, pieces, flags = passes
+    meta, state = plan[2], plan[5]
+    while True:
+        stopped = move_on(now, plan, columns, floor, classes, sketch, rule)
+        if stopped:
+            return stopped
+        state[PHASE] += 1
+        if state[PHASE] == 1:
+            if state[ENDED] and flags[UNSETTLED] and not batched:
+                settle(now, plan, running, floor, classes, sketch, flags)
+        elif state[PHASE] == 2:
+            give_back(now, moves[1], plan, columns, running, floor, classes, sketch, flags)
+            for k in range(state[LATE]):
+                expect_end(running, meta, late[0, k], late[1, k])
+                flags[OVERRAN] = flags[UNSETTLED] = 1
+            if flags[UNSETTLED] and (state[DECIDES] or state[LAST] > state[FIRST]):
+                settle(now, plan, running, floor, classes, sketch, flags)
+        elif state[PHASE] == 3:
+            if state[LAST] > state[FIRST]:
+                join(come[1, state[FIRST] : state[LAST]], plan)
+        else:
+            return due(now, plan, columns, running, moves[0], floor, sketch, pieces) if state[DECIDES] else PASSED
+
+
+@lean
+def give_back(now, gone, plan, columns, running, floor, classes, sketch, flags):  # type: ignore[no-untyped-def]
+    """Take who ended out of a plan, and note where and until when they would have held something."""
+    _, _, meta, _, fresh, state = plan
+    cores = columns[1]
+    floor, classes, sketch = Floor(*floor), Classes(*classes), Sketch(*sketch)
+    advance(floor, now)
+    for k in range(state[ENDED]):
+        row = gone[k]
+        until = end_running(running, meta, row, cores[row])
+        if until > now:
+            mark(floor, fresh[0], row, now, until)
+        drop(floor, classes, sketch, row)
+        if flags[EVERY]:
+            until = max(until, now + 1)
+        if until > now:
+            flags[FRONTIER] = max(flags[FRONTIER], until)
+        flags[UNSETTLED] = 1
+
+
+@lean
+def settle(now, plan, running, floor, classes, sketch, flags):  # type: ignore[no-untyped-def]
+    """All are to be placed again after an overrun, else to move to what was given back."""
+    waiting, _, meta, order, _, _ = plan
+    count, how = meta[TAIL] - meta[HEAD], flags[COMPRESS]
+    if flags[OVERRAN]:
+        uproot(now, plan, running, floor, classes, sketch)
+    elif flags[FRONTIER] > now and count > 0 and how != NONE:
+        if how == BY_ARRIVAL:
+            by_arrival(waiting, meta, order)
+        else:
+            for k in range(count):
+                order[k] = meta[HEAD] + k
+        compress(now, count, how == BY_ARRIVAL, how == IN_ORDER, plan)
+    flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
+
+
+@lean
+def due(now, plan, columns, running, begun, floor, sketch, pieces):  # type: ignore[no-untyped-def]
+    """Let the requests planned for *now* run, and take down where they lie, as far as there is room for that."""
+    waiting, planned, meta, _, _, state = plan
+    estimate, cores = columns[2], columns[1]
+    sketch, pieces = Sketch(*sketch), Pieces(*pieces)
+    while meta[HEAD] < meta[TAIL] and planned[meta[HEAD]] <= now:
+        if pieces.pieces.shape[1] < state[LOGGED] + sketch.laid.shape[0]:
+            return FULL
+        row = waiting[meta[HEAD]]
+        begin_running(running, meta, row, now + estimate[row], cores[row])
+        take_down(as_running(floor, sketch, now, row), row, state, sketch, pieces)
+        begun[state[COUNT]] = row
+        state[COUNT] += 1
+        meta[HEAD] += 1
+    return PASSED
