@@ -55,6 +55,10 @@ class Columns:
         """Whole numbers; read each time."""
         return self._read(f'"{name}"')
 
+    def durations(self, name: str) -> IntArray:
+        """Whole microseconds; read each time."""
+        return self._read(f'round("{name}" * 1e6)::bigint')
+
     def status(self) -> npt.NDArray[np.int8]:
         """Values of `Status`; read each time."""
         cases = " ".join(f"when '{each.name}' then {each.value}" for each in Status)
@@ -108,8 +112,8 @@ class StoredWorkload(Workload):
 
     job = _column(lambda table: table.numbers("job"))
     submit = _column(lambda table: table.instants("submit"))
-    runtime = _column(lambda table: table._read('round("runtime" * 1e6)::bigint'))
-    estimate = _column(lambda table: table._read('round("estimate" * 1e6)::bigint'))
+    runtime = _column(lambda table: table.durations("runtime"))
+    estimate = _column(lambda table: table.durations("estimate"))
     cores = _column(lambda table: table.numbers("cores"))
     deadline = _column(lambda table: np.broadcast_to(np.int64(NEVER), (table.jobs,)))
 

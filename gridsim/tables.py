@@ -16,7 +16,17 @@ import numpy.typing as npt
 from gridsim.errors import InputError
 from gridsim.files import naming, write_atomically
 
-__all__ = ["NAMES", "TABLES", "PartedTable", "column_of", "read_names", "read_table", "require_table", "write_table"]
+__all__ = [
+    "NAMES",
+    "TABLES",
+    "PartedTable",
+    "column_of",
+    "columns_in",
+    "read_names",
+    "read_table",
+    "require_table",
+    "write_table",
+]
 
 TABLES = ("csv", "parquet")
 """Formats of the large tables."""
@@ -186,15 +196,29 @@ def column_of(path: Path, cell: str) -> npt.NDArray[Any]:
     InputError
         When the file is no such table.
     """
+    return np.ma.getdata(_asked(path, f"select {cell} as it from {_in_sql(path)}").fetchnumpy()["it"])
+
+
+def columns_in(path: Path) -> list[str]:
+    """Names of the columns of a table in Parquet.
+
+    Raises
+    ------
+    InputError
+        When the file is no such table.
+    """
+    return list(_asked(path, f"describe select * from {_in_sql(path)}").fetchnumpy()["column_name"].tolist())
+
+
+def _asked(path: Path, query: str) -> Any:
+    """Answer to a query of a table."""
     duckdb = _duckdb()
     try:
-        with duckdb.connect(config={"threads": 1}) as base:
-            found = base.execute(f"select {cell} as it from {_in_sql(path)}").fetchnumpy()["it"]
+        return duckdb.connect(config={"threads": 1}).execute(query)
     except duckdb.Error as error:
         raise InputError(
             f"cannot be read ({str(error).splitlines()[0]}); expected a table of jobs", path=path
         ) from error
-    return np.ma.getdata(found)
 
 
 class PartedTable:

@@ -19,6 +19,7 @@ __all__ = ["main"]
 VERBS = {
     "compare": "several policies on one workload: sentences, table, page",
     "run": "one scenario from a recipe file",
+    "report": "the page of runs that are there, from their records alone",
     "sweep": "thousands of scenarios from one recipe, resumable, on one core or a cluster",
     "reproduce": "a published study done again: figures, tables, a verdict on each claim",
     "explain": "why did this job wait, and when would it have started under each policy",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gridsim.result import Result
     from gridsim.workers import Awaited, Workers
 
-__all__ = ["add_arguments", "add_figures", "add_flurries", "add_replicas", "run", "with_and_without"]
+__all__ = ["add_arguments", "add_figures", "add_flurries", "add_replicas", "run", "tell_of", "with_and_without"]
 
 _CHANGES = 4
 """That ``--what-if`` asks under a policy, mostly."""
@@ -231,12 +231,13 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(comparison.to_dict(), indent=1))
     else:
-        _tell(comparison)
+        tell_of(comparison)
     print(f"\n{written}", file=told)
     return 0
 
 
-def _tell(comparison: Comparison) -> None:
+def tell_of(comparison: Comparison) -> None:
+    """Sentences and tables, on a terminal."""
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report import replicas_text, whatif_text
     from gridsim.report.tables import changes, terminal

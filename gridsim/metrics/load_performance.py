@@ -61,6 +61,11 @@ class Joint:
         np.add.at(found, (row, column), self.jobs if weight == "jobs" else 1)
         return found
 
+    def each(self, step: int) -> Joint:
+        """Every so many of the periods."""
+        rows = slice(None, None, step)
+        return Joint(self.start[rows], self.load[rows], self.slowdown[rows], self.jobs[rows], self.left_out)
+
     def rank_correlation(self) -> float:
         """Spearman's, of load and slowdown over periods; NaN with fewer than two."""
         if len(self.load) < 2:

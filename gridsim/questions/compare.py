@@ -109,8 +109,12 @@ def evidence_of(
     cooldown: float = 0.0,
     command: str = "",
     replay: Replay | None = None,
+    **there: Any,
 ) -> Evidence:
-    """Comparison of results that are there, with how they were made and how near a replay comes to the log."""
+    """Comparison of results that are there, with how they were made and how near a replay comes to the log.
+
+    *there* are numbers that need not be made again, as `Evidence.of` takes them.
+    """
     first = next(iter(results.values()))
     platforms = [result.platform for result in results.values()]
     # Where policies see the machine in different ways, that of those who need to be told of its parts.
@@ -148,6 +152,7 @@ def evidence_of(
         reference=next((label for label, result in results.items() if result.policy == easy), None),
         replay=replay,
         measures=first.measures,
+        **there,
     )
 
 

@@ -171,6 +171,8 @@ class Evidence:
         replay: Replay | None = None,
         platforms: Mapping[str, Platform] | None = None,
         measures: Sequence[Measure] = (),
+        known: Mapping[str, Mapping[str, float]] | None = None,
+        compared: tuple[Sequence[Difference], Sequence[GroupRow]] | None = None,
     ) -> Self:
         """Compare *records*; a single one is described without differences.
 
@@ -180,6 +182,10 @@ class Evidence:
             Label of the policy whose slowdowns QoS charges are judged by: EASY. No such charges where left out.
         measures : sequence of Measure, optional
             Metrics and charges beside the usual ones.
+        known : mapping of str to mapping, optional
+            Metrics of records, by label, that are there.
+        compared : pair of sequences, optional
+            Differences and groups, where they are there.
 
         Raises
         ------
@@ -196,8 +202,11 @@ class Evidence:
         preemption = any(map(concerns_preemption, records.values()))
         predictions = any(map(concerns_predictions, records.values()))
         slowdowns = category_slowdowns(records[reference]) if deadlines and reference is not None else None
+        known = known or {}
         numbers = {
-            label: metrics(
+            label: dict(known[label])
+            if label in known
+            else metrics(
                 record,
                 bound=bound,
                 warmup=warmup,
@@ -233,7 +242,10 @@ class Evidence:
             platforms=platforms or {},
             measures={it.name: it.metric for it in measures},
         )
-        if len(records) > 1:
+        if compared is not None:
+            differences += compared[0]
+            groups += compared[1]
+        elif len(records) > 1:
             for metric in found.compared:
                 differences += paired(records, metric=metric, bound=bound, rows=rows)
             groups += _group_rows(records, found.best, rows, found.headline)

@@ -22,7 +22,7 @@ from gridsim.questions.parts import Parts, parts_of, parts_read, rows_of
 from gridsim.record import Record
 from gridsim.tables import read_names, read_table
 
-__all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules"]
+__all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules", "run_of"]
 
 PLACES = ("account", "partition")
 """Labels that say where a job was sent."""
@@ -180,7 +180,7 @@ def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
         When it is none, or damaged, or of jobs of several tasks.
     """
     folder = Path(folder)
-    told = _run_of(folder)
+    told = run_of(folder)
     if "folders" not in told:
         return {str(told.get("label") or told.get("policy", "policy")): _read(folder)}
     if not isinstance(told["folders"], dict) or not told["folders"]:
@@ -188,7 +188,7 @@ def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
     return {label: _read(folder / str(place)) for label, place in told["folders"].items()}
 
 
-def _run_of(folder: Path) -> dict[str, Any]:
+def run_of(folder: Path) -> dict[str, Any]:
     """What ``run.json`` of a result directory says."""
     try:
         told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -202,7 +202,7 @@ def _run_of(folder: Path) -> dict[str, Any]:
 def _calendar(folder: Path) -> Calendar | None:
     """That of the log, where ``run.json`` tells of one."""
     try:
-        return calendar_of(_run_of(folder).get("workload") or {})
+        return calendar_of(run_of(folder).get("workload") or {})
     except (AttributeError, TypeError) as error:
         raise InputError("tells of no workload; expected that of a run", path=folder / "run.json") from error
 
@@ -216,7 +216,7 @@ def _read(folder: Path) -> JobSchedule:
             raise InputError("is not there; expected the jobs of a result directory", path=folder, field=name)
     names = read_names(folder)
     try:
-        platform = _run_of(folder)["platform"]
+        platform = run_of(folder)["platform"]
         machine = int(platform["cores"])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError("tells no size of the machine; expected that of a run", path=folder / "run.json") from error

@@ -6,7 +6,7 @@ in `page`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,8 +150,13 @@ class Comparison(Evidence):
 
         return of_comparison(self)
 
-    def draw(self) -> PageParts:
+    def draw(self, made: Callable[[str, Callable[[], Any]], Any] | None = None) -> PageParts:
         """What takes time of the page: its pictures and schedules, for `page`.
+
+        Parameters
+        ----------
+        made : callable, optional
+            Gives a part by its name, in JSON's types, as it was kept or as the work makes it.
 
         Returns
         -------
@@ -160,7 +165,7 @@ class Comparison(Evidence):
         """
         from gridsim.report.page import draw  # matplotlib and Jinja2: only where a page is made
 
-        return draw(self)
+        return draw(self, made)
 
     def page(self, path: str | Path, *, drawn: PageParts | None = None) -> Path:
         """Write the self-contained HTML page, atomically; returns its path.

@@ -240,9 +240,10 @@ def _explaining(record: Record, shown: slice, clock: _Clock, platform: Platform 
     ``complete`` is from when to when (ticks, None for no limit) no job outside the chart held cores or waited, and
     ``unran`` the status of each shown job that did not run.
     """
-    before, after = record.select(slice(0, shown.start)), record.select(slice(shown.stop, None))
-    ended = int(clock.ticks(before.end_us[before.ran].max())) + 1 if before.ran.any() else None
-    began = int(clock.ticks(after.start_us[after.ran].min())) if after.ran.any() else None
+    ends, starts, ran = record.end_us[: shown.start], record.start_us[shown.stop :], record.ran
+    before, after = ran[: shown.start], ran[shown.stop :]
+    ended = int(clock.ticks(ends[before].max())) + 1 if before.any() else None
+    began = int(clock.ticks(starts[after].min())) if after.any() else None
     packed: dict[str, Any] = {"complete": [ended, began]}
     part = record.select(shown)
     if (lacked := lacking(record)) is not None:

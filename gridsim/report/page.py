@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from markupsafe import Markup
 
 from gridsim.model.dates import calendar_of
 from gridsim.model.pools import PARTITION
-from gridsim.model.time import MICROSECOND
+from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.questions.evidence import turned
 from gridsim.questions.explain import explain, waits
 from gridsim.questions.schedules import JobSchedule
@@ -42,6 +43,7 @@ from gridsim.workload.problems import KINDS, Problem, option
 if TYPE_CHECKING:
     from gridsim.metrics.compare import Difference
     from gridsim.questions.evidence import Evidence
+    from gridsim.record import Record
 
 __all__ = ["PageParts", "draw", "render", "told_of"]
 
@@ -76,22 +78,38 @@ class PageParts(NamedTuple):
     pack: Any
 
 
-def draw(comparison: Evidence) -> PageParts:
-    """Pictures and schedules of a page; neither trust nor changes are in them."""
-    kept = comparison.kept
+def draw(comparison: Evidence, made: Callable[[str, Callable[[], Any]], Any] | None = None) -> PageParts:
+    """Pictures and schedules of a page; neither trust nor changes are in them.
+
+    Parameters
+    ----------
+    made : callable, optional
+        Gives a part by its name, in JSON's types, as it was kept or as the work makes it.
+    """
+    made, kept = made or _at_once, comparison.kept
+    rows = slice(None) if kept.all() else kept
+    chart: dict[str, Any] = {
+        "first": comparison.best,
+        "platform": comparison.platform,
+        "platforms": comparison.platforms,
+        "tick": comparison.tick,
+    }
+
+    def drawn(name: str, every: Callable[[], Iterable[pictures.Picture]]) -> list[pictures.Shown]:
+        found = made(name, lambda: [one.shown() for one in every()])
+        return [pictures.Shown(title, text, Markup(svg), file) for title, text, svg, file in found]
+
     return PageParts(
-        [one.shown() for one in pictures.pictures(comparison, slice(None) if kept.all() else kept)],
-        [one.shown() for one in pictures.over_users(comparison)],
-        [one.shown() for one in pictures.winners(comparison)],
-        _example(comparison),
-        gantt.pack(
-            comparison.records,
-            first=comparison.best,
-            platform=comparison.platform,
-            platforms=comparison.platforms,
-            tick=comparison.tick,
-        ),
+        drawn("pictures", lambda: pictures.pictures(comparison, rows)),
+        drawn("over-users", lambda: pictures.over_users(comparison)),
+        drawn("winners", lambda: pictures.winners(comparison)),
+        made("example", lambda: _example(comparison)),
+        made("chart", lambda: gantt.pack(comparison.records, **chart)),
     )
+
+
+def _at_once(_: str, work: Callable[[], Any]) -> Any:
+    return work()
 
 
 def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PageParts | None = None) -> str:
@@ -193,14 +211,24 @@ def _example(comparison: Evidence) -> list[str]:
     record = comparison.records[comparison.best]
     if comparison.of_dags or not (record.wait > 0).any():
         return []
-    schedules = {
-        label: JobSchedule.of(each, comparison.platform_of(label)) for label, each in comparison.records.items()
-    }
+    records = comparison.records
+    if len(record) > gantt.MOST_JOBS:
+        row = int(np.nanargmax(record.wait))
+        records = {label: each.select(_meanwhile(each, row)) for label, each in records.items()}
+    schedules = {label: JobSchedule.of(each, comparison.platform_of(label)) for label, each in records.items()}
     longest = schedules[comparison.best].longest()
     told = explain_text.sentences(explain(schedules[comparison.best], longest), comparison.best)
     under = waits(schedules, longest)
     others = {label: wait for label, (_, wait) in under.items() if label != comparison.best}
     return [*told, f"It {listed(_waited(others))}."] if others else told
+
+
+def _meanwhile(record: Record, row: int) -> IntArray:
+    """Rows of jobs that waited or ran while one did: those of a long log that say why it waited."""
+    since, until = int(record.workload.submit[row]), int(record.start_us[row])
+    there = record.ran & (record.workload.submit <= until) & (record.end_us >= since)
+    there[row] = True
+    return np.flatnonzero(there)
 
 
 def _waited(waits: Mapping[str, float]) -> list[str]:

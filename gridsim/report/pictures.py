@@ -111,13 +111,21 @@ def _load(comparison: Evidence, names: str) -> Iterator[Picture]:
         return
     ranks = [f"{it.rank_correlation():.2f} under {label}" for label, it in found.items()]
     told = listed(ranks) if len(ranks) < 5 else f"{ranks[0]}, the first policy"
+    days = max(len(it.load) for it in found.values())
+    every = -(-days // _MOST_DAYS)
+    few = f" Shown is one day in {every}, of {number(days)}; the correlation is that of all." if every > 1 else ""
+    drawn = {label: it.each(every) for label, it in found.items()}
     yield Picture(
         "Load against performance",
         f"Each point is a day with at least {LEAST} jobs: how much work came, and how slowly that was served, under "
-        f"{names}. Rank correlation: {told}. What a day suffers is partly what earlier days left.",
-        Drawing(figures.load_against_slowdown(found), "load"),
+        f"{names}. Rank correlation: {told}. What a day suffers is partly what earlier days left." + few,
+        Drawing(figures.load_against_slowdown(drawn), "load"),
         "load.csv",
     )
+
+
+_MOST_DAYS = 1_500
+"""Points of a policy above which the picture shows only some: it could not be read, and be millions of letters."""
 
 
 def _few(value: float) -> str:

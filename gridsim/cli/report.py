@@ -1,0 +1,126 @@
+"""``gridsim report``: the page of runs whose result directories are there; nothing is simulated."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gridsim.questions.evidence import Evidence
+    from gridsim.questions.recorded import Recorded
+
+__all__ = ["add_arguments", "run"]
+
+_PAGE = "report.html"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the verb."""
+    parser.add_argument(
+        "folders",
+        nargs="+",
+        metavar="DIR",
+        help="folder that gridsim run or gridsim compare wrote, with a label if you like (today=out/easy); several "
+        "are of the same jobs, the first is the baseline",
+    )
+    parser.add_argument(
+        "--out", default="gridsim-results", metavar="DIR", help="folder to write (default: %(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, compare, draw, tell."""
+    from gridsim.cli import workers
+    from gridsim.cli.compare import tell_of
+    from gridsim.cli.folder import Earlier
+    from gridsim.errors import InputError
+    from gridsim.files import write_json
+    from gridsim.questions.recorded import recorded
+    from gridsim.report.comparison import Comparison
+
+    folder = Path(args.out)
+    found = recorded(args.folders)
+    if (folder / "jobs.parquet").is_file() or (folder / "jobs.csv").is_file():
+        raise InputError("is a result directory itself; expected another folder for the page", path=folder, field="out")
+    earlier = Earlier.of(folder)
+    made = _Made(folder / f".{_PAGE}.parts", found)
+    comparison = Comparison.view(_evidence(found, workers.command(), made))
+    drawn = comparison.draw(made)
+    numbers = comparison.write(folder)
+    page = comparison.page(folder / _PAGE, drawn=drawn)
+    earlier.remove(kept={*numbers, page.name})
+    write_json(folder / "run.json", {**comparison.info, "folders": {}})
+    made.remove()
+    if args.json:
+        print(json.dumps(comparison.to_dict(), indent=1))
+        return 0
+    tell_of(comparison)
+    print(f"\nPage: {page}   (numbers beside it in {folder}/)")
+    return 0
+
+
+def _evidence(found: Recorded, command: str, made: _Made) -> Evidence:
+    from gridsim.metrics.compare import Difference
+    from gridsim.questions.compare import evidence_of
+    from gridsim.questions.evidence import GroupRow
+
+    def numbers(**there: Any) -> Evidence:
+        return evidence_of(found.results, options=found.options, command=command, **there)
+
+    evidence: list[Evidence] = []
+
+    def compared() -> dict[str, Any]:
+        evidence.append(numbers(known=found.metrics))
+        return {
+            "metrics": dict(evidence[0].metrics),
+            "differences": [asdict(it) for it in evidence[0].differences],
+            "groups": [asdict(it) for it in evidence[0].groups],
+        }
+
+    kept = made("numbers", compared)
+    if not evidence:
+        told = [Difference(**it) for it in kept["differences"]], [GroupRow(**it) for it in kept["groups"]]
+        evidence.append(numbers(known=kept["metrics"], compared=told))
+    info: Any = evidence[0].info
+    info["versions"] = dict(found.versions)
+    return evidence[0]
+
+
+class _Made:
+    """Parts of a page that are kept until it is there; of other records or another version they are made anew."""
+
+    def __init__(self, folder: Path, found: Recorded) -> None:
+        from gridsim.files import plain
+        from gridsim.result import versions
+
+        of_what: list[Any] = [versions()]
+        for label, it in found.results.items():
+            at = it.record.table.path.stat()  # type: ignore[attr-defined]
+            of_what.append([label, plain(it.provenance()), at.st_size, at.st_mtime_ns])
+        self._folder = folder
+        self._key = hashlib.sha256(json.dumps(of_what, sort_keys=True).encode()).hexdigest()
+
+    def __call__(self, name: str, work: Callable[[], Any]) -> Any:
+        """A part by its name, as it was kept or as *work* makes it; JSON types."""
+        from gridsim.files import write_text
+
+        path = self._folder / f"{name}.json"
+        try:
+            kept = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            kept = None
+        if not isinstance(kept, dict) or kept.get("of") != self._key:
+            kept = {"part": work()}
+            write_text(path, json.dumps({"of": self._key, **kept}))
+        return kept["part"]
+
+    def remove(self) -> None:
+        """The page is there."""
+        shutil.rmtree(self._folder, ignore_errors=True)

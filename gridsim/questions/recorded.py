@@ -1,0 +1,180 @@
+"""Runs whose result directories are there, compared from their records alone: nothing is simulated."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.files import plain
+from gridsim.metrics.responsiveness import BOUND
+from gridsim.metrics.summary import ALL_METRICS
+from gridsim.model.platform_file import platform_of_tree
+from gridsim.model.time import whole
+from gridsim.model.workload import Workload
+from gridsim.options import Run
+from gridsim.policy.presets import label_of
+from gridsim.questions.schedules import run_of
+from gridsim.record import Status
+from gridsim.result import Result
+from gridsim.stored import Columns, StoredRecord, StoredWorkload
+from gridsim.tables import columns_in, read_names, read_table
+
+__all__ = ["Recorded", "recorded"]
+
+_LABELS = ("user", "group", "account", "partition", "qos")
+_TOLD = frozenset(
+    {*_LABELS, "job", "cores", "submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown"}
+    | {"bounded_slowdown", "cluster", "status"}
+)
+"""Columns of rigid jobs on one pool of cores. With any other one there is more to tell than the table says."""
+
+
+class Recorded(NamedTuple):
+    """Runs of the same jobs.
+
+    Attributes
+    ----------
+    results : mapping of str to Result
+        By label; records whose tables are Parquet stay there.
+    options : Run
+        That they share.
+    metrics : mapping of str to mapping
+        Numbers that are beside the records, by label.
+    versions : mapping
+        That the first was made with.
+    """
+
+    results: Mapping[str, Result]
+    options: Run
+    metrics: Mapping[str, Mapping[str, float]]
+    versions: Mapping[str, str]
+
+
+def recorded(places: Sequence[str]) -> Recorded:
+    """What result directories hold; of `gridsim compare` each policy.
+
+    Parameters
+    ----------
+    places : sequence of str
+        Folders, each with a label if one likes (``today=out/easy``).
+
+    Raises
+    ------
+    InputError
+        When one is no result directory, of jobs or machines whose table does not tell everything, or of other options.
+    """
+    folders = _labelled(places)
+    told = {label: run_of(folder) for label, folder in folders.items()}
+    held: OrderedDict[Any, npt.NDArray[Any]] = OrderedDict()
+    results: dict[str, Result] = {}
+    for label, folder in folders.items():
+        results[label] = _result(folder, told[label], held, list(results.values()))
+    first, *others = told
+    options = _options(told[first])
+    for other in others:
+        if replace(_options(told[other]), engine=options.engine) != options:
+            raise InputError(f"has other options than {folders[first]}; expected runs that differ in the policy alone",
+                             path=folders[other] / "run.json", field="options")  # fmt: skip
+    numbers = {label: found for label, folder in folders.items() if (found := _numbers(folder, told[label]))}
+    return Recorded(results, options, numbers, told[first].get("versions", {}))
+
+
+def _labelled(places: Sequence[str]) -> dict[str, Path]:
+    """Folders of single runs by what they are called."""
+    found: dict[str, Path] = {}
+    for text in places:
+        label, place = (None, text) if Path(text).is_dir() else label_of(text)
+        folder = Path(place)
+        told = run_of(folder)
+        inside = told.get("folders")
+        if isinstance(inside, dict):
+            each = {name: folder / str(below) for name, below in inside.items()}
+        else:
+            each = {label or str(told.get("label") or folder.resolve().name): folder}
+        for name, one in each.items():
+            if name in found:
+                raise InputError(f"'{name}' is what two runs are called; name one of them: LABEL={one}", path=one)
+            found[name] = one
+    return found
+
+
+def _result(
+    folder: Path, told: Mapping[str, Any], held: OrderedDict[Any, npt.NDArray[Any]], earlier: Sequence[Result]
+) -> Result:
+    """A run; its jobs are those of an earlier one where they come from the same place."""
+    try:
+        stated = told["platform"]
+        platform = replace(platform_of_tree(stated["tree"]), origin=str(stated.get("origin", "given")))
+        policy, provenance = str(told["policy"]), dict(told["workload"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise InputError(f"tells no {error}; expected that of a run", path=folder / "run.json") from error
+    clusters = list(platform.clusters())
+    if len(clusters) > 1 or clusters[0].capacity is not None:
+        raise InputError("is of a machine of nodes or several parts, of which a table of jobs does not tell enough; "
+                         "gridsim compare makes its page", path=folder)  # fmt: skip
+    nothing = Workload.from_columns(submit=[], runtime=[], cores=[], provenance=provenance)
+    table, names = _table(folder, held)
+    if beyond := [name for name in names if name not in _TOLD]:
+        raise InputError("is more than a table of jobs tells of; gridsim compare makes its page", path=folder,
+                         field=beyond[0])  # fmt: skip
+    same = next((it.workload for it in earlier if plain(it.workload.provenance) == plain(provenance)), None)
+    if same is None or len(same) != table.jobs:
+        known = read_names(folder)
+        texts = {label: tuple(known[label].get(value, "") for value in range(max(known[label]) + 1)) for label in known}
+        same = StoredWorkload(table, replace(nothing, names=texts), [name for name in names if name in _LABELS])
+    return Result(StoredRecord(table, same, platform.cores), platform, policy, told.get("options", {}))
+
+
+def _table(folder: Path, held: OrderedDict[Any, npt.NDArray[Any]]) -> tuple[Columns, list[str]]:
+    """The jobs, and the names of the columns."""
+    path = folder / "jobs.parquet"
+    if path.is_file():
+        return Columns(path, held), columns_in(path)
+    columns = read_table(folder)
+    return _Text(folder / "jobs.csv", columns), list(columns)
+
+
+class _Text(Columns):
+    """Columns of a table in CSV, all of which are held."""
+
+    def __init__(self, path: Path, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+        self.path, self.columns, self.jobs = path, columns, len(next(iter(columns.values())))
+
+    def instants(self, name: str) -> npt.NDArray[np.int64]:
+        found: npt.NDArray[np.int64] = whole(self.columns[name].astype(np.float64))
+        return found
+
+    durations = instants
+
+    def numbers(self, name: str) -> npt.NDArray[np.int64]:
+        return self.columns[name].astype(np.int64)
+
+    def status(self) -> npt.NDArray[np.int8]:
+        known, place = np.unique(self.columns["status"], return_inverse=True)
+        return np.array([Status[name] for name in known.tolist()], dtype=np.int8)[place]
+
+
+def _options(told: Mapping[str, Any]) -> Run:
+    names = {it.name for it in fields(Run)}
+    return Run(**{name: value for name, value in told.get("options", {}).items() if name in names})
+
+
+def _numbers(folder: Path, told: Mapping[str, Any]) -> dict[str, float]:
+    """Numbers of the whole run, where they are beside its record."""
+    if told.get("metrics") != {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}:
+        return {}
+    try:
+        found = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    usual = {name: value for name, value in found.items() if name.partition("[")[0] in ALL_METRICS}
+    return {name: math.nan if value is None else float(value) for name, value in usual.items()}
