@@ -11,6 +11,7 @@ import pytest
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "limit.py"
 
 
+@pytest.mark.long
 def test_the_engines_make_the_same_starts(tmp_path: Path) -> None:
     words = [sys.executable, str(SCRIPT), "--jobs", "300", "--check", "--reference", str(tmp_path / "none.c")]
     told = subprocess.run(words, check=True, capture_output=True, text=True).stdout

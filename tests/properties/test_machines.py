@@ -78,6 +78,7 @@ def test_a_pool_that_nobody_asks_for_changes_nothing(policy: str) -> None:
         assert bare.status.tolist() == pools.status.tolist()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("name", RULES)
 def test_one_node_of_all_cores_is_the_pool(policy: str, name: str) -> None:

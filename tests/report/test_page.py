@@ -46,6 +46,7 @@ def test_the_page_loads_nothing(text: str) -> None:
     assert "default-src 'none'" in text
 
 
+@pytest.mark.long
 def test_the_page_is_the_same_every_time(comparison: Comparison, text: str) -> None:
     assert page.render(comparison) == text
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from gridsim.metrics.agreement import agreement
 from gridsim.questions.replay import Replay
@@ -20,6 +21,7 @@ def logged(records: dict[str, Record], wait: np.ndarray) -> dict[str, Record]:
     return {label: replace(record, workload=workload) for label, record in records.items()}
 
 
+@pytest.mark.long
 def test_without_logged_waits_nothing_is_told(comparison: Comparison) -> None:
     assert trust(comparison) is None
     assert 'class="trust"' not in page.render(comparison)

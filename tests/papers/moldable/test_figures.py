@@ -183,6 +183,7 @@ def test_missing_rows_are_told_with_the_experiment_to_run() -> None:
         draw(RECIPES["S03-F07"], stored)
 
 
+@pytest.mark.long
 def test_a_heading_says_log_load_and_scalability_but_of_profiles_no_sigma(stored: StoredRows) -> None:
     first, last = (draw(RECIPES[name], stored).texts[0].get_text() for name in ("S03-F01", "S03-F12"))
     assert first.splitlines()[1] == "CTC SP2, load factor 100 %, sigma 0, range factor 1"
