@@ -11,7 +11,7 @@ import numpy as np
 from simpy import Event
 
 from gridsim import registry
-from gridsim.calendar.engine import Calendar, Earlier, calendar_of
+from gridsim.calendar.engine import Calendar, Earlier, Setup, calendar_of
 from gridsim.entities.clock import Clock
 from gridsim.entities.cluster import Cluster
 from gridsim.entities.holds import Holds
@@ -315,8 +315,7 @@ class World:
 
     def _calendar(self, earlier: Earlier | None = None, *, more: bool = False) -> Calendar | None:
         options = self.options
-        return calendar_of(
-            options.engine,
+        run = Setup(
             self.workload,
             self._requests,
             self.outcome,
@@ -330,6 +329,7 @@ class World:
             earlier=earlier,
             more=more,
         )
+        return calendar_of(options.engine, run)
 
     def complete_window(self, earlier: Earlier | None, *, more: bool) -> Calendar:
         """Play the jobs of this world as a window of a longer run, by the compiled calendar (`gridsim.streaming`).

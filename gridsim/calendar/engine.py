@@ -25,7 +25,7 @@ from gridsim.profile.compiled import is_kept
 from gridsim.profile.running import most_running
 from gridsim.record import Status
 
-__all__ = ["Calendar", "Earlier", "Engine", "calendar_of"]
+__all__ = ["Calendar", "Earlier", "Engine", "Setup", "calendar_of"]
 
 Engine = Literal["auto", "simpy", "compiled"]
 
@@ -51,26 +51,54 @@ class Earlier(NamedTuple):
     rows: IntArray
 
 
-def calendar_of(
-    engine: Engine,
-    workload: Workload,
-    requests: Requests,
-    outcome: Outcome,
-    clusters: list[Cluster],
-    platform: Platform,
-    options: TreeOptions,
-    *,
-    batched: bool,
-    extend: bool,
-    tick: int,
-    pinned: bool = False,
-    earlier: Earlier | None = None,
-    more: bool = False,
-) -> Calendar | None:
-    """The compiled calendar of a run that begins; None where it is to take SimPy.
+class Setup(NamedTuple):
+    """A run that begins: a world of clusters, and how its clock goes.
 
-    Where jobs are *pinned*, each goes among some clusters of its own. Of a run in windows (`gridsim.streaming`) it goes
-    on from an *earlier* one, up to the last arrival if there are *more* to come.
+    Attributes
+    ----------
+    workload : Workload
+        Its jobs.
+    requests : Requests
+        All tasks, job by job, jobs by submit time.
+    outcome : Outcome
+        Filled in when the run is over.
+    clusters : list of Cluster
+        In tree order; to be played compiled, with schedulers that hand over their passes
+        (`gridsim.policy.protocols.Capabilities`).
+    platform : Platform
+        Their tree and its network.
+    options : TreeOptions
+        Balancer, split, seed.
+    batched : bool
+        Whether a pass comes after all events of an instant, or after each.
+    extend : bool
+        Whether jobs go on past their estimates.
+    tick : int
+        First overrun that is assumed, and what delays are rounded up to, whole microseconds.
+    pinned : bool
+        Whether each job goes among some clusters of its own.
+    earlier : Earlier, optional
+        What a window of a longer run (`gridsim.streaming`) goes on from.
+    more : bool
+        Whether it stands still when the last request has come, since others come behind these.
+    """
+
+    workload: Workload
+    requests: Requests
+    outcome: Outcome
+    clusters: list[Cluster]
+    platform: Platform
+    options: TreeOptions
+    batched: bool
+    extend: bool
+    tick: int
+    pinned: bool = False
+    earlier: Earlier | None = None
+    more: bool = False
+
+
+def calendar_of(engine: Engine, run: Setup) -> Calendar | None:
+    """The compiled calendar of a run that begins; None where it is to take SimPy.
 
     Raises
     ------
@@ -79,33 +107,31 @@ def calendar_of(
     """
     if engine == "simpy":
         return None
-    why = _why_not(workload, requests, clusters)
+    workload, clusters = run.workload, run.clusters
+    why = _why_not(workload, run.requests, clusters)
     told = clusters[0].can.told
     on_tree = not why and not told and (workload.tasks is not None or len(clusters) > 1 or clusters[0].can.picks)
     if on_tree:
         from gridsim.calendar import tree_columns  # loops that other runs do not need
 
-        why = tree_columns.why_not(workload, clusters, platform, options)
-        why = "jobs name the clusters that they may go to" if pinned and not why else why
-        why = "jobs come window by window" if more and not why else why
-    if not why and clusters[0].asked is not None and (more or earlier is not None):
+        why = tree_columns.why_not(workload, clusters, run.platform, run.options)
+        why = "jobs name the clusters that they may go to" if run.pinned and not why else why
+        why = "jobs come window by window" if run.more and not why else why
+    if not why and clusters[0].asked is not None and (run.more or run.earlier is not None):
         why = "jobs come window by window, on a machine of nodes or several pools"
-    if not why and told and (more or earlier is not None):
+    if not why and told and (run.more or run.earlier is not None):
         why = f"{name_of(clusters[0].scheduler)} is told of each job, and jobs come window by window"
     if why:
         if engine == "compiled":
             raise InputError(f"compiled is asked for, and {why}; auto and simpy run it", field="engine")
         return None
-    how: dict[str, Any] = {"batched": batched, "extend": extend, "tick": tick}
     if told:
         from gridsim.calendar.told import ToldCalendar
 
-        calendar: Calendar = ToldCalendar(requests, outcome, clusters[0], **how)
-    elif on_tree:
-        calendar = tree_columns.TreeCalendar(requests, outcome, clusters, platform, options, **how)
+        calendar: Calendar = ToldCalendar(run)
     else:
-        calendar = Calendar(requests, outcome, clusters[0], **how, earlier=earlier, more=more)
-    small = engine == "auto" and len(requests) < _SMALL and not is_kept(calendar.loop)
+        calendar = tree_columns.TreeCalendar(run) if on_tree else Calendar(run)
+    small = engine == "auto" and len(run.requests) < _SMALL and not is_kept(calendar.loop)
     return None if small else calendar
 
 
@@ -154,37 +180,13 @@ class Calendar:
 
     Parameters
     ----------
-    requests : Requests
-        All jobs, by submit time.
-    outcome : Outcome
-        Filled in when the run is over.
-    cluster : Cluster
-        With a scheduler that hands over its passes (`gridsim.policy.protocols.Capabilities`).
-    batched : bool
-        Whether a pass comes after all events of an instant, or after each.
-    extend : bool
-        Whether jobs go on past their estimates.
-    tick : int
-        First overrun that is assumed, whole microseconds.
-    earlier : Earlier, optional
-        What it goes on from.
-    more : bool
-        Whether it stands still when the last request has come, since others come behind these.
+    run : Setup
+        The run.
     """
 
-    def __init__(
-        self,
-        requests: Requests,
-        outcome: Outcome,
-        cluster: Cluster,
-        *,
-        batched: bool,
-        extend: bool,
-        tick: int,
-        earlier: Earlier | None = None,
-        more: bool = False,
-    ) -> None:
-        self._outcome, self._cluster, self._extend = outcome, cluster, extend
+    def __init__(self, run: Setup) -> None:
+        requests, outcome, cluster, earlier = run.requests, run.outcome, run.clusters[0], run.earlier
+        self._outcome, self._cluster, self._extend = outcome, cluster, run.extend
         n = len(requests)
         asked = cluster.asked
         fits: IntArray = np.flatnonzero(requests.needed <= cluster.cores if asked is None else ~asked.never())
@@ -197,11 +199,11 @@ class Calendar:
         if self._answers is not None:
             self._answers.takes[:] = _taken(requests, outcome)
         busy = (most_running(cluster.cores, n) if asked is None else n) + 1
-        looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if extend else 0
+        looks = int(np.count_nonzero(outcome.runtime > requests.estimate)) if run.extend else 0
         numbers = np.zeros(len(events.NUMBERS), dtype=np.int64)
         numbers[events.FREE] = numbers[events.TOTAL] = cluster.cores
-        numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = batched, extend, tick
-        numbers[events.FAILED], numbers[events.COME], numbers[events.MORE] = -1, len(self._rows), more
+        numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = run.batched, run.extend, run.tick
+        numbers[events.FAILED], numbers[events.COME], numbers[events.MORE] = -1, len(self._rows), run.more
         self._events = Events(
             jobs=np.stack([outcome.runtime, requests.estimate, requests.cores, np.full(n, NEVER)]),
             come=np.stack([requests.submit[self._rows], self._rows]),

@@ -36,6 +36,7 @@ __all__ = [
     "Step",
     "begin",
     "cut_short",
+    "next_late",
     "next_step",
 ]
 
@@ -213,9 +214,11 @@ def _ends(now, most, jobs, ends, gone, numbers):  # type: ignore[no-untyped-def]
 
 
 @lean
-def _looks(now, jobs, looks, late, numbers):  # type: ignore[no-untyped-def]
-    """Look at all requests that should have ended by now: how many go on, for a tick, two, four … more."""
-    count = 0
+def next_late(now, jobs, looks, numbers):  # type: ignore[no-untyped-def]
+    """The next request that should have ended by now and goes on, for a tick, two, four … more, and until when.
+
+    -1 where there is none.
+    """
     while numbers[LOOKS] and looks[_AT, 0] == now:
         row = pop(looks, numbers[LOOKS])
         numbers[LOOKS] -= 1
@@ -223,11 +226,22 @@ def _looks(now, jobs, looks, late, numbers):  # type: ignore[no-untyped-def]
             continue
         planned = jobs[START, row] + jobs[ESTIMATE, row]
         until = planned + max(2 * (now - planned), numbers[TICK])
-        late[0, count], late[1, count] = row, until
         push(looks, numbers[LOOKS], until, numbers[ORDER], row)
         numbers[LOOKS] += 1
         numbers[ORDER] += 1
+        return row, until
+    return -1, now
+
+
+@lean
+def _looks(now, jobs, looks, late, numbers):  # type: ignore[no-untyped-def]
+    """Look at all requests that should have ended by now: how many go on."""
+    count = 0
+    row, until = next_late(now, jobs, looks, numbers)
+    while row >= 0:
+        late[0, count], late[1, count] = row, until
         count += 1
+        row, until = next_late(now, jobs, looks, numbers)
     return count
 
 

@@ -41,10 +41,11 @@ ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS = range(7)
 predicted; whether the order is drawn though nothing can start; whether a blocked first request waits for an end, and
 does so; whether somebody is asked in Python."""
 
-COMPRESS, EVERY, FRONTIER, OVERRAN, UNSETTLED = range(5)
+COMPRESS, EVERY, FRONTIER, OVERRAN, UNSETTLED, HOLES = range(6)
 NONE, IN_ORDER, BY_ARRIVAL = range(3)
 """Flags of a plan: how it is compressed and whether after every end; the end of what was given back since; whether
-somebody goes on who should have ended; whether ends have not been looked at."""
+somebody goes on who should have ended; whether ends have not been looked at; where ends are promised, whether somebody
+may wait who could start earlier."""
 
 
 @whole
@@ -280,38 +281,62 @@ def planned_in_sizes(work, events, passes):  # type: ignore[no-untyped-def]
 @lean
 def follow_plan(work, events, passes, sizes):  # type: ignore[no-untyped-def]
     """Steps and the passes of a plan; *sizes* are None where every request has the size that it asks for."""
-    jobs, come, refused, ends, looks, late, numbers = events
+    jobs, come, _, _, _, _, numbers = events
     plan, columns, running, began, moves, order, flags = passes
-    times, free, meta, _, starts, _ = plan
+    times, free, meta, _, _, _ = plan
     ties, cores, estimate = columns
-    begun, gone = moves[0], moves[1]
+    state = plan, columns, running
     while work > 0:
         queued = meta[TAIL] - meta[HEAD]
         work -= 1 + queued * queued
-        wake = starts[meta[HEAD]] if meta[HEAD] < meta[TAIL] else NEVER
-        step = next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers)
-        now = step.now
+        step = step_of_plan(events, state, None, moves[1], order, flags)
         if numbers[OVER]:
             break
-        if step.ended:
-            if flags[UNSETTLED] and not numbers[BATCHED]:
-                settle(now, plan, columns, running, order, flags)
-            give_back(now, step.ended, gone, plan, running, cores, flags)
-        for k in range(step.late):
-            expect_end(running, meta, late[0, k], late[1, k])
-            flags[OVERRAN] = flags[UNSETTLED] = 1
-        if flags[UNSETTLED] and (step.decides or step.last > step.first):
-            settle(now, plan, columns, running, order, flags)
         for k in range(step.first, step.last):
             row = come[1, k]
-            choose_size(now, row, plan, columns, running, began, jobs, sizes)
-            start = plans.earliest_start(times, free, meta, now, cores[row], estimate[row])
+            choose_size(step.now, row, plan, columns, running, began, jobs, sizes)
+            start = plans.earliest_start(times, free, meta, step.now, cores[row], estimate[row])
             plans.enter(plan, ties, row, start, cores[row], estimate[row])
-        if not step.decides or meta[HEAD] == meta[TAIL] or starts[meta[HEAD]] > now:
-            continue
-        count = plans.due(now, plan, columns, running, begun, began)
-        if not begin(now, begun, count, jobs, ends, looks, numbers):
+        if not start_due(step, events, state, moves[0], began):
             break
+
+
+@lean
+def step_of_plan(events, state, promised, gone, order, flags):  # type: ignore[no-untyped-def]
+    """The next step of the clock, and what it does to a plan before anybody comes; *gone* is room for who ends.
+
+    *promised* are the ends that requests are promised and which of these are broken, None where nobody is promised any:
+    the compiler leaves out one of the two ways.
+    """
+    jobs, come, refused, ends, looks, late, numbers = events
+    plan, columns, running = state
+    meta, starts = plan[2], plan[4]
+    wake = starts[meta[HEAD]] if meta[HEAD] < meta[TAIL] else NEVER
+    step = next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers)
+    if numbers[OVER]:
+        return step
+    if step.ended:
+        if flags[UNSETTLED] and not numbers[BATCHED]:
+            settle_all(step.now, state, promised, order, flags)
+        give_back(step.now, step.ended, gone, plan, running, columns[1], flags)
+    for k in range(step.late):
+        expect_end(running, meta, late[0, k], late[1, k])
+        flags[OVERRAN] = flags[UNSETTLED] = 1
+    if flags[UNSETTLED] and (step.decides or step.last > step.first):
+        settle_all(step.now, state, promised, order, flags)
+    return step
+
+
+@lean
+def start_due(step, events, state, begun, began):  # type: ignore[no-untyped-def]
+    """Start whose planned starts have come, at the end of a step; False where there are no cores for one."""
+    jobs, _, _, ends, looks, _, numbers = events
+    plan, columns, running = state
+    meta, starts = plan[2], plan[4]
+    if not step.decides or meta[HEAD] == meta[TAIL] or starts[meta[HEAD]] > step.now:
+        return True
+    count = plans.due(step.now, plan, columns, running, begun, began)
+    return begin(step.now, begun, count, jobs, ends, looks, numbers)
 
 
 @lean
@@ -326,6 +351,23 @@ def give_back(now, count, gone, plan, running, cores, flags):  # type: ignore[no
         if until > now:
             flags[FRONTIER] = max(flags[FRONTIER], until)
     flags[UNSETTLED] = 1
+
+
+@lean
+def settle_all(now, state, promised, order, flags):  # type: ignore[no-untyped-def]
+    """The same as `settle`; where ends are *promised*, an overrun can break promises."""
+    plan, columns, running = state
+    overran = flags[OVERRAN]
+    if promised is not None and flags[HOLES] and flags[FRONTIER] > now:
+        flags[FRONTIER] = NEVER
+    settle(now, plan, columns, running, order, flags)
+    if promised is not None and overran:
+        _, _, meta, waiting, starts, _ = plan
+        granted, broken = promised
+        for k in range(meta[HEAD], meta[TAIL]):
+            row = waiting[k]
+            if starts[k] + columns[2][row] > granted[row]:
+                broken[row] = True
 
 
 @lean

@@ -12,14 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridsim.calendar import events
-from gridsim.calendar.engine import Calendar
+from gridsim.calendar.engine import Calendar, Setup
 from gridsim.calendar.events import ASKING, NOW, OVER, RUNG, begin, cut_short, next_step
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.outcome import DONE, Outcome
+from gridsim.entities.outcome import DONE
 from gridsim.model.time import NEVER, IntArray
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import NOTHING, Passes, Stop, name_of
-from gridsim.policy.queue import Requests
 from gridsim.profile.compiled import whole
 from gridsim.record import Status
 
@@ -62,24 +61,22 @@ class ToldCalendar(Calendar):
 
     Parameters
     ----------
-    requests, outcome, cluster, batched, extend, tick
-        As of `Calendar`.
+    run : Setup
+        The run.
     """
 
-    def __init__(
-        self, requests: Requests, outcome: Outcome, cluster: Cluster, *, batched: bool, extend: bool, tick: int
-    ) -> None:
-        self._moves: IntArray = np.zeros((3, len(requests) + 1), dtype=np.int64)
+    def __init__(self, run: Setup) -> None:
+        self._moves: IntArray = np.zeros((3, len(run.requests) + 1), dtype=np.int64)
         self._notes: IntArray = np.zeros(len(NOTES), dtype=np.int64)
         self._notes[WAKE] = self._wake_at = NEVER
         self._wakes: list[int] = []  # passes asked for, though nothing happens, none of which is taken back
         self._forgotten: list[int] = []  # when SimPy would still look at runs that were cut short
-        self._batched, self._unsettled = batched, False
-        self._last_come = int(requests.submit.max(initial=0))
+        self._batched, self._unsettled = run.batched, False
+        self._last_come = int(run.requests.submit.max(initial=0))
         self._away: list[int] = []
         self._withdrawn: list[int] = []
         self._cancelled: list[tuple[int, int, int]] = []
-        super().__init__(requests, outcome, cluster, batched=batched, extend=extend, tick=tick)
+        super().__init__(run)
 
     def _handed_over(self) -> Passes:
         return Passes("told", (self._moves, self._notes), self._tell)

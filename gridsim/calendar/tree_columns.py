@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from gridsim.calendar import events, routing, tree_loop
-from gridsim.calendar.engine import Calendar
+from gridsim.calendar.engine import Calendar, Setup
 from gridsim.calendar.routing import EXPECTED, IN_TURN, LEAST_UTILISED, NOWHERE, Routes
 from gridsim.calendar.tree_loop import Jobs, Turns
 from gridsim.entities.cluster import Cluster
-from gridsim.entities.outcome import DONE, WAITING, Outcome
+from gridsim.entities.outcome import DONE, WAITING
 from gridsim.entities.tree import TreeOptions
 from gridsim.model.network import Network
 from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
@@ -30,7 +30,6 @@ from gridsim.policy.balancing import (
 )
 from gridsim.policy.balancing import balancer as make_balancer
 from gridsim.policy.protocols import Passes, name_of
-from gridsim.policy.queue import Requests
 from gridsim.policy.scheduler import kernels
 from gridsim.policy.scheduler.draws import drawing
 from gridsim.profile.running import most_running
@@ -115,49 +114,25 @@ class TreeCalendar(Calendar):
 
     Parameters
     ----------
-    requests : Requests
-        All tasks, job by job in job order.
-    outcome : Outcome
-        Filled in when the run is over.
-    clusters : list of Cluster
-        In tree order, with schedulers that hand over their passes.
-    platform : Platform
-        Their tree and its network.
-    options : TreeOptions
-        Balancer, split, seed.
-    batched : bool
-        Whether passes come after all events of an instant, or one after each.
-    extend : bool
-        Whether jobs go on past their estimates.
-    tick : int
-        First overrun that is assumed, and what delays are rounded up to, whole microseconds.
+    run : Setup
+        The run.
     """
 
-    def __init__(
-        self,
-        requests: Requests,
-        outcome: Outcome,
-        clusters: list[Cluster],
-        platform: Platform,
-        options: TreeOptions,
-        *,
-        batched: bool,
-        extend: bool,
-        tick: int,
-    ) -> None:
-        self._outcome, self._clusters, self._extend, self._requests = outcome, clusters, extend, requests
+    def __init__(self, run: Setup) -> None:
+        clusters = run.clusters
+        self._outcome, self._clusters, self._extend, self._requests = run.outcome, clusters, run.extend, run.requests
         self.loop, self._ask = tree_loop.on_tree, None
         passes: list[Passes] = [it.scheduler.passes(np.empty(0, dtype=np.int64)) for it in clusters]  # type: ignore[attr-defined]  # they say that they have them
         numbers = np.zeros(tree_loop.CLOSES + 1, dtype=np.int64)
         numbers[tree_loop.NEWS], numbers[tree_loop.CLOSING] = -1, len(clusters)
-        numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = batched, extend, tick
+        numbers[events.BATCHED], numbers[events.EXTEND], numbers[events.TICK] = run.batched, run.extend, run.tick
         numbers[events.FAILED] = -1
-        self._events = self._jobs(platform, options, numbers, tick)  # type: ignore[assignment]  # numbers of the same names
+        self._events = self._jobs(run, numbers)  # type: ignore[assignment]  # numbers of the same names
         routes = Routes(*self._events.routes)  # type: ignore[attr-defined]
         turns = _turns(passes, numbers)
-        self._passes = tuple(turns._replace(table=_with_queues(turns, routes, requests.cores)))
+        self._passes = tuple(turns._replace(table=_with_queues(turns, routes, run.requests.cores)))
 
-    def _jobs(self, platform: Platform, options: TreeOptions, numbers: IntArray, tick: int) -> Jobs:
+    def _jobs(self, run: Setup, numbers: IntArray) -> Jobs:
         requests, outcome, tasks = self._requests, self._outcome, self._requests.tasks
         n = len(requests)
         none: IntArray = np.zeros(0, dtype=np.int64)
@@ -165,7 +140,7 @@ class TreeCalendar(Calendar):
         edge_first = np.zeros(n + 1, dtype=np.int64) if tasks is None else tasks.edge_first
         edge_to = none if tasks is None else tasks.edge_to
         count = len(first) - 1
-        network = platform.network
+        network = run.platform.network
         numbers[events.COME] = count
         numbers[tree_loop.AT_ONCE] = network.free
         numbers[tree_loop.TOGETHER] = network.transfer_start == "all" and not network.free
@@ -183,12 +158,11 @@ class TreeCalendar(Calendar):
             missing=np.bincount(edge_to, minlength=n).astype(np.int64),
             job_of=np.ascontiguousarray(requests.job),
             news=np.full((3, n), -1, dtype=np.int64),
-            routes=tuple(self._routes(platform, options, tick, edge_first, edge_to)),
+            routes=tuple(self._routes(run, edge_first, edge_to)),
         )
 
-    def _routes(
-        self, platform: Platform, options: TreeOptions, tick: int, edge_first: IntArray, edge_to: IntArray
-    ) -> Routes:
+    def _routes(self, run: Setup, edge_first: IntArray, edge_to: IntArray) -> Routes:
+        platform, options = run.platform, run.options
         tasks, n = self._requests.tasks, len(self._requests)
         nodes, children = _nodes(platform)
         names = [self._clusters[0].kind] if tasks is None else list(tasks.kinds)
@@ -209,7 +183,7 @@ class TreeCalendar(Calendar):
         if tasks is not None and not network.free:
             source = np.repeat(np.arange(n), np.diff(edge_first))
             for row, height in enumerate(levels):
-                delays[row] = _delays(network, tasks.runtime[source], height, tick, tasks.volume)
+                delays[row] = _delays(network, tasks.runtime[source], height, run.tick, tasks.volume)
         needs, needs_first = _needs(edge_first, edge_to) if looked_back else (np.zeros((2, 0)), np.zeros(1))
         return Routes(
             nodes=nodes,

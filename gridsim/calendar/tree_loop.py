@@ -28,7 +28,7 @@ from gridsim.calendar.events import (
     RUNTIME,
     SHORT,
     START,
-    TICK,
+    next_late,
     pop,
     push,
 )
@@ -415,16 +415,11 @@ def _begin(now, row, k, numbers, jobs, clusters, expected, looks):  # type: igno
 
 @lean
 def _look(now, events, passes):  # type: ignore[no-untyped-def]
-    """Look at all requests that should have ended by now: who goes on does so for a tick, two, four … more."""
+    """Look at all requests that should have ended by now."""
     numbers, jobs, looks = events[0], events[1], events[4]
     clusters, where = events[11][2], events[11][9]
-    while numbers[LOOKS] and looks[_AT, 0] == now:
-        row = pop(looks, numbers[LOOKS])
-        numbers[LOOKS] -= 1
-        if jobs[START, row] + jobs[RUNTIME, row] <= now:
-            continue
-        planned = jobs[START, row] + jobs[ESTIMATE, row]
-        until = planned + max(2 * (now - planned), numbers[TICK])
+    row, until = next_late(now, jobs, looks, numbers)
+    while row >= 0:
         k = where[row]
         table, running, moves, meta = passes[0], passes[1][k], passes[2][k], passes[5][k]
         if clusters[ENDED, k]:
@@ -434,6 +429,4 @@ def _look(now, events, passes):  # type: ignore[no-untyped-def]
         clusters[DIRTY, k], clusters[BLOCKED, k] = 1, 0
         if not numbers[BATCHED]:
             clusters[RUNG, k] = 1
-        push(looks, numbers[LOOKS], until, numbers[ORDER], row)
-        numbers[LOOKS] += 1
-        numbers[ORDER] += 1
+        row, until = next_late(now, jobs, looks, numbers)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from gridsim.model.time import FloatArray, IntArray
+from gridsim.model.time import IntArray
 from gridsim.policy.protocols import Passes, Placement
 from gridsim.policy.queue import ClusterView, Ledger
 from gridsim.policy.scheduler.kernels import QUEUE
 from gridsim.policy.scheduler.pooled import LEFT, backfill_pools
 from gridsim.policy.scheduler.predicted import Predictions
-from gridsim.policy.scheduler.state import EVERYONE, State
+from gridsim.policy.scheduler.state import EVERYONE, Order, State
 from gridsim.profile.asked import Asked
 from gridsim.profile.waiting import HEAD
 
@@ -50,18 +50,11 @@ class PooledState(State):
         no_lines = np.ones((2, 0), dtype=np.int64)
         self._passes = Passes("pooled", (self._queue, self._pools, no_lines, columns[-1]))
 
-    def hand_over_ordered(
-        self,
-        *,
-        lines: IntArray | None = None,
-        ageing: FloatArray | None = None,
-        ask: Callable[[int], None] | None = None,
-        draws: bool = False,
-        waits: bool = False,
-    ) -> None:
+    def hand_over_ordered(self, order: Order) -> None:
         """The same of passes that are put in order by lines; others ask Python."""
-        if lines is not None and self.keeps_order:
-            self._passes = Passes("pooled", (self._queue, self._pools, lines, np.array([waits, False], dtype=np.int64)))
+        if order.lines is not None and self.keeps_order:
+            waits: IntArray = np.array([order.waits, False], dtype=np.int64)
+            self._passes = Passes("pooled", (self._queue, self._pools, order.lines, waits))
 
     def learn(self, request: int) -> None:
         """Take down what a request asks for that was not known when the run began."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gridsim.policy.tail import Shortest
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
 from gridsim.profile.waiting import HEAD, TAIL, in_order
 
-__all__ = ["EVERYONE", "State", "tells_alone"]
+__all__ = ["EVERYONE", "Order", "State", "tells_alone"]
 
 EVERYONE = 1 << 60
 """As many starts in a pass as there may be."""
@@ -34,6 +34,30 @@ asked; nothing, ranks that are given, predictions, waits."""
 def tells_alone(tail: Any, predictions: Predictions | None) -> bool:
     """Whether an order of those behind the protected may depend on what is predicted of each when it comes."""
     return predictions is not None and not is_own(tail)
+
+
+class Order(NamedTuple):
+    """How passes are put in order, where a queue that stays sorted is not enough.
+
+    Attributes
+    ----------
+    lines : (2, n) int64, optional
+        Lines in time, by request.
+    ageing : (4, n) float64, optional
+        What waits are ranked with (`State.ageing`).
+    ask : callable, optional
+        Puts the queue in the order of an instant, whole microseconds.
+    draws : bool
+        Whether it is asked though nothing could start.
+    waits : bool
+        Whether a blocked first request waits for an end.
+    """
+
+    lines: IntArray | None = None
+    ageing: FloatArray | None = None
+    ask: Callable[[int], None] | None = None
+    draws: bool = False
+    waits: bool = False
 
 
 class State:
@@ -148,30 +172,20 @@ class State:
         """Say what a whole run of these passes is played by: see `passes`."""
         self._passes = Passes(loop, columns)
 
-    def hand_over_ordered(
-        self,
-        *,
-        lines: IntArray | None = None,
-        ageing: FloatArray | None = None,
-        ask: Callable[[int], None] | None = None,
-        draws: bool = False,
-        waits: bool = False,
-    ) -> None:
-        """Say the same of passes that are put in order by lines, by ageing or by asking, or that predict.
-
-        Where it *draws*, the order is asked for though nothing could start. A blocked first request *waits* for an end.
-        """
+    def hand_over_ordered(self, order: Order) -> None:
+        """Say the same of passes that are put in order by lines, by ageing or by asking, or that predict."""
         predictions, tail = self._predictions, self._tail_order
         believing = predictions is not None
         beliefs = nobody_believes() if predictions is None else predictions.columns
         if beliefs is None or self._tail_comes:
             return
         ask_tail = self._tail_asked and self._tail_ages is None
-        order = LINED if lines is not None else AGED if ageing is not None else ASKED if ask is not None else KEPT
+        lines, ageing, ask = order.lines, order.ageing, order.ask
+        by = LINED if lines is not None else AGED if ageing is not None else ASKED if ask is not None else KEPT
         behind = IN_QUEUE
         if tail is not None:
             behind = BELIEVED if self._tail_believes else RANKED if self._tail_ages is None else AGED_TAIL
-        flags = [order, behind, believing, draws, waits, False, ask is not None or ask_tail]
+        flags = [by, behind, believing, order.draws, order.waits, False, ask is not None or ask_tail]
         no_lines, no_ages = np.ones((2, 1), dtype=np.int64), np.ones((4, 1))
         columns = (
             self.arrays,

@@ -16,7 +16,7 @@ from gridsim.policy.protocols import failed, ranks_of
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler import kernels, lines, picks
 from gridsim.policy.scheduler.draws import drawing
-from gridsim.policy.scheduler.state import State
+from gridsim.policy.scheduler.state import Order, State
 from gridsim.profile.waiting import HEAD, TAIL, index_of
 
 __all__ = ["Turn", "turn_of"]
@@ -55,7 +55,7 @@ def _static(ordering: Any, state: State) -> Turn:
     if state.plain:
         state.hand_over("backfilling", *state.arrays, np.array([waits, False, state.by_ready], dtype=np.int64))
     else:
-        state.hand_over_ordered(waits=waits)
+        state.hand_over_ordered(Order(waits=waits))
     if state.requests.moves and not first_come and not state.by_ready:
         return _ranked_on_coming(ordering, state)
 
@@ -106,7 +106,7 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
 
         return strict_turn
 
-    state.hand_over_ordered(lines=keys)
+    state.hand_over_ordered(Order(lines=keys))
 
     def turn(now: int) -> Sequence[int]:
         come()
@@ -141,7 +141,7 @@ def _each_pass(ordering: Any, state: State, *, draws: bool) -> Turn:
             state.sort_by_age(now, ageing)
         return state.run_pass(now)
 
-    state.hand_over_ordered(ageing=ageing, ask=sort if ageing is None else None, draws=draws)
+    state.hand_over_ordered(Order(ageing=ageing, ask=sort if ageing is None else None, draws=draws))
 
     return turn
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.random import Generator
 
-from gridsim.model.time import FloatArray, IntArray
+from gridsim.model.time import IntArray
 from gridsim.policy.places import Laid, holdings_of, place_of, placement_at
 from gridsim.policy.protocols import Passes, Placement, Start
 from gridsim.policy.queue import ClusterView, Ledger
 from gridsim.policy.scheduler import vectors
 from gridsim.policy.scheduler.kernels import ESTIMATE, QUEUE
 from gridsim.policy.scheduler.predicted import Predictions
-from gridsim.policy.scheduler.state import EVERYONE, State
+from gridsim.policy.scheduler.state import EVERYONE, Order, State
 from gridsim.policy.scheduler.vectors import COUNT, FULL, ROW, STOPPED, Pass
 from gridsim.profile.holdings import Place
 from gridsim.profile.waiting import HEAD, TAIL
@@ -167,18 +167,10 @@ class VectorState(State):
         if loop == "backfilling":
             self._hand_over(columns[-1], None)
 
-    def hand_over_ordered(
-        self,
-        *,
-        lines: IntArray | None = None,
-        ageing: FloatArray | None = None,
-        ask: Callable[[int], None] | None = None,
-        draws: bool = False,
-        waits: bool = False,
-    ) -> None:
+    def hand_over_ordered(self, order: Order) -> None:
         """The same of passes that are put in order by lines; others ask Python."""
-        if ageing is None and ask is None and self.keeps_order:
-            self._hand_over(np.array([waits, False], dtype=np.int64), lines)
+        if order.ageing is None and order.ask is None and self.keeps_order:
+            self._hand_over(np.array([order.waits, False], dtype=np.int64), order.lines)
 
     def _hand_over(self, waits: IntArray, lines: IntArray | None) -> None:
         no_lines = np.ones((2, 0), dtype=np.int64)
