@@ -40,11 +40,11 @@ def run(args: argparse.Namespace) -> int:
     ran_before = any(
         each.cut is not None or (each.pieces is not None and (each.pieces > 1).any()) for each in schedules.values()
     )
-    _tell("waits" if ran_before else "starts after", sentences(found, label), under, found.submit)
+    _tell("waits" if ran_before else "starts after", sentences(found, label), under)
     return 0
 
 
-def _tell(title: str, lines: list[str], under: dict[str, tuple[float, float]], submit: float) -> None:
+def _tell(title: str, lines: list[str], under: dict[str, tuple[float, float]]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
     from gridsim.report.sheet import sheet
     from gridsim.words import duration

@@ -33,6 +33,13 @@ def _ints(values: Any, n: int, field: str) -> IntArray:
     return np.broadcast_to(column, (n,) if column.ndim == 0 else column.shape).copy()
 
 
+def _cores_of(demands: Demands | None) -> IntArray:
+    """Cores of jobs of which only the demands are told."""
+    if demands is None:
+        raise InputError("is not given; expected cores, or demands", field="cores")
+    return demands.cores
+
+
 def _no_duration(column: IntArray) -> npt.NDArray[np.bool_]:
     return (column <= 0) | (column >= NEVER)
 
@@ -79,6 +86,11 @@ class Workload:
     demands : Demands or None
         What jobs ask for beside cores: tasks on nodes, memory, GPUs, pools; of DAG jobs one row a task. ``cores`` is
         then the total over tasks and pools, which may be 0. None: plain cores.
+
+    Examples
+    --------
+    >>> Workload.from_columns(submit=[0, 5], runtime=[10, 10], cores=[1, 2])
+    <Workload: 2 jobs, 0 s to 5 s>
     """
 
     job: IntArray
@@ -158,24 +170,15 @@ class Workload:
         ------
         InputError
             When columns differ in length, or a value makes no job.
-
-        Examples
-        --------
-        >>> Workload.from_columns(submit=[0, 5], runtime=[10, 10], cores=[1, 2])
-        <Workload: 2 jobs, 0 s to 5 s>
         """
         times = [whole(np.atleast_1d(np.asarray(column))) for column in (submit, runtime)]
         n = len(times[0])
-        if cores is None:
-            if demands is None:
-                raise InputError("is not given; expected cores, or demands", field="cores")
-            cores = demands.cores
         workload = cls(
             job=np.arange(1, n + 1, dtype=np.int64) if job is None else _ints(job, n, "job"),
             submit=times[0],
             runtime=times[1],
             estimate=times[1].copy() if estimate is None else whole(np.atleast_1d(np.asarray(estimate))),
-            cores=_ints(cores, n, "cores"),
+            cores=_ints(_cores_of(demands) if cores is None else cores, n, "cores"),
             deadline=np.full(n, NEVER) if deadline is None else whole(np.asarray(deadline, dtype=float)),
             labels={name: _ints(column, n, name) for name, column in (labels or {}).items()},
             logged={name: np.asarray(column) for name, column in (logged or {}).items()},

@@ -14,7 +14,7 @@ policies.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -137,21 +137,9 @@ def pack(
     clock = _Clock.of(origin, parts)
     submit = clock.ticks(logged)
     runtime = clock.held(record.select(shown))
-    columns = {
-        "job": narrowed(np.diff(workload.job, prepend=0)),
-        "submit": narrowed(np.diff(submit, prepend=0)),
-        "runtime": narrowed(runtime),
-        "cores": narrowed(workload.cores),
-    }
-    if "user" in workload.labels:
-        columns["user"] = narrowed(workload.labels["user"])
-    columns |= _ids(workload)
     places = {label: found for label in _PLACES if (found := _names(workload, label))}
     colours = {label: _told(workload, label) for label in _COLOURS if _several(workload, label)}
-    columns |= {label: narrowed(workload.labels[label]) for label in {**places, **colours}}
-    estimate = np.rint(workload.estimate / clock.tick).astype(np.int64)
-    if (estimate != runtime).any():
-        columns["estimate"] = narrowed(estimate)
+    columns = _of_jobs(workload, submit, runtime, clock, {**places, **colours})
     bands = None if axes else by_partition(records, platform)
     policies = [
         _policy(label, each, shown, clock, submit, runtime)
@@ -180,6 +168,26 @@ def pack(
         "columns": columns,
         "policies": policies,
     }
+
+
+def _of_jobs(
+    workload: Workload, submit: IntArray, runtime: IntArray, clock: _Clock, labels: Iterable[str]
+) -> dict[str, dict[str, Any]]:
+    """Columns of what jobs are, whoever schedules them; times in ticks."""
+    columns = {
+        "job": narrowed(np.diff(workload.job, prepend=0)),
+        "submit": narrowed(np.diff(submit, prepend=0)),
+        "runtime": narrowed(runtime),
+        "cores": narrowed(workload.cores),
+    }
+    if "user" in workload.labels:
+        columns["user"] = narrowed(workload.labels["user"])
+    columns |= _ids(workload)
+    columns |= {label: narrowed(workload.labels[label]) for label in labels}
+    estimate = np.rint(workload.estimate / clock.tick).astype(np.int64)
+    if (estimate != runtime).any():
+        columns["estimate"] = narrowed(estimate)
+    return columns
 
 
 def _predicted(prediction: IntArray, clock: _Clock) -> npt.NDArray[Any]:

@@ -68,7 +68,7 @@ def _arrivals(workload: Workload) -> Figure:
         axes.set_xticks(range(0, 25, 4))
         axes.set_xlabel("hour of the day" if calendar is not None else "hours since the first submit, of each 24")
         axes.set_ylabel("share of jobs")
-        _shares(axes, "y")
+        _shares(axes)
         return figure
 
 
@@ -91,7 +91,7 @@ def _sizes(workload: Workload) -> Figure:
         axes.minorticks_off()
         axes.set_xlabel("cores")
         axes.set_ylabel("share")
-        _shares(axes, "y")
+        _shares(axes)
         legend(axes)
         return figure
 
@@ -107,7 +107,7 @@ def _runtimes(workload: Workload) -> Figure:
         axes.set_xticks(ticks, [duration(tick) for tick in ticks])
         axes.minorticks_off()
         axes.set_ylabel("share of jobs")
-        _shares(axes, "y")
+        _shares(axes)
         legend(axes)
         return figure
 
@@ -128,7 +128,7 @@ def _usage(audit: Audit) -> Figure | None:
         axes.set_ylim(bottom=0)
         axes.set_xlabel("days" if view == "ran" else "days, if nobody waited")
         axes.set_ylabel("in use")
-        _shares(axes, "y", whole=False)
+        _shares(axes, whole=False)
         legend(axes)
         return figure
 
@@ -144,11 +144,11 @@ def _users(workload: Workload) -> Figure:
         axes.set_xlim(0, len(share))
         axes.set_xlabel("users, heaviest first")
         axes.set_ylabel("share of core-seconds")
-        _shares(axes, "y")
+        _shares(axes)
         return figure
 
 
-def _shares(axes: Axes, which: str, *, whole: bool = True) -> None:
+def _shares(axes: Axes, *, whole: bool = True) -> None:
     from matplotlib.ticker import FuncFormatter
 
     if whole and axes.lines:

@@ -1,4 +1,8 @@
-"""Compiled passes on a machine of several pools without nodes: `kernels.backfill` with a column a pool."""
+"""Compiled passes on a machine of several pools without nodes: `kernels.backfill` with a column a pool.
+
+Cores alone have that one for speed: with this one, runs of CTC and SDSC SP2 on one pool of cores (EASY, FCFS,
+first-fit, depth; the same schedules) took 1.6 to 2.6 times as long.
+"""
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -126,13 +125,13 @@ class TableRows:
         for path in self._files:
             file = TableFile(path, self._mapping)
             for cells in file.blocks():
-                yield from self._taken(cells, file, path, tally)
+                yield from self._taken(cells, file, tally)
         if tally.left_out["damaged"] > _MOST_DAMAGED * tally.read:
             many = f"{tally.left_out['damaged']:,} of {tally.read:,} rows"
             told = f"{many} are not what the mapping '{self._mapping.name}' says: {'; '.join(tally.damaged)}"
             raise InputError(told, path=self.name)
 
-    def _taken(self, block: Cells, file: TableFile, path: os.PathLike[str], tally: Tally) -> Iterator[Block]:
+    def _taken(self, block: Cells, file: TableFile, tally: Tally) -> Iterator[Block]:
         tally.read += len(block.lines) + len(block.ragged)
         for line, width in block.ragged:
             _damaged(tally, f"row {line}: has {width} cells, the header {file.width}")

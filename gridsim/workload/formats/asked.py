@@ -71,15 +71,7 @@ def demands_of(
 
     counted = {name: known(column) for name, column in (others or {}).items()}
     gpu = known(gpus)
-    each_cores = np.maximum(known(unit), 1)
-    count = np.where(cores % each_cores == 0, cores // each_cores, cores)
-    whole = np.maximum.reduce([gpu, *counted.values()]) > 0
-    divided = np.gcd.reduce([cores, gpu, *counted.values()])  # nothing of a resource divides by anything
-    count = np.where(whole, divided, count)
-    if tasks is not None:
-        fits = (tasks > 0) & (cores % np.maximum(tasks, 1) == 0) & (gpu % np.maximum(tasks, 1) == 0)
-        count = np.where(fits, tasks, count)
-    count = np.maximum(count, 1)
+    count = _tasks_of(cores, gpu, counted, np.maximum(known(unit), 1), tasks)
     each = {"cores": cores // count, **{name: -(-column // count) for name, column in counted.items()}}
     if memory is not None:
         each["memory"] = -(-known(memory) // count)
@@ -101,6 +93,20 @@ def demands_of(
         exclusive=np.zeros(n, dtype=np.bool_) if exclusive is None else exclusive,
         pools={name: known(column) for name, column in (pools or {}).items() if known(column).any()},
     )
+
+
+def _tasks_of(
+    cores: IntArray, gpu: IntArray, counted: Mapping[str, IntArray], unit: IntArray, tasks: IntArray | None
+) -> IntArray:
+    """How many tasks each job has: as many as it says, else as its cores and what else is counted divide into alike."""
+    count: IntArray = np.where(cores % unit == 0, cores // unit, cores)
+    whole = np.maximum.reduce([gpu, *counted.values()]) > 0
+    divided = np.gcd.reduce([cores, gpu, *counted.values()])  # nothing of a resource divides by anything
+    count = np.where(whole, divided, count)
+    if tasks is not None:
+        fits = (tasks > 0) & (cores % np.maximum(tasks, 1) == 0) & (gpu % np.maximum(tasks, 1) == 0)
+        count = np.where(fits, tasks, count)
+    return np.maximum(count, 1)
 
 
 def told(demands: Demands, **more: Any) -> dict[str, Any]:

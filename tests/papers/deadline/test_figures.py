@@ -267,7 +267,7 @@ def test_lines_and_points_that_are_missing_are_told_in_the_caption() -> None:
     del values["msb", 1.2, 0, 0], values["msb", 1.4, 0, 0]
     stored = of_figure_4(values)
     panel = RECIPES["TR-F04"].panels[0]
-    assert gaps(panel, lines_of("TR-F04", panel, stored)) == [("mrt", []), ("msb", [1.2, 1.4])]
+    assert gaps(lines_of("TR-F04", panel, stored)) == [("mrt", []), ("msb", [1.2, 1.4])]
     told = draw(RECIPES["TR-F04"], stored).texts[1].get_text().replace("\n", " ")
     assert told.endswith("No rows of MRT. No rows of MSB at load 1.2 and 1.4.")
 

@@ -44,16 +44,14 @@ def tasks_left(lines: SacctColumns, lists: Sequence[bytes]) -> IntArray:
         alike = rows[first:last]
         alike = alike[(submit[alike] >= submit[row]) & (user[alike] == user[row]) & (alike != row)]
         single = task[alike[task[alike] >= 0]]
-        others = [
-            other for other in alike[which[alike] != ABSENT].tolist() if _tells_more(lines, over, left, other, row)
-        ]
+        others = [other for other in alike[which[alike] != ABSENT].tolist() if _tells_more(lines, over, other, row)]
         elsewhere = np.concatenate([single, *(_tasks(lists[which[other]]) for other in others)])
         if len(elsewhere) and len(own := _tasks(lists[which[row]])):
             left[row] = np.count_nonzero(~np.isin(own, elsewhere))
     return left
 
 
-def _tells_more(lines: SacctColumns, over: IntArray, left: IntArray, other: int, row: int) -> bool:
+def _tells_more(lines: SacctColumns, over: IntArray, other: int, row: int) -> bool:
     """Whether a line of several tasks is later than another one of the same array."""
     if over[other]:
         return True

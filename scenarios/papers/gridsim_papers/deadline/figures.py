@@ -215,7 +215,7 @@ def caption(recipe: Recipe, drawn: Sequence[tuple[Panel, Sequence[Line]]]) -> st
     points = [point.y for _, lines in drawn for line in lines for point in line.points]
     parts = [f"{recipe.source}.", _replicates(points)]
     for panel, lines in drawn:
-        parts += [_gap(panel, value, places) for value, places in gaps(panel, lines)]
+        parts += [_gap(panel, value, places) for value, places in gaps(lines)]
     return " ".join(dict.fromkeys(parts))
 
 

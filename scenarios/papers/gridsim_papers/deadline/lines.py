@@ -224,7 +224,7 @@ def mean_of_windows(values: Mapping[Replicate, float], confidence: float = 0.95)
     return Mean(mean, mean - half, mean + half, len(windows), max(map(len, windows.values())))
 
 
-def gaps(panel: Panel, lines: Sequence[Line]) -> list[tuple[Any, list[Any]]]:
+def gaps(lines: Sequence[Line]) -> list[tuple[Any, list[Any]]]:
     """Lines that lack points of others: the value of each and the places, none where the whole line is not there."""
     places = sorted({point.place for line in lines for point in line.points})
     there = [(line.value, {point.place for point in line.points}) for line in lines]
