@@ -197,33 +197,9 @@ class Evidence:
         first = next(iter(records.values()))
         if not len(first):
             raise InputError("the workload has no jobs; there is nothing to compare")
-        until = max((int(record.end_us[record.ran].max(initial=0)) for record in records.values()), default=0)
-        deadlines = any(map(concerns_deadlines, records.values()))
-        preemption = any(map(concerns_preemption, records.values()))
-        predictions = any(map(concerns_predictions, records.values()))
-        slowdowns = category_slowdowns(records[reference]) if deadlines and reference is not None else None
-        known = known or {}
-        numbers = {
-            label: dict(known[label])
-            if label in known
-            else metrics(
-                record,
-                bound=bound,
-                warmup=warmup,
-                cooldown=cooldown,
-                until=until,
-                deadlines=deadlines,
-                preemption=preemption,
-                predictions=predictions,
-                slowdowns=slowdowns,
-                measures=measures,
-            )
-            for label, record in records.items()
-        }
         kept = cut(first, warmup, cooldown)
-        if preemption:
-            for label, more in _by_preemptor(records, kept).items():
-                numbers[label] |= more
+        asked = {"bound": bound, "warmup": warmup, "cooldown": cooldown, "measures": measures}
+        numbers = _numbers(records, reference, kept, known or {}, asked)
         rows: Any = slice(None) if kept.all() else kept
         differences: list[Difference] = []
         groups: list[GroupRow] = []
@@ -337,6 +313,33 @@ class Evidence:
             if found.metric == metric and {found.policy, found.baseline} == {policy, baseline}:
                 return found if found.policy == policy else turned(found)
         raise InputError(f"no difference of {metric} between '{policy}' and '{baseline}'")
+
+
+def _numbers(
+    records: Mapping[str, Record],
+    reference: str | None,
+    kept: npt.NDArray[np.bool_],
+    known: Mapping[str, Mapping[str, float]],
+    asked: Mapping[str, Any],
+) -> dict[str, dict[str, float]]:
+    """Numbers of each record: of what concerns any of them, up to the last end of all."""
+    deadlines = any(map(concerns_deadlines, records.values()))
+    preemption = any(map(concerns_preemption, records.values()))
+    common: dict[str, Any] = {
+        "until": max((int(record.end_us[record.ran].max(initial=0)) for record in records.values()), default=0),
+        "deadlines": deadlines,
+        "preemption": preemption,
+        "predictions": any(map(concerns_predictions, records.values())),
+        "slowdowns": category_slowdowns(records[reference]) if deadlines and reference is not None else None,
+    }
+    numbers = {
+        label: dict(known[label]) if label in known else metrics(record, **asked, **common)
+        for label, record in records.items()
+    }
+    if preemption:
+        for label, more in _by_preemptor(records, kept).items():
+            numbers[label] |= more
+    return numbers
 
 
 def _by_preemptor(records: Mapping[str, Record], kept: npt.NDArray[np.bool_]) -> dict[str, dict[str, float]]:
