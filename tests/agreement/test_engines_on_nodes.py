@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from gridsim.errors import InputError
 from gridsim.model.allocations import Allocations
 from gridsim.model.demand import Demands, WordSets
 from gridsim.model.workload import Workload
+from gridsim.policy.presets import PRESETS
 from gridsim.policy.protocols import Nodes
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.planned import Planned
@@ -27,6 +28,9 @@ POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 ORDERS = ("fifo", "sjf", "p-slr", "largest-cores")
 BEHIND = ("queue", "sjf", "smallest-area")
 PLANS = ("conservative", "conservative?compress=arrival&placement=pack")
+REFUSED = ("msb", "mrt", "qops", "fqops", "easy++", *(name for name in PRESETS if name.startswith("moldable")))
+"""Presets whose compiled loops are of one pool of cores."""
+
 MACHINES = 40
 
 
@@ -145,6 +149,19 @@ def test_what_is_asked_at_each_pass_on_nodes_takes_simpy_and_says_so() -> None:
     for policy, who in (("wfp3", "Wfp3"), ("easy++", "Recent"), ("easy?backfill_order=xfactor", "Xfactor")):
         with pytest.raises(InputError, match=rf"compiled is asked for, and {who}.*on a machine of nodes"):
             gs.simulate(workload, platform=platform, policy=policy, engine="compiled")
+
+
+@pytest.mark.parametrize("policy", PRESETS)
+def test_what_is_not_refused_on_nodes_is_the_same_there(policy: str) -> None:
+    rng = np.random.default_rng(53)
+    machine = draw_machine(rng)
+    workload = workload_of(draw_jobs(rng, machine, 14))
+    workload = replace(workload, deadline=workload.submit + 2 * workload.estimate)
+    if policy in REFUSED:
+        with pytest.raises(InputError, match=r"compiled is asked for, and .*nodes or several pools"):
+            gs.simulate(workload, platform=platform_of(machine), policy=policy, engine="compiled")
+    else:
+        assert_same(workload, platform_of(machine), policy)
 
 
 def test_the_worked_cases_of_machines(monkeypatch: pytest.MonkeyPatch) -> None:
