@@ -306,10 +306,11 @@ def _soonest(count, routes):  # type: ignore[no-untyped-def]
 
 @lean
 def measure_left(now, leaf, jobs, running, count, clusters):  # type: ignore[no-untyped-def]
-    """Take down what the *count* running requests of a cluster have left."""
+    """Take down what the *count* running requests of a cluster have left of their estimates: nothing, once outlived."""
     clusters[LEFT, leaf] = 0
     for k in range(count):
-        clusters[LEFT, leaf] += jobs[CORES, running[1, k]] * max(0, running[0, k] - now)
+        row = running[1, k]
+        clusters[LEFT, leaf] += jobs[CORES, row] * max(0, jobs[START, row] + jobs[ESTIMATE, row] - now)
 
 
 @lean
@@ -323,7 +324,8 @@ def measure_start(now, row, leaf, jobs, running, count, routes, ends):  # type: 
         return
     free, at = clusters[FREE, leaf], now
     for k in range(count):
-        push(ends, k, max(now, running[0, k]), 0, jobs[CORES, running[1, k]])
+        other = running[1, k]
+        push(ends, k, max(now, jobs[START, other] + jobs[ESTIMATE, other]), 0, jobs[CORES, other])
     while how[OLDEST] < row and (where[how[OLDEST]] == NOWHERE or jobs[START, how[OLDEST]] < NEVER):
         how[OLDEST] += 1
     for other in range(how[OLDEST], row + 1):

@@ -95,6 +95,17 @@ def test_rigid_jobs_on_trees(policy: str, workload: Workload, sizes: list[int], 
 
 
 @pytest.mark.parametrize("balancer", ["earliest-start", "expected-queue?work=remaining"])
+@pytest.mark.parametrize("runtime", [20, 12])
+def test_who_outlives_the_estimate_has_none_of_it_left(balancer: str, runtime: int) -> None:
+    # At 11 the first job runs, though it said 10: nothing says for how long.
+    jobs = Workload.from_columns(submit=[0, 11], runtime=[runtime, 5], estimate=[10, 5], cores=[2, 1])
+    platform = Platform(RouterSpec("root", (ClusterSpec("first", 2), ClusterSpec("second", 1))))
+    options = {"balancer": balancer, "overrun": "extend", "tick": 4.0}
+    assert gs.simulate(jobs, platform=platform, policy="easy", **options).record.cluster.tolist() == [0, 0]
+    assert_same(jobs, platform, "easy", **options)
+
+
+@pytest.mark.parametrize("balancer", ["earliest-start", "expected-queue?work=remaining"])
 @pytest.mark.parametrize("overrun", OVERRUNS)
 def test_long_queues_on_unequal_clusters(balancer: str, overrun: str) -> None:
     rng = np.random.default_rng(5)
