@@ -180,6 +180,10 @@ _compiling = _Compiling()
 _LIBRARY: Any = JITCodeLibrary
 
 
+_LARGE = 100
+"""Instructions of a part that is called rather than taken in."""
+
+
 class _Part(_LIBRARY):  # type: ignore[misc]
     """A library of the compiler that is taken in as it is by each that calls it, and optimised there, once.
 
@@ -250,7 +254,16 @@ class _Part(_LIBRARY):  # type: ignore[misc]
         passes.run(ll_module, self._codegen._pass_builder(opt=0, loop_vectorize=False, slp_vectorize=False))
 
     def _optimize_final_module(self) -> None:
-        """Once, where nobody counts who holds an array: the compiler does all twice, and drops counts in between."""
+        """Once, where nobody counts who holds an array: the compiler does all twice, and drops counts in between.
+
+        What this calls is its own from here on: arguments that nobody looks at go, and large parts are called, where
+        the compiler would take a copy of them in at each call (a fifth of the time for Slurm, and no quicker after).
+        """
+        for function in list(self._final_module.functions):
+            if not function.is_declaration and function.linkage == binding.Linkage.linkonce_odr:
+                function.linkage = "internal"
+                if sum(1 for block in function.blocks for _ in block.instructions) > _LARGE:
+                    function.add_function_attribute("noinline")
         if any(function.name.startswith("NRT_") for function in self._final_module.functions):
             super()._optimize_final_module()
             return

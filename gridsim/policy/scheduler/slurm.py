@@ -43,6 +43,7 @@ from gridsim.policy.slurm.holding import STOPPED, held_by, release
 from gridsim.policy.slurm.intake import Intake
 from gridsim.policy.slurm.limits import Submissions, limits_of
 from gridsim.policy.slurm.needs import SECOND, demands_of, machine_of, use_factors
+from gridsim.policy.slurm.nodes import trial_on
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.passes import main_pass
 from gridsim.policy.slurm.pending import Pending
@@ -54,6 +55,7 @@ from gridsim.policy.slurm.reasons import WORDS, Diary
 from gridsim.policy.slurm.repeats import Repeats, Stillness
 from gridsim.policy.slurm.reservations import reservations_of
 from gridsim.policy.slurm.resets import last_reset
+from gridsim.policy.slurm.space import Space, space_for
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills
 from gridsim.policy.slurm.wishes import wishes_of
@@ -290,6 +292,8 @@ class Slurm:
         self._limits, self._counters, names = limits_of(site, owners, requests, self._demands)
         self._bills = Bills(requests, site, self._demands, self._machine)
         self._held = held_by(self._demands, len(site.nodes))
+        self._space: Space | None = None
+        self._trial = trial_on(self._machine.cores)
         self._placing = Placing(site, self._demands, self._machine, self._held)
         requeue = label_of(requests, "requeue")[self._entries.request]
         self._rules = rules_of(site, owners, self._demands, requeue)
@@ -351,7 +355,8 @@ class Slurm:
         """The request joins the queue, now or when what it waits for has come."""
         self._repeats.clear()
         entries: IntArray = np.array(quote.entries, dtype=np.int64)
-        self._reach[quote.request] = reach_of(entries, now, self._demands, self._machine, self._reservations)
+        parts = (self._demands, self._machine, self._reservations, self._trial)
+        self._reach[quote.request] = reach_of(entries, now, *parts)
         self._refused.pop(quote.request, None)
         self._priorities.submitted(quote.request, now)
         self._pending.come(quote.request, quote.entries, now)
@@ -454,7 +459,7 @@ class Slurm:
         self._timing.looked(now, at_all=not depth or depth >= len(order))
         if not len(order):
             return []
-        arrays = (*self._prepare(now), self._started, self._diary.reasons)
+        arrays = (*self._prepare(now), self._started, self._diary.reasons, self._room(order))
         count = main_pass(now, order, depth, scheduling.partition_depth, scheduling.stop_at_limit, *arrays)
         return self._begin("quick", count, now)
 
@@ -462,7 +467,7 @@ class Slurm:
         order = self._pending.ordered()
         if not len(order):
             return []
-        arrays = (*self._prepare(now), self._started, self._numbers, NOBODY, self._diary.reasons)
+        arrays = (*self._prepare(now), self._started, self._numbers, NOBODY, self._diary.reasons, self._room(order))
         begun = self._begin("backfill", backfill_pass(now, order, self._backfill_parameters, *arrays), now)
         self._end_grace(now)
         return begun
@@ -472,6 +477,11 @@ class Slurm:
         if self._within:
             self._rules.own["priority"][:] = self._priorities.priority
         return self._parts, self._reserving(now)
+
+    def _room(self, order: IntArray) -> Space:
+        """Room that a pass over entries works in."""
+        self._space = space_for(order, self._held, self._demands, self._machine, self._space)
+        return self._space
 
     def _reserving(self, now: int) -> IntArray:
         """Which entries may hold others back (``bf_min_age_reserve``, ``bf_min_prio_reserve``); empty: all."""
@@ -490,8 +500,8 @@ class Slurm:
         demands, *others = self._parts
         parts = (demands, *(_copied(each) for each in others))
         planned = np.full(len(demands["request"]), NEVER, dtype=np.int64)
-        copies = (self._started.copy(), self._numbers.copy(), planned, _copied(self._diary.reasons))
         order = self._pending.ordered()
+        copies = (self._started.copy(), self._numbers.copy(), planned, _copied(self._diary.reasons), self._room(order))
         if len(order):
             backfill_pass(now, order, self._backfill_parameters, parts, self._reserving(now), *copies)
         found: dict[int, int] = {}

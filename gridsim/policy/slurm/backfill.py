@@ -9,32 +9,25 @@ preemptor job"). That who preempts starts in a later pass is what a real Slurm 2
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-import numpy as np
-
-from gridsim.model.time import NEVER, IntArray
+from gridsim.model.time import NEVER
 from gridsim.policy.slurm.expected import (
-    Ends,
-    Rooms,
     earliest,
-    ends_of,
+    find_ends,
     first_fit,
     forget_rooms,
-    no_rooms,
     rooms_of,
     rounded,
     rounded_up,
     words_to,
 )
 from gridsim.policy.slurm.holding import allowed, postpone, take
-from gridsim.policy.slurm.nodes import FREE, WORD, Bytes, choose, need_of, rooms, select, trial_on
-from gridsim.policy.slurm.planned import clear_nodes, empty_plan, is_clear, keep_clear, next_opening, reserve
-from gridsim.policy.slurm.preemption import find_victims, may_preempt
+from gridsim.policy.slurm.nodes import FREE, WORD, choose, need_of, rooms, select
+from gridsim.policy.slurm.planned import clear_nodes, clear_plan, is_clear, keep_clear, next_opening, reserve
+from gridsim.policy.slurm.preemption import VICTIMS, find_victims, may_preempt
 from gridsim.policy.slurm.reasons import NONE, PRIORITY, RESERVATION, RESOURCES, is_limit, limit_of, note
 from gridsim.policy.slurm.reservations import in_time, next_change, open_nodes
-from gridsim.profile.compiled import compiled, lean, phase
-from gridsim.profile.running import RUNNING
+from gridsim.policy.slurm.space import CHOSEN, LATER, STRONG
+from gridsim.profile.compiled import lean, phase
 
 __all__ = ["NUMBERS", "backfill_pass"]
 
@@ -45,32 +38,33 @@ what is planned and free they were tried last, and when they would have started;
 start now (-1: unknown, `NEVER`: not in this pass)."""
 
 
-@compiled
-def backfill_pass(now, order, parameters, parts, reserving, started, numbers, planned, reasons):  # type: ignore[no-untyped-def]
+@lean
+def backfill_pass(now, order, parameters, parts, reserving, started, numbers, planned, reasons, space):  # type: ignore[no-untyped-def]
     """Start every entry whose start delays no higher one; how many.
 
-    *parts*, *reserving* and *reasons* are as in `main_pass`. Every entry that does not start, in order, reserves its
-    nodes, whole, from its expected start for its time limit; reservations are made anew in each pass, and begin and end
-    at whole multiples of the resolution. One that does not fit is looked at again at the instants of `next_opening`,
-    and left out where there is none. An entry that preempts others reserves its nodes too, and starts in a later pass,
-    without them. Behind the last entry that could still start now, for all that is free and not reserved, nothing is
-    looked at, unless *planned*, one row an entry, is to be filled with expected starts. What is found of *numbers* of
-    demands is kept there: rows as below, to work in.
+    *parts*, *reserving*, *reasons* and *space* are as in `main_pass`. Every entry that does not start, in order,
+    reserves its nodes, whole, from its expected start for its time limit; reservations are made anew in each pass, and
+    begin and end at whole multiples of the resolution. One that does not fit is looked at again at the instants of
+    `next_opening`, and left out where there is none. An entry that preempts others reserves its nodes too, and starts
+    in a later pass, without them. Behind the last entry that could still start now, for all that is free and not
+    reserved, nothing is looked at, unless *planned*, one row an entry, is to be filled with expected starts. What is
+    found of *numbers* of demands is kept there: rows as below, to work in.
     """
-    demands, machine, _, held, _, rules = parts
+    demands, _, _, _, _, rules = parts
+    trial, plan, known, promised = space.trial, space.plan, space.known, space.marks[0]
     waiting = len(order) if parameters.tests <= 0 else min(len(order), parameters.tests)
-    trial, everything = trial_on(len(machine.cores)), len(planned) > 0
+    everything = len(planned) > 0
     last = _last_that_fits(now, order[:waiting], numbers, trial, reasons, parts)
     if everything:
         last = waiting - 1
     if last < 0:
         return 0
-    tests, booked = _no_tests(machine), _nothing_booked(machine, held)
-    plan = empty_plan(rounded(now, parameters), len(machine.cores))
-    promised = np.full(len(machine.cores), NEVER)  # first reservation of each node
-    victims = np.zeros(held.counts[RUNNING] + waiting + 1, np.int64)
+    _count_nothing(order[: last + 1], space.tests, space.booked, demands)
+    clear_plan(rounded(now, parameters), plan)
+    promised[:] = NEVER  # first reservation of each node
     found, changes = 0, 0
-    ends, known = ends_of(0, now, False, parts)[0], no_rooms(len(machine.cores))
+    _find_all_ends(now, space, parts)
+    forget_rooms(known)
     for place in range(last + 1):
         while last >= place and not (
             everything or _could_start(now, order[last], numbers, changes, promised, known, plan, trial, parts)
@@ -79,23 +73,23 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
         if place > last:
             break
         entry = order[place]
-        if not _is_looked_at(entry, now, parameters, tests, reasons, parts):
+        if not _is_looked_at(entry, now, parameters, space.tests, reasons, parts):
             continue
         same, strong = demands.same[entry], may_preempt(entry, rules)
         if numbers[TRIED, same] == changes and not strong:  # nothing has been planned since
             if everything:
                 planned[entry] = numbers[START, same]
-            if numbers[START, same] >= NEVER or not _may_reserve(entry, parameters, reserving, demands, booked, False):
+            if numbers[START, same] >= NEVER:
                 continue
-        start, used, preempted = _first_place(
-            entry, now, parameters, plan, Learnt(ends, known, numbers), victims, trial, parts
-        )
+            if not _may_reserve(entry, parameters, reserving, demands, space.booked, False):
+                continue
+        start, used, preempted = _first_place(entry, now, parameters, numbers, space, parts)
         if not strong:
             numbers[TRIED, same], numbers[START, same] = changes, start if used else NEVER
         if not used:
             continue
         if preempted > 0:  # they end earlier
-            ends = ends_of(0, now, False, parts)[0]
+            _find_all_ends(now, space, parts)
             for other in order[:waiting]:
                 numbers[LEAST, demands.kind[other]] = -1
         if everything:
@@ -104,18 +98,24 @@ def backfill_pass(now, order, parameters, parts, reserving, started, numbers, pl
             take(entry, now + demands.limit[entry], trial.chosen[:used], trial.given[:used], parts)
             started[found] = entry
             found, changes = found + 1, changes + 1
-            ends = ends_of(0, now, False, parts)[0]
+            _find_all_ends(now, space, parts)
             forget_rooms(known)
             if parameters.starts > 0 and found >= parameters.starts:
                 break
-        elif preempted > 0 or _may_reserve(entry, parameters, reserving, demands, booked, True):
+        elif preempted > 0 or _may_reserve(entry, parameters, reserving, demands, space.booked, True):
             changes += 1
             for node in trial.chosen[:used]:
                 promised[node] = min(promised[node], start)
             begin = rounded(start, parameters)
             end = max(rounded(start + demands.limit[entry], parameters), begin + parameters.resolution)
-            plan = reserve(begin, end, used, trial.chosen, plan)
+            reserve(begin, end, used, trial.chosen, plan)
     return found
+
+
+@phase
+def _find_all_ends(now, space, parts):  # type: ignore[no-untyped-def]
+    """What nodes will have left as all that runs now ends."""
+    find_ends(0, now, False, space.ends, space.states[LATER], space.states[LATER], parts)
 
 
 @phase
@@ -147,20 +147,14 @@ def _last_that_fits(now, order, numbers, trial, reasons, parts):  # type: ignore
     return last
 
 
-class Tests(NamedTuple):
-    """How many entries a pass has looked at: of each user, association and partition, and of users by partition."""
-
-    users: IntArray
-    owners: IntArray
-    partitions: IntArray
-    both: IntArray
-
-
-@phase
-def _no_tests(machine):  # type: ignore[no-untyped-def]
-    _, partitions, users, owners, _ = machine.counts
-    both = np.zeros((users, partitions), np.int64)
-    return Tests(np.zeros(users, np.int64), np.zeros(owners, np.int64), np.zeros(partitions, np.int64), both)
+@lean
+def _count_nothing(order, tests, booked, demands):  # type: ignore[no-untyped-def]
+    """No entry has been looked at, and nothing is reserved."""
+    for entry in order:
+        user, partition = demands.user[entry], demands.part[entry]
+        tests.users[user], tests.owners[demands.association[entry]], tests.partitions[partition] = 0, 0, 0
+        tests.both[user, partition], booked.partitions[partition] = 0, 0
+        booked.requests[demands.request[entry]], booked.arrays[demands.array[entry]] = 0, 0
 
 
 @phase
@@ -191,37 +185,22 @@ def _within(count, most):  # type: ignore[no-untyped-def]
     return most <= 0 or count <= most
 
 
-class Learnt(NamedTuple):
-    """What a pass has learnt, as long as it stays true.
-
-    Attributes
-    ----------
-    ends : Ends
-        What nodes will have left; until an entry starts, or has to end earlier.
-    known : Rooms
-        What they have left now; until an entry starts.
-    numbers : (NUMBERS, k) int64
-        Of entries with one number; before when they cannot start, until an entry has to end earlier.
-    """
-
-    ends: Ends
-    known: Rooms
-    numbers: IntArray
-
-
-@compiled
-def _first_place(entry, now, parameters, plan, learnt, victims, trial, parts):  # type: ignore[no-untyped-def]
+@lean
+def _first_place(entry, now, parameters, numbers, space, parts):  # type: ignore[no-untyped-def]
     """When an entry is expected to start, on how many nodes (0 for no place), and whom it preempts for that.
 
-    Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`.
+    Now, where that delays no reservation; else as running entries end, at the instants of `next_opening`. What has been
+    learnt stays true for a while: what nodes will have left, and before when entries of one number cannot start, until
+    an entry starts or has to end earlier; what nodes have left now, until one starts.
     """
     demands, machine, _, held, reservations, rules = parts
+    trial, plan, known, ends = space.trial, space.plan, space.known, space.ends
     limit, need, kind = demands.limit[entry], need_of(entry, demands), demands.kind[entry]
-    ends, known, numbers = learnt
-    start, strong, state, bound = now, may_preempt(entry, rules), machine.now, now
+    start, strong, bound = now, may_preempt(entry, rules), now
     member, low, high = machine.packed[demands.group[entry]], need.low // WORD, words_to(need.high)
     if strong:
-        ends, state = ends_of(entry, now, strong, parts)
+        ends = space.others
+        find_ends(entry, now, strong, ends, space.states[STRONG], space.states[LATER], parts)
     else:
         if numbers[LEAST, kind] < 0:
             numbers[LEAST, kind] = earliest(entry, now, ends, known, trial, parts)
@@ -238,13 +217,13 @@ def _first_place(entry, now, parameters, plan, learnt, victims, trial, parts):  
         if strong and start == now:
             used, preempted = select(entry, trial, demands, machine, machine.now), 0
             if used == 0:
-                used, preempted = find_victims(entry, now, victims, trial, parts)
+                used, preempted = find_victims(entry, now, trial, space.picked, space.states[CHOSEN], parts)
                 if used:
-                    postpone(demands.request[entry], victims[:preempted], now, held, rules)
+                    postpone(demands.request[entry], space.picked[VICTIMS, :preempted], now, held, rules)
             if used:
                 return start, used, preempted
         if strong:
-            total, _ = rooms(need, trial, machine, state)
+            total, _ = rooms(need, trial, machine, space.states[STRONG])
         else:
             total = rooms_of(entry, known, trial, demands, machine)
         if total >= demands.cores[entry] and bound <= now and not (strong and start == now):
@@ -256,20 +235,6 @@ def _first_place(entry, now, parameters, plan, learnt, victims, trial, parts):  
             return max(when, start), used, 0
         start = when if used else following
     return NEVER, 0, 0
-
-
-class Booked(NamedTuple):
-    """What a pass has reserved: for which requests, how often for each job array and each partition."""
-
-    requests: Bytes
-    arrays: IntArray
-    partitions: IntArray
-
-
-@phase
-def _nothing_booked(machine, held):  # type: ignore[no-untyped-def]
-    arrays, partitions = np.zeros(machine.counts[4], np.int64), np.zeros(machine.counts[1], np.int64)
-    return Booked(np.zeros(len(held.busy), np.uint8), arrays, partitions)
 
 
 @phase
@@ -305,7 +270,7 @@ def _say(entry, fits, demands, limits, reasons):  # type: ignore[no-untyped-def]
         note(request, PRIORITY if fits else RESOURCES, reasons)
 
 
-@compiled
+@lean
 def _could_start(now, entry, numbers, changes, promised, known, plan, trial, parts):  # type: ignore[no-untyped-def]
     """Whether enough is free now on nodes that are not planned within the limit of an entry; if not, it cannot start.
 

@@ -13,13 +13,27 @@ import numpy as np
 from gridsim.model.site import Scheduling
 from gridsim.model.time import MICROSECOND as SECOND
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.nodes import ANY, CAPS, FREE, GPUS, JOBS, MEMORY, WORD, capped, choose, move, need_of, room_of
+from gridsim.policy.slurm.nodes import (
+    ANY,
+    CAPS,
+    FREE,
+    GPUS,
+    JOBS,
+    MEMORY,
+    WORD,
+    capped,
+    choose,
+    copy_state,
+    move,
+    need_of,
+    room_of,
+)
 from gridsim.policy.slurm.preemption import preemptable
-from gridsim.profile.compiled import compiled, lean, phase
+from gridsim.profile.compiled import lean, phase
 from gridsim.profile.running import RUNNING
 
-__all__ = ["BackfillParameters", "Ends", "Rooms", "backfill_parameters", "earliest", "ends_of", "first_fit"]
-__all__ += ["forget_rooms", "no_rooms", "rooms_of", "rounded", "rounded_up", "words_to"]
+__all__ = ["BackfillParameters", "Ends", "Rooms", "backfill_parameters", "earliest", "ends_for", "find_ends"]
+__all__ += ["first_fit", "forget_rooms", "rooms_for", "rooms_of", "rounded", "rounded_up", "words_to"]
 
 
 class BackfillParameters(NamedTuple):
@@ -95,28 +109,34 @@ class Ends(NamedTuple):
         Rows of the running entry at each place of `gridsim.policy.slurm.holding.Held.running`: from one to the next.
     span : (k, 2) int64
         The first and the last node of each of them.
-    node, free, jobs, memory, gpus : (m,) int64
-        A node that it holds, and what that will have left when it has ended, and all before it.
-    capped : (c, m) int64
-        The same of each partition of which jobs may not have all of a node.
+    node : (m,) int64
+        A node that it holds.
+    left : (k, m) int64
+        What that will have left when the entry has ended, and all before it; rows as `NodeColumns.now`.
     """
 
     first: IntArray
     span: IntArray
     node: IntArray
-    free: IntArray
-    jobs: IntArray
-    memory: IntArray
-    gpus: IntArray
-    capped: IntArray
+    left: IntArray
 
 
-@compiled
-def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
-    """What nodes have left without those that an entry may preempt (*strong*), and then as the others end."""
+def ends_for(running: int, pieces: int, rows: int) -> Ends:
+    """Room for so many running entries, what they hold, and rows of what nodes have left."""
+    first, span = np.zeros(running + 1, np.int64), np.zeros((running, 2), np.int64)
+    return Ends(first, span, np.zeros(pieces, np.int64), np.zeros((max(rows, CAPS), pieces), np.int64))
+
+
+@lean
+def find_ends(entry, now, strong, ends, state, later, parts):  # type: ignore[no-untyped-def]
+    """What nodes have left without those that an entry may preempt (*strong*), and then as the others end.
+
+    The first is put into *state*, in which only who preempts is interested, the second into *ends*.
+    """
     demands, machine, _, held, _, rules = parts
-    state, running = machine.now.copy(), held.counts[RUNNING]
-    first, span, rows = np.zeros(running + 1, np.int64), np.zeros((running, 2), np.int64), 0
+    running, rows, first, span = held.counts[RUNNING], 0, ends.first, ends.span
+    copy_state(machine.now, state)
+    first[0] = 0
     for place in range(running):
         other = held.running[1, place]
         begin, end = held.first[other], held.first[other] + held.pieces[other]
@@ -125,10 +145,7 @@ def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
         else:
             rows += end - begin
         first[place + 1] = rows
-    columns, caps = np.zeros((5, rows), np.int64), max(len(state) - CAPS, 0)
-    capped = np.zeros((caps, rows if caps else 0), np.int64)
-    ends = Ends(first, span, columns[0], columns[1], columns[2], columns[3], columns[4], capped)
-    later = state.copy() if strong else state
+    copy_state(state, later)
     for place in range(running):
         row = first[place]
         if row == first[place + 1]:
@@ -140,13 +157,10 @@ def ends_of(entry, now, strong, parts):  # type: ignore[no-untyped-def]
         for piece in range(begin, end):
             node = held.node[piece]
             span[place, 0], span[place, 1] = min(span[place, 0], node), max(span[place, 1], node)
-            ends.node[row], ends.free[row], ends.jobs[row] = node, later[FREE, node], later[JOBS, node]
-            ends.memory[row] = later[MEMORY, node] if len(later) > MEMORY else 0
-            ends.gpus[row] = later[GPUS, node] if len(later) > GPUS else 0
-            for cap in range(caps):
-                capped[cap, row] = later[CAPS + cap, node]
+            ends.node[row] = node
+            for resource in range(len(later)):
+                ends.left[resource, row] = later[resource, node]
             row += 1
-    return ends, state
 
 
 class Rooms(NamedTuple):
@@ -164,9 +178,8 @@ class Rooms(NamedTuple):
     cores: IntArray
 
 
-@compiled
-def no_rooms(nodes):  # type: ignore[no-untyped-def]
-    """Nothing is known yet."""
+def rooms_for(nodes: int) -> Rooms:
+    """Room for what so many nodes have left; nothing is known yet."""
     return Rooms(np.full(16, -1), np.empty((16, nodes), np.int64))
 
 
@@ -253,7 +266,7 @@ def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts): 
     demands, machine, _, held, _, _ = parts
     need, cores, memory = need_of(entry, demands), machine.cores, machine.memory
     mask, kept, room = trial.mask, trial.kept, trial.room
-    first, of_nodes, nodes, free, jobs, later_memory, gpus, caps = ends
+    first, of_nodes, nodes, later = ends
     span, groups, opened, time = GRID, 0, NEVER, now
     running, end = held.counts[RUNNING], held.running[0]
     for place in range(running):
@@ -266,13 +279,12 @@ def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts): 
             if node < need.low or node >= need.high:
                 continue
             if need.spread:
-                trial.idle[node] = free[row]
+                trial.idle[node] = later[FREE, row]
             if mask[node] > 0:
                 if late:
                     return 0, NEVER
-                touched, left = True, min(free[row] - kept[node], mask[node])
-                most = caps[need.cap - CAPS, row] if need.cap > 0 else ANY
-                more = room_of(cores[node], memory[node], left, later_memory[row], gpus[row], jobs[row], most, need)
+                touched, left = True, min(later[FREE, row] - kept[node], mask[node])
+                more = _room_later(cores[node], memory[node], left, row, later, need)
                 total += more - room[node]
                 room[node] = more
         if not touched:
@@ -292,13 +304,20 @@ def first_fit(entry, now, bound, until, parameters, ends, total, trial, parts): 
     return used, time if used else NEVER
 
 
+@lean
+def _room_later(cores, whole_memory, free, row, later, need):  # type: ignore[no-untyped-def]
+    """`room_of` a node at a row of `Ends`."""
+    memory, gpus, jobs = later[MEMORY, row], later[GPUS, row], later[JOBS, row]
+    return room_of(cores, whole_memory, free, memory, gpus, jobs, capped(row, later, need), need)
+
+
 @phase
 def _chosen(entry, need, total, trial, demands, machine):  # type: ignore[no-untyped-def]
     """How many nodes an entry gets of the trial's room, *total* cores."""
     return choose(entry, need, trial, demands, machine) if total >= demands.cores[entry] else 0
 
 
-@compiled
+@lean
 def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-def]
     """Before when an entry cannot start, whatever is planned and reserved: when its nodes have enough left.
 
@@ -308,7 +327,7 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
     need, room, cores, memory = need_of(entry, demands), trial.room, machine.cores, machine.memory
     member = machine.member[demands.group[entry]]
     whole = known.cores[_rooms_now(entry, known, demands, machine)]
-    first, span, nodes, free, jobs, later_memory, gpus, caps = ends
+    first, span, nodes, later = ends
     total = 0
     for node in range(need.low, need.high):
         room[node] = whole[node]
@@ -323,8 +342,7 @@ def earliest(entry, now, ends, known, trial, parts):  # type: ignore[no-untyped-
         for row in range(first[place], first[place + 1]):
             node = nodes[row]
             if member[node]:
-                left, most = free[row], caps[need.cap - CAPS, row] if need.cap > 0 else ANY
-                more = room_of(cores[node], memory[node], left, later_memory[row], gpus[row], jobs[row], most, need)
+                more = _room_later(cores[node], memory[node], later[FREE, row], row, later, need)
                 total += more - room[node]
                 room[node] = more
         if total > before and _suffices(entry, need, total, plain, trial, demands, machine):

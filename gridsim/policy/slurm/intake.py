@@ -18,7 +18,7 @@ from gridsim.model.time import MICROSECOND, IntArray
 from gridsim.policy.slurm.entries import UNHEARD_OF, Entries
 from gridsim.policy.slurm.limits import Limits, Submissions
 from gridsim.policy.slurm.needs import empty_nodes
-from gridsim.policy.slurm.nodes import ANY, CAPS, Demands, NodeColumns, Trial, select
+from gridsim.policy.slurm.nodes import ANY, CAPS, Demands, NodeColumns, select, trial_on
 from gridsim.policy.slurm.owner import Owner
 from gridsim.policy.slurm.reservations import Reservations, next_change, seen_all
 from gridsim.policy.slurm.wishes import Wishes
@@ -211,7 +211,7 @@ class Intake:
         allowed = self._site.partitions[demands["part"][entry]].most_nodes
         if allowed and demands["nodes"][entry] > allowed:
             return False
-        trial = Trial(mask, np.zeros_like(mask) if kept is None else kept, *(np.zeros_like(mask) for _ in range(5)))
+        trial = trial_on(machine.cores)._replace(mask=mask, kept=np.zeros_like(mask) if kept is None else kept)
         empty = self._empty.copy()
         if not capped:
             empty[CAPS:] = ANY

@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.model.time import IntArray
-from gridsim.profile.compiled import compiled, lean, phase
+from gridsim.profile.compiled import lean, phase
 
 __all__ = [
     "ALL",
@@ -44,6 +44,7 @@ __all__ = [
     "Trial",
     "capped",
     "choose",
+    "copy_state",
     "memory_on",
     "move",
     "need_of",
@@ -182,6 +183,8 @@ class Trial(NamedTuple):
         Idle cores of each node, filled in for entries that go on the least loaded ones.
     chosen, given : (n,) int64
         Nodes that it would get, and cores of each of these.
+    spare, sets, sizes : (4, n), (n + 1, 4), (c + 1,) int64
+        Room to work in: of nodes, of sets of them, and by cores, of which no node has more than c.
     """
 
     mask: IntArray
@@ -191,14 +194,25 @@ class Trial(NamedTuple):
     given: IntArray
     clear: IntArray
     idle: IntArray
+    spare: IntArray
+    sets: IntArray
+    sizes: IntArray
 
 
-@phase
-def trial_on(nodes):  # type: ignore[no-untyped-def]
-    """A trial on so many nodes."""
-    mask, kept, room = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
-    chosen, given, clear = np.zeros(nodes, np.int64), np.zeros(nodes, np.int64), np.zeros(-(-nodes // WORD), np.int64)
-    return Trial(mask, kept, room, chosen, given, clear, np.zeros(nodes, np.int64))
+_AMONG, _LEFT, _INSIDE, _OTHERS = range(4)
+"""Rows of `Trial.spare`: room on nodes of one kind; what is left of it, and of that on some nodes, or on others."""
+
+
+def trial_on(cores: IntArray) -> Trial:
+    """A trial on nodes that have so many *cores*, (n,) each.
+
+    It is made once, and no loop makes an array: those take twice as long to compile.
+    """
+    n = len(cores)
+    mask, kept, room, chosen, given, idle = np.zeros((6, n), np.int64)
+    clear, sets = np.zeros(-(-n // WORD), np.int64), np.zeros((n + 1, 4), np.int64)
+    sizes = np.zeros(int(cores.max(initial=0)) + 1, np.int64)
+    return Trial(mask, kept, room, chosen, given, clear, idle, np.zeros((4, n), np.int64), sets, sizes)
 
 
 @lean
@@ -227,7 +241,7 @@ def room_of(cores, whole_memory, free, memory, gpus, jobs, capped, need):  # typ
     return max(free, 0)
 
 
-@compiled
+@lean
 def select(entry, trial, demands, machine, state):  # type: ignore[no-untyped-def]
     """Nodes and cores for an entry: how many nodes, 0 where it does not fit.
 
@@ -246,68 +260,76 @@ def capped(node, state, need):  # type: ignore[no-untyped-def]
     return state[need.cap, node] if need.cap > 0 else ANY
 
 
-@compiled
+@lean
 def choose(entry, each, trial, demands, machine):  # type: ignore[no-untyped-def]
     """The same where the trial has the room of each node, and there is enough of it in all.
 
     The room is used up where the entry fits, and stays as it was where it does not.
     """
-    chosen, given = trial.chosen, trial.given
     group = demands.group[entry]
     begin, end, used = machine.first[group], machine.first[group + 1], 0
     if begin == end:
-        used = _of_any(entry, each, trial.room, trial.idle, chosen, given, demands, machine)
+        used = _of_any(entry, each, trial.room, trial, demands, machine)
     while begin < end and used == 0:  # kinds of nodes, of which it has one
         last = begin + 1
         while last < end and machine.wanted[last] > 0:
             last += 1
-        room, total, nodes = _among(trial.room, machine.among[begin])
+        room = trial.spare[_AMONG]
+        total, nodes = _among(trial.room, machine.among[begin], room)
         if total >= demands.cores[entry] and nodes >= demands.nodes[entry]:
             if last == begin + 1:
-                used = _of_any(entry, each, room, trial.idle, chosen, given, demands, machine)
+                used = _of_any(entry, each, room, trial, demands, machine)
             else:
-                used = _of_each(entry, each, begin + 1, last, room, trial.idle, chosen, given, demands, machine)
+                used = _of_each(entry, each, begin + 1, last, room, trial, demands, machine)
         begin = last
     if each.exclusive:
         for place in range(used):
-            given[place] = machine.cores[chosen[place]]
+            trial.given[place] = machine.cores[trial.chosen[place]]
     return used
 
 
-@compiled
-def _among(room, member):  # type: ignore[no-untyped-def]
-    """Room on some nodes alone; the sum, and how many nodes have any."""
-    found, total, nodes = room.copy(), 0, 0
+@lean
+def _among(room, member, found):  # type: ignore[no-untyped-def]
+    """Put the room on some nodes alone into *found*; the sum, and how many nodes have any."""
+    total, nodes = 0, 0
     for node in range(len(room)):
-        if not member[node]:
-            found[node] = 0
+        found[node] = room[node] if member[node] else 0
         total += found[node]
         nodes += 1 if found[node] > 0 else 0
-    return found, total, nodes
+    return total, nodes
 
 
-@compiled
-def _of_any(entry, each, room, idle, chosen, given, demands, machine):  # type: ignore[no-untyped-def]
+@lean
+def _of_any(entry, each, room, trial, demands, machine):  # type: ignore[no-untyped-def]
     """Nodes and cores where any nodes with room will do."""
     need, least, highest = demands.cores[entry], demands.nodes[entry], demands.most_nodes[entry]
     low, high = each.low, each.high
-    room, idle, weight = room[low:high], idle[low:high], machine.weight[low:high]
+    room, idle, weight = room[low:high], trial.idle[low:high], machine.weight[low:high]
     used = 0
     if least == 0:
-        left = room.copy() if highest > 0 else room
+        left = room
+        if highest > 0:
+            left = trial.spare[_LEFT][: high - low]
+            _copy(room, left)
         if each.spread:
-            used = _least_loaded(need, left, idle, weight, chosen, given)
+            used = _least_loaded(need, left, idle, weight, trial.chosen, trial.given)
         else:
-            used = _as_few_nodes_as_it_takes(need, left, weight, chosen, given)
+            used = _as_few_nodes_as_it_takes(need, left, weight, trial)
     if least > 0 or 0 < highest < used:
-        used = _some_nodes(need, max(least, 1), max(highest, least), each, room, idle, weight, chosen, given)
+        used = _some_nodes(need, max(least, 1), max(highest, least), each, room, idle, weight, trial)
     for place in range(used):
-        chosen[place] += low
+        trial.chosen[place] += low
     return used
 
 
-@compiled
-def _of_each(entry, each, begin, end, room, idle, chosen, given, demands, machine):  # type: ignore[no-untyped-def]
+@lean
+def _copy(room, found):  # type: ignore[no-untyped-def]
+    for node in range(len(room)):
+        found[node] = room[node]
+
+
+@lean
+def _of_each(entry, each, begin, end, room, trial, demands, machine):  # type: ignore[no-untyped-def]
     """As many nodes as are wanted of each kind, and others beside them; as `_some_nodes` where a range is asked for.
 
     Where no number is, the fewest that suffice.
@@ -325,30 +347,30 @@ def _of_each(entry, each, begin, end, room, idle, chosen, given, demands, machin
     highest = min(highest, available, max(need // each.unit, least))
     for step in range(highest - least + 1):
         nodes = least + step if demands.widens[entry] else highest - step
-        if _widest(nodes, room) >= need:
+        if _widest(nodes, room, trial.sizes) >= need:
             for widest in range(2):
-                if _so_many_of_each(need, nodes, begin, end, widest > 0, each, room, idle, chosen, machine):
-                    _share_out(need, nodes, each.unit, room, chosen, given)
+                if _so_many_of_each(need, nodes, begin, end, widest > 0, each, room, trial, machine):
+                    _share_out(need, nodes, each.unit, room, trial.chosen, trial.given)
                     return nodes
     return 0
 
 
-@compiled
-def _so_many_of_each(need, nodes, begin, end, widest, each, room, idle, chosen, machine):  # type: ignore[no-untyped-def]
+@lean
+def _so_many_of_each(need, nodes, begin, end, widest, each, room, trial, machine):  # type: ignore[no-untyped-def]
     """Choose so many nodes, of each kind those that are wanted, and then any; whether they hold the entry.
 
     Those that come first, or those with most room (*widest*).
     """
-    left, used = room.copy(), 0
+    left, inside, chosen, used = trial.spare[_LEFT], trial.spare[_INSIDE], trial.chosen, 0
+    _copy(room, left)
     for row in range(begin, end + 1):
         wanted = machine.wanted[row] if row < end else nodes - used
         for common in range(2):
-            inside, found = _left_for(row, end, common > 0, left, machine)
-            some = min(wanted, found)
+            some = min(wanted, _left_for(row, end, common > 0, left, inside, machine))
             if some > 0 and widest:
-                _take_widest(some, used, inside, chosen)
+                _take_widest(some, used, inside, trial.sizes, chosen)
             elif some > 0:
-                _pick(some, used, each.spread, inside, idle, machine.weight, chosen)
+                _pick(some, used, each.spread, inside, trial.idle, machine.weight, trial)
             for place in range(used, used + some):
                 left[chosen[place]] = 0
             used += some
@@ -361,18 +383,22 @@ def _so_many_of_each(need, nodes, begin, end, widest, each, room, idle, chosen, 
     return total >= need
 
 
-@compiled
-def _left_for(row, end, common, left, machine):  # type: ignore[no-untyped-def]
-    """What is left on nodes of a kind, and how many these are; unless *common*, of those that no later kind wants."""
-    inside, found = left.copy(), 0
+@lean
+def _left_for(row, end, common, left, inside, machine):  # type: ignore[no-untyped-def]
+    """Put what is left on nodes of a kind *inside*; how many these are.
+
+    Unless *common*, of those that no later kind wants.
+    """
+    found = 0
     for node in range(len(left)):
+        inside[node] = left[node]
         if row < end and not machine.among[row, node]:
             inside[node] = 0
         for later in range(row + 1, end):
             if not common and machine.among[later, node]:
                 inside[node] = 0
         found += 1 if inside[node] > 0 else 0
-    return inside, found
+    return found
 
 
 @lean
@@ -417,10 +443,12 @@ def rooms(need, trial, machine, state):  # type: ignore[no-untyped-def]
     return total, nodes
 
 
-@compiled
-def _as_few_nodes_as_it_takes(need, room, weight, chosen, given):  # type: ignore[no-untyped-def]
+@lean
+def _as_few_nodes_as_it_takes(need, room, weight, trial):  # type: ignore[no-untyped-def]
     """Nodes for so many cores, wherever they are; *room* suffices, and is used up."""
-    used, wanted, level, sets = 0, need, 0, _sets(False, room, weight)
+    chosen, given, sets = trial.chosen, trial.given, trial.sets
+    used, wanted, level = 0, need, 0
+    _find_sets(False, room, weight, sets)
     while wanted > 0:
         begin, end = _best_set(wanted, level, sets)
         if begin < 0:
@@ -442,44 +470,47 @@ def _as_few_nodes_as_it_takes(need, room, weight, chosen, given):  # type: ignor
     return used
 
 
-@compiled
-def _some_nodes(need, least, highest, each, room, idle, weight, chosen, given):  # type: ignore[no-untyped-def]
+@lean
+def _some_nodes(need, least, highest, each, room, idle, weight, trial):  # type: ignore[no-untyped-def]
     """As many nodes as there are of a range, and cores of each of them; 0 where they have too few cores."""
     available = 0
     for node in range(len(room)):
         if room[node] > 0:
             available += 1
     for nodes in range(min(highest, available, max(need // each.unit, least)), least - 1, -1):
-        if _widest(nodes, room) >= need:
-            return _so_many_nodes(need, nodes, each, room, idle, weight, chosen, given)
+        if _widest(nodes, room, trial.sizes) >= need:
+            return _so_many_nodes(need, nodes, each, room, idle, weight, trial)
     return 0
 
 
-@compiled
-def _so_many_nodes(need, nodes, each, room, idle, weight, chosen, given):  # type: ignore[no-untyped-def]
-    left = _light(room, weight, _level(need, nodes, room, weight))
-    least = need - _widest(nodes - 1, left)  # less than this on one node is too little, whatever the others have
-    for node in range(len(room)):
+@lean
+def _so_many_nodes(need, nodes, each, room, idle, weight, trial):  # type: ignore[no-untyped-def]
+    count, chosen, sizes = len(room), trial.chosen, trial.sizes
+    left, allowed = trial.spare[_LEFT][:count], trial.spare[_OTHERS][:count]
+    _keep_light(room, weight, _level(need, nodes, room, weight, left, sizes), left)
+    least = need - _widest(nodes - 1, left, sizes)  # less than this on a node is too little, whatever the others have
+    for node in range(count):
         if left[node] < least:
             left[node] = 0
-    allowed = left.copy()
-    _pick(nodes, 0, each.spread, left, idle, weight, chosen)
+        allowed[node] = left[node]
+    _pick(nodes, 0, each.spread, left, idle, weight, trial)
     sum_of = 0
     for place in range(nodes):
         sum_of += room[chosen[place]]
     if sum_of < need:  # those with most room instead, in their own order
-        _take_widest(nodes, 0, allowed, chosen)
-    _share_out(need, nodes, each.unit, room, chosen, given)
+        _take_widest(nodes, 0, allowed, sizes, chosen)
+    _share_out(need, nodes, each.unit, room, chosen, trial.given)
     return nodes
 
 
-@compiled
-def _pick(nodes, at, spread, left, idle, weight, chosen):  # type: ignore[no-untyped-def]
+@lean
+def _pick(nodes, at, spread, left, idle, weight, trial):  # type: ignore[no-untyped-def]
     """Choose so many nodes, put down from a place on: the best sets of a weight, or the least loaded.
 
     There are so many with room; *left* is used up.
     """
-    used, level, sets = at, 0, _sets(True, left, weight)
+    chosen, sets, used, level = trial.chosen, trial.sets, at, 0
+    _find_sets(True, left, weight, sets)
     while used < at + nodes:
         if spread:
             chosen[used] = _idlest(left, idle, weight)
@@ -523,20 +554,24 @@ def _least_loaded(need, room, idle, weight, chosen, given):  # type: ignore[no-u
     return used
 
 
-@compiled
-def _sizes(room):  # type: ignore[no-untyped-def]
-    """How many nodes have room for so many cores; sorting would take as long to compile as all the rest."""
+@lean
+def _count_sizes(room, sizes):  # type: ignore[no-untyped-def]
+    """Count how many nodes have room for so many cores; the most that one has.
+
+    Sorting would take as long to compile as all the rest.
+    """
     highest = 0
     for node in range(len(room)):
         highest = max(highest, room[node])
-    sizes = np.zeros(highest + 1, np.int64)
+    for size in range(highest + 1):
+        sizes[size] = 0
     for node in range(len(room)):
         sizes[room[node]] += 1
-    return sizes
+    return highest
 
 
-@compiled
-def _widest(nodes, room):  # type: ignore[no-untyped-def]
+@lean
+def _widest(nodes, room, sizes):  # type: ignore[no-untyped-def]
     """Cores of so many nodes with most room."""
     highest, many = 0, 0
     for node in range(len(room)):
@@ -546,20 +581,19 @@ def _widest(nodes, room):  # type: ignore[no-untyped-def]
             many += 1
     if many >= nodes:  # as where nodes are empty
         return nodes * highest
-    sizes = _sizes(room)
+    _count_sizes(room, sizes)
     total, left = 0, nodes
-    for size in range(len(sizes) - 1, 0, -1):
+    for size in range(highest, 0, -1):
         here = min(sizes[size], left)
         total += here * size
         left -= here
     return total
 
 
-@compiled
-def _take_widest(nodes, at, room, chosen):  # type: ignore[no-untyped-def]
+@lean
+def _take_widest(nodes, at, room, sizes, chosen):  # type: ignore[no-untyped-def]
     """Choose so many nodes with most room, in their order, put down from a place on; of equal ones the first."""
-    sizes = _sizes(room)
-    least, left = len(sizes) - 1, nodes
+    least, left = _count_sizes(room, sizes), nodes
     while least > 1 and sizes[least] < left:
         left -= sizes[least]
         least -= 1
@@ -571,8 +605,8 @@ def _take_widest(nodes, at, room, chosen):  # type: ignore[no-untyped-def]
             used += 1
 
 
-@compiled
-def _level(need, nodes, room, weight):  # type: ignore[no-untyped-def]
+@lean
+def _level(need, nodes, room, weight, within, sizes):  # type: ignore[no-untyped-def]
     """The least weight up to which so many nodes suffice."""
     count, heaviest = len(room), 0
     for node in range(count):
@@ -586,28 +620,24 @@ def _level(need, nodes, room, weight):  # type: ignore[no-untyped-def]
                 total += room[node]
                 found += 1
         if found >= nodes and total >= need:
-            within = _light(room, weight, level)
-            if _widest(nodes, within) >= need:
+            _keep_light(room, weight, level, within)
+            if _widest(nodes, within, sizes) >= need:
                 break
         level += 1
     return level
 
 
-@compiled
-def _light(room, weight, level):  # type: ignore[no-untyped-def]
-    """Room on the nodes of no more than a weight."""
-    found = room.copy()
+@lean
+def _keep_light(room, weight, level, found):  # type: ignore[no-untyped-def]
+    """Put the room on the nodes of no more than a weight into *found*."""
     for node in range(len(room)):
-        if weight[node] > level:
-            found[node] = 0
-    return found
+        found[node] = room[node] if weight[node] <= level else 0
 
 
-@compiled
-def _sets(count_nodes, room, weight):  # type: ignore[no-untyped-def]
+@lean
+def _find_sets(count_nodes, room, weight, sets):  # type: ignore[no-untyped-def]
     """Sets of consecutive nodes of a weight that have room: begin, end, how many nodes, or cores, each has, weight."""
     count, found, node = len(room), 0, 0
-    sets = np.empty((count + 1, 4), np.int64)
     while node < count:
         if room[node] <= 0:
             node += 1
@@ -619,7 +649,6 @@ def _sets(count_nodes, room, weight):  # type: ignore[no-untyped-def]
         sets[found, 0], sets[found, 1], sets[found, 2], sets[found, 3] = first, node, size, level
         found += 1
     sets[found, 0] = -1
-    return sets
 
 
 @lean
@@ -644,6 +673,14 @@ def memory_on(entry, node, cores, demands, machine):  # type: ignore[no-untyped-
     if demands.memory[entry] < 0:
         return machine.memory[node]
     return demands.memory[entry] + demands.core_memory[entry] * cores
+
+
+@lean
+def copy_state(state, into):  # type: ignore[no-untyped-def]
+    """Put what nodes have left into another such array."""
+    for row in range(state.shape[0]):
+        for node in range(state.shape[1]):
+            into[row, node] = state[row, node]
 
 
 @lean

@@ -6,11 +6,9 @@ partition is left pending, no other jobs in that partition will be scheduled"); 
 
 from __future__ import annotations
 
-import numpy as np
-
 from gridsim.policy.slurm.holding import allowed, give_way, take
-from gridsim.policy.slurm.nodes import ANY, select, trial_on
-from gridsim.policy.slurm.preemption import find_victims, may_preempt
+from gridsim.policy.slurm.nodes import ANY, select
+from gridsim.policy.slurm.preemption import VICTIMS, find_victims, may_preempt
 from gridsim.policy.slurm.reasons import (
     LICENSES,
     NOT_AVAILABLE,
@@ -22,29 +20,27 @@ from gridsim.policy.slurm.reasons import (
     note,
 )
 from gridsim.policy.slurm.reservations import in_time, open_nodes
-from gridsim.profile.compiled import compiled, lean
-from gridsim.profile.running import RUNNING
+from gridsim.policy.slurm.space import CHOSEN
+from gridsim.profile.compiled import lean
 
 __all__ = ["main_pass"]
 
 
-@compiled
+@lean
 def main_pass(  # type: ignore[no-untyped-def]
-    now, order, depth, partition_depth, stop_at_limit, parts, reserving, started, reasons
+    now, order, depth, partition_depth, stop_at_limit, parts, reserving, started, reasons, space
 ):
     """Start entries in order until one of their lane does not fit; how many.
 
     *parts* are what entries ask for, the nodes, limits, what is held, what is reserved, and the rules of preemption.
     Nodes of a partition that is blocked are kept free from lower jobs of other partitions too. *reserving*, where it is
-    not empty, says which entries may hold others back; *reasons* is filled with why the others wait.
+    not empty, says which entries may hold others back; *reasons* is filled with why the others wait; *space* is
+    `gridsim.policy.slurm.space.Space`.
     """
     demands, machine, limits, held, reservations, rules = parts
-    count = len(machine.cores)
-    lanes, partitions = machine.counts[0], machine.counts[1]
-    trial, shut = trial_on(count), np.zeros(count, np.uint8)
-    blocked, tested = np.zeros(lanes, dtype=np.uint8), np.zeros(partitions, dtype=np.int64)
-    victims = np.zeros(held.counts[RUNNING] + 1, np.int64)
-    found, looked = 0, 0
+    trial, shut, blocked, tested = space.trial, space.marks[0], space.blocked, space.tests.partitions
+    shut[:], blocked[:], tested[:] = 0, 0, 0
+    any_shut, found, looked = False, 0, 0
     for place in range(len(order)):
         if depth > 0 and looked >= depth:
             break
@@ -75,10 +71,8 @@ def main_pass(  # type: ignore[no-untyped-def]
                     trial.mask[node] = 0
             used = select(entry, trial, demands, machine, machine.now)
             if used == 0 and may_preempt(entry, rules):
-                if len(victims) <= held.counts[RUNNING]:
-                    victims = np.zeros(held.counts[RUNNING] + 1, np.int64)
-                used, many = find_victims(entry, now, victims, trial, parts)
-                if used and not give_way(demands.request[entry], victims[:many], now, parts):
+                used, many = find_victims(entry, now, trial, space.picked, space.states[CHOSEN], parts)
+                if used and not give_way(demands.request[entry], space.picked[VICTIMS, :many], now, parts):
                     used = 0
         if used:
             take(entry, now + demands.limit[entry], trial.chosen[:used], trial.given[:used], parts)
@@ -86,23 +80,24 @@ def main_pass(  # type: ignore[no-untyped-def]
             found += 1
             continue
         if not held_back:
-            note(demands.request[entry], _why_not(entry, now, shut, trial, demands, machine, reservations), reasons)
+            code = _why_not(entry, now, any_shut, trial, demands, machine, reservations)
+            note(demands.request[entry], code, reasons)
         if len(reserving) == 0 or reserving[entry]:
             blocked[lane] = 1
             if demands.reservation[entry] < 0:
                 member = machine.member[demands.group[entry]]
-                for node in range(count):
+                for node in range(len(member)):
                     if member[node]:
-                        shut[node] = 1
+                        shut[node], any_shut = 1, True
     return found
 
 
 @lean
-def _why_not(entry, now, shut, trial, demands, machine, reservations):  # type: ignore[no-untyped-def]
+def _why_not(entry, now, any_shut, trial, demands, machine, reservations):  # type: ignore[no-untyped-def]
     """Why an entry does not start that no limit holds back: what would have to be otherwise."""
     if not in_time(entry, now, demands, reservations):
         return RESERVATION
-    if shut.any():
+    if any_shut:
         open_nodes(entry, now, now, now + demands.limit[entry], demands, machine, reservations, trial.mask, trial.kept)
         if select(entry, trial, demands, machine, machine.now):
             return PRIORITY

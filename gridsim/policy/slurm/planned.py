@@ -14,9 +14,9 @@ import numpy as np
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.slurm.nodes import WORD
 from gridsim.profile.blocks import block_at, joined, opened
-from gridsim.profile.compiled import compiled, lean
+from gridsim.profile.compiled import lean
 
-__all__ = ["Plan", "clear_nodes", "empty_plan", "is_clear", "keep_clear", "next_opening", "reserve"]
+__all__ = ["Plan", "clear_nodes", "clear_plan", "is_clear", "keep_clear", "next_opening", "plan_for", "reserve"]
 
 
 class Plan(NamedTuple):
@@ -30,49 +30,47 @@ class Plan(NamedTuple):
         The nodes that are planned, a bit each, as `gridsim.policy.slurm.nodes.NodeColumns.packed` has them.
     size : (1,) int64
         How many intervals there are.
+    bits : (w,) int64
+        Room to work in.
     """
 
     begin: IntArray
     taken: IntArray
     size: IntArray
+    bits: IntArray
 
 
-@compiled
-def empty_plan(begin, nodes):  # type: ignore[no-untyped-def]
+def plan_for(reservations: int, nodes: int) -> Plan:
+    """Room for so many reservations: each begins and ends an interval."""
+    rows, words = 2 * reservations + 1, -(-nodes // WORD)
+    begin, size = np.zeros(rows, np.int64), np.zeros(1, np.int64)
+    return Plan(begin, np.zeros((rows, words), np.int64), size, np.zeros(words, np.int64))
+
+
+@lean
+def clear_plan(begin, plan):  # type: ignore[no-untyped-def]
     """Nothing is planned, from an instant on."""
-    plan = _space(32, -(-nodes // WORD))
     plan.begin[0], plan.size[0] = begin, 1
-    return plan
+    for word in range(plan.taken.shape[1]):
+        plan.taken[0, word] = 0
 
 
-@compiled
-def _space(rows, words):  # type: ignore[no-untyped-def]
-    return Plan(np.zeros(rows, np.int64), np.zeros((rows, words), np.int64), np.zeros(1, np.int64))
-
-
-@compiled
-def _bits(used, chosen, words):  # type: ignore[no-untyped-def]
+@lean
+def _put_bits(used, chosen, bits):  # type: ignore[no-untyped-def]
     """The first *used* of the nodes *chosen*."""
-    bits = np.zeros(words, np.int64)
+    for word in range(len(bits)):
+        bits[word] = 0
     for place in range(used):
         bits[chosen[place] // WORD] |= 1 << (chosen[place] % WORD)
-    return bits
 
 
-@compiled
+@lean
 def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
-    """Plan the first *used* of the nodes *chosen*; the plan with room for the next ones."""
-    words, size = plan.taken.shape[1], plan.size[0]
+    """Plan the first *used* of the nodes *chosen*."""
+    begins, taken, bits, words, size = plan.begin, plan.taken, plan.bits, plan.taken.shape[1], plan.size[0]
     if end <= begin:
-        return plan
-    if size + 2 > len(plan.begin):
-        wider = _space(2 * len(plan.begin), words)
-        for row in range(size):  # not a slice at once: the compiler takes a second for each
-            wider.begin[row] = plan.begin[row]
-            for word in range(words):
-                wider.taken[row, word] = plan.taken[row, word]
-        plan = wider
-    begins, taken, bits = plan.begin, plan.taken, _bits(used, chosen, words)
+        return
+    _put_bits(used, chosen, bits)
     first, size = opened(begins, taken, size, begin)
     last, size = opened(begins, taken, size, end)
     for row in range(first, last):
@@ -81,7 +79,6 @@ def reserve(begin, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     for row in range(last, first, -1):  # who is planned anew may have been before, so that any two may be equal
         size = joined(begins, taken, size, row)
     plan.size[0] = joined(begins, taken, size, first)
-    return plan
 
 
 @lean
@@ -90,7 +87,7 @@ def clear_nodes(start, end, low, high, member, plan, clear):  # type: ignore[no-
 
     Words from *low* on and before *high* of *clear* are filled with their bits; how many nodes these are.
     """
-    begins, taken, size = plan
+    begins, taken, size, _ = plan
     for word in range(low, high):
         clear[word] = member[word]
     row = block_at(begins, size[0], start)
@@ -118,11 +115,12 @@ def keep_clear(low, high, member, mask, clear):  # type: ignore[no-untyped-def]
                     mask[node] = 0
 
 
-@compiled
+@lean
 def is_clear(start, end, used, chosen, plan):  # type: ignore[no-untyped-def]
     """Whether none of the nodes chosen is planned at any time from *start* to *end*, that not included."""
-    begins, taken, size = plan
-    bits, row = _bits(used, chosen, taken.shape[1]), block_at(begins, size[0], start)
+    begins, taken, size, bits = plan
+    _put_bits(used, chosen, bits)
+    row = block_at(begins, size[0], start)
     while row < size[0] and begins[row] < end:
         for word in range(len(bits)):
             if taken[row, word] & bits[word]:
@@ -138,7 +136,7 @@ def next_opening(start, end, low, high, member, plan):  # type: ignore[no-untype
     At the first end of an interval after which nodes of its partition (*member*, bits in words from *low* to *high*)
     are free that were planned within it. Of the intervals after *end*, only the first one is looked at.
     """
-    begins, taken, size = plan
+    begins, taken, size, _ = plan
     for row in range(block_at(begins, size[0], start), size[0] - 1):
         for word in range(low, high):
             if member[word] & taken[row, word] & ~taken[row + 1, word]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from gridsim.model.time import IntArray
 from gridsim.policy.slurm.nodes import Bytes
-from gridsim.profile.compiled import compiled, lean, records
+from gridsim.profile.compiled import lean, records
 
 __all__ = ["Precedence", "by_levels", "in_order", "levels_of", "place_of", "precedence_of"]
 
@@ -105,20 +105,28 @@ def _goes_before(one, other, may, own):  # type: ignore[no-untyped-def]
     return own.kind[one] != own.kind[other] or own.priority[one] > own.priority[other]
 
 
-@compiled
-def in_order(rows, precedence):  # type: ignore[no-untyped-def]
+def in_order(rows: IntArray, precedence: Precedence) -> IntArray:
     """Entries in order, whoever may preempt whom.
 
     They are put in their natural order, then the halves of the list are put in order and merged: where who comes before
     whom goes round in a circle, the outcome depends on this.
     """
-    count = len(rows)
-    ordered, spare = rows[np.argsort(precedence.own.natural[rows])], np.empty(count, np.int64)
-    bounds = np.zeros((max(count - 1, 1), 2), np.int64)  # parts of two and more, those that hold others first
+    ordered: IntArray = rows[np.argsort(precedence.own["natural"][rows])]
+    _merge_all(ordered, np.empty_like(ordered), np.zeros((max(len(rows) - 1, 1), 2), np.int64), precedence)
+    return ordered
+
+
+@lean
+def _merge_all(ordered, spare, bounds, precedence):  # type: ignore[no-untyped-def]
+    """Put the halves of a list in order and merge them; *bounds* is room for its parts of two and more entries.
+
+    Those that hold others come first.
+    """
+    count = len(ordered)
     bounds[0, 1] = count
     parts = min(count - 1, 1)
     for part in range(count - 1):
-        begin, end = bounds[part]
+        begin, end = bounds[part, 0], bounds[part, 1]
         middle = begin + (end - begin) // 2
         for low, high in ((begin, middle), (middle, end)):
             if high - low > 1:
@@ -126,14 +134,14 @@ def in_order(rows, precedence):  # type: ignore[no-untyped-def]
                 parts += 1
     for part in range(count - 2, -1, -1):
         _merge(ordered, spare, bounds[part, 0], bounds[part, 1], precedence)
-    return ordered
 
 
-@compiled
+@lean
 def _merge(rows, spare, begin, end, precedence):  # type: ignore[no-untyped-def]
     """Merge two halves, each of which is in order."""
     middle = begin + (end - begin) // 2
-    spare[begin:middle] = rows[begin:middle]
+    for place in range(begin, middle):
+        spare[place] = rows[place]
     left, right, place = begin, middle, begin
     while left < middle:
         if right < end and _compare(spare[left], rows[right], precedence) > 0:

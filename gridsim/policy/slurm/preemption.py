@@ -17,12 +17,12 @@ import numpy as np
 
 from gridsim.model.site import Preemption, Site
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.slurm.nodes import Bytes, Demands, move, select
+from gridsim.policy.slurm.nodes import Bytes, Demands, copy_state, move, select
 from gridsim.policy.slurm.owner import Owner
-from gridsim.profile.compiled import compiled, lean, records
+from gridsim.profile.compiled import lean, records
 from gridsim.profile.running import RUNNING
 
-__all__ = ["CANCEL", "REQUEUE", "Rules", "find_victims", "may_preempt", "preemptable", "rules_of"]
+__all__ = ["CANCEL", "PICKED", "REQUEUE", "VICTIMS", "Rules", "find_victims", "may_preempt", "preemptable", "rules_of"]
 
 OFF, REQUEUE, CANCEL = range(3)
 """What happens to a preempted job."""
@@ -143,36 +143,37 @@ def preemptable(entry, other, now, demands, rules):  # type: ignore[no-untyped-d
     return rules.own.began[other] < now and now - rules.own.began[other] >= rules.own.exempt[other]
 
 
-@compiled
-def find_victims(entry, now, victims, trial, parts):  # type: ignore[no-untyped-def]
-    """Running entries that make room for another one: how many nodes it would get, and how many *victims* that takes.
+VICTIMS, CANDIDATES, _ORDER, _SPARE, _KEYS = range(5)
+"""Rows of *picked* in `find_victims`: who has to go; who may have to; room to put these in order, the last for keys."""
 
-    What must give way already counts as the first that does. The trial is filled as by `select`.
+PICKED = _KEYS + 4
+"""Rows of it in all."""
+
+
+@lean
+def find_victims(entry, now, trial, picked, state, parts):  # type: ignore[no-untyped-def]
+    """Running entries that make room for another one: how many nodes it would get, and how many `VICTIMS` that takes.
+
+    What must give way already counts as the first that does. The trial is filled as by `select`. *picked*, (`PICKED`,
+    running entries), and *state*, as `NodeColumns.now`, are room to work in.
     """
-    demands, machine, _, held, _, rules = parts
-    chosen = trial.chosen
-    candidates = _candidates(entry, now, trial.mask, demands, held, rules)
-    many = len(candidates)
-    if many == 0:
+    demands, _, _, held, _, rules = parts
+    chosen, victims, candidates = trial.chosen, picked[VICTIMS], picked[CANDIDATES]
+    many = _find_candidates(entry, now, trial.mask, picked, demands, held, rules)
+    if many == 0 or _try_without(many, entry, candidates, trial, state, parts) == 0:
         return 0, 0
-    state = _without(candidates, many, demands, machine, held)
-    if select(entry, trial, demands, machine, state) == 0:
-        return 0, 0
-    needed = _fewest(entry, candidates, many, trial, demands, machine, held)
+    needed = _fewest(many, entry, candidates, trial, state, parts)
     turns = 0 if rules.how[1] else rules.how[2]
     for _ in range(turns):
         if needed <= 1:
             break
-        state = _without(candidates, needed, demands, machine, held)
-        used = select(entry, trial, demands, machine, state)
-        keys = np.zeros((1, needed), np.int64)
+        used = _try_without(needed, entry, candidates, trial, state, parts)
         for place in range(needed):
-            keys[0, place] = -_overlap(candidates[place], used, chosen, held)
-        keys[0, needed - 1] = -len(trial.mask) - 1  # the last one first
-        candidates[:needed] = candidates[:needed][_order(keys)]
-        needed = _fewest(entry, candidates, needed, trial, demands, machine, held)
-    state = _without(candidates, needed, demands, machine, held)
-    used = select(entry, trial, demands, machine, state)
+            picked[_KEYS, place] = -_overlap(candidates[place], used, chosen, held)
+        picked[_KEYS, needed - 1] = -len(trial.mask) - 1  # the last one first
+        _put_in_order(needed, 1, picked)
+        needed = _fewest(needed, entry, candidates, trial, state, parts)
+    used = _try_without(needed, entry, candidates, trial, state, parts)
     found = 0
     for place in range(needed):
         if _overlap(candidates[place], used, chosen, held) > 0:
@@ -181,13 +182,11 @@ def find_victims(entry, now, victims, trial, parts):  # type: ignore[no-untyped-
     return used, found
 
 
-@compiled
-def _candidates(entry, now, mask, demands, held, rules):  # type: ignore[no-untyped-def]
+@lean
+def _find_candidates(entry, now, mask, picked, demands, held, rules):  # type: ignore[no-untyped-def]
     """Running entries that may be preempted and hold something of use, those first that are preempted first."""
-    running = held.counts[RUNNING]
-    found = np.zeros(running, np.int64)
-    many = 0
-    for place in range(running):
+    found, keys, many = picked[CANDIDATES], picked[_KEYS:], 0
+    for place in range(held.counts[RUNNING]):
         other = held.running[1, place]
         if not preemptable(entry, other, now, demands, rules):
             continue
@@ -198,69 +197,71 @@ def _candidates(entry, now, mask, demands, held, rules):  # type: ignore[no-unty
                 found[many] = other
                 many += 1
                 break
-    found = found[:many]
-    keys = np.zeros((4, many), np.int64)
     for place in range(many):
         other = found[place]
-        keys[0, place] = 1 if rules.own.leaves[other] >= NEVER else 0
+        keys[0, place], keys[1, place], keys[2, place] = 1 if rules.own.leaves[other] >= NEVER else 0, 0, 0
         if not rules.how[0]:
             keys[1, place], keys[2, place] = rules.own.rank[other], held.pieces[other]
         keys[3, place] = -rules.own.began[other]
-    return found[_order(keys)]
+    _put_in_order(many, 4, picked)
+    return many
 
 
-@compiled
-def _order(keys):  # type: ignore[no-untyped-def]
-    """Indices that put columns in order by their first row, then the second, and so on; equal ones as they were."""
-    many = keys.shape[1]
-    order = np.arange(many)
+@lean
+def _put_in_order(many, rows, picked):  # type: ignore[no-untyped-def]
+    """Put so many candidates in order by the first row of keys, then the second, and so on; equal ones as they were."""
+    candidates, order, spare, keys = picked[CANDIDATES], picked[_ORDER], picked[_SPARE], picked[_KEYS:]
+    for place in range(many):
+        order[place], spare[place] = place, candidates[place]
     gap = many // 2
     while gap > 0:  # Shell's sort: short, and quick enough
         for place in range(gap, many):
             one, at = order[place], place
-            while at >= gap and _before(one, order[at - gap], keys):
+            while at >= gap and _before(one, order[at - gap], rows, keys):
                 order[at] = order[at - gap]
                 at -= gap
             order[at] = one
         gap //= 2
-    return order
+    for place in range(many):
+        candidates[place] = spare[order[place]]
 
 
 @lean
-def _before(one, other, keys):  # type: ignore[no-untyped-def]
-    for row in range(keys.shape[0]):
+def _before(one, other, rows, keys):  # type: ignore[no-untyped-def]
+    for row in range(rows):
         if keys[row, one] != keys[row, other]:
             return keys[row, one] < keys[row, other]
     return one < other
 
 
-@compiled
-def _without(candidates, many, demands, machine, held):  # type: ignore[no-untyped-def]
-    """What nodes would have left without the first candidates."""
-    state = machine.now.copy()
+@lean
+def _try_without(many, entry, candidates, trial, state, parts):  # type: ignore[no-untyped-def]
+    """How many nodes an entry would get without so many of the first candidates, as `select` says it."""
+    demands, machine, _, held, _, _ = parts
+    copy_state(machine.now, state)
     for place in range(many):
         other = candidates[place]
         first, last = held.first[other], held.first[other] + held.pieces[other]
         move(other, 1, held.node[first:last], held.cores[first:last], demands, machine, state)
-    return state
+    return select(entry, trial, demands, machine, state)
 
 
-@compiled
-def _fewest(entry, candidates, many, trial, demands, machine, held):  # type: ignore[no-untyped-def]
+@lean
+def _fewest(many, entry, candidates, trial, state, parts):  # type: ignore[no-untyped-def]
     """How many of the first candidates have to go; more room never makes it not fit, so half of them are tried.
 
     With nodes of several kinds it may: what comes first of one is then missing in another.
     """
+    demands, machine = parts[0], parts[1]
     low, high, group = 1, many, demands.group[entry]
     if machine.first[group] < machine.first[group + 1]:
         while low < many:
-            if select(entry, trial, demands, machine, _without(candidates, low, demands, machine, held)) > 0:
+            if _try_without(low, entry, candidates, trial, state, parts) > 0:
                 return low
             low += 1
     while low < high:
         middle = (low + high) // 2
-        state = _without(candidates, middle, demands, machine, held)
-        if select(entry, trial, demands, machine, state) > 0:
+        if _try_without(middle, entry, candidates, trial, state, parts) > 0:
             high = middle
         else:
             low = middle + 1

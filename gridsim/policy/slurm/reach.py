@@ -12,7 +12,7 @@ import numpy as np
 from gridsim.model.time import IntArray
 from gridsim.policy.slurm.nodes import ANY, FREE, GPUS, JOBS, MEMORY, Bytes, capped, need_of, room_of
 from gridsim.policy.slurm.reservations import open_nodes
-from gridsim.profile.compiled import compiled, lean
+from gridsim.profile.compiled import lean
 
 __all__ = ["pools_of", "reach_of"]
 
@@ -38,16 +38,16 @@ def _room(entry, node, most, state, empty, demands, machine):  # type: ignore[no
     )
 
 
-@compiled
-def reach_of(entries, now, demands, machine, reservations):  # type: ignore[no-untyped-def]
+@lean
+def reach_of(entries, now, demands, machine, reservations, trial):  # type: ignore[no-untyped-def]
     """Cores of the nodes that a request could have in any of its entries, and how many of them it could have now.
 
     The first are all cores of nodes of its partitions and reservations that have the features, memory and GPUs that it
     asks for; of the second, those that others hold, and those kept for a reservation within its time limit, are none.
+    The *trial* is room to work in.
     """
-    count = len(machine.cores)
-    mask, kept = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    ever, free = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    count, mask, kept, ever, free = len(machine.cores), trial.mask, trial.kept, trial.chosen, trial.given
+    ever[:], free[:] = 0, 0
     for entry in entries:
         member, own = machine.member[demands.group[entry]], demands.reservation[entry]
         narrow = own >= 0 and not reservations.flexible[own + 1]

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 from gridsim.model.time import NEVER
 from gridsim.policy.slurm.nodes import WORD
-from gridsim.policy.slurm.planned import Plan, clear_nodes, empty_plan, is_clear, keep_clear, next_opening, reserve
+from gridsim.policy.slurm.planned import (
+    Plan,
+    clear_nodes,
+    clear_plan,
+    is_clear,
+    keep_clear,
+    next_opening,
+    plan_for,
+    reserve,
+)
 
 NODES, LAST = WORD + 5, 40
 SETS = st.lists(st.integers(0, NODES - 1), min_size=1, max_size=NODES, unique=True)
@@ -21,9 +30,10 @@ RESERVATIONS = st.lists(st.tuples(st.integers(0, LAST - 2), st.integers(1, 12), 
 
 def planned(reservations: list[tuple[int, int, list[int]]]) -> tuple[Plan, Any]:
     """A plan, and the same as one row a second, with a last one for all that comes after."""
-    plan, plain = empty_plan(0, NODES), np.zeros((LAST + 12, NODES), dtype=np.uint8)
+    plan, plain = plan_for(len(reservations), NODES), np.zeros((LAST + 12, NODES), dtype=np.uint8)
+    clear_plan(0, plan)
     for begin, length, nodes in reservations:
-        plan = reserve(begin, begin + length, len(nodes), np.array(nodes, dtype=np.int64), plan)
+        reserve(begin, begin + length, len(nodes), np.array(nodes, dtype=np.int64), plan)
         plain[begin : begin + length, nodes] = 1
     return plan, plain
 
@@ -92,8 +102,9 @@ def test_a_job_is_left_out_where_nothing_opens_soon_enough_as_a_real_slurm_did(
     ends: tuple[int, ...], limit: int, again: int | None
 ) -> None:
     member, second = BOTH
-    plan = empty_plan(-60, NODES)
+    plan = plan_for(16, NODES)
+    clear_plan(-60, plan)
     for place, (begin, end) in enumerate(pairwise(ends)):
         other = [2] if place % 2 else []  # so that neighbours differ
-        plan = reserve(begin, end, 1 + len(other), np.array(second + other, dtype=np.int64), plan)
+        reserve(begin, end, 1 + len(other), np.array(second + other, dtype=np.int64), plan)
     assert next_opening(0, limit, 0, 2, member, plan) == (NEVER if again is None else again)

@@ -1,0 +1,46 @@
+"""Room that passes work in: the same as long as it suffices, and then more."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from gridsim.policy.slurm.space import space_for
+
+NODES = 6
+
+
+def room_for(waiting: int, running: int, before: Any = None) -> Any:
+    held = SimpleNamespace(
+        counts=np.array([running, 0, 0, 0]),
+        running=np.array([np.zeros(60), np.arange(60)], dtype=np.int64),
+        pieces=np.full(60, NODES),
+        busy=np.zeros(60, dtype=np.uint8),
+    )
+    machine: Any = SimpleNamespace(
+        cores=np.full(NODES, 8), now=np.zeros((4, NODES), dtype=np.int64), counts=np.array([3, 2, 5, 4, 7])
+    )
+    demands = {"cores": np.tile([1, 20], 50)}
+    return space_for(np.arange(waiting), held, demands, machine, before)  # type: ignore[arg-type]
+
+
+def test_there_is_room_for_all_that_run_and_all_that_could_start() -> None:
+    for waiting, running in [(1, 0), (10, 3), (100, 50)]:
+        space, pieces = room_for(waiting, running), NODES * running + (waiting // 2) * (1 + NODES)
+        assert space.picked.shape[1] > waiting + running
+        assert len(space.ends.node) == len(space.others.node) >= pieces
+        assert len(space.ends.first) > waiting + running
+        assert len(space.plan.begin) > 2 * waiting  # each may begin and end an interval
+
+
+def test_room_is_kept_as_long_as_it_suffices_and_then_doubled() -> None:
+    space = room_for(10, 3)
+    assert room_for(10, 3, space) is space
+    assert room_for(12, 6, space) is space
+    for waiting, running in [(40, 3), (10, 40)]:
+        wider = room_for(waiting, running, space)
+        assert wider is not space
+        assert wider.trial is space.trial
+        assert wider.picked.shape[1] > 2 * (waiting + running)
