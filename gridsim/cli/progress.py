@@ -145,7 +145,7 @@ _LOOPS = {
     "gridsim.policy.scheduler.vectors": ("for machines of nodes", 9),
     "gridsim.policy.scheduler": ("of backfilling", 3),
     "gridsim.policy.admission": ("of plans", 3),
-    "gridsim.policy.slurm": ("of Slurm's scheduler", 17),
+    "gridsim.policy.slurm": ("of Slurm's scheduler", 14),
     "gridsim.profile.digits": ("of the reader", 1),
     "gridsim.profile.placement": ("of the chart", 1),
     "gridsim.profile": ("of the chart", 5),
@@ -159,7 +159,7 @@ def compiling(module: str) -> str:
     Examples
     --------
     >>> compiling("gridsim.policy.slurm.passes")
-    "Compiling the inner loops of Slurm's scheduler: about 17 s, once for this installation."
+    "Compiling the inner loops of Slurm's scheduler: about 14 s, once for this installation."
     """
     what, seconds = next((told for name, told in _LOOPS.items() if module.startswith(name)), (f"of {module}", 3))
     return f"Compiling the inner loops {what}: about {seconds} s, once for this installation."

@@ -25,6 +25,7 @@ __all__ = [
     "Loop",
     "compiled",
     "folder",
+    "is_heard",
     "is_kept",
     "lean",
     "listen",
@@ -266,6 +267,11 @@ def _hear(say: Callable[[str], None]) -> _Hearing:
     _HEARING.append(hearing)
     listen()
     return hearing
+
+
+def is_heard() -> bool:
+    """Whether anybody is told what is compiled."""
+    return bool(_HEARING)
 
 
 def listen() -> None:

@@ -59,6 +59,7 @@ from gridsim.policy.slurm.space import Space, space_for
 from gridsim.policy.slurm.timing import Timing
 from gridsim.policy.slurm.tres import Bills
 from gridsim.policy.slurm.wishes import wishes_of
+from gridsim.profile.ahead import compile_ahead
 from gridsim.profile.running import RUNNING
 from gridsim.record import Reasons, Refusal
 
@@ -275,6 +276,7 @@ class Slurm:
         self._gives_way = bool(self._rules.may.any())
         self._exempts = bool(self._gives_way and self._rules.own["exempt"].any())
         self._within = bool(np.diag(self._rules.may).any())
+        compile_ahead(backfill_pass, self._backfill_arguments(0, NOBODY))
 
     def _lay_out(self, spending: Site) -> Requests:
         """Columns of all requests that are known by now, as they are where nobody has come; what they are made of.
@@ -467,10 +469,14 @@ class Slurm:
         order = self._pending.ordered()
         if not len(order):
             return []
-        arrays = (*self._prepare(now), self._started, self._numbers, NOBODY, self._diary.reasons, self._room(order))
-        begun = self._begin("backfill", backfill_pass(now, order, self._backfill_parameters, *arrays), now)
+        begun = self._begin("backfill", backfill_pass(*self._backfill_arguments(now, order)), now)
         self._end_grace(now)
         return begun
+
+    def _backfill_arguments(self, now: int, order: IntArray) -> tuple[Any, ...]:
+        """What a backfill pass over entries in *order* is given."""
+        arrays = (*self._prepare(now), self._started, self._numbers, NOBODY, self._diary.reasons)
+        return now, order, self._backfill_parameters, *arrays, self._room(order)
 
     def _prepare(self, now: int) -> tuple[Any, IntArray]:
         """What a pass works on, and which entries may hold others back."""
