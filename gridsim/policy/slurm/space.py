@@ -84,7 +84,9 @@ def space_for(order: IntArray, held: Held, demands: Demands, machine: NodeColumn
     """
     nodes, running = len(machine.cores), int(held.counts[RUNNING]) + len(order)
     pieces = int(held.pieces[held.running[1, : held.counts[RUNNING]]].sum())
-    pieces += int(np.clip(demands["cores"][order], 1, nodes).sum())  # all might start
+    cores, unit = demands["cores"][order], demands["unit"][order]
+    none = int(np.maximum(demands["nodes"][order] - cores // unit, 0).sum())  # pieces of nodes without a core
+    pieces += min(int(np.clip(cores, 1, nodes).sum()), int(machine.cores.sum()) + none)  # all might start, or all cores
     if before is not None:
         enough = running < before.picked.shape[1] and pieces <= len(before.ends.node)
         if enough and 2 * len(order) < len(before.plan.begin):

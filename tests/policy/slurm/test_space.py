@@ -12,7 +12,7 @@ from gridsim.policy.slurm.space import space_for
 NODES = 6
 
 
-def room_for(waiting: int, running: int, before: Any = None) -> Any:
+def room_for(waiting: int, running: int, before: Any = None, cores: int = 100) -> Any:
     held = SimpleNamespace(
         counts=np.array([running, 0, 0, 0]),
         running=np.array([np.zeros(60), np.arange(60)], dtype=np.int64),
@@ -20,9 +20,9 @@ def room_for(waiting: int, running: int, before: Any = None) -> Any:
         busy=np.zeros(60, dtype=np.uint8),
     )
     machine: Any = SimpleNamespace(
-        cores=np.full(NODES, 8), now=np.zeros((4, NODES), dtype=np.int64), counts=np.array([3, 2, 5, 4, 7])
+        cores=np.full(NODES, cores), now=np.zeros((4, NODES), dtype=np.int64), counts=np.array([3, 2, 5, 4, 7])
     )
-    demands = {"cores": np.tile([1, 20], 50)}
+    demands = {"cores": np.tile([1, 20], 50), "unit": np.ones(100, np.int64), "nodes": np.zeros(100, np.int64)}
     return space_for(np.arange(waiting), held, demands, machine, before)  # type: ignore[arg-type]
 
 
@@ -33,6 +33,10 @@ def test_there_is_room_for_all_that_run_and_all_that_could_start() -> None:
         assert len(space.ends.node) == len(space.others.node) >= pieces
         assert len(space.ends.first) > waiting + running
         assert len(space.plan.begin) > 2 * waiting  # each may begin and end an interval
+
+
+def test_no_more_pieces_start_than_there_are_cores() -> None:
+    assert len(room_for(100, 0, cores=8).ends.node) == 2 * 8 * NODES
 
 
 def test_room_is_kept_as_long_as_it_suffices_and_then_doubled() -> None:
