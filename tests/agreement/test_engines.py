@@ -210,6 +210,16 @@ def test_a_loaded_machine_of_jobs_of_several_sizes(policy: str, how: tuple[str, 
     assert_same(workload, policy, 32, instant=how[0], overrun=how[1])
 
 
+@pytest.mark.parametrize("ordering", ["wfp3", "p-slr", "sjf", "random"])
+def test_who_is_drawn_behind_the_protected_is_drawn_in_the_order_of_the_queue(ordering: str) -> None:
+    rng, jobs = np.random.default_rng(3), 60
+    runtime = rng.integers(1, 15, jobs)
+    submit, estimate = np.sort(rng.integers(0, 60, jobs)), runtime + rng.integers(0, 9, jobs)
+    workload = Workload.from_columns(submit=submit, runtime=runtime, estimate=estimate, cores=rng.integers(1, 9, jobs))
+    for rule in ("easy", "first-fit"):
+        assert_same(workload, f"{rule}?ordering={ordering}&backfill_order=random")
+
+
 def test_without_jobs_and_where_all_are_too_wide() -> None:
     assert_same(Workload.from_columns(submit=[], runtime=[], cores=[]), "easy")
     too_wide = Workload.from_columns(submit=[0, 1], runtime=[1, 1], cores=[9, 9])

@@ -41,21 +41,21 @@ class Order(NamedTuple):
 
     Attributes
     ----------
+    sort : callable, optional
+        Puts the queue in the order of an instant, whole microseconds; left out where it is in order.
     lines : (2, n) int64, optional
-        Lines in time, by request.
+        Lines in time, by request, where these are what it does that by.
     ageing : (4, n) float64, optional
-        What waits are ranked with (`State.ageing`).
-    ask : callable, optional
-        Puts the queue in the order of an instant, whole microseconds.
+        What waits are ranked with (`State.ageing`), where that is.
     draws : bool
         Whether it is asked though nothing could start.
     waits : bool
         Whether a blocked first request waits for an end.
     """
 
+    sort: Callable[[int], None] | None = None
     lines: IntArray | None = None
     ageing: FloatArray | None = None
-    ask: Callable[[int], None] | None = None
     draws: bool = False
     waits: bool = False
 
@@ -180,12 +180,12 @@ class State:
         if beliefs is None or self._tail_comes:
             return
         ask_tail = self._tail_asked and self._tail_ages is None
-        lines, ageing, ask = order.lines, order.ageing, order.ask
-        by = LINED if lines is not None else AGED if ageing is not None else ASKED if ask is not None else KEPT
+        lines, ageing, sort = order.lines, order.ageing, order.sort
+        by = LINED if lines is not None else AGED if ageing is not None else ASKED if sort is not None else KEPT
         behind = IN_QUEUE
         if tail is not None:
             behind = BELIEVED if self._tail_believes else RANKED if self._tail_ages is None else AGED_TAIL
-        flags = [by, behind, believing, order.draws, order.waits, False, ask is not None or ask_tail]
+        flags = [by, behind, believing, order.draws, order.waits, False, by == ASKED or ask_tail]
         no_lines, no_ages = np.ones((2, 1), dtype=np.int64), np.ones((4, 1))
         columns = (
             self.arrays,
@@ -197,8 +197,8 @@ class State:
         )
 
         def asked(now: int) -> None:
-            if ask is not None:
-                ask(now)
+            if sort is not None:  # an order behind it is asked for those who wait as they stand in it
+                sort(now)
             if ask_tail:
                 self._rank_tail(self.rows(), now)
 

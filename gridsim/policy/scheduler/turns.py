@@ -106,15 +106,18 @@ def _linear(ordering: Any, state: State, cluster: ClusterView) -> Turn:
 
         return strict_turn
 
-    state.hand_over_ordered(Order(lines=keys))
+    def sort(now: int) -> None:
+        lines.sort_linear(now, state.table, keys, state.meta[HEAD], state.meta[TAIL])
 
     def turn(now: int) -> Sequence[int]:
         come()
         state.take_in()
         if state.empty:
             return ()
-        lines.sort_linear(now, state.table, keys, state.meta[HEAD], state.meta[TAIL])
+        sort(now)
         return state.run_pass(now)
+
+    state.hand_over_ordered(Order(sort, lines=keys))
 
     return turn
 
@@ -129,19 +132,19 @@ def _each_pass(ordering: Any, state: State, *, draws: bool) -> Turn:
     ageing = state.ageing(ordering)
 
     def sort(now: int) -> None:
-        _sort(ordering, state, now)
+        if ageing is None:
+            _sort(ordering, state, now)
+        else:
+            state.sort_by_age(now, ageing)
 
     def turn(now: int) -> Sequence[int]:
         state.take_in()
         if state.empty or (not draws and state.full(now)):
             return ()
-        if ageing is None:
-            sort(now)
-        else:
-            state.sort_by_age(now, ageing)
+        sort(now)
         return state.run_pass(now)
 
-    state.hand_over_ordered(Order(ageing=ageing, ask=sort if ageing is None else None, draws=draws))
+    state.hand_over_ordered(Order(sort, ageing=ageing, draws=draws))
 
     return turn
 

@@ -169,7 +169,7 @@ class VectorState(State):
 
     def hand_over_ordered(self, order: Order) -> None:
         """The same of passes that are put in order by lines; others ask Python."""
-        if order.ageing is None and order.ask is None and self.keeps_order:
+        if (order.sort is None or order.lines is not None) and self.keeps_order:
             self._hand_over(np.array([order.waits, False], dtype=np.int64), order.lines)
 
     def _hand_over(self, waits: IntArray, lines: IntArray | None) -> None:
