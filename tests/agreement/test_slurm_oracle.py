@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.random import Generator
 
 from gridsim.errors import InputError
+from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.site import (
     PARENT,
     Allowed,
@@ -29,9 +30,11 @@ from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import ClusterView
 from gridsim.policy.scheduler.slurm import Slurm
+from gridsim.policy.slurm.nodes import FREE, GPUS
 from gridsim.record import Promises, Record
 from gridsim.simulation import simulate
 from gridsim.testing.slurm import Run, schedule
+from gridsim.world import World
 
 SECOND = 1_000_000
 FEW = settings(max_examples=max(25, settings.default.max_examples // 2))  # type: ignore[union-attr]
@@ -435,6 +438,23 @@ BOOTS = st.sampled_from([None, 0.0, -0.25, -3.0])
 @given(data=st.data(), site=sites(), boot=BOOTS)
 def test_nodes_partitions_and_both_passes(data: st.DataObject, site: Site, boot: float | None) -> None:
     assert_same(data.draw(workloads(site, plain=True)), site, boot)
+
+
+@FEW
+@given(data=st.data(), site=sites(preempts=True, limits=True), boot=BOOTS)
+def test_what_slurm_counts_of_its_nodes_is_what_the_machine_has(data: st.DataObject, site: Site, boot: Any) -> None:
+    workload = data.draw(workloads(site))
+    world = World(workload, site.platform(), Watched(site=site, boot=boot))
+    try:
+        while world.step() is not None:
+            (slurm,) = Watched.last
+            counted, nodes = slurm._machine.now, next(iter(world.machines.values())).nodes
+            assert nodes is not None
+            assert counted[FREE].tolist() == nodes.left[nodes.resources.index("cores")].tolist()
+            if len(counted) > GPUS:
+                assert (counted[GPUS] * WHOLE_GPU).tolist() == nodes.gpus.sum(axis=1).tolist()
+    except InputError:  # they take nodes from one another for ever
+        reject()
 
 
 @FEW

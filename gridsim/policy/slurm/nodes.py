@@ -75,6 +75,10 @@ WORD = 32
 class NodeColumns(NamedTuple):
     """The nodes, in the order of the configuration.
 
+    What nobody holds stands here beside what the machine says (`gridsim.entities.machine`), which checks each start and
+    end by columns of its own: a pass takes and gives back many times before the machine is told of any, and whoever
+    tries a start there would have it granted unchecked. Whenever an instant is over, both are equal.
+
     Attributes
     ----------
     cores, memory, gpus, weight : (n,) int64
