@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gridsim.calendar.events import ASKING, BATCHED, ESTIMATE, NOW, OVER, RUNTIME, START, begin, next_step
+from gridsim.calendar.events import ASKING, BATCHED, ESTIMATE, NEXT, NOW, OVER, RUNTIME, START, begin, next_step
 from gridsim.calendar.sizes import choose_size
 from gridsim.model.time import NEVER
 from gridsim.policy.admission import kernels as plans
@@ -27,8 +27,8 @@ from gridsim.policy.scheduler.kernels import (
 )
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
 from gridsim.policy.scheduler.pooled import backfill_pools, give_back_pools
-from gridsim.policy.scheduler.state import AGED, AGED_TAIL, ASKED, BELIEVED, EVERYONE, IN_QUEUE, LINED
-from gridsim.policy.scheduler.vectors import COUNT, STOPPED, Pass, make_pass, take_back
+from gridsim.policy.scheduler.state import AGED, AGED_TAIL, ASKED, BELIEVED, EVERYONE, IN_QUEUE, KEPT, LINED
+from gridsim.policy.scheduler.vectors import COUNT, STOPPED, WITHIN, Pass, make_pass, take_back
 from gridsim.profile.compiled import lean, whole
 from gridsim.profile.floor import Classes, Floor, Sketch, postpone
 from gridsim.profile.running import RUNNING, expect_end
@@ -92,7 +92,7 @@ def ordered(work, events, passes):  # type: ignore[no-untyped-def]
             if numbers[OVER]:
                 break
             if flags[PREDICTS]:
-                correct_running(step.now, jobs, running, meta, beliefs)
+                correct_running(step.now, jobs, running, meta, beliefs, None)
                 learn_and_predict(step, gone, jobs, come, table, flags, beliefs)
             ended = overran(step.ended, step.late, late, table, running, moves, meta)
             if step.ended or step.late:
@@ -114,19 +114,26 @@ def ordered(work, events, passes):  # type: ignore[no-untyped-def]
 
 @lean
 def pass_in_order(now, passes):  # type: ignore[no-untyped-def]
-    """Put those who wait into the order of this instant, where nobody has been asked for it, and make the pass."""
-    queued, lines, ageing, tail_ageing, _, flags = passes
+    """`put_in_order`, and make the pass."""
+    queued, _, _, _, _, flags = passes
     table, running, moves, blocks, lanes, meta = queued
-    head, tail = meta[HEAD], meta[TAIL]
+    put_in_order(now, passes)
+    if flags[BEHIND] == IN_QUEUE:
+        return backfill(now, EVERYONE, 0, meta[TAIL], table, running, moves, blocks, lanes, meta)
+    return backfill_by_rank(now, EVERYONE, 0, meta[TAIL], table, running, moves, blocks, lanes, meta)
+
+
+@lean
+def put_in_order(now, order):  # type: ignore[no-untyped-def]
+    """Put those who wait, and those behind the protected, into the order of this instant, where nobody was asked."""
+    queued, lines, ageing, tail_ageing, _, flags = order
+    table, running, _, _, _, meta = queued
     if flags[ORDER] == LINED:
-        sort_linear(now, table, lines, head, tail)
+        sort_linear(now, table, lines, meta[HEAD], meta[TAIL])
     elif flags[ORDER] == AGED:
         sort_by_age(now, table, running, meta, ageing)
-    if flags[BEHIND] == IN_QUEUE:
-        return backfill(now, EVERYONE, 0, tail, table, running, moves, blocks, lanes, meta)
     if flags[BEHIND] == AGED_TAIL:
-        rank_by_age(now, RANK, table, head, tail, tail_ageing)
-    return backfill_by_rank(now, EVERYONE, 0, tail, table, running, moves, blocks, lanes, meta)
+        rank_by_age(now, RANK, table, meta[HEAD], meta[TAIL], tail_ageing)
 
 
 @lean
@@ -145,18 +152,21 @@ def learn_and_predict(step, gone, jobs, come, table, flags, beliefs):  # type: i
 
 
 @lean
-def correct_running(now, jobs, running, meta, beliefs):  # type: ignore[no-untyped-def]
+def correct_running(now, jobs, running, meta, beliefs, places):  # type: ignore[no-untyped-def]
     """Correct what is believed of those that have outlived it by now, in the order in which they did.
 
-    Nothing starts for that alone, so it is enough to do it before a pass, and nobody has to wait for it.
+    Nothing starts for that alone, so it is enough to do it before a pass, and nobody has to wait for it. *places* are
+    floor, classes and sketch of a machine of nodes, None of another one.
     """
     believed = beliefs[0]
     i = 0
     while i < meta[RUNNING] and running[0, i] <= now:
         row = running[1, i]
         if believed[PRESENT, row] < jobs[RUNTIME, row] and believed[PRESENT, row] < jobs[ESTIMATE, row]:
-            found = correct(row, jobs[ESTIMATE, row], beliefs)
-            expect_end(running, meta, row, jobs[START, row] + found)
+            until = jobs[START, row] + correct(row, jobs[ESTIMATE, row], beliefs)
+            expect_end(running, meta, row, until)
+            if places is not None:
+                postpone(places[0], places[1], places[2], row, until)
         else:
             i += 1
 
@@ -182,22 +192,27 @@ def strict_lines(work, events, passes):  # type: ignore[no-untyped-def]
 
 @whole
 def placed(work, events, passes):  # type: ignore[no-untyped-def]
-    """Passes on a machine of nodes, over a queue that stays sorted or that lines in time put in order.
+    """Passes on a machine of nodes; *passes* end with what `ordered` has.
 
     Where a pass waits for room, or for a rule in Python, the loop stops within it and goes on when it is called again.
     """
     jobs, come, refused, ends, looks, late, numbers = events
-    queue, floor, classes, sketch, rule, pieces, lines, waits = passes
+    queue, floor, classes, sketch, rule, pieces, order = passes
     queue, floor, classes, sketch = Pass(*queue), Floor(*floor), Classes(*classes), Sketch(*sketch)
-    state, meta = queue.state, queue.meta
+    _, _, _, _, beliefs, flags = order
+    state, meta, gone = queue.state, queue.meta, queue.moves[1]
+    changes = flags[ASKS] or flags[ORDER] != KEPT or flags[BEHIND] == AGED_TAIL
     while work > 0:
-        ended = last = np.int64(0)
+        ended = np.int64(0)
         if not numbers[ASKING]:
             work -= 1 + meta[TAIL] - meta[HEAD]
-            step = next_step(NEVER, queue.moves[1], jobs, come, refused, ends, looks, late, numbers)
+            step = next_step(NEVER, gone, jobs, come, refused, ends, looks, late, numbers)
             if numbers[OVER]:
                 break
-            ended, last = step.ended, step.last
+            if flags[PREDICTS]:
+                correct_running(step.now, jobs, queue.running, meta, beliefs, (floor, classes, sketch))
+                learn_and_predict(step, gone, jobs, come, queue.table, flags, beliefs)
+            ended = step.ended
             if step.late:
                 take_back(step.now, ended, meta[TAIL], queue, floor, classes, sketch)
                 ended = np.int64(0)
@@ -205,19 +220,26 @@ def placed(work, events, passes):  # type: ignore[no-untyped-def]
                 expect_end(queue.running, meta, late[0, k], late[1, k])
                 postpone(floor, classes, sketch, late[0, k], late[1, k])
             if step.ended or step.late:
-                waits[1] = 0
-            if (waits[0] and waits[1]) or not step.decides:
+                flags[BLOCKED] = 0
+            if flags[BLOCKED] or not step.decides:
                 continue
-            if lines.shape[1]:
-                take_back(step.now, ended, last, queue, floor, classes, sketch)
+            if changes:
+                take_back(step.now, ended, step.last, queue, floor, classes, sketch)
                 ended = np.int64(0)
-                sort_linear(step.now, queue.table, lines, meta[HEAD], meta[TAIL])
+                if meta[HEAD] == meta[TAIL]:
+                    continue
+            if flags[ASKS]:
+                numbers[ASKING] = 1
+                break
+        if changes and not state[WITHIN]:
+            put_in_order(numbers[NOW], order)
         numbers[ASKING] = 0
-        state[STOPPED] = make_pass(numbers[NOW], EVERYONE, ended, last, queue, floor, classes, sketch, rule, pieces)
+        came = numbers[NEXT]
+        state[STOPPED] = make_pass(numbers[NOW], EVERYONE, ended, came, queue, floor, classes, sketch, rule, pieces)
         if state[STOPPED]:
             numbers[ASKING] = 1
             break
-        waits[1] = waits[0] and meta[TAIL] > meta[HEAD]
+        flags[BLOCKED] = flags[WAITS] and meta[TAIL] > meta[HEAD]
         if state[COUNT] and not begin(numbers[NOW], queue.moves[0], state[COUNT], jobs, ends, looks, numbers):
             break
 
@@ -226,29 +248,39 @@ def placed(work, events, passes):  # type: ignore[no-untyped-def]
 def pooled(work, events, passes):  # type: ignore[no-untyped-def]
     """The same on a machine of several pools without nodes: nothing is placed."""
     jobs, come, refused, ends, looks, late, numbers = events
-    queue, pools, lines, waits = passes
+    queue, pools, order = passes
     table, running, moves, _, meta = queue
+    _, _, _, _, beliefs, flags = order
+    changes = flags[ASKS] or flags[ORDER] != KEPT
     while work > 0:
-        work -= 1 + meta[TAIL] - meta[HEAD]
-        step = next_step(NEVER, moves[1], jobs, come, refused, ends, looks, late, numbers)
-        if numbers[OVER]:
-            break
-        ended = step.ended
-        if step.late or lines.shape[1]:
-            give_back_pools(ended, moves, pools)
-            ended = overran(ended, step.late, late, table, running, moves, meta)
-        if step.ended or step.late:
-            waits[1] = 0
-        if lines.shape[1]:
-            take_in(table, running, moves, meta, ended, step.last if step.decides else meta[TAIL])
-            ended = np.int64(0)
-        if (waits[0] and waits[1]) or not step.decides:
-            continue
-        if lines.shape[1]:
-            sort_linear(step.now, table, lines, meta[HEAD], meta[TAIL])
-        count = backfill_pools(step.now, EVERYONE, ended, step.last, queue, pools)
-        waits[1] = waits[0] and meta[TAIL] > meta[HEAD]
-        if count and not begin(step.now, moves[0], count, jobs, ends, looks, numbers):
+        ended = np.int64(0)
+        if not numbers[ASKING]:
+            work -= 1 + meta[TAIL] - meta[HEAD]
+            step = next_step(NEVER, moves[1], jobs, come, refused, ends, looks, late, numbers)
+            if numbers[OVER]:
+                break
+            if flags[PREDICTS]:
+                correct_running(step.now, jobs, running, meta, beliefs, None)
+                learn_and_predict(step, moves[1], jobs, come, table, flags, beliefs)
+            ended = step.ended
+            if step.late or changes:
+                give_back_pools(ended, moves, pools)
+                ended = overran(ended, step.late, late, table, running, moves, meta)
+            if step.ended or step.late:
+                flags[BLOCKED] = 0
+            if changes:
+                take_in(table, running, moves, meta, ended, step.last if step.decides else meta[TAIL])
+                ended = np.int64(0)
+            if flags[BLOCKED] or not step.decides:
+                continue
+            if flags[ASKS] and meta[TAIL] > meta[HEAD]:
+                numbers[ASKING] = 1
+                break
+        numbers[ASKING] = 0
+        put_in_order(numbers[NOW], order)
+        count = backfill_pools(numbers[NOW], EVERYONE, ended, numbers[NEXT], queue, pools)
+        flags[BLOCKED] = flags[WAITS] and meta[TAIL] > meta[HEAD]
+        if count and not begin(numbers[NOW], moves[0], count, jobs, ends, looks, numbers):
             break
 
 

@@ -404,13 +404,18 @@ def as_running(floor, sketch, now, row):  # type: ignore[no-untyped-def]
 
 @lean
 def postpone(floor, classes, sketch, row, end):  # type: ignore[no-untyped-def]
-    """A hold lasts until a later *end*, in its place; what others were promised there may go below 0."""
+    """A hold lasts until another *end*, in its place; what others were promised there may go below 0.
+
+    An earlier one it is where more was believed of a request than the overrun that is assumed of it now.
+    """
     before = floor.holds[UNTIL, row]
+    sign = np.int64(1 if end < before else -1)
+    first, last = min(before, end), max(before, end)
     piece = floor.holds[FIRST, row]
     while piece >= 0:
-        _to_node(floor, classes, sketch, classes.of[row], piece, before, end, np.int64(-1))
+        _to_node(floor, classes, sketch, classes.of[row], piece, first, last, sign)
         piece = floor.pieces[_NEXT, piece]
-    _to_totals(floor, classes, sketch, row, before, end, np.int64(-1))
+    _to_totals(floor, classes, sketch, row, first, last, sign)
     _drop_end(floor, before)
     _take_end(floor, end)
     floor.holds[UNTIL, row] = end

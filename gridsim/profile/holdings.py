@@ -164,7 +164,7 @@ class Holdings:
         kernels.mark(self.floor, fresh, request, start, end)
 
     def until(self, request: int, end: int, now: int) -> None:
-        """A request keeps its place until a later end."""
+        """A request keeps its place until another end."""
         kernels.keep(self.floor, self.classes, self.sketch, now, request, end)
 
     def help(self, what: int, request: int) -> None:

@@ -13,10 +13,13 @@ from gridsim.errors import InputError
 from gridsim.model.allocations import Allocations
 from gridsim.model.demand import Demands, WordSets
 from gridsim.model.workload import Workload
+from gridsim.policy.ordering import Random
+from gridsim.policy.prediction import Clairvoyant
 from gridsim.policy.presets import PRESETS
 from gridsim.policy.protocols import Nodes
 from gridsim.policy.scheduler.backfilling import Backfilling
 from gridsim.policy.scheduler.planned import Planned
+from gridsim.record import Predictions
 from gridsim.testing.conformance import CASES, check, read_cases
 from gridsim.testing.machine.compared import policy_of
 from gridsim.testing.machine.drawn import draw_jobs, draw_machine, draw_rule
@@ -26,9 +29,15 @@ from gridsim.testing.machine.translated import platform_of, workload_of
 
 POLICIES = ("fcfs", "first-fit", "easy", "depth", "conservative")
 ORDERS = ("fifo", "sjf", "p-slr", "largest-cores")
+AT_EACH_PASS = (
+    *("wfp3", "easy?ordering=xfactor", "first-fit?ordering=random", "depth?k=2&ordering=unicef", "fcfs?ordering=wfp3"),
+    *("easy++", "sjbf", "easy++?ordering=wfp3&correct=double", "first-fit?predict=average&correct=added"),
+    *("fcfs?predict=similar(n=1)&correct=double", "easy?predict=clairvoyant&ordering=p-slr"),
+    *("easy?backfill_order=xfactor", "easy?ordering=p-slr&backfill_order=random", "sjbf?backfill_order=p-slr"),
+)
 BEHIND = ("queue", "sjf", "smallest-area")
 PLANS = ("conservative", "conservative?compress=arrival&placement=pack")
-REFUSED = ("msb", "mrt", "qops", "fqops", "easy++", *(name for name in PRESETS if name.startswith("moldable")))
+REFUSED = ("msb", "mrt", "qops", "fqops", *(name for name in PRESETS if name.startswith("moldable")))
 """Presets whose compiled loops are of one pool of cores."""
 
 MACHINES = 40
@@ -45,6 +54,9 @@ def assert_same(workload: Workload, platform: gs.Platform, policy: Any, **option
             assert (ours.dtype, ours.tolist()) == (theirs.dtype, theirs.tolist()), field.name
         elif isinstance(ours, Allocations):
             assert_same_places(ours, theirs)
+        elif isinstance(ours, Predictions):
+            assert ours.prediction_us.tolist() == theirs.prediction_us.tolist()
+            assert ours.corrections.tolist() == theirs.corrections.tolist()
         elif field.name not in ("workload", "capacity"):
             assert ours == theirs, field.name
 
@@ -83,6 +95,40 @@ def test_drawn_machines(policy: str) -> None:
         workload, platform = workload_of(draw_jobs(rng, machine, most=14)), platform_of(machine)
         instant, overrun = ("batched", "per-event")[number % 2], ("kill", "extend")[number // 2 % 2]
         assert_same(workload, platform, asked, instant=instant, overrun=overrun)
+
+
+def of_users(workload: Workload, rng: np.random.Generator) -> Workload:
+    """The same jobs, of a few users, some of which outlive what they asked for."""
+    least = np.maximum(workload.estimate + rng.choice((0, 0, -2, -5), len(workload)) * 10**6, 10**6)
+    return replace(workload, labels={"user": rng.integers(-1, 2, len(workload))}, estimate=least)
+
+
+@pytest.mark.parametrize("policy", AT_EACH_PASS)
+def test_what_is_ordered_at_each_pass_or_predicted(policy: str) -> None:
+    rng = np.random.default_rng([54, AT_EACH_PASS.index(policy)])
+    for number in range(MACHINES // 2):
+        machine = draw_machine(rng) if number % 4 else Machine((), {"cores": 2 + number % 7, "licence": 1 + number % 3})
+        workload = of_users(workload_of(draw_jobs(rng, machine, most=18)), rng)
+        instant, overrun = ("batched", "per-event")[number % 2], ("kill", "extend")[number // 2 % 2]
+        assert_same(workload, platform_of(machine), policy, instant=instant, overrun=overrun)
+
+
+@pytest.mark.parametrize("policy", ["first-fit", "conservative"])
+def test_who_was_believed_to_run_for_longer_than_the_overrun_that_is_assumed_now(policy: str) -> None:
+    # The second job is predicted to run 4, 8, 16 s; after 10, which it asked for, it is assumed to run 11, 12, 14.
+    jobs = Workload.from_columns(
+        submit=[0, 4, 5],
+        runtime=[4, 14, 1],
+        estimate=[10, 10, 10],
+        cores=[4, 4, 4],
+        labels={"user": np.zeros(3, dtype=np.int64)},
+    )
+    platform = gs.Platform.of_nodes([gs.NodeGroup(group="n", count=1, capacity={"cores": 4})])
+    asked = f"{policy}?predict=similar(n=1)&correct=double(cap=False)"
+    for engine in ("simpy", "auto" if policy == "conservative" else "compiled"):
+        options: dict[str, Any] = {"overrun": "extend", "tick": 1.0, "engine": engine}
+        record = gs.simulate(jobs, platform=platform, policy=asked, **options).record
+        assert (record.start_us // 10**6).tolist() == [0, 4, 18]
 
 
 @pytest.mark.parametrize(
@@ -131,24 +177,29 @@ def site(jobs: int) -> tuple[Workload, gs.Platform]:
 @pytest.mark.parametrize("instant", ["batched", "per-event"])
 @pytest.mark.parametrize("overrun", ["kill", "extend"])
 @pytest.mark.parametrize(
-    "policy", ["easy", "fcfs?ordering=p-slr", "depth?k=3&placement=pack&backfill_order=sjf", *PLANS]
+    "policy",
+    [
+        *("easy", "fcfs?ordering=p-slr", "depth?k=3&placement=pack&backfill_order=sjf", *PLANS),
+        *("easy++?ordering=wfp3", "sjbf?placement=pack&backfill_order=xfactor"),
+    ],
 )
 def test_a_loaded_site_with_memory_gpus_and_licences(policy: str, overrun: str, instant: str) -> None:
     workload, platform = site(400)
+    workload = replace(workload, labels={"user": np.arange(400) % 7})
     assert_same(workload, platform, policy, overrun=overrun, instant=instant)
 
 
 def test_a_rule_in_python_is_asked_for_the_same_tasks() -> None:
     workload, platform = site(60)
-    for policy in (Backfilling(placement=Fullest()), Planned(placement=Fullest())):
+    drawn = Backfilling(placement=Fullest(), ordering=Random(), predict=Clairvoyant())
+    for policy in (Backfilling(placement=Fullest()), Planned(placement=Fullest()), drawn):
         assert_same(workload, platform, policy, overrun="extend")
 
 
-def test_what_is_asked_at_each_pass_on_nodes_takes_simpy_and_says_so() -> None:
+def test_who_is_named_anew_after_each_start_on_nodes_takes_simpy_and_says_so() -> None:
     workload, platform = site(5)
-    for policy, who in (("wfp3", "Wfp3"), ("easy++", "Recent"), ("easy?backfill_order=xfactor", "Xfactor")):
-        with pytest.raises(InputError, match=rf"compiled is asked for, and {who}.*on a machine of nodes"):
-            gs.simulate(workload, platform=platform, policy=policy, engine="compiled")
+    with pytest.raises(InputError, match=r"compiled is asked for, and Random.*on a machine of nodes"):
+        gs.simulate(workload, platform=platform, policy="random", engine="compiled")
 
 
 @pytest.mark.parametrize("policy", PRESETS)

@@ -151,13 +151,8 @@ class Backfilling:
 
     def _vectors_in_python(self) -> str:
         """The same on machines of nodes or several pools."""
-        if not isinstance(self.predict, Requested):
-            return f"{name_of(self.predict)} predicts, on a machine of nodes or several pools"
-        for ordering in (self.ordering, self.backfill_order):
-            if of_ordering(ordering).changes not in ("static", "linear"):
-                return f"{name_of(ordering)} is asked at each pass, on a machine of nodes or several pools"
-        if of_ordering(self.backfill_order).changes == "linear":
-            return f"{name_of(self.backfill_order)} changes from pass to pass, on a machine of nodes or several pools"
+        if self._picks:
+            return f"{name_of(self.ordering)} names the next request, on a machine of nodes or several pools"
         return ""
 
     def setup(self, cluster: ClusterView, rng: Generator) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from gridsim.model.time import IntArray
 from gridsim.policy.protocols import Passes, Placement
 from gridsim.policy.queue import ClusterView, Ledger
 from gridsim.policy.scheduler.kernels import QUEUE
@@ -45,16 +44,11 @@ class PooledState(State):
 
     def hand_over(self, loop: str, *columns: Any) -> None:
         """Say what a whole run of passes over a queue that stays sorted is played by; *columns* end with its flags."""
-        if loop != "backfilling":
-            return
-        no_lines = np.ones((2, 0), dtype=np.int64)
-        self._passes = Passes("pooled", (self._queue, self._pools, no_lines, columns[-1]))
+        if loop == "backfilling":
+            self.hand_over_ordered(Order(waits=bool(columns[-1][0])))
 
-    def hand_over_ordered(self, order: Order) -> None:
-        """The same of passes that are put in order by lines; others ask Python."""
-        if order.lines is not None and self.keeps_order:
-            waits: IntArray = np.array([order.waits, False], dtype=np.int64)
-            self._passes = Passes("pooled", (self._queue, self._pools, order.lines, waits))
+    def _play(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> None:
+        self._passes = Passes("pooled", (self._queue, self._pools, order), ask)
 
     def learn(self, request: int) -> None:
         """Take down what a request asks for that was not known when the run began."""

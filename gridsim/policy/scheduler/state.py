@@ -159,11 +159,6 @@ class State:
         kernels.sort_by_age(now, self.table, self.running, self.meta, ageing)
 
     @property
-    def keeps_order(self) -> bool:
-        """Whether nothing predicts, and any order of those behind the protected is known from the beginning."""
-        return self._predictions is None and not self._tail_asked and not self._tail_comes
-
-    @property
     def plain(self) -> bool:
         """Whether nothing predicts, and those behind the protected are looked at as they stand in the queue."""
         return self._predictions is None and self._tail_order is None
@@ -202,7 +197,11 @@ class State:
             if ask_tail:
                 self._rank_tail(self.rows(), now)
 
-        self._passes = Passes("ordered", columns, asked if flags[6] else None)
+        self._play(columns, asked if flags[6] else None)
+
+    def _play(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> None:
+        """Play these passes by what they are put in order by, and whoever is asked before each."""
+        self._passes = Passes("ordered", order, ask)
 
     def passes(self, rows: IntArray) -> Passes:
         """The passes of a run to which these requests come in this order, each when it is submitted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -165,25 +165,20 @@ class VectorState(State):
     def hand_over(self, loop: str, *columns: Any) -> None:
         """Say what a whole run of passes over a queue that stays sorted is played by; *columns* end with its flags."""
         if loop == "backfilling":
-            self._hand_over(columns[-1], None)
+            self.hand_over_ordered(Order(waits=bool(columns[-1][0])))
 
-    def hand_over_ordered(self, order: Order) -> None:
-        """The same of passes that are put in order by lines; others ask Python."""
-        if (order.sort is None or order.lines is not None) and self.keeps_order:
-            self._hand_over(np.array([order.waits, False], dtype=np.int64), order.lines)
-
-    def _hand_over(self, waits: IntArray, lines: IntArray | None) -> None:
-        no_lines = np.ones((2, 0), dtype=np.int64)
-        more = (no_lines if lines is None else lines, waits)
-
+    def _play(self, order: tuple[Any, ...], ask: Callable[[int], None] | None) -> None:
         def columns() -> tuple[Any, ...]:
-            return (*self._given(), *more)
+            return (*self._given(), order)
 
-        def ask(now: int) -> tuple[Any, ...]:
-            self._laid.help(int(self._state[STOPPED]), int(self._state[ROW]))
+        def asked(now: int) -> tuple[Any, ...]:
+            if stopped := int(self._state[STOPPED]):
+                self._laid.help(stopped, int(self._state[ROW]))
+            elif ask is not None:
+                ask(now)
             return columns()
 
-        self._passes = Passes("placed", columns(), ask, self._laid.pieces)
+        self._passes = Passes("placed", columns(), asked, self._laid.pieces)
 
     def available(self, now: int) -> int:
         """Something that is not 0: which resource is scarce depends on who asks."""
