@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from gridsim.model.time import NEVER, IntArray
-from gridsim.profile.compiled import lean
+from gridsim.profile.compiled import lean, phase
 
 __all__ = [
     "ASKING",
@@ -106,12 +108,15 @@ RUNTIME, ESTIMATE, CORES, START = range(4)
 _AT, _ORDER, _REQUEST = range(3)
 
 
+# Places in heaps are unsigned: the compiler need not ask whether one counts from the end.
+
+
 @lean
 def push(heap, size, at, order, request):  # type: ignore[no-untyped-def]
     """Expect an event of a request; nothing was expected later than *order*."""
-    i = size
-    while i > 0:
-        parent = (i - 1) >> 1
+    one, i = np.uint64(1), np.uint64(size)
+    while i > np.uint64(0):
+        parent = (i - one) >> one
         if heap[_AT, parent] <= at:
             break
         heap[_AT, i], heap[_ORDER, i] = heap[_AT, parent], heap[_ORDER, parent]
@@ -124,15 +129,12 @@ def push(heap, size, at, order, request):  # type: ignore[no-untyped-def]
 def pop(heap, size):  # type: ignore[no-untyped-def]
     """Take the first event out of a heap of *size*; its request."""
     first = heap[_REQUEST, 0]
-    size -= 1
-    at, order, request = heap[_AT, size], heap[_ORDER, size], heap[_REQUEST, size]
-    i = 0
-    while True:
-        child = 2 * i + 1
-        if child >= size:
-            break
-        other = child + 1
-        if other < size and (
+    one, last = np.uint64(1), np.uint64(size - 1)
+    at, order, request = heap[_AT, last], heap[_ORDER, last], heap[_REQUEST, last]
+    i, child = np.uint64(0), one
+    while child < last:
+        other = child + one
+        if other < last and (
             heap[_AT, other] < heap[_AT, child]
             or (heap[_AT, other] == heap[_AT, child] and heap[_ORDER, other] < heap[_ORDER, child])
         ):
@@ -141,12 +143,12 @@ def pop(heap, size):  # type: ignore[no-untyped-def]
             break
         heap[_AT, i], heap[_ORDER, i] = heap[_AT, child], heap[_ORDER, child]
         heap[_REQUEST, i] = heap[_REQUEST, child]
-        i = child
+        i, child = child, child + child + one
     heap[_AT, i], heap[_ORDER, i], heap[_REQUEST, i] = at, order, request
     return first
 
 
-@lean
+@phase
 def begin(now, starts, count, jobs, ends, looks, numbers):  # type: ignore[no-untyped-def]
     """Let the first *count* of *starts* hold their cores and expect their ends; False where there are too few cores.
 
@@ -258,7 +260,7 @@ def _among(instants, now):  # type: ignore[no-untyped-def]
     return low < instants.shape[0] and instants[low] == now
 
 
-@lean
+@phase
 def next_step(wake, gone, jobs, come, refused, ends, looks, late, numbers):  # type: ignore[no-untyped-def]
     """The next `Step`; *wake* is when a pass is due although nothing happens. Sets ``numbers[OVER]``.
 

@@ -20,7 +20,9 @@ from gridsim.policy.scheduler.kernels import (
     RANK,
     backfill,
     backfill_by_rank,
+    begin_pass,
     full,
+    look_from,
     rank_by_age,
     sort_by_age,
     take_in,
@@ -54,7 +56,7 @@ def backfilling(work, events, passes):  # type: ignore[no-untyped-def]
     jobs, come, refused, ends, looks, late, numbers = events
     table, running, moves, blocks, lanes, meta, waits = passes
     starts, gone = moves[0], moves[1]
-    blocked = waits[0] > 0 and waits[1] > 0
+    blocked, again = waits[0] > 0 and waits[1] > 0, False
     while work > 0:
         work -= 1 + meta[TAIL] - meta[HEAD]
         step = next_step(NEVER, gone, jobs, come, refused, ends, looks, late, numbers)
@@ -62,11 +64,14 @@ def backfilling(work, events, passes):  # type: ignore[no-untyped-def]
             break
         ended = overran(step.ended, step.late, late, table, running, moves, meta)
         if step.ended or step.late:
-            blocked = False
+            blocked = again = False
         if blocked or not step.decides:
             continue
-        count = backfill(step.now, EVERYONE, ended, step.last, table, running, moves, blocks, lanes, meta)
-        blocked = waits[0] > 0 and step.last > meta[HEAD]
+        again = again and not (meta[RUNNING] and running[0, 0] <= step.now)
+        first = begin_pass(step.now, again, ended, step.last, table, running, moves, blocks, lanes, meta)
+        count = look_from(first, step.now, EVERYONE, table, running, moves, blocks, lanes, meta)
+        again = step.last > meta[HEAD]
+        blocked = waits[0] > 0 and again
         if count and not begin(step.now, starts, count, jobs, ends, looks, numbers):
             break
     waits[1] = blocked

@@ -12,6 +12,8 @@ an instant sees such) holds nothing.
 # Types stand in the docstrings: the decorators hide them from a type checker.
 from __future__ import annotations
 
+import numpy as np
+
 from gridsim.profile.blocks import add, copied, put
 from gridsim.profile.compiled import lean
 
@@ -42,17 +44,21 @@ def most_running(cores: int, requests: int) -> int:
 
 @lean
 def begin_running(running, counts, row, end, cores):  # type: ignore[no-untyped-def]
-    """Put a request among the running ones."""
-    low, high = 0, counts[RUNNING]
+    """Put a request among the running ones.
+
+    Places are unsigned, here and where one is taken out: the compiler need not ask whether one counts from the end.
+    """
+    one, low, high = np.uint64(1), np.uint64(0), np.uint64(counts[RUNNING])
+    i = high
     while low < high:
-        middle = (low + high) >> 1
+        middle = (low + high) >> one
         if running[0, middle] <= end:
-            low = middle + 1
+            low = middle + one
         else:
             high = middle
-    for i in range(counts[RUNNING], low, -1):
-        running[0, i] = running[0, i - 1]
-        running[1, i] = running[1, i - 1]
+    while i > low:
+        running[0, i], running[1, i] = running[0, i - one], running[1, i - one]
+        i -= one
     running[0, low] = end
     running[1, low] = row
     counts[RUNNING] += 1
@@ -62,15 +68,16 @@ def begin_running(running, counts, row, end, cores):  # type: ignore[no-untyped-
 @lean
 def end_running(running, counts, row, cores):  # type: ignore[no-untyped-def]
     """Take a request from the running ones; its expected end."""
-    i = 0
+    one, i = np.uint64(1), np.uint64(0)
     while running[1, i] != row:
-        i += 1
+        i += one
     end = running[0, i]
     counts[RUNNING] -= 1
     counts[HELD] -= cores
-    for k in range(i, counts[RUNNING]):
-        running[0, k] = running[0, k + 1]
-        running[1, k] = running[1, k + 1]
+    last = np.uint64(counts[RUNNING])
+    while i < last:
+        running[0, i], running[1, i] = running[0, i + one], running[1, i + one]
+        i += one
     return end
 
 

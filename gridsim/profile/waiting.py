@@ -74,9 +74,9 @@ def in_order(rows: IntArray, ties: IntArray | None, keys: IntArray | FloatArray 
 def sort_in(waiting, counts, tail, keys, ties):  # type: ignore[no-untyped-def]
     """Sort the arrivals in ``[counts[TAIL], tail)`` into the queue, by the key of each request, *keys* (n,).
 
-    Where arrivals come in queue order this only moves the tail.
+    Where arrivals come in queue order this only moves the tail. Returns the first place where one stands, or the tail.
     """
-    head = counts[HEAD]
+    head, first = counts[HEAD], counts[TAIL]
     for k in range(counts[TAIL], tail):
         row = waiting[k]
         if k == head or before(keys, ties, waiting[k - 1], row):
@@ -88,10 +88,14 @@ def sort_in(waiting, counts, tail, keys, ties):  # type: ignore[no-untyped-def]
                 low = middle + 1
             else:
                 high = middle
-        for i in range(k, low, -1):
-            waiting[i] = waiting[i - 1]
+        place, one, last = np.uint64(k), np.uint64(1), np.uint64(low)
+        while place > last:  # unsigned: the compiler need not ask whether one counts from the end
+            waiting[place] = waiting[place - one]
+            place -= one
         waiting[low] = row
+        first = min(first, low)
     counts[TAIL] = tail
+    return first
 
 
 @lean

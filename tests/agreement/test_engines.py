@@ -106,6 +106,7 @@ LAWS = (Linear(), Amdahl(0.1), Downey(parallelism=6, sigma=1), Downey(parallelis
 
 LOADED = (
     *("fcfs", "easy", "sjf", "easy?ordering=p-slr", "p-slr", "conservative"),
+    *("depth?k=3", "easy?ordering=sjf", Backfilling(ordering=SmallestArea(), reserve=ByWidth())),
     *("easy++", "sjbf", "easy++?predict=similar&correct=double", "wfp3", "easy?ordering=unicef"),
     *("easy++?ordering=xfactor", "easy?backfill_order=wfp3", "easy?ordering=random"),
 )
@@ -179,8 +180,8 @@ def test_small_workloads_of_several_sizes(
 @pytest.mark.sampled(3)
 @pytest.mark.parametrize("instant", INSTANTS)
 @pytest.mark.parametrize("overrun", OVERRUNS)
-@pytest.mark.parametrize("policy", LOADED)
-def test_a_loaded_machine_with_long_queues(policy: str, overrun: str, instant: str) -> None:
+@pytest.mark.parametrize("policy", LOADED, ids=str)
+def test_a_loaded_machine_with_long_queues(policy: Any, overrun: str, instant: str) -> None:
     rng, jobs = np.random.default_rng(5), 300
     runtime = rng.integers(1, 50, jobs)
     workload = Workload.from_columns(

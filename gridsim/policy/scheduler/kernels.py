@@ -9,7 +9,7 @@ Layouts (few arrays, since each costs a call as much as a short pass does):
 - ``running`` (2, busy): who runs until when, as `gridsim.profile.running` has it, and ``meta`` counts them.
 - ``moves`` (2, busy): rows that a pass started, rows that ended since the last one.
 - ``blocks`` (4, room): scratch for a profile, and for where it falls. ``lanes`` (2, k): capacity of each lane, scratch.
-- ``meta``: the counts of running requests, the bounds of the queue, and whether nobody passes a blocked request.
+- ``meta``: the counts of running requests, the bounds of the queue, and the numbers of passes (`BLOCKING` and behind).
 """
 
 # Types stand in the docstrings: the decorators hide them from a type checker.
@@ -37,14 +37,20 @@ __all__ = [
     "backfill",
     "backfill_by_rank",
     "begin_at",
+    "begin_pass",
     "first_of_groups",
     "full",
+    "look_from",
     "rank_by_age",
     "sort_by_age",
     "take_in",
 ]
 
-BLOCKING = TAIL + 1
+BLOCKING, AVAILABLE, OPEN, BLOCKS, FALLS, SURE = range(TAIL + 1, TAIL + 7)
+"""Numbers of passes in ``meta``: whether nobody passes a blocked request; of the last one, how many cores it left free,
+how many promises it could have made yet, of how many blocks its profile was and how often it fell, and how many of
+those who are first in the queue must stay that for what it found out to hold."""
+
 CORES, ESTIMATE, PLACE, LANE, QUEUE, JOB, READY, RANK, ABLE = range(9)
 GONE = -1
 """In the queue, within a pass: who stood there has started."""
@@ -54,11 +60,11 @@ GONE = -1
 def take_in(table, running, moves, meta, ended, tail):  # type: ignore[no-untyped-def]
     """Let *ended* requests go and sort the arrivals in ``[meta[TAIL], tail)`` of the queue into it.
 
-    Where arrivals come in queue order this only moves the tail.
+    Where arrivals come in queue order this only moves the tail. Returns the first place where one stands, or the tail.
     """
     for k in range(ended):
         end_running(running, meta, moves[1, k], table[CORES, moves[1, k]])
-    sort_in(table[QUEUE], meta, tail, table[PLACE], table[JOB : READY + 1])
+    return sort_in(table[QUEUE], meta, tail, table[PLACE], table[JOB : READY + 1])
 
 
 @phase
@@ -98,28 +104,55 @@ def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta
     Requests are looked at in queue order. One that can run from *now* to its expected end beside the running ones and
     the promises made so far in this pass starts. Another becomes a holder, and is given its earliest place, while its
     lane has capacity. Where nobody passes, the first that does not start ends the pass. At most *limit* requests start.
-
-    Until a promise is made the running profile only rises, so a request fits when its cores are free now; the profile
-    is written down at the first promise, and a pass that makes none stays linear in what it looks at. From then on
-    each is held against the few blocks where the profile falls below all before.
     """
-    take_in(table, running, moves, meta, ended, tail)
+    first = begin_pass(now, False, ended, tail, table, running, moves, blocks, lanes, meta)
+    return look_from(first, now, limit, table, running, moves, blocks, lanes, meta)
+
+
+@phase
+def begin_pass(now, again, ended, tail, table, running, moves, blocks, lanes, meta):  # type: ignore[no-untyped-def]
+    """Take in who came and who ended; the place in the queue of the first that a pass has to look at.
+
+    It goes on with the last pass (*again*) where that looked at everybody, and only arrivals have happened since. Free
+    cores have not risen, so that whoever could not start cannot now, and the promises stand: none before the next
+    expected end, and who started after one was made leaves it its place. All that must hold is that nobody has come
+    before the last holder; where nobody passes, none of those who came behind the head can start.
+    """
+    first = take_in(table, running, moves, meta, ended, tail)
+    if again and first >= meta[HEAD] + meta[SURE]:
+        blocks[0, 0] = now  # the first block of the profile goes on to the next expected end
+        return tail if meta[BLOCKING] else first
+    meta[AVAILABLE] = available_now(now, running, meta, table[CORES])
+    meta[OPEN] = meta[BLOCKS] = meta[FALLS] = meta[SURE] = 0
+    for k in range(lanes.shape[1]):
+        lanes[1, k] = lanes[0, k]
+        meta[OPEN] += lanes[0, k]
+    return meta[HEAD]
+
+
+@phase
+def look_from(first, now, limit, table, running, moves, blocks, lanes, meta):  # type: ignore[no-untyped-def]
+    """A pass from a place in the queue on, and how many it starts; ``meta`` says how far it has come.
+
+    Until a promise is made the running profile only rises, so a request fits when its cores are free now. From then on
+    each is held against the few blocks where the profile falls below all before, all that is kept of it once no more
+    promises can be made. A pass that makes none stays linear in what it looks at.
+    """
     cores, estimate, lane, waiting = table[CORES], table[ESTIMATE], table[LANE], table[QUEUE]
-    times, free, when, least = blocks[0], blocks[1], blocks[2], blocks[3]
-    head = meta[HEAD]
-    if head == tail:
-        return 0
-    available = available_now(now, running, meta, cores)
-    capacity, left = lanes[0], lanes[1]
-    open_lanes = 0
-    for k in range(capacity.shape[0]):
-        left[k] = capacity[k]
-        open_lanes += capacity[k]
-    size = low = 0
+    when, least, left = blocks[2], blocks[3], lanes[1]
+    head, tail, available, low = meta[HEAD], meta[TAIL], meta[AVAILABLE], meta[FALLS]
     count = 0
-    kept = 0  # looked at and not started; moved to the front of the looked-at stretch
-    i = head
+    kept = first - head  # looked at and not started; moved to the front of the looked-at stretch
+    i = first
     while i < tail and available > 0 and count < limit:
+        if meta[OPEN] == 0 and not meta[BLOCKING]:
+            able = _next_able(i, tail, now, available, low, table, blocks)
+            if count:
+                _moved(waiting, i, able, head + kept)
+            kept += able - i
+            i = able
+            if i == tail:
+                break
         row = waiting[i]
         need = cores[row]
         if need <= available and fits_before(when, least, low, need, now + estimate[row]):
@@ -127,28 +160,94 @@ def backfill(now, limit, ended, tail, table, running, moves, blocks, lanes, meta
             count += 1
             available -= need
             begin_running(running, meta, row, now + estimate[row], need)
-            if size:
-                size = reserve(times, free, size, now, now + estimate[row], need)
-                low = falls(times, free, size, available, when, least)
+            low = _taken(now, estimate[row], need, available, low, blocks, meta)
         else:
-            if meta[BLOCKING]:
-                break
             if count:
                 waiting[head + kept] = row
             kept += 1
-            if open_lanes > 0 and left[lane[row]] > 0:
+            if meta[BLOCKING]:
+                meta[SURE] = kept
+                i += 1
+                break
+            if meta[OPEN] > 0 and left[lane[row]] > 0:
                 left[lane[row]] -= 1
-                open_lanes -= 1
-                if size == 0:
-                    size = running_profile(now, available, running, meta, cores, times, free)
-                start = earliest(times, free, size, need, estimate[row])
-                size = reserve(times, free, size, start, start + estimate[row], need)
-                low = falls(times, free, size, available, when, least)
+                meta[OPEN] -= 1
+                meta[SURE] = kept
+                low = _promised(now, estimate[row], need, available, cores, running, blocks, meta)
         i += 1
     if count:  # close the gap: what was kept moves up to what was not looked at
-        for k in range(kept):
-            waiting[i - 1 - k] = waiting[head + kept - 1 - k]
         meta[HEAD] = i - kept
+        _moved(waiting, head, head + kept, meta[HEAD])
+    meta[AVAILABLE], meta[FALLS] = available, low
+    return count
+
+
+@lean
+def _next_able(first, tail, now, available, low, table, blocks):  # type: ignore[no-untyped-def]
+    """The next place in the queue, from *first* on, of one that may start; *tail* where there is none.
+
+    Places and rows are unsigned here and below: the compiler need not ask whether one counts from the end.
+    """
+    cores, estimate, waiting, when, least = table[CORES], table[ESTIMATE], table[QUEUE], blocks[2], blocks[3]
+    i, last, one = np.uint64(first), np.uint64(tail), np.uint64(1)
+    while i < last:
+        row = np.uint64(waiting[i])
+        if cores[row] <= available and fits_before(when, least, low, cores[row], now + estimate[row]):
+            break
+        i += one
+    return np.int64(i)
+
+
+@lean
+def _moved(waiting, begin, end, place):  # type: ignore[no-untyped-def]
+    """Let the places ``[begin, end)`` of the queue stand from another *place* on."""
+    first, last, one, to = np.uint64(begin), np.uint64(end), np.uint64(1), np.uint64(place)
+    if to < first:
+        while first < last:
+            waiting[to] = waiting[first]
+            first, to = first + one, to + one
+        return
+    to += last - first
+    while last > first:
+        last, to = last - one, to - one
+        waiting[to] = waiting[last]
+
+
+@lean
+def _promised(now, estimate, need, available, cores, running, blocks, meta):  # type: ignore[no-untyped-def]
+    """Give a holder its earliest place; where the profile falls then, as `falls` writes it down."""
+    times, free, when, least = blocks[0], blocks[1], blocks[2], blocks[3]
+    if meta[BLOCKS] == 0 and meta[OPEN] == 0:  # the first promise and the last: what is free only rises until then
+        i = 0
+        while i < meta[RUNNING] and running[0, i] <= now:
+            i += 1
+        start, there = now, available
+        while i < meta[RUNNING] and (there < need or running[0, i] == start):
+            start = running[0, i]
+            there += cores[running[1, i]]
+            i += 1
+        when[0], least[0] = start, there - need
+        return int(there - need < available)
+    if meta[BLOCKS] == 0:
+        meta[BLOCKS] = running_profile(now, available, running, meta, cores, times, free)
+    start = earliest(times, free, meta[BLOCKS], need, estimate)
+    meta[BLOCKS] = reserve(times, free, meta[BLOCKS], start, start + estimate, need)
+    return falls(times, free, meta[BLOCKS], available, when, least)
+
+
+@lean
+def _taken(now, estimate, need, available, low, blocks, meta):  # type: ignore[no-untyped-def]
+    """Take cores for what starts in a pass; where the profile falls now: nowhere else, but not everywhere any more."""
+    if meta[BLOCKS] and meta[OPEN]:
+        meta[BLOCKS] = reserve(blocks[0], blocks[1], meta[BLOCKS], now, now + estimate, need)
+    when, least = blocks[2], blocks[3]
+    count, below = 0, available
+    for k in range(low):
+        amount = least[k] - need if when[k] < now + estimate else least[k]
+        if amount < below:
+            when[count], least[count] = when[k], amount
+            below = amount
+            count += 1
     return count
 
 

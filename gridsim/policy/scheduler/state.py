@@ -14,7 +14,7 @@ from gridsim.policy.histories import nobody_believes
 from gridsim.policy.protocols import Lanes, Passes, Placement, Start, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
-from gridsim.policy.scheduler.kernels import CORES, ESTIMATE, JOB, PLACE, QUEUE, RANK, READY
+from gridsim.policy.scheduler.kernels import BLOCKING, CORES, ESTIMATE, JOB, PLACE, QUEUE, RANK, READY, SURE
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.tail import Shortest
 from gridsim.profile.running import HELD, RUNNING, TOTAL, available_now, begin_running, expect_end, most_running
@@ -97,7 +97,8 @@ class State:
         self._rule, self._capacity = rule, lanes.capacity
         busy = (most_running(cluster.cores, n) if cluster.asked is None else n) + 1
         promises = int(min(n, lanes.capacity.sum()))
-        self.meta: IntArray = np.array([0, 0, cluster.cores, 0, 0, self.blocking], dtype=np.int64)
+        self.meta: IntArray = np.zeros(SURE + 1, dtype=np.int64)
+        self.meta[[TOTAL, BLOCKING]] = cluster.cores, self.blocking
         self.running: IntArray = np.zeros((2, busy), dtype=np.int64)
         self.moves: IntArray = np.zeros((2, busy), dtype=np.int64)
         self._predictions, self._tail_order = predictions, tail

@@ -98,6 +98,22 @@ def test_a_reservation_of_easy_is_no_promise() -> None:
     assert starts(rows, "easy") == [0, 52, 2]
 
 
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_who_comes_later_is_promised_nothing_before_it_came(engine: Any) -> None:
+    # At 2 the third job cannot run for 9 s beside the promise of the second at 10; since 1 it could have. The last one
+    # passes both.
+    rows = [(0, 10, 2), (1, 10, 4), (2, 9, 2), (3, 1, 1)]
+    assert starts(rows, "depth?k=2", engine=engine) == [0, 10, 20, 3]
+
+
+@pytest.mark.parametrize("engine", ["simpy", "compiled"])
+def test_who_comes_before_the_head_takes_its_promise(engine: Any) -> None:
+    # Under sjf the third job is the head from 2 on, and the last one may run until 10 on cores that it leaves.
+    rows = [(0, 10, 2), (1, 10, 4), (2, 5, 3), (3, 9, 1)]
+    assert starts(rows, "easy?ordering=sjf", engine=engine) == [0, 15, 10, 3]
+    assert starts(rows, "easy", engine=engine) == [0, 10, 20, 20]
+
+
 def test_depth_zero_is_first_fit() -> None:
     rows = [(0, 10, 3), (1, 10, 4), (2, 20, 1)]
     assert starts(rows, "depth?k=0") == starts(rows, "first-fit")
