@@ -60,7 +60,6 @@ def what_was_there_before() -> Iterator[None]:
     gc.freeze()
     with mock.patch("gc.unfreeze"):
         yield
-    gc.unfreeze()
 
 
 def blocks_of(workload: Workload, size: int) -> Iterator[Workload]:
