@@ -34,7 +34,7 @@ TABLES = ("csv", "parquet")
 NAMES = "names.csv"
 """File of the names that numbers of users, accounts and so on stand for."""
 
-_CHUNK = 8192
+_CHUNK = 4_096
 _PART = 1 << 17
 _MOST_HELD = 1 << 20
 _SORTING = "600MB"

@@ -7,6 +7,7 @@ What they are for stands above: units of a campaign (`gridsim.campaign.executors
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -220,6 +221,7 @@ class Workers:
 
     def __enter__(self) -> Self:
         if self.count > 1:
+            _give_back()  # or each copy would have it too
             context = started_by(copies=True)
             self._heard = context.SimpleQueue()
             given = (self._heard, self._share, self._prepare)
@@ -269,6 +271,7 @@ class Workers:
             return here
         with _alive():
             future = self._processes.submit(_worked, task, None if progress is None else number)
+        _give_back()
         return _Elsewhere(self, future, sent, here, name)
 
     def _stays(self, name: str | None, error: object) -> None:
@@ -317,6 +320,19 @@ def _alive() -> Iterator[None]:
         raise GridsimError("a worker process died; was memory short? --workers 1 needs the least") from error
 
 
+def _give_back() -> None:
+    """Give the system the memory that is not used any more, which the C library would keep.
+
+    That takes 1 ms, and was a tenth of what a comparison needed.
+    """
+    if _trim is not None:
+        _trim(0)
+
+
+_trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+"""Of glibc alone."""
+
+
 def _unheard(*_: Any) -> None:
     """Nobody wants to know."""
 
@@ -350,6 +366,7 @@ class _Elsewhere(Generic[T]):
     def result(self) -> T:
         if self._answer is None:
             self._answer = self._received()
+            _give_back()
         return self._answer.result()
 
     def _received(self) -> Awaited[T]:
@@ -404,6 +421,14 @@ class _Reporter:
 
 
 def _worked(task: bytes, number: int | None) -> bytes:
+    """What the work returned or raised, packed; what it held meanwhile is the system's again."""
+    try:
+        return _answer(task, number)
+    finally:
+        _give_back()
+
+
+def _answer(task: bytes, number: int | None) -> bytes:
     """What the work returned or raised, packed: what came with the task is not sent back."""
     try:
         work, args, more = unpacked(task, _Desk.share)
