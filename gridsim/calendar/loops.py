@@ -15,9 +15,14 @@ from gridsim.calendar.sizes import choose_size
 from gridsim.model.time import NEVER
 from gridsim.policy.admission import kernels as plans
 from gridsim.policy.histories import FIRST, PRESENT, correct, learn, predict
+from gridsim.policy.scheduler.draws import draw_order
 from gridsim.policy.scheduler.kernels import ESTIMATE as PLANNED
 from gridsim.policy.scheduler.kernels import (
+    JOB,
+    PLACE,
+    QUEUE,
     RANK,
+    READY,
     backfill,
     backfill_by_rank,
     begin_pass,
@@ -29,7 +34,7 @@ from gridsim.policy.scheduler.kernels import (
 )
 from gridsim.policy.scheduler.lines import sort_linear, strict_linear
 from gridsim.policy.scheduler.pooled import backfill_pools, give_back_pools
-from gridsim.policy.scheduler.state import AGED, AGED_TAIL, ASKED, BELIEVED, EVERYONE, IN_QUEUE, KEPT, LINED
+from gridsim.policy.scheduler.state import AGED, AGED_TAIL, ASKED, BELIEVED, DRAWN, EVERYONE, IN_QUEUE, KEPT, LINED
 from gridsim.policy.scheduler.vectors import COUNT, STOPPED, WITHIN, Pass, make_pass, take_back
 from gridsim.profile.compiled import lean, whole
 from gridsim.profile.floor import Classes, Floor, Sketch, postpone
@@ -85,7 +90,7 @@ def ordered(work, events, passes):  # type: ignore[no-untyped-def]
     pass and goes on with it when it is called again.
     """
     jobs, come, refused, ends, looks, late, numbers = events
-    queued, _, _, _, beliefs, flags = passes
+    queued, _, _, _, beliefs, _, flags = passes
     table, running, moves, _, _, meta = queued
     starts, gone = moves[0], moves[1]
     while work > 0:
@@ -120,7 +125,7 @@ def ordered(work, events, passes):  # type: ignore[no-untyped-def]
 @lean
 def pass_in_order(now, passes):  # type: ignore[no-untyped-def]
     """`put_in_order`, and make the pass."""
-    queued, _, _, _, _, flags = passes
+    queued, _, _, _, _, _, flags = passes
     table, running, moves, blocks, lanes, meta = queued
     put_in_order(now, passes)
     if flags[BEHIND] == IN_QUEUE:
@@ -131,12 +136,14 @@ def pass_in_order(now, passes):  # type: ignore[no-untyped-def]
 @lean
 def put_in_order(now, order):  # type: ignore[no-untyped-def]
     """Put those who wait, and those behind the protected, into the order of this instant, where nobody was asked."""
-    queued, lines, ageing, tail_ageing, _, flags = order
+    queued, lines, ageing, tail_ageing, _, draws, flags = order
     table, running, _, _, _, meta = queued
     if flags[ORDER] == LINED:
         sort_linear(now, table, lines, meta[HEAD], meta[TAIL])
     elif flags[ORDER] == AGED:
         sort_by_age(now, table, running, meta, ageing)
+    elif flags[ORDER] == DRAWN:
+        draw_order(draws, table[QUEUE], meta, table[PLACE], table[JOB : READY + 1])
     if flags[BEHIND] == AGED_TAIL:
         rank_by_age(now, RANK, table, meta[HEAD], meta[TAIL], tail_ageing)
 
@@ -204,7 +211,7 @@ def placed(work, events, passes):  # type: ignore[no-untyped-def]
     jobs, come, refused, ends, looks, late, numbers = events
     queue, floor, classes, sketch, rule, pieces, order = passes
     queue, floor, classes, sketch = Pass(*queue), Floor(*floor), Classes(*classes), Sketch(*sketch)
-    _, _, _, _, beliefs, flags = order
+    _, _, _, _, beliefs, _, flags = order
     state, meta, gone = queue.state, queue.meta, queue.moves[1]
     changes = flags[ASKS] or flags[ORDER] != KEPT or flags[BEHIND] == AGED_TAIL
     while work > 0:
@@ -255,7 +262,7 @@ def pooled(work, events, passes):  # type: ignore[no-untyped-def]
     jobs, come, refused, ends, looks, late, numbers = events
     queue, pools, order = passes
     table, running, moves, _, meta = queue
-    _, _, _, _, beliefs, flags = order
+    _, _, _, _, beliefs, _, flags = order
     changes = flags[ASKS] or flags[ORDER] != KEPT
     while work > 0:
         ended = np.int64(0)

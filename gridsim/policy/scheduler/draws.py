@@ -16,8 +16,9 @@ from numpy.random import PCG64, Generator
 
 from gridsim.policy.scheduler.lines import product
 from gridsim.profile.compiled import lean
+from gridsim.profile.waiting import HEAD, TAIL, sort
 
-__all__ = ["draw_below", "drawing"]
+__all__ = ["draw_below", "draw_order", "drawing", "nothing_drawn"]
 
 _STATE, _STEP, _KEPT = 0, 2, 4
 _LOWER = 0xFFFFFFFF
@@ -31,6 +32,11 @@ def drawing(rng: Any) -> npt.NDArray[np.uint64] | None:
     found: Any = rng.bit_generator.state
     parts = [part for name in ("state", "inc") for part in divmod(int(found["state"][name]), 1 << 64)]
     return np.array([*parts, found["has_uint32"], found["uinteger"]], dtype=np.uint64)
+
+
+def nothing_drawn() -> npt.NDArray[np.uint64]:
+    """What loops are given where nobody draws."""
+    return np.zeros(_KEPT + 2, dtype=np.uint64)
 
 
 @lean
@@ -66,3 +72,16 @@ def draw_below(draws, most):  # type: ignore[no-untyped-def]
         while found & np.uint64(_LOWER) < least:
             found = _next_half(draws) * wide
     return np.int64(found >> np.uint64(32))
+
+
+@lean
+def draw_order(draws, waiting, meta, keys, ties):  # type: ignore[no-untyped-def]
+    """Put a queue into a drawn order: one after the other of those who are left, these in their own order."""
+    sort(waiting, meta, keys, ties)
+    for place in range(meta[HEAD], meta[TAIL]):
+        i = place + draw_below(draws, meta[TAIL] - place)
+        row = waiting[i]
+        while i > place:
+            waiting[i] = waiting[i - 1]
+            i -= 1
+        waiting[place] = row

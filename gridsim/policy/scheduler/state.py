@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from gridsim.errors import PolicyError
 from gridsim.model.time import FloatArray, IntArray
@@ -14,6 +15,7 @@ from gridsim.policy.histories import nobody_believes
 from gridsim.policy.protocols import Lanes, Passes, Placement, Start, ranks_of, starts_of
 from gridsim.policy.queue import ClusterView, Ledger, Queue
 from gridsim.policy.scheduler import kernels, lines
+from gridsim.policy.scheduler.draws import nothing_drawn
 from gridsim.policy.scheduler.kernels import BLOCKING, CORES, ESTIMATE, JOB, PLACE, QUEUE, RANK, READY, SURE
 from gridsim.policy.scheduler.predicted import Predictions
 from gridsim.policy.tail import Shortest
@@ -25,10 +27,10 @@ __all__ = ["EVERYONE", "Order", "State", "tells_alone"]
 EVERYONE = 1 << 60
 """As many starts in a pass as there may be."""
 
-KEPT, LINED, AGED, ASKED = range(4)
+KEPT, LINED, AGED, ASKED, DRAWN = range(5)
 IN_QUEUE, RANKED, BELIEVED, AGED_TAIL = range(4)
 """What puts a queue in order at each pass, and those behind the protected: nothing, lines in time, waits, whoever is
-asked; nothing, ranks that are given, predictions, waits."""
+asked, draws; nothing, ranks that are given, predictions, waits."""
 
 
 def tells_alone(tail: Any, predictions: Predictions | None) -> bool:
@@ -49,6 +51,8 @@ class Order(NamedTuple):
         What waits are ranked with (`State.ageing`), where that is.
     draws : bool
         Whether it is asked though nothing could start.
+    drawn : (6,) uint64, optional
+        Where the generator stands that alone decides (`gridsim.policy.scheduler.draws.drawing`).
     waits : bool
         Whether a blocked first request waits for an end.
     """
@@ -57,6 +61,7 @@ class Order(NamedTuple):
     lines: IntArray | None = None
     ageing: FloatArray | None = None
     draws: bool = False
+    drawn: npt.NDArray[np.uint64] | None = None
     waits: bool = False
 
 
@@ -78,7 +83,8 @@ class State:
     """
 
     in_slots: ClassVar[bool] = True
-    """Whether `strict_linear` keeps a queue of lines; else it is sorted at each pass."""
+    """Whether there are cores alone: `strict_linear` keeps a queue of lines, which elsewhere is sorted at each pass,
+    and nothing draws where tasks go."""
 
     def __init__(
         self,
@@ -178,6 +184,8 @@ class State:
         ask_tail = self._tail_asked and self._tail_ages is None
         lines, ageing, sort = order.lines, order.ageing, order.sort
         by = LINED if lines is not None else AGED if ageing is not None else ASKED if sort is not None else KEPT
+        drawn = order.drawn if self.in_slots and not ask_tail else None  # others would draw from the same generator
+        by = by if drawn is None else DRAWN
         behind = IN_QUEUE
         if tail is not None:
             behind = BELIEVED if self._tail_believes else RANKED if self._tail_ages is None else AGED_TAIL
@@ -189,6 +197,7 @@ class State:
             no_ages if ageing is None else ageing,
             no_ages if self._tail_ages is None else self._tail_ages,
             beliefs,
+            nothing_drawn() if drawn is None else drawn,
             np.array(flags, dtype=np.int64),
         )
 

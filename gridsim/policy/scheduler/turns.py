@@ -144,7 +144,8 @@ def _each_pass(ordering: Any, state: State, *, draws: bool) -> Turn:
         sort(now)
         return state.run_pass(now)
 
-    state.hand_over_ordered(Order(sort, ageing=ageing, draws=draws))
+    drawn = drawing(ordering.stream) if draws_alone(ordering) else None
+    state.hand_over_ordered(Order(sort, ageing=ageing, draws=draws, drawn=drawn))
 
     return turn
 
