@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from gridsim.calendar.events import OVER, START, cut_short
-from gridsim.calendar.loops import COMPRESS, compress, start_due, step_of_plan
+from gridsim.calendar.loops import compress, start_due, step_of_plan
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.deciding import BEGAN, BROKEN, GRANTED, admit
 from gridsim.profile.compiled import lean
@@ -35,7 +35,7 @@ def guaranteed(work, events, passes):  # type: ignore[no-untyped-def]
             if victim >= 0:
                 make_room(now, victim, come[1, k], jobs, answers)
                 cut_short(victim, jobs, ends, looks, numbers)
-                compress(now, plan, columns, order, flags[COMPRESS], NEVER)
+                compress(now, plan, columns, order, flags, NEVER)
         if not start_due(step, events, state, moves[0], promised[BEGAN]):
             break
 

@@ -48,11 +48,11 @@ ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS = range(7)
 predicted; whether the order is drawn though nothing can start; whether a blocked first request waits for an end, and
 does so; whether somebody is asked in Python."""
 
-COMPRESS, EVERY, FRONTIER, OVERRAN, UNSETTLED, HOLES = range(6)
-NONE, IN_ORDER, BY_ARRIVAL = range(3)
+COMPRESS, EVERY, FRONTIER, OVERRAN, UNSETTLED, HOLES, RANKS = range(7)
+NONE, IN_ORDER, BY_RANK = range(3)
 """Flags of a plan: how it is compressed and whether after every end; the end of what was given back since; whether
 somebody goes on who should have ended; whether ends have not been looked at; where ends are promised, whether somebody
-may wait who could start earlier."""
+may wait who could start earlier; and from here on the rank of each request by which it moves up, 0 by arrival."""
 
 
 @whole
@@ -422,27 +422,27 @@ def settle(now, plan, columns, running, order, flags):  # type: ignore[no-untype
     if flags[OVERRAN]:
         plans.replan(plan, columns, running, now)
     elif flags[FRONTIER] > now and tail > head:
-        compress(now, plan, columns, order, flags[COMPRESS], flags[FRONTIER])
+        compress(now, plan, columns, order, flags, flags[FRONTIER])
     flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
 
 
 @lean
-def compress(now, plan, columns, order, how, frontier):  # type: ignore[no-untyped-def]
+def compress(now, plan, columns, order, flags, frontier):  # type: ignore[no-untyped-def]
     """Compress a plan as it is to be, up to the end of what was given back; *order* is room for whose turn it is."""
     meta = plan[2]
     head, tail = meta[HEAD], meta[TAIL]
-    if how == IN_ORDER:
+    if flags[COMPRESS] == IN_ORDER:
         for k in range(tail - head):
             order[k] = head + k
         plans.shift_left(plan, columns, now, order[: tail - head], frontier, True)
-    elif how == BY_ARRIVAL:
-        by_arrival(plan[3], meta, order)
+    elif flags[COMPRESS] == BY_RANK:
+        by_rank(plan[3], meta, order, flags[RANKS:])
         plans.shift_left(plan, columns, now, order[: tail - head], NEVER, False)
 
 
 @lean
-def by_arrival(waiting, meta, order):  # type: ignore[no-untyped-def]
-    """Write down the places of the waiting requests in the order in which these came."""
+def by_rank(waiting, meta, order, ranks):  # type: ignore[no-untyped-def]
+    """Write down the places of the waiting requests by the rank of each, equal ones in the order in which they came."""
     count = meta[TAIL] - meta[HEAD]
     for k in range(count):
         order[k] = meta[HEAD] + k
@@ -453,7 +453,11 @@ def by_arrival(waiting, meta, order):  # type: ignore[no-untyped-def]
         for k in range(stride, count):
             place = order[k]
             i = k
-            while i >= stride and waiting[order[i - stride]] > waiting[place]:
+            row = waiting[place]
+            while i >= stride:
+                other = waiting[order[i - stride]]
+                if ranks[other] < ranks[row] or (ranks[other] == ranks[row] and other < row):
+                    break
                 order[i] = order[i - stride]
                 i -= stride
             order[i] = place

@@ -8,7 +8,18 @@ for a rule in Python, and goes on when the loop is called again.
 from __future__ import annotations
 
 from gridsim.calendar.events import ASKING, BATCHED, NOW, OVER, begin, next_step
-from gridsim.calendar.loops import BY_ARRIVAL, COMPRESS, EVERY, FRONTIER, IN_ORDER, NONE, OVERRAN, UNSETTLED, by_arrival
+from gridsim.calendar.loops import (
+    BY_RANK,
+    COMPRESS,
+    EVERY,
+    FRONTIER,
+    IN_ORDER,
+    NONE,
+    OVERRAN,
+    RANKS,
+    UNSETTLED,
+    by_rank,
+)
 from gridsim.model.time import NEVER
 from gridsim.policy.admission.vector_moves import compress, join, move_on, uproot
 from gridsim.policy.scheduler.vectors import FULL, LOGGED, PASSED, STOPPED, Pieces, take_down
@@ -106,12 +117,12 @@ def settle(now, plan, running, floor, classes, sketch, flags):  # type: ignore[n
     if flags[OVERRAN]:
         uproot(now, plan, running, floor, classes, sketch)
     elif flags[FRONTIER] > now and count > 0 and how != NONE:
-        if how == BY_ARRIVAL:
-            by_arrival(waiting, meta, order)
+        if how == BY_RANK:
+            by_rank(waiting, meta, order, flags[RANKS:])
         else:
             for k in range(count):
                 order[k] = meta[HEAD] + k
-        compress(now, count, how == BY_ARRIVAL, how == IN_ORDER, plan)
+        compress(now, count, how == BY_RANK, how == IN_ORDER, plan)
     flags[OVERRAN] = flags[UNSETTLED] = flags[FRONTIER] = 0
 
 

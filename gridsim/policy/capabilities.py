@@ -18,6 +18,7 @@ __all__ = [
     "OrderingCapabilities",
     "adapted",
     "ages",
+    "asked_once",
     "begin",
     "blocks",
     "capabilities_of",
@@ -168,6 +169,11 @@ def knows_runtimes(predictor: Any) -> bool:
 def is_own(part: Any) -> bool:
     """Whether a part is of a class of gridsim itself, not one of a plain file or derived there."""
     return type(part).__module__.startswith("gridsim.")
+
+
+def asked_once(ordering: Any) -> bool:
+    """Whether an ordering of gridsim's own, or none, ranks each request by what is known of it from the beginning."""
+    return ordering is None or (is_own(ordering) and of_ordering(ordering).changes == "static")
 
 
 def ages(ordering: Any) -> bool:

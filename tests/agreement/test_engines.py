@@ -61,6 +61,7 @@ POLICIES = (
     *("fifo-task", "easy?ordering=fifo-task", "p-slr", "easy?ordering=p-slr", "first-fit?ordering=p-slr"),
     *("conservative", "conservative?compress=arrival", "conservative?compress=none"),
     *("conservative?compress_at=every", "conservative?compress=arrival&compress_at=every"),
+    *("conservative?ordering=sjf", "conservative?ordering=edf&compress_at=every", "conservative?ordering=fifo-task"),
     Backfilling(ordering=SmallestArea(), reserve=ByWidth()),
     *("easy++", "sjbf", "sjbf?predict=clairvoyant", "fcfs?predict=similar(n=1)&correct=double(cap=False)"),
     *("easy++?ordering=sjf&correct=added", "first-fit?predict=average&correct=double&backfill_order=wfp3"),
@@ -109,6 +110,7 @@ LOADED = (
     *("depth?k=3", "easy?ordering=sjf", Backfilling(ordering=SmallestArea(), reserve=ByWidth())),
     *("easy++", "sjbf", "easy++?predict=similar&correct=double", "wfp3", "easy?ordering=unicef"),
     *("easy++?ordering=xfactor", "easy?backfill_order=wfp3", "easy?ordering=random"),
+    "conservative?ordering=saf",
 )
 
 

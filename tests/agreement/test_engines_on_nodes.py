@@ -36,7 +36,7 @@ AT_EACH_PASS = (
     *("easy?backfill_order=xfactor", "easy?ordering=p-slr&backfill_order=random", "sjbf?backfill_order=p-slr"),
 )
 BEHIND = ("queue", "sjf", "smallest-area")
-PLANS = ("conservative", "conservative?compress=arrival&placement=pack")
+PLANS = ("conservative", "conservative?ordering=sjf&placement=pack", "conservative?compress=arrival&placement=pack")
 REFUSED = ("msb", "mrt", "qops", "fqops", *(name for name in PRESETS if name.startswith("moldable")))
 """Presets whose compiled loops are of one pool of cores."""
 
@@ -92,6 +92,8 @@ def test_drawn_machines(policy: str) -> None:
         asked = policy_of(policy, rule, order=order, **options)
         if policy not in ("fcfs", "conservative"):
             asked.parameters["backfill_order"] = str(rng.choice(BEHIND))
+        if options.get("compress") == "arrival" and number % 8 > 4:
+            asked.parameters["ordering"] = str(rng.choice(("sjf", "largest-cores")))
         workload, platform = workload_of(draw_jobs(rng, machine, most=14)), platform_of(machine)
         instant, overrun = ("batched", "per-event")[number % 2], ("kill", "extend")[number // 2 % 2]
         assert_same(workload, platform, asked, instant=instant, overrun=overrun)

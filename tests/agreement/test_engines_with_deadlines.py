@@ -29,6 +29,7 @@ GUARANTEED = (
     *("msb?price=wait&order=llf", "msb?price=disturbance&compress_at=every", "msb?artificial_fallback=reject"),
     *("mrt?window=2&backtracks=3", "mrt?hole_filling=false", "mrt?heuristic=fifo&relaxation=1.5&artificial_floor=9"),
     *("guaranteed?admission=restart(inner=msb)&compress=none", "guaranteed?admission=feedback(inner=mrt)"),
+    *("qops?ordering=sjf", "msb?ordering=edf&compress_at=every", "fqops?kill_restart=true&ordering=largest-cores"),
 )
 """Those that promise deadlines."""
 

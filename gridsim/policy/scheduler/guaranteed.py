@@ -17,7 +17,7 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.policy.admission import encoded
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.qops import QoPS
-from gridsim.policy.capabilities import search_of
+from gridsim.policy.capabilities import asked_once, search_of
 from gridsim.policy.correction import Request
 from gridsim.policy.prediction import Requested
 from gridsim.policy.protocols import Answers, Capabilities, Decision, Offer, Passes, Quote, Stop, name_of
@@ -86,7 +86,7 @@ class Guaranteed(Planned):
             return "jobs stay without any promise"
         if self.partition is not None:
             return f"{name_of(self.partition)} chooses sizes"
-        if self.ordering is not None:
+        if not asked_once(self.ordering):
             return f"{name_of(self.ordering)} is asked at each compression"
         return encoded.why_not(self.admission)
 
@@ -116,10 +116,9 @@ class Guaranteed(Planned):
         restartable = np.ones(len(requests), dtype=np.bool_) if may is None else np.array(may, dtype=np.bool_)
         asked = requests.submit, requests.deadline, self._responses()
         promised = (*asked, plan.granted, plan.broken, began, plan.kills, restartable)
-        compress = ("none", "planned", "arrival").index(self.compress)
-        flags = [compress, self.compress_at == "every", 0, False, False, not self._left_shifted]
+        self._rank_all()
         answers = Answers.none_yet(len(requests))
-        bundle = state, trial, promised, tuple(answers), moves, order, np.array(flags, dtype=np.int64), how
+        bundle = state, trial, promised, tuple(answers), moves, order, self._flags, how
         return Passes("guaranteed", bundle, answers=answers)
 
     def _responses(self) -> IntArray:

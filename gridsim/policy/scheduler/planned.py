@@ -15,6 +15,7 @@ from gridsim.policy.admission.conservative import Conservative
 from gridsim.policy.admission.plan import Plan
 from gridsim.policy.admission.vector_plan import VectorPlan
 from gridsim.policy.capabilities import (
+    asked_once,
     begin,
     fixes_sizes,
     knows_runtimes,
@@ -110,10 +111,10 @@ class Planned:
         predicts = not isinstance(self.predict, Requested)
         scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
         told = self.partition is not None and not limits_in_columns(self.partition)
-        whole = type(self.admission) is Conservative and self.ordering is None and not told
+        whole = type(self.admission) is Conservative and asked_once(self.ordering) and not told
         can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
         played = whole and not predicts
-        goes_on = played and self.partition is None
+        goes_on = played and self.partition is None and self.ordering is None
         in_python = "" if self.partition is None else "sizes are chosen on a machine of nodes or several pools"
         vectors = on_nodes(self.admission)
         return replace(can, passes=played, goes_on=goes_on, vectors=vectors, vectors_in_python=in_python)
@@ -126,14 +127,15 @@ class Planned:
             if cluster.asked is None
             else VectorPlan(cluster, self.placement, rng)
         )
-        compress = ("none", "planned", "arrival").index(self.compress)
-        self._flags = np.array([compress, self.compress_at == "every", 0, False, False], dtype=np.int64)
         self._frontier = 0
         self._overrun = False
         self._nothing = NOTHING  # with the wake of the last time; most decisions start nothing
         # Only compression in planned order leaves the plan left-shifted, which is what the frontier relies on.
         in_order = self.compress == "planned" and self.ordering is None
         self._left_shifted = in_order and shifts_left(self.admission)
+        compress = ("none", "planned", "arrival").index(self.compress) if self.ordering is None else 2
+        flags = [compress, self.compress_at == "every", 0, False, False, not self._left_shifted]
+        self._flags: IntArray = np.array(flags, dtype=np.int64)
         begin(self.ordering, rng)
         self._shapes = None
         if self.partition is not None:
@@ -148,6 +150,7 @@ class Planned:
 
     def passes(self, rows: IntArray) -> Passes:
         """Its passes for a calendar that plays the whole run, to which these requests come in this order."""
+        self._rank_all()
         if isinstance(self._plan, VectorPlan):
             return self._plan.passes(len(rows), self._flags)
         columns = (*self._plan.columns_for(len(rows)), self._flags)
@@ -155,9 +158,17 @@ class Planned:
             return Passes("planned", columns)
         return Passes("planned_in_sizes", (*columns, (self._shapes.limits, self._shapes.arrays)))
 
+    def _rank_all(self) -> None:
+        """Write the ranks by which requests move up behind the flags of compiled passes."""
+        everyone = np.arange(len(self._requests))
+        ranks = np.zeros_like(everyone)
+        if self.ordering is not None:
+            ranks = np.unique(ranks_of(self.ordering, self._queue(everyone), 0.0), return_inverse=True)[1]
+        self._flags = np.concatenate([self._flags, ranks])
+
     def go_on(self, before: Planned, rows: IntArray, came: int) -> IntArray:
         """Go on where a scheduler of the same policy stood in an earlier window of requests."""
-        self._flags[:] = before._flags
+        self._flags[:] = before._flags[: len(self._flags)]
         return self._plan.go_on(before._plan, rows)
 
     @property
