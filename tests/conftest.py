@@ -44,6 +44,10 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    gc.unfreeze()  # packages that count what is left of them at the end find nothing
+
+
 @pytest.hookimpl(tryfirst=True)  # before those that are not asked for go
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first, so that no process is left with one of them when the others have ended.
