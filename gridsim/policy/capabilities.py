@@ -42,6 +42,8 @@ __all__ = [
     "shifts_left",
 ]
 
+_CHANGES = get_args(Changes)
+
 
 def capabilities_of(scheduler: Any) -> Capabilities:
     """What a scheduler can do: what it declares, or what a plain file shows by the attributes that it has.
@@ -129,8 +131,8 @@ def of_ordering(ordering: Any) -> OrderingCapabilities:
         When it says something else than how often there is.
     """
     changes: Changes = getattr(ordering, "changes", "pass")
-    if changes not in get_args(Changes):
-        raise PolicyError(f"{name_of(ordering)} changes {changes!r}; expected one of {', '.join(get_args(Changes))}")
+    if changes not in _CHANGES:
+        raise PolicyError(f"{name_of(ordering)} changes {changes!r}; expected one of {', '.join(_CHANGES)}")
     pick, keep, group = (hasattr(ordering, name) for name in ("pick", "keep", "group"))
     return OrderingCapabilities(changes, pick, bool(getattr(ordering, "hold", False)), keep, group)
 

@@ -258,37 +258,23 @@ def backfill_by_rank(now, limit, ended, tail, table, running, moves, blocks, lan
     The queue's order decides until as many are blocked as may hold promises, or one where none may (specification of
     predictions, 4.2). Who is wider than what is free then cannot start, in whichever order.
     """
-    take_in(table, running, moves, meta, ended, tail)
+    i = begin_pass(now, False, ended, tail, table, running, moves, blocks, lanes, meta)
     cores, estimate, lane, waiting = table[CORES], table[ESTIMATE], table[LANE], table[QUEUE]
-    times, free, when, least = blocks[0], blocks[1], blocks[2], blocks[3]
-    if meta[HEAD] == tail:
-        return 0
-    available = available_now(now, running, meta, cores)
-    capacity, left = lanes[0], lanes[1]
-    open_lanes = 0
-    for k in range(capacity.shape[0]):
-        left[k] = capacity[k]
-        open_lanes += capacity[k]
-    i, blocked, size, low, count = meta[HEAD], 0, 0, 0, 0
-    while i < tail and available > 0 and count < limit and (open_lanes > 0 or blocked == 0):
+    when, least, left = blocks[2], blocks[3], lanes[1]
+    available, blocked, low, count = meta[AVAILABLE], 0, 0, 0
+    while i < tail and available > 0 and count < limit and (meta[OPEN] > 0 or blocked == 0):
         row = waiting[i]
         need = cores[row]
         if need <= available and fits_before(when, least, low, need, now + estimate[row]):
-            size = _begin(now, row, size, count, table, running, moves, times, free, meta)
-            waiting[i] = GONE
+            low = _begin(now, i, low, available, count, table, running, moves, blocks, meta)
             available -= need
             count += 1
-            low = falls(times, free, size, available, when, least) if size else 0
         else:
             blocked += 1
             if left[lane[row]] > 0:
                 left[lane[row]] -= 1
-                open_lanes -= 1
-                if size == 0:
-                    size = running_profile(now, available, running, meta, cores, times, free)
-                start = earliest(times, free, size, need, estimate[row])
-                size = reserve(times, free, size, start, start + estimate[row], need)
-                low = falls(times, free, size, available, when, least)
+                meta[OPEN] -= 1
+                low = _promised(now, estimate[row], need, available, cores, running, blocks, meta)
         i += 1
     able, few = table[ABLE], tail - i  # places in the queue of those who may start yet: who cannot now, cannot later
     for k in range(few):
@@ -305,12 +291,10 @@ def backfill_by_rank(now, limit, ended, tail, table, running, moves, blocks, lan
             kept += 1
         few = 0
         if best >= 0:
-            row = waiting[able[best]]
-            size = _begin(now, row, size, count, table, running, moves, times, free, meta)
-            waiting[able[best]] = GONE
-            available -= cores[row]
+            need = cores[waiting[able[best]]]
+            low = _begin(now, able[best], low, available, count, table, running, moves, blocks, meta)
+            available -= need
             count += 1
-            low = falls(times, free, size, available, when, least) if size else 0
             few = kept - 1
             for k in range(best, few):
                 able[k] = able[k + 1]
@@ -320,12 +304,14 @@ def backfill_by_rank(now, limit, ended, tail, table, running, moves, blocks, lan
 
 
 @phase
-def _begin(now, row, size, count, table, running, moves, times, free, meta):  # type: ignore[no-untyped-def]
-    """Start a request in a pass that has a profile of *size* blocks, 0 for none yet; the new size."""
+def _begin(now, place, low, available, count, table, running, moves, blocks, meta):  # type: ignore[no-untyped-def]
+    """Start the request at a place of the queue, while so many cores are free; where the profile falls then."""
+    row = table[QUEUE, place]
+    need, estimate = table[CORES, row], table[ESTIMATE, row]
+    table[QUEUE, place] = GONE
     moves[0, count] = row
-    end = now + table[ESTIMATE, row]
-    begin_running(running, meta, row, end, table[CORES, row])
-    return reserve(times, free, size, now, end, table[CORES, row]) if size else 0
+    begin_running(running, meta, row, now + estimate, need)
+    return _taken(now, estimate, need, available - need, low, blocks, meta)
 
 
 @lean
