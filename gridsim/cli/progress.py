@@ -131,11 +131,14 @@ class JobsProgress(_Bars):
         told = f"{self._runs_done()}: {released:,} of {total:,} jobs"
         assert self._first is not None
         begun, before = self._first  # what went before the first word was waiting, for workers or a compiler
-        if released == before:
+        if released - before <= total * _TOO_FEW:
             return told
         left = (time.monotonic() - begun) / (released - before) * (total - released)
         return f"{told}, about {_duration(left)} left"
 
+
+_TOO_FEW = 0.001
+"""Part of all jobs of which nothing is foretold: a compile in between would count for all of them."""
 
 _LOOPS = {
     "gridsim.calendar.guarantees": ("for guaranteed deadlines", 15),

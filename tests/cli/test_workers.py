@@ -153,6 +153,7 @@ def test_progress_has_a_total_over_all_runs_and_says_what_is_left(
     monkeypatch.setattr(progress, "_PAUSE", 0.0)
     with progress.JobsProgress(1000, runs=3) as shown:
         shown.show("easy", 500)
+        shown.show("easy", 503)
         shown.show("fcfs", 1000)
         shown.expect(2)
         shown.show("fcfs, load times 1.2", 500)
@@ -160,10 +161,11 @@ def test_progress_has_a_total_over_all_runs_and_says_what_is_left(
         shown.say("once")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "0 of 3 runs: 500 of 3,000 jobs"  # how fast is not known yet
-    assert lines[1].startswith("1 of 3 runs: 1,500 of 3,000 jobs, about ")
-    assert lines[2].startswith("1 of 5 runs: 2,000 of 5,000 jobs, about ")
-    assert lines[2].endswith(" left")
-    assert lines[3:] == ["once"]
+    assert lines[1] == "0 of 3 runs: 503 of 3,000 jobs"  # nor by three jobs
+    assert lines[2].startswith("1 of 3 runs: 1,503 of 3,000 jobs, about ")
+    assert lines[3].startswith("1 of 5 runs: 2,003 of 5,000 jobs, about ")
+    assert lines[3].endswith(" left")
+    assert lines[4:] == ["once"]
 
 
 SLOW = """
