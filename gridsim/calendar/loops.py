@@ -43,10 +43,10 @@ from gridsim.profile.waiting import HEAD, TAIL
 
 __all__ = ["backfilling", "ordered", "placed", "planned", "planned_in_sizes", "pooled", "strict_lines"]
 
-ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS = range(7)
+ORDER, BEHIND, PREDICTS, DRAWS, WAITS, BLOCKED, ASKS, BY_READY = range(8)
 """Flags of passes that are put in order: how the queue is, and those behind the protected; whether requests are
 predicted; whether the order is drawn though nothing can start; whether a blocked first request waits for an end, and
-does so; whether somebody is asked in Python."""
+does so; whether somebody is asked in Python; whether tasks are sorted by when they became ready."""
 
 COMPRESS, EVERY, FRONTIER, OVERRAN, UNSETTLED, HOLES, RANKS = range(7)
 NONE, IN_ORDER, BY_RANK = range(3)

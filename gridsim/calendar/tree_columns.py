@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gridsim.calendar import events, routing, tree_loop
+from gridsim.calendar import events, loops, routing, tree_loop
 from gridsim.calendar.engine import Calendar, Setup
 from gridsim.calendar.routing import EXPECTED, IN_TURN, LEAST_UTILISED, NOWHERE, Routes
 from gridsim.calendar.tree_loop import Jobs, Turns
@@ -29,6 +29,7 @@ from gridsim.policy.balancing import (
     RoundRobin,
 )
 from gridsim.policy.balancing import balancer as make_balancer
+from gridsim.policy.histories import nobody_believes
 from gridsim.policy.protocols import Passes, name_of
 from gridsim.policy.scheduler import kernels
 from gridsim.policy.scheduler.draws import drawing
@@ -46,6 +47,7 @@ _LOOPS = {
     "strict_lines": tree_loop.IN_LINES,
     "drawn": tree_loop.DRAWN,
     "by_shares": tree_loop.BY_SHARES,
+    "ordered": tree_loop.ORDERED,
 }
 
 
@@ -54,9 +56,11 @@ def why_not(workload: Workload, clusters: Sequence[Cluster], platform: Platform,
     if workload.moldable is not None:
         return "jobs have several sizes, on several clusters or in several tasks"
     scheduler = clusters[0].scheduler
-    loop = scheduler.passes(np.empty(0, dtype=np.int64)).loop  # type: ignore[attr-defined]  # it says that it has them
+    passes: Passes = scheduler.passes(np.empty(0, dtype=np.int64))  # type: ignore[attr-defined]  # it says that it has them
     several = "jobs of several tasks" if workload.tasks is not None else "several clusters"
-    if loop not in _LOOPS:
+    if passes.loop not in _LOOPS or (
+        passes.loop == "ordered" and passes.columns[-1][[loops.PREDICTS, loops.ASKS]].any()
+    ):
         return f"the passes of {name_of(scheduler)} are not compiled for {several}"
     if workload.tasks is not None and platform.network.kind != "ccr":
         return f"links are {platform.network.kind}, and transfers slow one another"
@@ -237,25 +241,32 @@ def _turns(passes: Sequence[Passes], numbers: IntArray) -> Turns:
     """The passes of all clusters, which are of one kind."""
     kind, columns = _LOOPS[passes[0].loop], [each.columns for each in passes]
     numbers[tree_loop.PASS] = kind
-    running, moves = (_stacked(one[place] for one in columns) for place in (1, 2))
     none, draws = np.zeros((len(passes), 0), dtype=np.int64), np.zeros((len(passes), 0), dtype=np.uint64)
+    no_ages, no_flags = np.ones((4, 1)), np.zeros(loops.BY_READY + 1, dtype=np.int64)
+    order: tuple[Any, ...] = (np.ones((2, 1), dtype=np.int64), no_ages, no_ages, nobody_believes(), no_flags)
+    if kind == tree_loop.ORDERED:
+        order, draws = (*columns[0][1:5], columns[0][6]), _stacked(each[5] for each in columns)
+        columns = [each[0] for each in columns]
+        numbers[tree_loop.BY_READY] = order[-1][loops.BY_READY]
+    running, moves = (_stacked(one[place] for one in columns) for place in (1, 2))
     blocks = lanes = shares = np.zeros((len(passes), 0, 0), dtype=np.int64)
     slots: tuple[IntArray, ...] = (np.zeros((2, 0), dtype=np.int64), *6 * (none,))
     held, group, meta_at = none, none[0], 3
-    if kind == tree_loop.SORTED:
+    if kind in (tree_loop.SORTED, tree_loop.ORDERED):
         blocks, lanes, meta_at = _stacked(one[3] for one in columns), _stacked(one[4] for one in columns), 5
+    if kind == tree_loop.SORTED:
         waits = columns[0][6]
         numbers[tree_loop.WAITS], numbers[tree_loop.BY_READY] = waits[0], waits[2]
     elif kind == tree_loop.IN_LINES:
         slots = (columns[0][4][0], *(_stacked(one[4][place] for one in columns) for place in range(1, 7)))
     elif kind == tree_loop.DRAWN:
         draws, held = _stacked(one[4] for one in columns), _stacked(one[5] for one in columns)
-    else:
+    elif kind == tree_loop.BY_SHARES:
         group, shares = np.ascontiguousarray(columns[0][4]), _stacked(one[5] for one in columns)
         numbers[tree_loop.AGAIN] = columns[0][6][0]
     meta = _stacked(one[meta_at] for one in columns)
     ends: IntArray = np.zeros((3, running.shape[2] + 1), dtype=np.int64)
-    return Turns(columns[0][0], running, moves, blocks, lanes, meta, slots, draws, held, group, shares, ends)
+    return Turns(columns[0][0], running, moves, blocks, lanes, meta, slots, draws, held, group, shares, ends, order)
 
 
 def _with_queues(turns: Turns, routes: Routes, cores: IntArray) -> IntArray:

@@ -33,6 +33,8 @@ from gridsim.calendar.events import (
     push,
 )
 from gridsim.calendar.events import RUNG as OPEN
+from gridsim.calendar.loops import ORDER as BY
+from gridsim.calendar.loops import pass_in_order
 from gridsim.calendar.routing import (
     BALANCER,
     BLOCKED,
@@ -52,15 +54,15 @@ from gridsim.calendar.routing import (
 )
 from gridsim.calendar.routing import COME as CAME
 from gridsim.model.time import NEVER, IntArray
-from gridsim.policy.scheduler.kernels import PLACE, QUEUE, READY, backfill, take_in
+from gridsim.policy.scheduler.kernels import PLACE, QUEUE, READY, backfill, full, take_in
 from gridsim.policy.scheduler.lines import strict_linear
 from gridsim.policy.scheduler.picks import USED, by_shares, drawn
-from gridsim.policy.scheduler.state import EVERYONE
+from gridsim.policy.scheduler.state import AGED, EVERYONE
 from gridsim.profile.compiled import lean, phase, whole
 from gridsim.profile.running import RUNNING, expect_end
 from gridsim.profile.waiting import HEAD, TAIL
 
-__all__ = ["BY_SHARES", "DRAWN", "IN_LINES", "SORTED", "Jobs", "Turns", "on_tree"]
+__all__ = ["BY_SHARES", "DRAWN", "IN_LINES", "ORDERED", "SORTED", "Jobs", "Turns", "on_tree"]
 
 SHORT_AT, LENDS, AT_ONCE, TOGETHER, PASS, BY_READY, WAITS, AGAIN = range(len(NUMBERS), len(NUMBERS) + 8)
 SOURCE, EDGE, LAST_EDGE, NEWS, ROOT, LAST_ROOT, CLOSING, CLOSES = range(len(NUMBERS) + 8, len(NUMBERS) + 16)
@@ -71,8 +73,8 @@ an order of shares is made again after each start. Where a run stands within an 
 next edge and the one behind its last; the next request whose end is news, or none; the next request of a job that comes
 and the one behind its last; the next cluster that may close the instant, and what says whether it does."""
 
-SORTED, IN_LINES, DRAWN, BY_SHARES = range(4)
-"""Kinds of passes: over a queue that stays sorted, along lines in time, drawn, by shares."""
+SORTED, IN_LINES, DRAWN, BY_SHARES, ORDERED = range(5)
+"""Kinds of passes: over a queue that stays sorted, along lines in time, drawn, by shares, put in order at each."""
 
 _AT = 0
 _NOBODY = -1
@@ -144,6 +146,8 @@ class Turns(NamedTuple):
         As `gridsim.policy.scheduler.picks.by_shares` has them.
     ends : (3, room) int64
         Scratch of balancers: a heap of all who could run at once on a cluster, and one more.
+    order : tuple
+        What `gridsim.calendar.loops.ordered` has beside the queue and draws, of all requests; nobody predicts.
     """
 
     table: IntArray
@@ -158,6 +162,7 @@ class Turns(NamedTuple):
     group: IntArray
     shares: IntArray
     ends: IntArray
+    order: Any
 
 
 @whole
@@ -383,6 +388,14 @@ def _decide(now, k, events, passes):  # type: ignore[no-untyped-def]
         count = strict_linear(now, ended, tail, table, running, moves, meta, slots)
     elif numbers[PASS] == DRAWN:
         count = drawn(now, ended, tail, table, running, moves, meta, passes[7][k], passes[8][k])
+    elif numbers[PASS] == ORDERED:
+        queued = table, running, moves, passes[3][k], passes[4][k], meta
+        lines, ageing, tail_ageing, beliefs, flags = passes[12]
+        order = queued, lines, ageing, tail_ageing, beliefs, passes[7][k], flags
+        take_in(table, running, moves, meta, ended, tail)
+        count = 0
+        if meta[HEAD] < tail and not (flags[BY] == AGED and full(now, table, running, meta)):
+            count = pass_in_order(now, order)
     else:
         again = numbers[AGAIN]
         count = by_shares(now, ended, tail, table, running, moves, meta, passes[9], passes[10][k], again)

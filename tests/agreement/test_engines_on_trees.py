@@ -31,6 +31,8 @@ POLICIES = (
     *("fifo-job", "fifo-task", "lrtf", "srtf?rank_of=exclusive", "p-slr", "random", "random?hold=false"),
     *("fair-share?combine=leaf", "fair-share?combine=leaf&reeval=pass"),
     *("easy", "first-fit", "depth?k=2&ordering=srtf", "easy?ordering=lrtf", "first-fit?ordering=fifo-task"),
+    *("wfp3", "easy?ordering=p-slr", "first-fit?ordering=xfactor&backfill_order=sjf", "easy?backfill_order=wfp3"),
+    *("depth?k=2&ordering=fifo-task&backfill_order=smallest-area", "easy?ordering=random"),
 )
 BALANCERS = (
     *("expected-queue", "expected-queue?work=queued&include_candidate=true", "expected-queue?advertise=any"),
@@ -80,7 +82,7 @@ def test_small_grids_full_of_ties(
     assert_same(replace(workload, tasks=replace(tasks, estimate=estimate)), platform, policy, tick=tick, **options)
 
 
-@pytest.mark.parametrize("policy", ["fcfs", "easy", "p-slr", "random", "sjf", "first-fit"])
+@pytest.mark.parametrize("policy", ["fcfs", "easy", "p-slr", "random", "sjf", "first-fit", "easy?ordering=wfp3"])
 @given(
     workload=workloads(cores=8, largest=20),
     sizes=st.lists(st.integers(1, 8), min_size=1, max_size=4),
@@ -189,7 +191,11 @@ def test_golden_cases(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ({"balancer": "earliest-start"}, "EarliestStart.* asks who waits, among jobs of several tasks"),
         ({"balancer": "power-of-two?balancer=round-robin"}, "PowerOfTwo.* is asked in Python"),
-        ({"policy": "wfp3"}, "the passes of .*Wfp3.* are not compiled for jobs of several tasks"),
+        ({"policy": "easy++"}, "the passes of .*Recent.* are not compiled for jobs of several tasks"),
+        (
+            {"policy": "easy?backfill_order=random"},
+            "the passes of .*Random.* are not compiled",
+        ),
         ({"policy": "p-slr-sf"}, "asked again after each start"),
         ({"policy": "fair-share?scope=grid"}, "follows what each share uses"),
         ({"policy": "fair-share?usage=decayed"}, "follows what each share uses"),

@@ -156,7 +156,7 @@ def calendars(monkeypatch: pytest.MonkeyPatch) -> list[Calendar]:
             Workload.from_tasks(
                 Tasks.from_edges(counts=[2], runtime=[5, 5], cores=[1, 1], edges=[(0, 1)]), submit=[0.0]
             ),
-            {"platform": Platform.single(2), "policy": "wfp3"},
+            {"platform": Platform.single(2), "policy": "easy++"},
             "not compiled for jobs of several tasks",
         ),
     ],

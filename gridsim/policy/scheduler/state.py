@@ -189,7 +189,7 @@ class State:
         behind = IN_QUEUE
         if tail is not None:
             behind = BELIEVED if self._tail_believes else RANKED if self._tail_ages is None else AGED_TAIL
-        flags = [by, behind, believing, order.draws, order.waits, False, by == ASKED or ask_tail]
+        flags = [by, behind, believing, order.draws, order.waits, False, by == ASKED or ask_tail, self.by_ready]
         no_lines, no_ages = np.ones((2, 1), dtype=np.int64), np.ones((4, 1))
         columns = (
             self.arrays,
