@@ -93,6 +93,12 @@ def run_a() -> Path:
     return ROOT / "tests" / "published" / "slurm-a"
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made and their files too, but nothing is rendered: that alone is 0.3 s each."""
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, place, **how: Path(place).touch())
+
+
 @pytest.fixture(scope="module")
 def browser(chromium: Any) -> Any:
     """Headless Chromium, driven by selenium, as it is when it has just begun."""

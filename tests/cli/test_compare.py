@@ -388,6 +388,7 @@ def test_a_published_workflow_is_compared(
     assert f"{tasks} tasks" in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_figures_for_a_paper_are_written_and_those_of_an_earlier_run_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

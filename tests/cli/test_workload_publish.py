@@ -117,6 +117,7 @@ def test_the_same_log_and_key_are_the_same_bytes(tmp_path: Path) -> None:
     assert first == {path.name: path.read_bytes() for path in one.rglob("*") if path.is_file()}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_what_the_site_says_stands_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "about.md").write_text("## System\n\nForty nodes.\n")
     out = published(tmp_path, str(LOG), "--about", str(tmp_path / "about.md"), "--cores", "128")

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from gridsim.cli import main
-from gridsim_papers import reproduce
 from gridsim_papers.ledger import read_ledger
 from gridsim_papers.papers import PAPERS
 
@@ -21,12 +20,6 @@ ANSWERS = {"holds", "holds partly", "does not hold", "not testable here"}
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One folder for all papers."""
     return tmp_path_factory.mktemp("reproduction")
-
-
-@pytest.fixture
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are drawn, but not rendered: that alone is 0.3 s each."""
-    monkeypatch.setattr(reproduce, "save", lambda figure, path: (path.parent.mkdir(exist_ok=True), path.touch()))
 
 
 def call(out: Path, *words: str) -> int:
@@ -44,7 +37,7 @@ def call(out: Path, *words: str) -> int:
         ),
     ],
 )
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("undrawn")
 def test_a_paper_is_done_again(paper: str, figures: int, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert call(out, paper) == 0
     told = capsys.readouterr().out
@@ -64,7 +57,7 @@ def test_a_paper_is_done_again(paper: str, figures: int, out: Path, capsys: pyte
     assert "Synthetic jobs in place of" in page
 
 
-@pytest.mark.usefixtures("quick")
+@pytest.mark.usefixtures("undrawn")
 def test_what_is_there_is_not_run_again_and_papers_share_a_page(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """After the report: its extract has the same rows."""
     assert call(out, "qops-report", "--figure", "7") == 0

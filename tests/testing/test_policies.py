@@ -19,6 +19,7 @@ from gridsim.testing import check_ordering, check_reservation, check_scheduler
 from gridsim.testing.policies import small_workload
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", registry.names("ordering"))
 def test_every_ordering_passes(name: str) -> None:
     check_ordering(name, workloads=2)
@@ -29,6 +30,7 @@ def test_every_reservation_rule_passes(name: str) -> None:
     check_reservation(name, workloads=2)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*PRESETS, "conservative?compress=arrival", "conservative?ordering=wfp3"])
 def test_every_preset_passes(name: str) -> None:
     check_scheduler(name, workloads=2)
