@@ -58,6 +58,7 @@ def test_no_function_is_longer_than_can_be_read_at_once() -> None:
     assert {name: lines for name, each in everything().items() if (lines := lines_of(each)) > LINES} == {}
 
 
+@pytest.mark.long
 def test_no_compiled_loop_has_more_arguments_than_can_be_told_apart() -> None:
     found = {name: each for name, each in everything().items() if is_compiled(each)}
     assert len(found) > 50, "the decorators have other names now"

@@ -77,6 +77,7 @@ seed = [1, 2, 3]
 """
 
 
+@pytest.mark.long
 def test_a_cluster_makes_the_same_as_this_process(place: Any, cluster: Cluster, contents: Any) -> None:
     cluster.work()
     place.write(RECIPE)

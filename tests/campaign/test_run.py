@@ -412,6 +412,7 @@ def completes(place: Any, contents: Any, left: int) -> None:
     assert contents(place.folder / "campaign-results") == contents(place.folder / "at-once")
 
 
+@pytest.mark.long
 def test_a_driver_that_is_killed_leaves_a_whole_store_and_no_orphans(
     place: Any, wait_until: Any, is_alive: Any, contents: Any
 ) -> None:
@@ -509,6 +510,7 @@ def test_a_disk_that_is_full_ends_the_driver_and_not_the_store(place: Any, conte
 # Sweeps: two drivers
 
 
+@pytest.mark.long
 def test_a_second_driver_is_refused_and_the_first_is_not_disturbed(place: Any, wait_until: Any, contents: Any) -> None:
     first = half_done(place, wait_until)
     second = place.start("sweep", "campaign.toml", "--workers", "2")

@@ -182,6 +182,7 @@ def test_status_before_and_after(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["cpu"] > 0
 
 
+@pytest.mark.long
 def test_status_while_another_process_works(capsys: pytest.CaptureFixture[str]) -> None:
     Path("campaign.toml").write_text(numbered(WAITING, "Waiting"))
     words = [sys.executable, "-m", "gridsim", "sweep", "campaign.toml", "--workers", "1"]

@@ -111,6 +111,7 @@ print(count.made)
 """
 
 
+@pytest.mark.long
 def test_of_two_processes_one_compiles_and_the_other_takes_it(tmp_path: Path) -> None:
     (tmp_path / "two.py").write_text(TWO)
     words = [sys.executable, str(tmp_path / "two.py"), str(tmp_path / "kept"), str(time.time() + 1.5)]
@@ -179,6 +180,7 @@ print(*(name for name in Names.names if name in globals()))
 """
 
 
+@pytest.mark.long
 def test_a_loop_that_loops_call_is_kept_for_them_and_made_again_for_python(tmp_path: Path) -> None:
     (tmp_path / "nested.py").write_text(NESTED)
 
