@@ -11,7 +11,7 @@ from gridsim.errors import InputError
 from gridsim.model.site import Qos
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.tres import limit, with_limits
-from gridsim.model.site_file.words import lines_of, minutes, table
+from gridsim.model.site_file.words import decimal, integer, lines_of, minutes, table
 
 __all__ = ["read_qos"]
 
@@ -86,13 +86,13 @@ def _qos(path: Path, number: int, row: Mapping[str, str], ignored: Counter[str])
             continue
         try:
             if key == "priority":
-                found["priority"] = int(text)
+                found["priority"] = integer(text)
             elif key == "usagefactor":
-                found["usage_factor"] = float(text)
+                found["usage_factor"] = decimal(text)
             elif key in ("maxwall", "maxwalldurationperjob"):
                 found["longest"] = minutes(text)
             elif key in _QOS:
-                found[_QOS[key]] = int(text)
+                found[_QOS[key]] = integer(text)
             elif key in _QOS_TRES:
                 limit(f"QOS {canonical('QOS', key)}", text, _QOS_TRES[key], found, ignored)
             elif key in _QOS_OLD:

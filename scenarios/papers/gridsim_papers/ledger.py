@@ -5,9 +5,11 @@ One file a family of papers in ``ledgers``; judges know claims by their identifi
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import NamedTuple
+
+from gridsim.errors import InputError
+from gridsim.files import csv_records, read_text
 
 __all__ = ["LEDGERS", "Entry", "read_ledger"]
 
@@ -43,11 +45,19 @@ class Entry(NamedTuple):
 def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
     """Claims of a family by identifier, or those of one of its papers.
 
+    Raises
+    ------
+    InputError
+        When its file has other columns, or a row cannot be read.
+
     Examples
     --------
     >>> read_ledger("grid")["G-15"].statement
     'SLR is never below 1'
     """
-    with (LEDGERS / f"{family}.csv").open(encoding="utf-8", newline="") as file:
-        entries = [Entry(**row) for row in csv.DictReader(file)]
+    path = LEDGERS / f"{family}.csv"
+    header, rows = csv_records(read_text(path).splitlines(keepends=True), path)
+    if tuple(header) != Entry._fields:
+        raise InputError(f"has the columns {', '.join(header)}; expected {', '.join(Entry._fields)}", path=path, line=1)
+    entries = [Entry(**row) for _, row in rows]
     return {entry.id: entry for entry in entries if paper in (None, entry.paper)}
