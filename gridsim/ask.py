@@ -48,8 +48,9 @@ def compare(
     workload : Workload
         The jobs.
     policies : iterable or mapping
-        As `gridsim.policy.presets.policy` takes them; the first is the baseline. Keys of a mapping are labels,
-        and so is what a text has before its first ``=`` (``today=slurm?conf=slurm.conf``).
+        As `gridsim.policy.presets.policy` takes them. The site's own policy is the base of the comparison, else the
+        first one. Keys of a mapping are labels, and so is what a text has before its first ``=``
+        (``today=slurm?conf=slurm.conf``).
     platform : Platform, optional
         The machine; one cluster of the size that the workload's source states where left out.
     options : Run, optional

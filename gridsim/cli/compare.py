@@ -37,8 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="POLICY",
         help="a preset (easy), a composition (easy?ordering=sjf), an ordering, or file.py:Class, each with a "
-        "label if you like (today=slurm?conf=slurm.conf); give it several times, the first is the baseline (default: "
-        "fcfs, easy, conservative; see gridsim list)",
+        "label if you like (today=slurm?conf=slurm.conf); give it several times; comparisons are with the site's own "
+        "policy (--own, else the first with conf=), else with the first one (default: easy, conservative, fcfs; see "
+        "gridsim list)",
     )
     parser.add_argument("--own", metavar="LABEL", help=source.OWN)
     run = parser.add_argument_group("simulation")
@@ -212,14 +213,14 @@ def run(args: argparse.Namespace) -> int:
     with workers.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show}
         answers = under_way(workload, policies, team, platform=platform, **how)
-        replayed = own or next(iter(policies))
-        replay = team.submit(replay_of, {replayed: answers[replayed].result()}, own, policies=policies, **how)
+        near = {label: answers[label].result() for label in (policies if own is None else [own])}
+        replay = team.submit(replay_of, near, own, policies=policies, **how)
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-        evidence = evidence_of(results, options=options, command=workers.command(), **cuts)
+        evidence = evidence_of(results, options=options, own=own, command=workers.command(), **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
-        same: dict[str, Any] = {"measures": measures, "cuts": cuts, "platform": platform, **how}
+        same: dict[str, Any] = {"own": own, "measures": measures, "cuts": cuts, "platform": platform, **how}
         cleaned = evidence_without_flurries(workload, policies, team, **same) if both else None
         drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))
         changes = pending_changes(evidence, policies, team, platform=platform, **how) if args.what_if else {}

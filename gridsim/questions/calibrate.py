@@ -8,13 +8,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.agreement import (
-    Agreement,
     Disagreement,
     agreement,
     agreement_by_group,
     largest_disagreements,
+    start_errors,
 )
 from gridsim.metrics.preemption import concerns_preemption, logged_runs, preemption_metrics
 from gridsim.model.platform import Platform
@@ -32,9 +34,9 @@ from gridsim.scenario import simulate_all
 from gridsim.simulation import run
 from gridsim.workers import Workers
 
-__all__ = ["DEFAULT_POLICIES", "calibrate", "own_policy", "replay_of", "replays_once_more"]
+__all__ = ["DEFAULT_POLICIES", "calibrate", "nearest", "own_policy", "replay_of", "replays_once_more"]
 
-DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
+DEFAULT_POLICIES = ("easy", "conservative", "fcfs")
 """Who is replayed when nobody says what the site's own policy is."""
 
 SHOWN = 5
@@ -76,7 +78,7 @@ def calibrate(
     results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
     records = {label: result.record for label, result in results.items()}
     overall = {label: agreement(record) for label, record in records.items()}
-    best = _nearest(overall)
+    best = nearest(records)
     if not overall[best].jobs:
         source = workload.provenance.get("source")
         raise InputError("says of no job that ran when it started, so there is nothing to compare with", path=source)
@@ -88,14 +90,14 @@ def calibrate(
     return Calibration(overall, best, classes, apart, own, logged_runs(workload), cut)
 
 
-def _nearest(overall: Mapping[str, Agreement]) -> str:
-    """The policy with the smallest median error, of equal ones that with the smallest mean error."""
+def nearest(records: Mapping[str, Record]) -> str:
+    """Return the policy with the smallest median error of a start; of equal ones that with the smallest mean error."""
 
     def error(label: str) -> tuple[float, float]:
-        one = overall[label]
-        return (one.median, one.mean) if one.jobs else (math.inf, math.inf)
+        found = start_errors(records[label])
+        return (float(np.median(found)), float(found.mean())) if len(found) else (math.inf, math.inf)
 
-    return min(overall, key=error)
+    return min(records, key=error)
 
 
 def _apart(result: Result) -> Iterator[tuple[Disagreement, Explanation]]:
@@ -131,8 +133,8 @@ def replay_of(
 ) -> Replay | None:
     """How near the replay under the site's own policy comes to the log: what a comparison may say of itself.
 
-    Where none is that of the site, it is the first: never the one that comes nearest, which tells nothing of the
-    others. None where the log knows no starts, where jobs were changed since, and for DAG jobs.
+    If none is known to be the site's own, it is the nearest of those compared (`nearest`). None if the log has no
+    starts, if jobs were changed since, and for DAG jobs.
 
     Parameters
     ----------
@@ -144,11 +146,11 @@ def replay_of(
     progress : callable, optional
         Told the label and the number of jobs released so far.
     """
-    label = next(iter(results)) if own is None else own
-    record, extended = results[label].record, False
-    workload = record.workload
+    workload = next(iter(results.values())).record.workload
     if not _comparable(workload):
         return None
+    label = nearest({label: result.record for label, result in results.items()}) if own is None else own
+    record, extended = results[label].record, False
     if policies is not None and options is not None and _cut(record, options):
         extended = True
         hear = None if progress is None else partial(progress, f"{label}, as the log")

@@ -31,8 +31,8 @@ from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
 
 __all__ = ["DEFAULT_POLICIES", "compare", "evidence_of", "evidence_without_flurries", "pending_changes"]
 
-DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
-"""What is compared when nobody says what."""
+DEFAULT_POLICIES = ("easy", "conservative", "fcfs")
+"""Policies that are compared by default; the first is the base."""
 
 
 def compare(
@@ -75,9 +75,9 @@ def compare(
         told: dict[str, Any] = {"options": options, "cuts": cuts, "progress": progress}
         pending = [PendingReplicas.of(it, workload, arms, team, **told) for it in families]
         if flurries == "both":
-            cleaned = evidence_without_flurries(workload, made, team, measures=measures, cuts=cuts, **how)
-        replay = None if own is None else replay_of(results, own, policies=made, options=options, progress=progress)
-        evidence = evidence_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown, replay=replay)
+            cleaned = evidence_without_flurries(workload, made, team, own=own, measures=measures, cuts=cuts, **how)
+        replay = replay_of(results, own, policies=made, options=options, progress=progress)
+        evidence = evidence_of(results, options=options, own=own, replay=replay, **cuts)
         return replace(with_replicas(evidence, pending), cleaned=cleaned)
 
 
@@ -88,6 +88,7 @@ def evidence_without_flurries(
     *,
     platform: Platform,
     options: Run,
+    own: str | None = None,
     measures: Sequence[Any] = (),
     cuts: Mapping[str, Any],
     progress: Callable[[str, int], None] | None = None,
@@ -97,13 +98,14 @@ def evidence_without_flurries(
     how: dict[str, Any] = {"platform": platform, "options": options, "progress": told}
     results = simulate_all(WithoutFlurries().apply(workload), policies, workers=workers, **how)
     results = {label: result.with_measures(measures) for label, result in results.items()}
-    return evidence_of(results, options=options, **cuts)
+    return evidence_of(results, options=options, own=own, **cuts)
 
 
 def evidence_of(
     results: Mapping[str, Result],
     *,
     options: Run,
+    own: str | None = None,
     bound: float = BOUND,
     warmup: float = 0.0,
     cooldown: float = 0.0,
@@ -113,7 +115,12 @@ def evidence_of(
 ) -> Evidence:
     """Comparison of results that are there, with how they were made and how near a replay comes to the log.
 
-    *there* are numbers that need not be made again, as `Evidence.of` takes them.
+    Parameters
+    ----------
+    own : str, optional
+        Label of the site's own policy, which is then the base of every comparison.
+    **there
+        Numbers that exist already, as `Evidence.of` takes them.
     """
     first = next(iter(results.values()))
     platforms = [result.platform for result in results.values()]
@@ -134,6 +141,7 @@ def evidence_of(
         },
         "versions": versions(),
         "command": command,
+        **({"own": own} if own is not None else {}),
         **({"asked": [it.name for it in first.measures]} if first.measures else {}),
     }
     if any(result.notices for result in results.values()):
@@ -152,8 +160,18 @@ def evidence_of(
         reference=next((label for label, result in results.items() if result.policy == easy), None),
         replay=replay,
         measures=first.measures,
+        order=_order({label: result.policy for label, result in results.items()}, own),
         **there,
     )
+
+
+def _order(policies: Mapping[str, str], own: str | None) -> list[str]:
+    """Labels in the order of comparisons: the site's own policy, then the others, FCFS last.
+
+    FCFS is saturated at loads that the others sustain, so no headline rests on it where others are compared.
+    """
+    fcfs = repr(policy("fcfs"))
+    return sorted(policies, key=lambda label: (label != own, policies[label] == fcfs and len(policies) > 2))
 
 
 def pending_changes(

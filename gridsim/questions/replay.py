@@ -64,8 +64,8 @@ class Replay:
 
     @property
     def far(self) -> bool:
-        """Whether the site's own policy is so far from the log that this is to be told before any answer."""
-        return self.own and is_far(self.agreement)
+        """Whether the mean waits differ so much that a warning precedes the answer."""
+        return is_far(self.agreement)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from gridsim.options import Run
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.evidence import Evidence
-from gridsim.questions.replicas import Replicated, Role
+from gridsim.questions.replicas import Replicated, Role, settled
 from gridsim.registry import name_of
 from gridsim.simulation import run
 from gridsim.workers import Awaited, Workers
@@ -184,4 +184,4 @@ def with_replicas(evidence: Evidence, pending: Sequence[PendingReplicas]) -> Evi
         return evidence
     found = tuple(each.found(evidence.metrics) for each in pending)
     info = {**evidence.info, "replicas": [dict(each.info) for each in found]}
-    return replace(evidence, replicated=found, info=info)
+    return replace(evidence, replicated=found, info=info, differences=settled(evidence.differences, found))

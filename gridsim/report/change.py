@@ -45,8 +45,12 @@ def at_least(*, timed: bool = True) -> str:
     return f"by {percent(MATTERS)}{f' and {duration(MATTERS_SECONDS)}' if timed else ''} at least"
 
 
-def told(part: float, words: Words = MORE, shown: Callable[[float], str] = percent) -> str:
-    """A change in words: *part* of the base, or an amount with *shown* to tell it.
+def told(
+    part: float, words: Words = MORE, shown: Callable[[float], str] = percent, *, many_from: float = 1 + _TIMES
+) -> str:
+    """A change in words: *part* of the base, or an amount with *shown* to format it.
+
+    From *many_from* times the base on, the change is given as so many times the base.
 
     Examples
     --------
@@ -55,12 +59,19 @@ def told(part: float, words: Words = MORE, shown: Callable[[float], str] = perce
     """
     if math.isnan(part):
         return "unknown"
-    if shown is percent and part >= _TIMES:
+    if shown is percent and 1 + part >= many_from:
         return f"{times(1 + part)} {words.many}"
     return f"{shown(abs(part))} {words.less if math.copysign(1, part) < 0 else words.more}"
 
 
-def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], str] = percent) -> str:
+def span(
+    low: float,
+    high: float,
+    words: Words = MORE,
+    shown: Callable[[float], str] = percent,
+    *,
+    many_from: float = 1 + _TIMES,
+) -> str:
     """An interval of a change in words, the end that is nearer to no change first.
 
     Examples
@@ -71,9 +82,9 @@ def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], 
     if math.isnan(low) or math.isnan(high):
         return "unknown"
     if low < 0 < high:
-        return f"{told(low, words, shown)} to {told(high, words, shown)}"
+        return f"{told(low, words, shown, many_from=many_from)} to {told(high, words, shown, many_from=many_from)}"
     near, far = sorted((low, high), key=abs)
-    first, second = (told(math.copysign(end, far), words, shown).split(" ") for end in (near, far))
+    first, second = (told(math.copysign(end, far), words, shown, many_from=many_from).split(" ") for end in (near, far))
     if first == second:
         return " ".join(first)
     most = len(first) - 1 if shown is percent else 1  # "1 min to 2 min", but "1 to 2 %"
