@@ -31,7 +31,7 @@ __all__ = [
     "agreement",
     "agreement_by_group",
     "largest_disagreements",
-    "start_errors",
+    "start_error",
 ]
 
 RESAMPLES = 1000
@@ -164,11 +164,12 @@ def agreement(
     )
 
 
-def start_errors(record: Record) -> FloatArray:
-    """Return the absolute errors of the starts, s, of the jobs that started in the record and in the log."""
+def start_error(record: Record) -> tuple[float, float]:
+    """Return the median and mean absolute error of the starts, s, of jobs that started in the record and in the log."""
     start, logged = record.first_start_us, _logged(record, None)
     both = (start < NEVER) & (logged < NEVER)
-    return np.abs(seconds(start[both] - logged[both]))
+    size = np.abs(seconds(start[both] - logged[both]))
+    return _of(np.median, size), _of(np.mean, size)
 
 
 def agreement_by_group(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
-
-import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.agreement import (
@@ -16,7 +13,7 @@ from gridsim.metrics.agreement import (
     agreement,
     agreement_by_group,
     largest_disagreements,
-    start_errors,
+    start_error,
 )
 from gridsim.metrics.preemption import concerns_preemption, logged_runs, preemption_metrics
 from gridsim.model.platform import Platform
@@ -26,7 +23,7 @@ from gridsim.policy.machine import machine_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.explain import Explanation, explain
 from gridsim.questions.labels import labelled
-from gridsim.questions.replay import Calibration, Replay
+from gridsim.questions.replay import Calibration, Replay, nearest_policy
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record
 from gridsim.result import Result
@@ -34,7 +31,7 @@ from gridsim.scenario import simulate_all
 from gridsim.simulation import run
 from gridsim.workers import Workers
 
-__all__ = ["DEFAULT_POLICIES", "calibrate", "nearest", "own_policy", "replay_of", "replays_once_more"]
+__all__ = ["DEFAULT_POLICIES", "calibrate", "own_policy", "replay_of", "replays_once_more"]
 
 DEFAULT_POLICIES = ("easy", "conservative", "fcfs")
 """Who is replayed when nobody says what the site's own policy is."""
@@ -78,7 +75,7 @@ def calibrate(
     results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
     records = {label: result.record for label, result in results.items()}
     overall = {label: agreement(record) for label, record in records.items()}
-    best = nearest(records)
+    best = nearest_policy({label: (one.median, one.mean) for label, one in overall.items()})
     if not overall[best].jobs:
         source = workload.provenance.get("source")
         raise InputError("says of no job that ran when it started, so there is nothing to compare with", path=source)
@@ -88,16 +85,6 @@ def calibrate(
         label: preemption_metrics(record) if concerns_preemption(record) else {} for label, record in records.items()
     }
     return Calibration(overall, best, classes, apart, own, logged_runs(workload), cut)
-
-
-def nearest(records: Mapping[str, Record]) -> str:
-    """Return the policy with the smallest median error of a start; of equal ones that with the smallest mean error."""
-
-    def error(label: str) -> tuple[float, float]:
-        found = start_errors(records[label])
-        return (float(np.median(found)), float(found.mean())) if len(found) else (math.inf, math.inf)
-
-    return min(records, key=error)
 
 
 def _apart(result: Result) -> Iterator[tuple[Disagreement, Explanation]]:
@@ -133,8 +120,8 @@ def replay_of(
 ) -> Replay | None:
     """How near the replay under the site's own policy comes to the log: what a comparison may say of itself.
 
-    If none is known to be the site's own, it is the nearest of those compared (`nearest`). None if the log has no
-    starts, if jobs were changed since, and for DAG jobs.
+    If none is known to be the site's own, it is the nearest of those compared (`nearest_policy`). None if the log has
+    no starts, if jobs were changed since, and for DAG jobs.
 
     Parameters
     ----------
@@ -149,7 +136,7 @@ def replay_of(
     workload = next(iter(results.values())).record.workload
     if not _comparable(workload):
         return None
-    label = nearest({label: result.record for label, result in results.items()}) if own is None else own
+    label = own or nearest_policy({label: start_error(result.record) for label, result in results.items()})
     record, extended = results[label].record, False
     if policies is not None and options is not None and _cut(record, options):
         extended = True

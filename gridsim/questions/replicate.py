@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,6 +15,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.streams import of_replica
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.evidence import Evidence
@@ -25,10 +26,19 @@ from gridsim.workers import Awaited, Workers
 from gridsim.workload.transform.resample import Resample
 from gridsim.workload.transform.shake import Shake
 
-__all__ = ["Arm", "Family", "PendingReplicas", "families", "with_replicas"]
+__all__ = ["Arm", "Family", "PendingReplicas", "default_shakes", "families", "with_replicas"]
 
 _MOST = 10_000
 """Replicas that can be asked for."""
+
+SHAKES = 8
+"""Shaken workloads of a comparison by default."""
+
+CHEAP = 5e6
+"""Runs of EASY times jobs below which these are simulated by default: about 10 s on one core."""
+
+_IN_PYTHON = 30.0
+"""Time of a run without a compiled loop against one of EASY with it."""
 
 
 class Arm(NamedTuple):
@@ -74,6 +84,18 @@ class Family:
         told = {"transform": name_of(type(self.transform)), **asdict(self.transform)}
         told.pop("replica", None)
         return {"role": self.role, "seed": self.seed, "replicas": self.replicas, **told}
+
+
+def default_shakes(workload: Workload, policies: Iterable[Any]) -> int:
+    """Return how many shaken workloads a comparison simulates by default: `SHAKES` if that is cheap, else none.
+
+    Cheap is decided from the number of jobs (or tasks) and the policies' ``effort``, never from the clock.
+    """
+    size = len(workload) if workload.tasks is None else len(workload.tasks)
+    able = [capabilities_of(each) for each in policies]
+    compiled = workload.tasks is None and workload.reactions is None
+    effort = sum(can.effort if can.passes and compiled else max(can.effort, _IN_PYTHON) for can in able)
+    return SHAKES if SHAKES * size * effort <= CHEAP else 0
 
 
 def families(

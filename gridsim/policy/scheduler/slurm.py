@@ -586,7 +586,7 @@ class Slurm:
 
 _CAN = Capabilities(
     withdraws=True,
-    effort=20.0,
+    effort=400.0,
     expected_starts=True,
     reasons=True,
     longest=True,
