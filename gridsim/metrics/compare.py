@@ -413,7 +413,7 @@ def _difference(
         verdict="too little data",
     )
     if same == 1:
-        known = dict.fromkeys(("mean", "low", "high", "effect"), 0.0)
+        known: dict[str, Any] = dict.fromkeys(("mean", "low", "high", "effect"), 0.0)
         known |= dict.fromkeys(("ratio", "ratio_low", "ratio_high", "p"), 1.0)
         return replace(found, **known, verdict="equal")
     estimate = _estimate(mine, theirs)

@@ -65,7 +65,7 @@ def compare(
     platform = in_pools(
         workload, platform or machine(workload, policies=made.values()), made.values(), options.partitions
     )
-    cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
+    cuts: dict[str, Any] = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
     how: dict[str, Any] = {"platform": platform, "options": options, "progress": progress}
     cleaned = None
     with crew(workers, share=[workload]) as team:

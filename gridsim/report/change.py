@@ -64,14 +64,7 @@ def told(
     return f"{shown(abs(part))} {words.less if math.copysign(1, part) < 0 else words.more}"
 
 
-def span(
-    low: float,
-    high: float,
-    words: Words = MORE,
-    shown: Callable[[float], str] = percent,
-    *,
-    many_from: float = 1 + _TIMES,
-) -> str:
+def span(low: float, high: float, words: Words = MORE, shown: Callable[[float], str] = percent) -> str:
     """An interval of a change in words, the end that is nearer to no change first.
 
     Examples
@@ -82,9 +75,9 @@ def span(
     if math.isnan(low) or math.isnan(high):
         return "unknown"
     if low < 0 < high:
-        return f"{told(low, words, shown, many_from=many_from)} to {told(high, words, shown, many_from=many_from)}"
+        return f"{told(low, words, shown)} to {told(high, words, shown)}"
     near, far = sorted((low, high), key=abs)
-    first, second = (told(math.copysign(end, far), words, shown, many_from=many_from).split(" ") for end in (near, far))
+    first, second = (told(math.copysign(end, far), words, shown).split(" ") for end in (near, far))
     if first == second:
         return " ".join(first)
     most = len(first) - 1 if shown is percent else 1  # "1 min to 2 min", but "1 to 2 %"

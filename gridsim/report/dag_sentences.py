@@ -36,11 +36,11 @@ def answer(comparison: Evidence) -> list[str]:
         return [_one_job(comparison, winner, against), _ONE_JOB]
     found = findings(comparison, winner, _TERMS, _slr(means[winner]))
     return [
-        *found.shown,
+        *(found.shown or found.others),
         *next_to_the_headline(comparison, winner, _GROUPS),
         *saturated(comparison),
-        *intervals_are_of(comparison),
-        *found.others,
+        *(intervals_are_of(comparison) if found.shown else ()),
+        *(found.others if found.shown else ()),
         *_worst_slr(comparison, winner),
         *in_general(comparison, winner, _GROUPS),
         _individual_jobs(winner, against),

@@ -72,8 +72,10 @@ def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Find
         shown.append(_not_shown(comparison, rest.pop(0), terms))
     if clear:
         form = terms.plain if shown or rest else terms.least
-        where = "" if comparison.comparable else "Over the jobs that ran under every policy: "
-        shown.append(f"{where}{form.format(policy=winner, mean=mean)}, {_clear(clear, terms, len(order))}.")
+        claim = f"{form.format(policy=winner, mean=mean)}, {_clear(clear, terms, len(order))}."
+        if not comparison.comparable:
+            claim = f"Over the jobs that ran under every policy, {claim[0].lower()}{claim[1:]}"
+        shown.append(claim)
     elif rest and not shown:
         shown.append(_not_shown(comparison, rest.pop(0), terms))
     if equal := [it.baseline for it in against if it.verdict == "equal"]:
@@ -107,12 +109,14 @@ def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:
             f"Over all jobs that ran under both, the {terms.mean} under {it.baseline} is "
             f"{changed(turned, terms.words)} than under {it.policy} ({sure(turned, terms.words)})."
         )
-    means = ""
-    if comparison.headline != "slr":
-        means = f" ({duration(it.policy_mean)} against {duration(it.baseline_mean)})"
-    here = f"{changed(it, terms.words)} under {it.policy} in this log{means}"
+    shown = _amount_of(it)
+    means = f"({shown(it.policy_mean)} against {shown(it.baseline_mean)})"
+    here = f"{changed(it, terms.words)} under {it.policy} in this log {means}"
     if it.verdict == "too little data":
-        return f"There is too little data to compare {it.policy} with {it.baseline}: {shortage(it)}; {here}."
+        return (
+            f"There is too little data to compare {it.policy} with {it.baseline}: {shortage(it)}; the {terms.mean} is "
+            f"{here}."
+        )
     return (
         f"The log does not show whether {terms.longer} under {it.policy} or under {it.baseline}: {here}, "
         f"95 % interval {_interval(it, terms.words)}{_although(comparison, it)}."

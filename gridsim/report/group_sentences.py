@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gridsim.questions.evidence import Evidence, GroupRow
 from gridsim.report import change
 from gridsim.report.differences import MOST, group_name
-from gridsim.words import counted, duration, listed, number
+from gridsim.words import counted, duration, listed, number, times
 
 __all__ = ["GroupTerms", "in_general", "next_to_the_headline"]
 
@@ -135,7 +135,9 @@ def _as_many(ratio: float, terms: GroupTerms) -> str:
 def _span(row: GroupRow, terms: GroupTerms) -> str:
     if math.isnan(row.ratio):
         return change.span(row.low, row.high, terms.words, duration)
-    return change.span(row.ratio_low - 1, row.ratio_high - 1, terms.words, many_from=NOTABLE)
+    if row.ratio < NOTABLE:
+        return change.span(row.ratio_low - 1, row.ratio_high - 1, terms.words)
+    return f"{times(row.ratio_low).removesuffix(' times')} to {times(row.ratio_high)}"
 
 
 def _in_log(row: GroupRow, winner: str, terms: GroupTerms) -> str:

@@ -62,11 +62,11 @@ def _of_times(comparison: Evidence) -> list[str]:
     terms, groups = (_RESPONSES, _GROUPS_TAKE) if comparison.of_moldable else (_WAITS, _GROUPS_WAIT)
     found = findings(comparison, winner, terms, duration(waits[winner]))
     return [
-        *found.shown,
+        *(found.shown or found.others),
         *next_to_the_headline(comparison, winner, groups),
         *saturated(comparison),
         *(intervals_are_of(comparison) if found.shown else ()),
-        *found.others,
+        *(found.others if found.shown else ()),
         *([] if comparison.of_moldable else _slowdown(comparison, winner)),  # moldable jobs differ in run time
         *in_general(comparison, winner, groups),
         *_individual_jobs(comparison, winner, terms),

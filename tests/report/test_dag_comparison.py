@@ -151,7 +151,7 @@ def test_the_first_sentence_is_about_schedule_lengths(comparison: Comparison) ->
 
 def test_a_few_jobs_are_called_too_little_data(comparison: Comparison) -> None:
     told = " ".join(comparison.sentences())
-    assert "60 jobs are too little data for intervals" in told
+    assert "too few jobs (60, at least 80 are needed)" in told
     assert "95 % interval" not in told
 
 
