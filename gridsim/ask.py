@@ -97,10 +97,14 @@ def compare(
     how |= {"bound": bound, "warmup": warmup, "cooldown": cooldown, "metrics": metrics, "charges": charges}
     seed = Run().seed if options is None else options.seed
     policies = {label: policy(what) for label, what in labelled(policies).items()}
+    default = shake is None
     if shake is None:
         shake = default_shakes(workload, policies.values())
     asked: dict[str, Any] = {"shake": shake, "shake_by": shake_by, "resample": resample}
-    how |= {"families": families(**asked, resample_load=resample_load, seed=seed), "flurries": flurries}
+    how |= {
+        "families": families(**asked, resample_load=resample_load, seed=seed, default=default),
+        "flurries": flurries,
+    }
     return Comparison.view(comparing.compare(workload, policies, workers=workers, **how))
 
 

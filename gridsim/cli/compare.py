@@ -201,7 +201,7 @@ def run(args: argparse.Namespace) -> int:
         workload = replace(workload, logged={})
     shake = default_shakes(workload, policies.values()) if args.shake is None else args.shake
     asked: dict[str, Any] = {"shake": shake, "shake_by": args.shake_by, "resample": args.resample}
-    alike = families(**asked, resample_load=args.resample_load, seed=args.seed)
+    alike = families(**asked, resample_load=args.resample_load, seed=args.seed, default=args.shake is None)
     told = sys.stderr if args.json else sys.stdout
     used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"
     used += f", --limits {options.limits}" if options.limits != "refuse" else ""
@@ -257,6 +257,8 @@ def tell_of(comparison: Comparison) -> None:
         )
         console.print(changes(by_weight, width=console.width))
     for found in comparison.replicated:
+        if found.default:
+            continue
         console.print(replicas_text.table(comparison, found, width=console.width))
     for sentence in comparison.sentences()[len(comparison.warnings()) :]:
         console.print(sentence, markup=False)

@@ -94,6 +94,11 @@ class Replicated:
         """How many."""
         return int(self.info["replicas"])
 
+    @property
+    def default(self) -> bool:
+        """Whether nobody asked for it: the report then has one sentence on it."""
+        return bool(self.info.get("default"))
+
     def log_spread(self, metric: str, policy: str, other: str) -> float:
         """Standard deviation of the logarithm of the ratio of two policies over the replicas; NaN if undefined."""
         logs = log_ratios(self.numbers[policy][metric], self.numbers[other][metric])

@@ -63,12 +63,15 @@ class Family:
         How many.
     seed : int
         Of the scenario; replica k draws from its stream of the role and k.
+    default : bool
+        Whether nobody asked for it: the report then has one sentence on it.
     """
 
     role: Role
     transform: Any
     replicas: int
     seed: int = 1
+    default: bool = False
 
     def __post_init__(self) -> None:
         if not 2 <= self.replicas <= _MOST:
@@ -83,7 +86,8 @@ class Family:
         """What files say of it; JSON types only."""
         told = {"transform": name_of(type(self.transform)), **asdict(self.transform)}
         told.pop("replica", None)
-        return {"role": self.role, "seed": self.seed, "replicas": self.replicas, **told}
+        found = {"role": self.role, "seed": self.seed, "replicas": self.replicas, **told}
+        return {**found, "default": True} if self.default else found
 
 
 def default_shakes(workload: Workload, policies: Iterable[Any]) -> int:
@@ -95,7 +99,7 @@ def default_shakes(workload: Workload, policies: Iterable[Any]) -> int:
     able = [capabilities_of(each) for each in policies]
     compiled = workload.tasks is None and workload.reactions is None
     effort = sum(can.effort if can.passes and compiled else max(can.effort, _IN_PYTHON) for can in able)
-    return SHAKES if SHAKES * size * effort <= CHEAP else 0
+    return SHAKES if len(able) > 1 and SHAKES * size * effort <= CHEAP else 0
 
 
 def families(
@@ -105,8 +109,9 @@ def families(
     resample: int = 0,
     resample_load: float | None = None,
     seed: int = 1,
+    default: bool = False,
 ) -> list[Family]:
-    """Families that were asked for by how many replicas of each.
+    """Families by the number of replicas of each; *default* if nobody asked for the shaken ones.
 
     Raises
     ------
@@ -119,7 +124,7 @@ def families(
         raise InputError("says at which load and nothing says how often; give --resample 20 too", field="resample-load")
     found: list[Family] = []
     if shake:
-        found.append(Family("shake", Shake() if shake_by is None else Shake(shake_by), shake, seed))
+        found.append(Family("shake", Shake() if shake_by is None else Shake(shake_by), shake, seed, default))
     if resample:
         drawn = Resample() if resample_load is None else Resample(load=resample_load)
         found.append(Family("resample", drawn, resample, seed))

@@ -151,6 +151,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PagePar
         replicated=[
             (replicas_text.caption(it), replicas_text.lines(comparison, it), f"{it.role}.csv")
             for it in comparison.replicated
+            if not it.default
         ],
         replicas_head=replicas_text.HEAD,
         caveats=caveats.caveats(comparison),

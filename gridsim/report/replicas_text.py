@@ -82,7 +82,8 @@ def answer(comparison: Evidence) -> list[str]:
 
 
 def _told(comparison: Evidence, found: Replicated) -> Iterator[str]:
-    for number, metric in enumerate(_compared(comparison)):
+    metrics = _compared(comparison)
+    for number, metric in enumerate(metrics[:1] if found.default else metrics):
         winner = best(found.original, metric)
         pairs = [found.pair(metric, winner, other) for other in comparison.labels if other != winner]
         pairs = [it for it in pairs if it.replicas]

@@ -64,7 +64,7 @@ def test_a_step_that_is_no_node_is_refused(capsys: pytest.CaptureFixture[str]) -
 def test_what_if_of_a_comparison_asks_the_same_sizes_of_both_policies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["compare", str(LOG), "--policy", "easy", "--policy", POLICY, "--what-if", "--no-page"]
+    words = ["compare", str(LOG), "--policy", "easy", "--policy", POLICY, "--own", "easy", "--what-if", "--no-page"]
     assert main([*words, "--out", str(tmp_path)]) == 0
     assert "cannot be asked" not in capsys.readouterr().out
     with (tmp_path / "whatif.csv").open() as file:

@@ -146,7 +146,7 @@ def test_the_first_sentence_is_about_schedule_lengths(comparison: Comparison) ->
     first = comparison.sentences()[0]
     assert comparison.best in first
     assert "mean SLR" in first
-    assert f"{comparison.metrics[comparison.best]['mean_slr']:.3g} times" in first
+    assert f"({comparison.metrics[comparison.best]['mean_slr']:.3g} against " in first
 
 
 def test_a_few_jobs_are_called_too_little_data(comparison: Comparison) -> None:

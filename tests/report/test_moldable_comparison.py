@@ -144,7 +144,7 @@ def test_several_policies_have_one_sentence_together(moldable: Comparison) -> No
     rows = [row("up to 100", 1.4, "worse", policy="a"), row("100-300", 0.5, "better", policy="a")]
     rows += [row("up to 100", 1.4, "no clear difference", policy="b"), row("100-300", 1, "too little data", policy="b")]
     rows += [row("up to 100", 1.4, "too little data", policy="c")]
-    several = replace(moldable, records=dict.fromkeys(("old", "a", "b", "c"), one), groups=rows)
+    several = replace(moldable, records=dict.fromkeys(("old", "a", "b", "c"), one), groups=rows, order=())
     assert list(robustness.answer(several)) == [
         "By weight categories of jobs against old: robust here: b (1 of 2 undecided); not robust: a (clearly "
         "worse in 1 of 2); the log is too short to say for c."
