@@ -128,7 +128,7 @@ def cells(workloads: int, logs: Path | None) -> Iterator[tuple[str, Iterator[gs.
     """Name, workloads, cores and number of workloads of each cell."""
     for load in (0.5, 0.7, 0.85):
         for jobs in (1000, 5000, 20_000):
-            count = workloads if jobs < 20_000 else max(workloads * 3 // 5, 2)
+            count = workloads
             yield f"Lublin, load {load}, {jobs:,} jobs", lublin(jobs, load, count), 128, count
     if logs is not None:
         for name, file, cores in (("SDSC SP2", "SDSC-SP2-1998-4.2", 128), ("CTC SP2", "CTC-SP2-1996-3.1", 338)):
