@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,7 @@ from gridsim.policy.machine import machine_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.explain import Explanation, explain
 from gridsim.questions.labels import labelled
-from gridsim.questions.replay import Calibration, Replay
+from gridsim.questions.replay import Calibration, Replay, nearest_policy
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record
 from gridsim.result import Result
@@ -76,7 +75,7 @@ def calibrate(
     results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
     records = {label: result.record for label, result in results.items()}
     overall = {label: agreement(record) for label, record in records.items()}
-    best = _nearest(overall)
+    best = nearest_policy({label: (one.median, one.mean) for label, one in overall.items()})
     if not overall[best].jobs:
         source = workload.provenance.get("source")
         raise InputError("says of no job that ran when it started, so there is nothing to compare with", path=source)
@@ -86,16 +85,6 @@ def calibrate(
         label: preemption_metrics(record) if concerns_preemption(record) else {} for label, record in records.items()
     }
     return Calibration(overall, best, classes, apart, own, logged_runs(workload), cut)
-
-
-def _nearest(overall: Mapping[str, Agreement]) -> str:
-    """The policy with the smallest median error, of equal ones that with the smallest mean error."""
-
-    def error(label: str) -> tuple[float, float]:
-        one = overall[label]
-        return (one.median, one.mean) if one.jobs else (math.inf, math.inf)
-
-    return min(overall, key=error)
 
 
 def _apart(result: Result) -> Iterator[tuple[Disagreement, Explanation]]:

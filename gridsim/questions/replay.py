@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from gridsim.metrics.preemption import LoggedRuns
 from gridsim.questions.explain import Explanation
 from gridsim.words import duration
 
-__all__ = ["FAR", "FAR_SECONDS", "Calibration", "Replay", "is_far"]
+__all__ = ["FAR", "FAR_SECONDS", "Calibration", "Replay", "is_far", "nearest_policy"]
 
 FAR = 2.0
 """Factor between the replayed and the logged mean wait from which on a comparison is told with a warning before it."""
@@ -27,6 +28,27 @@ def is_far(one: Agreement) -> bool:
     """
     low, high = sorted((one.wait, one.logged_wait))
     return high > FAR * low and high - low > FAR_SECONDS
+
+
+def nearest_policy(errors: Mapping[str, tuple[float, float]]) -> str:
+    """Label of the policy whose simulated starts are nearest to those in the log.
+
+    Parameters
+    ----------
+    errors : mapping of str to tuple of float
+        Median and mean absolute error of a start by label, s; NaN where no start is in both.
+
+    Returns
+    -------
+    str
+        The label with the least median error; among equal ones the least mean error decides, then the order.
+
+    Examples
+    --------
+    >>> nearest_policy({"fcfs": (90.0, 200.0), "easy": (5.0, 80.0), "slurm": (5.0, 30.0), "idle": (math.nan, math.nan)})
+    'slurm'
+    """
+    return min(errors, key=lambda label: [math.inf if math.isnan(error) else error for error in errors[label]])
 
 
 @dataclass(frozen=True, slots=True)
