@@ -191,7 +191,7 @@ def run(args: argparse.Namespace) -> int:
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     asked: dict[str, Any] = {"shake": args.shake, "shake_by": args.shake_by, "resample": args.resample}
     alike = families(**asked, resample_load=args.resample_load, seed=args.seed)
-    own = own_policy(policies, args.own)
+    own = args.own = own_policy(policies, args.own)
     measures = measures_asked(args.metric, args.charge)
     if nodes := source.nodes_asked(args):
         policies = source.with_nodes(policies, nodes)
@@ -299,5 +299,6 @@ def _write(
     page = None if drawn is None else comparison.page(folder / "report.html", drawn=drawn.result())
     figures = [] if asked is None else asked.result()
     earlier.remove(kept={*places.values(), *numbers, *figures, *(() if page is None else (page.name,))})
-    write_json(folder / "run.json", {**comparison.info, "folders": places, **({"figures": figures} if figures else {})})
+    told = {**comparison.info, "folders": places, **({"figures": figures} if figures else {})}
+    write_json(folder / "run.json", told | ({} if args.own is None else {"own": args.own}))
     return f"Written: {folder}/" if page is None else f"Page: {page}   (numbers beside it in {folder}/)"

@@ -9,7 +9,6 @@ from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.agreement import (
-    Agreement,
     Disagreement,
     agreement,
     agreement_by_group,
@@ -136,7 +135,7 @@ def replay_of(
     label = next(iter(results)) if own is None else own
     record, extended = results[label].record, False
     workload = record.workload
-    if not _comparable(workload):
+    if not workload.has_recorded_schedule:
         return None
     if policies is not None and options is not None and _cut(record, options):
         extended = True
@@ -174,9 +173,8 @@ def _cut(record: Record, options: Run) -> bool:
 
 def replays_once_more(workload: Workload, options: Run) -> bool:
     """Whether `replay_of` will simulate, unless all jobs that outlived their limits are refused."""
-    return _comparable(workload) and options.overrun == "kill" and bool((workload.runtime > workload.estimate).any())
-
-
-def _comparable(workload: Workload) -> bool:
-    """Whether the log knows when these very jobs started."""
-    return workload.logged_start is not None and workload.tasks is None and not workload.provenance.get("transforms")
+    return (
+        workload.has_recorded_schedule
+        and options.overrun == "kill"
+        and bool((workload.runtime > workload.estimate).any())
+    )
