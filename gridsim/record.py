@@ -489,6 +489,23 @@ class Record:
             return np.where(self.ran, np.add.reduceat(self.given * held, tasks.first[:-1]), np.nan)
         return self.given * self.held
 
+    @property
+    def logged(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns, one row a job: start and wait in the log, s, and the reason that it recorded, where it has any.
+
+        A wait ends with the first start of a job. Empty where the log has no starts, and where jobs were changed.
+        """
+        workload, start = self.workload, self.workload.logged_start
+        if start is None or not workload.has_recorded_schedule or self.logged_submit_us is not None:
+            return {}
+        reason, names = workload.logged.get("reason"), np.array(workload.names.get("logged_reason", ("",)))
+        return {
+            "job": workload.job,
+            "start": seconds(start),
+            "wait": np.where(start < NEVER, seconds(start - workload.submit), np.nan),
+            **({} if reason is None else {"reason": names[np.maximum(reason, 0)]}),
+        }
+
     def holds(self) -> tuple[IntArray, IntArray, IntArray]:
         """Who held cores when: start and end of each job that ran (of each task where jobs have several), and cores.
 

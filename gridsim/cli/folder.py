@@ -16,7 +16,7 @@ __all__ = ["TABLES", "Earlier"]
 
 TABLES = frozenset(
     {f"{name}.{kind}" for name in ("jobs", "tasks", "allocations") for kind in ("csv", "parquet")}
-    | {f"{name}.csv" for name in ("killed_runs", "pieces", "reasons", "refused")}
+    | {f"{name}.csv" for name in ("killed_runs", "pieces", "reasons", "refused", "logged")}
 )
 RESULT = TABLES | {"metrics.json", "run.json", "names.csv"}
 """What the folder of one policy holds."""

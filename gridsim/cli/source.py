@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace, _ActionsContainer
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gridsim.errors import InputError
@@ -301,7 +302,7 @@ def load(
             raise InputError(
                 f"{', '.join(given)} shape the built-in workload; leave out either them or {' '.join(args.log)}"
             )
-        workload = read(args.log, args, {**rules_for(policies), **(usual or {})})
+        workload = _in_site_zone(read(args.log, args, {**rules_for(policies), **(usual or {})}), policies)
     options = options or Run(seed=args.seed)
     try:
         transforms = with_users(getattr(args, "users", None), args.transform or ())
@@ -313,6 +314,17 @@ def load(
     except InputError as error:
         message = error.message.replace("give --cores", f"give {args.machine_option}")
         raise InputError(message, path=error.path, line=error.line, field=error.field) from error
+
+
+def _in_site_zone(workload: Workload, policies: Iterable[Any]) -> Workload:
+    """The workload with its dates in the zone that the site of a policy names, where the log has only Unix times."""
+    from gridsim.policy.capabilities import capabilities_of  # numpy: not needed for --help
+
+    clock = workload.provenance.get("clock", {})
+    zones = [it.timezone for it in policies if capabilities_of(it).timezone and it.timezone is not None]
+    if not zones or clock.get("zone") != "epoch":
+        return workload
+    return replace(workload, provenance={**workload.provenance, "clock": {**clock, "zone": zones[0]}})
 
 
 def _given_machine(path: str) -> tuple[Platform, list[Any]]:

@@ -442,7 +442,11 @@ class Capabilities:
     notices : bool
         It has ``notices``: what the files of its site say and it does not follow.
     epoch : bool
-        It has ``epoch``: Unix time of second 0, s; None to be told it.
+        It has ``epoch``: Unix time of second 0, s; where it is None, a run sets it to that of the workload.
+    timezone : bool
+        It has ``timezone``, the zone of local dates in its files, which a run sets likewise, and
+        ``outside(first, last, longest)``: notices of what lies outside the time between two instants and has no effect
+        on jobs of up to that walltime, whole microseconds.
     site : bool
         It has ``site``, a `gridsim.model.site.Site`, whose names may be asked for.
     machine : bool
@@ -500,6 +504,7 @@ class Capabilities:
     alone: bool = False
     notices: bool = False
     epoch: bool = False
+    timezone: bool = False
     site: bool = False
     machine: bool = False
     pools: bool = False

@@ -134,7 +134,7 @@ def replay_of(
         Told the label and the number of jobs released so far.
     """
     workload = next(iter(results.values())).record.workload
-    if not _comparable(workload):
+    if not workload.has_recorded_schedule:
         return None
     label = own or nearest_policy({label: start_error(result.record) for label, result in results.items()})
     record, extended = results[label].record, False
@@ -174,9 +174,8 @@ def _cut(record: Record, options: Run) -> bool:
 
 def replays_once_more(workload: Workload, options: Run) -> bool:
     """Whether `replay_of` will simulate, unless all jobs that outlived their limits are refused."""
-    return _comparable(workload) and options.overrun == "kill" and bool((workload.runtime > workload.estimate).any())
-
-
-def _comparable(workload: Workload) -> bool:
-    """Whether the log knows when these very jobs started."""
-    return workload.logged_start is not None and workload.tasks is None and not workload.provenance.get("transforms")
+    return (
+        workload.has_recorded_schedule
+        and options.overrun == "kill"
+        and bool((workload.runtime > workload.estimate).any())
+    )

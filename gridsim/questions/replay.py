@@ -5,20 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridsim.metrics.agreement import Agreement, Disagreement
 from gridsim.metrics.preemption import LoggedRuns
-from gridsim.questions.explain import Explanation
 from gridsim.words import duration
 
-__all__ = ["FAR", "FAR_SECONDS", "Calibration", "Replay", "is_far", "nearest_policy"]
+if TYPE_CHECKING:  # explanations read schedules, which choose the nearest policy
+    from gridsim.questions.explain import Explanation
+
+__all__ = ["FAR", "FAR_SECONDS", "Calibration", "Replay", "agrees", "is_far", "nearest_policy"]
 
 FAR = 2.0
 """Factor between the replayed and the logged mean wait from which on a comparison is told with a warning before it."""
 
 FAR_SECONDS = 60.0
 """Difference of the two, s, up to which no factor matters."""
+
+
+NEAR = 0.1
+"""Part of a logged wait up to which a simulated one agrees with it."""
 
 
 def is_far(one: Agreement) -> bool:
@@ -49,6 +55,11 @@ def nearest_policy(errors: Mapping[str, tuple[float, float]]) -> str:
     'slurm'
     """
     return min(errors, key=lambda label: [math.inf if math.isnan(error) else error for error in errors[label]])
+
+
+def agrees(wait: float, logged: float) -> bool:
+    """Whether one simulated wait is that of the log: up to `FAR_SECONDS`, or `NEAR` of the logged one, apart."""
+    return abs(wait - logged) <= max(FAR_SECONDS, NEAR * logged)
 
 
 @dataclass(frozen=True, slots=True)

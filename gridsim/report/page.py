@@ -217,7 +217,8 @@ def _example(comparison: Evidence) -> list[str]:
         records = {label: each.select(_meanwhile(each, row)) for label, each in records.items()}
     schedules = {label: JobSchedule.of(each, comparison.platform_of(label)) for label, each in records.items()}
     longest = schedules[comparison.best].longest()
-    told = explain_text.sentences(explain(schedules[comparison.best], longest), comparison.best)
+    found = explain(schedules[comparison.best], longest)
+    told = [*explain_text.from_log(found), *explain_text.sentences(found, comparison.best)]
     under = waits(schedules, longest)
     others = {label: wait for label, (_, wait) in under.items() if label != comparison.best}
     return [*told, f"It {listed(_waited(others))}."] if others else told

@@ -19,10 +19,12 @@ from numpy.random import Generator
 
 from gridsim.errors import InputError
 from gridsim.model.capacity import Capacity
+from gridsim.model.dates import Calendar, zone_of
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice, Site
+from gridsim.model.site.vocabulary import Effect
 from gridsim.model.site_file import SiteClock, read_reservations, read_site
-from gridsim.model.time import NEVER, IntArray, of_whole_seconds
+from gridsim.model.time import NEVER, IntArray, of_whole_seconds, seconds
 from gridsim.model.workload import Workload
 from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
@@ -62,6 +64,7 @@ from gridsim.policy.slurm.wishes import wishes_of
 from gridsim.profile.ahead import compile_ahead
 from gridsim.profile.running import RUNNING
 from gridsim.record import Reasons, Refusal
+from gridsim.words import between, when
 
 __all__ = ["Slurm"]
 
@@ -97,7 +100,7 @@ class Slurm:
     epoch : float or None
         Unix time at which the simulation's clock is 0, s.
     timezone : str or None
-        Zone of dates, such as ``Europe/Berlin``; UTC where left out.
+        Zone of dates that name none, such as ``Europe/Berlin``; that of the log where left out.
     site : Site or None
         The site itself, instead of files.
 
@@ -176,7 +179,28 @@ class Slurm:
         site = self.site if self.reservations and self.epoch is None else self.resolved()
         if site.priority.reset and self.epoch is None:  # nobody knows when that is
             site = replace(site, ignored={**site.ignored, "PriorityUsageResetPeriod": 1})
+        if site.priority.reset and self.epoch is not None and self.timezone is None:
+            text = "the zone of PriorityUsageResetPeriod, whose midnight is that of UTC without --timezone"
+            return (*site.notices, Notice(text, effect=Effect.order))
         return site.notices
+
+    def outside(self, first: int, last: int, longest: int) -> tuple[Notice, ...]:
+        """Reservations and a boot outside the time between two instants, whole microseconds.
+
+        A job keeps clear of reservations that begin within its walltime, at most *longest*.
+        """
+        calendar = None if self.epoch is None else Calendar(0.0, zone_of(self.timezone or "UTC"))
+        began = self.epoch or 0.0
+        found = []
+        if self.epoch is not None or not self.reservations:
+            for each in self.resolved().reservations:
+                if each.start >= last + longest or (each.end <= first and not each.period):
+                    time = between(began + seconds(each.start), began + seconds(each.end), calendar)
+                    found.append(f"reservation {each.name} ({time})")
+        if self.boot is not None and (boot := self._boot_given()) >= last:
+            date = when(began + seconds(boot), calendar)
+            found.append(f"boot time {date} (only the phase of the scheduler's periods follows from it)")
+        return tuple(Notice(text, outside=True) for text in found)
 
     def longest(self, workload: Workload) -> IntArray:
         """Longest time that each job may ask for on this site, whole microseconds; `NEVER` for no limit.
@@ -231,6 +255,11 @@ class Slurm:
         """The boot, whole microseconds of the simulation."""
         if self.boot is None:
             return -SECOND // 2 if of_whole_seconds(requests.submit) else 0
+        return self._boot_given()
+
+    def _boot_given(self) -> int:
+        """The boot that was given, whole microseconds of the simulation."""
+        assert self.boot is not None
         if not isinstance(self.boot, str):
             return round(self.boot * SECOND)
         return SiteClock(self.epoch, self.timezone).instant(self.boot, field="boot")
@@ -595,6 +624,7 @@ _CAN = Capabilities(
     machine=True,
     pools=True,
     epoch=True,
+    timezone=True,
     site=True,
     told=True,
 )

@@ -40,6 +40,7 @@ _KEPT = (
     ("memory", "memory", np.int64),
     ("gpus", "gpus", np.int32),
     ("priority", "priority", np.int64),
+    ("reason", "reason", np.int32),
     ("array_task", "task", np.int64),
     ("het_part", "part", np.int32),
 )
@@ -110,6 +111,8 @@ class Assembly:
         said = {label: texts.names() for label, texts in self._intake.parser.said.items()}
         more, words = named(self._lines.columns, rows, self._intake.parser.more.names(), said)
         labels, names = labels | more, names | words
+        if "reason" in logged:
+            names["logged_reason"] = self._intake.parser.reasons.names()
         if len(edges):
             labels["after"] = logged["after"] = edges.last_awaited(rows, job, facts.end)
         if self._kept.gave_up.any():

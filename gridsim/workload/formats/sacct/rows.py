@@ -84,7 +84,8 @@ class Parser:
     Columns are ``base, task, part, tasks`` (identity), ``raw``, the times ``submit, eligible, start, end`` and
     ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``asked_nodes``,
     ``memory`` (MiB), ``asked_memory`` (MiB; node where ``asked_memory_of`` is 1, core for 2, else in all), ``gpus``,
-    ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``list`` (of `lists`),
+    ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``reason`` (of `reasons`),
+    ``list`` (of `lists`),
     ``asked_gpus``, ``more`` (of `more`: generic resources and licences) and the labels of `NAMED`. What submit
     lines say in words has its numbers in `said`, by label.
     """
@@ -98,6 +99,8 @@ class Parser:
         self._tres = {"cpu": _of_tres(b"cpu", _size), "mem": _of_tres(b"mem", _memory), "gpus": Lookup(_gpus)}
         self._tres["node"] = _of_tres(b"node", _size)
         self._limited = Lookup(lambda text: int(text == b"JobArrayTaskLimit"))
+        self.reasons = Codes()
+        self._reasons = Lookup(lambda text: self.reasons[b"" if text == b"None" else text])
         self.more = Codes()
         self._more = Lookup(lambda text: self.more[_besides(text)])
         self._request = Lookup(lambda text: INVALID if (pair := values.memory(text))[0] < 0 else _packed(*pair))
@@ -207,6 +210,7 @@ class Parser:
             columns["asked_gpus"] = self._tres["gpus"].column(cells["ReqTRES"]).astype(np.int32)
         if "Reason" in cells:
             columns["limited"] = self._limited.column(cells["Reason"]).astype(np.int8)
+            columns["reason"] = self._reasons.column(cells["Reason"]).astype(np.int32)
         if "Restarts" in cells:
             columns["restarts"] = self._sizes.column(cells["Restarts"]).astype(np.int32)
         if "Priority" in cells:
