@@ -435,6 +435,8 @@ class Capabilities:
         It has ``expected_starts(now)``: when it expects each waiting request to start, whole microseconds by request.
     reasons : bool
         It has ``reasons() -> gridsim.record.Reasons``, asked when the run is over: why requests waited.
+    requested : bool
+        It has ``requested() -> gridsim.record.Requested``: resources that it reads from the labels of the jobs.
     longest : bool
         It has ``longest(workload)``: (n,) int64, the most time that each job may ask for, whole microseconds.
     alone : bool
@@ -500,6 +502,7 @@ class Capabilities:
     broken: bool = False
     expected_starts: bool = False
     reasons: bool = False
+    requested: bool = False
     longest: bool = False
     alone: bool = False
     notices: bool = False

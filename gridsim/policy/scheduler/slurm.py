@@ -18,7 +18,7 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import InputError
-from gridsim.model.capacity import Capacity
+from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
 from gridsim.model.dates import Calendar, zone_of
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice, Site
@@ -59,11 +59,11 @@ from gridsim.policy.slurm.reservations import reservations_of
 from gridsim.policy.slurm.resets import last_reset
 from gridsim.policy.slurm.space import Space, space_for
 from gridsim.policy.slurm.timing import Timing
-from gridsim.policy.slurm.tres import Bills
+from gridsim.policy.slurm.tres import Bills, licences_of
 from gridsim.policy.slurm.wishes import wishes_of
 from gridsim.profile.ahead import compile_ahead
 from gridsim.profile.running import RUNNING
-from gridsim.record import Reasons, Refusal
+from gridsim.record import Reasons, Refusal, Requested
 from gridsim.words import between, when
 
 __all__ = ["Slurm"]
@@ -597,6 +597,14 @@ class Slurm:
         why_not = {row: why for row, (why, _) in self._refused.items()}
         return Reasons(words, job, word, since, until, reach, free, pool, why_not)
 
+    def requested(self) -> Requested:
+        """Resources that each request asks for, in the partition where it ran last. Memory is what was allocated."""
+        entry = self._entry
+        asked = {name: self._demands[name][entry] for name in ("cores", "unit", "gpus", "exclusive")}
+        amounts = {"cores": asked["cores"], GPU: asked["gpus"] * self._held.pieces[entry] * WHOLE_GPU}
+        amounts |= {name: licences_of(self._requests, name) for name in self._site.licences}
+        return Requested(asked["cores"] // asked["unit"], asked["exclusive"] > 0, amounts)
+
     def _pieces(self, entry: int) -> tuple[IntArray, IntArray]:
         """Nodes that an entry holds or held last, and how many cores of each."""
         first, count = int(self._held.first[entry]), int(self._held.pieces[entry])
@@ -618,6 +626,7 @@ _CAN = Capabilities(
     effort=400.0,
     expected_starts=True,
     reasons=True,
+    requested=True,
     longest=True,
     alone=True,
     notices=True,

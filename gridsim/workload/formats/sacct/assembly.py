@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.workload.formats.asked import GPU_TYPES
 from gridsim.workload.formats.in_use import MOST_IN_USE
 from gridsim.workload.formats.sacct.clusters import Clusters
 from gridsim.workload.formats.sacct.demands import demands, named
@@ -39,6 +40,7 @@ _KEPT = (
     ("nodes", "nodes", np.int32),
     ("memory", "memory", np.int64),
     ("gpus", "gpus", np.int32),
+    (GPU_TYPES, "gpu_types", np.int32),
     ("priority", "priority", np.int64),
     ("reason", "reason", np.int32),
     ("array_task", "task", np.int64),
@@ -113,6 +115,8 @@ class Assembly:
         labels, names = labels | more, names | words
         if "reason" in logged:
             names["logged_reason"] = self._intake.parser.reasons.names()
+        if GPU_TYPES in logged:
+            names[GPU_TYPES] = self._intake.parser.gpu_types.names()
         if len(edges):
             labels["after"] = logged["after"] = edges.last_awaited(rows, job, facts.end)
         if self._kept.gave_up.any():

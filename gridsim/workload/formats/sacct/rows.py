@@ -74,6 +74,11 @@ def _besides(text: bytes) -> bytes:
     return b",".join(sorted(part for part in text.split(b",") if part.startswith((b"gres/", b"license/"))))
 
 
+def _gpu_types(text: bytes) -> bytes:
+    """Types of GPU in a list of resources, between bars."""
+    return b"|".join(name.removeprefix(b"gres/gpu:") for name in values.tres(text) if name.startswith(b"gres/gpu:"))
+
+
 def _memory(text: bytes) -> int:
     return values.memory(text)[0]
 
@@ -85,8 +90,8 @@ class Parser:
     ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``asked_nodes``,
     ``memory`` (MiB), ``asked_memory`` (MiB; node where ``asked_memory_of`` is 1, core for 2, else in all), ``gpus``,
     ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``reason`` (of `reasons`),
-    ``list`` (of `lists`),
-    ``asked_gpus``, ``more`` (of `more`: generic resources and licences) and the labels of `NAMED`. What submit
+    ``list`` (of `lists`), ``asked_gpus``, ``more`` (of `more`: generic resources and licences), ``gpu_types`` (of
+    `gpu_types`: those allocated) and the labels of `NAMED`. What submit
     lines say in words has its numbers in `said`, by label.
     """
 
@@ -103,6 +108,8 @@ class Parser:
         self._reasons = Lookup(lambda text: self.reasons[b"" if text == b"None" else text])
         self.more = Codes()
         self._more = Lookup(lambda text: self.more[_besides(text)])
+        self.gpu_types = Codes()
+        self._gpu_types = Lookup(lambda text: self.gpu_types[_gpu_types(text)])
         self._request = Lookup(lambda text: INVALID if (pair := values.memory(text))[0] < 0 else _packed(*pair))
 
     def steps(self, cells: Cells) -> BoolArray:
@@ -225,6 +232,7 @@ class Parser:
             allocated = cells["AllocTRES"]
             memory = self._tres["mem"].column(allocated)
             columns["gpus"] = self._tres["gpus"].column(allocated).astype(np.int32)
+            columns["gpu_types"] = self._gpu_types.column(allocated).astype(np.int32)
         if "ReqMem" in cells:
             asked = self._request.column(cells["ReqMem"])
             each, what = asked // 4, asked % 4
