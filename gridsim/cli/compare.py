@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     source.add_arguments(parser)
     source.add_users(parser)
-    source.add_nodes(parser)
+    source.add_site_changes(parser)
     parser.add_argument(
         "--policy",
         action="append",
@@ -193,12 +193,12 @@ def run(args: argparse.Namespace) -> int:
     alike = families(**asked, resample_load=args.resample_load, seed=args.seed)
     own = own_policy(policies, args.own)
     measures = measures_asked(args.metric, args.charge)
-    if nodes := source.nodes_asked(args):
-        policies = source.with_nodes(policies, nodes)
+    if changes_of_site := source.site_changes(args):
+        policies = source.with_changes(policies, changes_of_site)
     if args.flurries == "drop":
         args.transform = ["without-flurries", *(args.transform or ())]
     workload, platform = source.load(args, options, policies.values())
-    if nodes:  # the log is of another machine: nothing that it says has happened is comparable
+    if changes_of_site:  # the log is of another machine: nothing that it says has happened is comparable
         workload = replace(workload, logged={})
     told = sys.stderr if args.json else sys.stdout
     used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"

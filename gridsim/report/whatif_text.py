@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridsim.metrics.compare import Difference
 from gridsim.questions.changes import NOW, Effect, WhatIf
-from gridsim.report import change, flurries_text, users, whatif_alike
+from gridsim.report import change, flurries_text, users, whatif_alike, whatif_parts
 from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
 from gridsim.report.trust import trust_in
@@ -251,6 +251,7 @@ def _each(found: WhatIf) -> list[str]:
         fewer = _fewer(one, now)
         who = f"{counted(fewer, 'job')} would not run at all; the others" if fewer > 0 else "they"
         told.append(f"With {one.label} {who} would wait {duration(one.numbers['wait_mean'])}: {by}.")
+        told += whatif_parts.sentences(one, lambda wait: _change(wait, len(found.outcomes) - 1))
     return told
 
 
@@ -265,6 +266,7 @@ def as_dict(found: WhatIf) -> dict[str, Any]:
                 "metrics": dict(one.numbers),
                 "wait": None if one.wait is None else asdict(one.wait),
                 "bounded_slowdown": None if one.slowdown is None else asdict(one.slowdown),
+                **whatif_parts.as_dict(one),
             }
             for one in found.outcomes
         ],
