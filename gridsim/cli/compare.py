@@ -216,7 +216,7 @@ def run(args: argparse.Namespace) -> int:
         replay = team.submit(replay_of, {replayed: answers[replayed].result()}, own, policies=policies, **how)
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-        evidence = evidence_of(results, options=options, command=workers.command(), **cuts)
+        evidence = evidence_of(results, options=options, policies=policies, command=workers.command(), **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
         same: dict[str, Any] = {"measures": measures, "cuts": cuts, "platform": platform, **how}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gridsim.model.capacity import NodeGroup
 
@@ -17,6 +17,12 @@ class NodeChange(NamedTuple):
 
     more: int
     node: NodeGroup
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same in JSON's types."""
+        it = self.node
+        told = {"capacity": dict(it.capacity), "gpus": it.gpus, "gpu_kind": it.gpu_kind if it.gpus else None}
+        return {"more": self.more, "node": told | {"features": list(it.features), "partitions": list(it.partitions)}}
 
 
 def node_changes(before: Sequence[NodeGroup], after: Sequence[NodeGroup]) -> tuple[NodeChange, ...]:

@@ -16,6 +16,7 @@ from gridsim.report import (
     admission,
     demands,
     flurries_text,
+    machines,
     notices,
     predictions,
     preemption,
@@ -31,6 +32,7 @@ __all__ = ["caveats"]
 def caveats(comparison: Evidence) -> list[str]:
     """Queues that only grow, cuts, kills, rejections, and what was left out of the log or changed in it."""
     return [
+        *machines.caveats(comparison.info),
         *admission.caveats(comparison),
         *notices.caveats(comparison.info),
         *demands.caveats(comparison),

@@ -65,20 +65,24 @@ def sentences(one: Effect, by: Callable[[Difference], str]) -> Iterator[str]:
     """Nodes that a change adds, waits of the jobs that it is made for, limits that bind; *by* words a difference."""
     if one.nodes:
         yield nodes_text(one.nodes)
-    everybody, told = one.wait.jobs if one.wait is not None else 0, []
-    for each in _different([it for it in one.parts if it.concerned and it.wait.jobs < everybody])[:_MOST]:
+    for each in _named(one):
         before, after = duration(each.wait.baseline_mean), duration(each.wait.policy_mean)
         name = str(each.part)[0].upper() + str(each.part)[1:]
-        told.append(f"{name} ({number(each.wait.jobs)}) wait {before} now and {after} then: {by(each.wait)}.")
-    yield from told
+        yield f"{name} ({number(each.wait.jobs)}) wait {before} now and {after} then: {by(each.wait)}."
     yield from map(_limit, one.limits)
 
 
-def _different(parts: Sequence[PartEffect]) -> list[PartEffect]:
-    """Parts without those that have the same jobs as an earlier one; requested resources before partitions."""
+def _named(one: Effect) -> list[PartEffect]:
+    """Parts that a change is made for, and those that wait longer for it; each set of jobs once.
+
+    Requested resources come before partitions.
+    """
+    if one.wait is None or not any(it.concerned for it in one.parts):
+        return []
+    parts = [it for it in one.parts if it.wait.jobs < one.wait.jobs and (it.concerned or it.wait.verdict == "worse")]
     found: list[PartEffect] = []
-    for each in sorted(parts, key=lambda it: it.part.kind == "partition"):
-        if not any(np.array_equal(each.part.rows, other.part.rows) for other in found):
+    for each in sorted(parts, key=lambda it: (not it.concerned, it.part.kind == "partition")):
+        if len(found) < _MOST and not any(np.array_equal(each.part.rows, other.part.rows) for other in found):
             found.append(each)
     return found
 
@@ -158,7 +162,7 @@ def rows(found: Sequence[WhatIf]) -> Iterator[list[Any]]:
 def as_dict(one: Effect) -> dict[str, Any]:
     """Nodes, parts and limits of a change in JSON's types."""
     return {
-        "nodes": [{"more": more, "node": _node(node)} for more, node in one.nodes],
+        "nodes": [each.to_dict() for each in one.nodes],
         "parts": [
             {"kind": it.part.kind, "part": it.part.value, "concerned": it.concerned, "wait": asdict(it.wait)}
             for it in one.parts
@@ -175,8 +179,3 @@ def as_dict(one: Effect) -> dict[str, Any]:
             for it in one.limits
         ],
     }
-
-
-def _node(node: NodeGroup) -> dict[str, Any]:
-    told = {"capacity": dict(node.capacity), "gpus": node.gpus, "gpu_kind": node.gpu_kind if node.gpus else None}
-    return {**told, "features": list(node.features), "partitions": list(node.partitions)}

@@ -147,8 +147,8 @@ def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
     """Whether another policy does as much as the largest machine of the table."""
     sizes = [one for one in baseline.outcomes if one.cores > baseline[NOW].cores]
     wait = best[NOW].numbers["wait_mean"]
-    if any(_not_taken(each[NOW]) for each in (baseline, best)):
-        return  # their waits are of different jobs
+    if any(_not_taken(each[NOW]) for each in (baseline, best)) or baseline[NOW].cores != best[NOW].cores:
+        return  # their waits are of different jobs, or of different machines
     if not sizes or not wait < baseline[NOW].numbers["wait_mean"]:
         return
     largest = max(sizes, key=lambda one: one.cores)
