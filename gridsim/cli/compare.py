@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     source.add_arguments(parser)
     source.add_users(parser)
-    source.add_nodes(parser)
+    source.add_site_changes(parser)
     parser.add_argument(
         "--policy",
         action="append",
@@ -192,12 +192,12 @@ def run(args: argparse.Namespace) -> int:
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
     own = own_policy(policies, args.own)
     measures = measures_asked(args.metric, args.charge)
-    if nodes := source.nodes_asked(args):
-        policies = source.with_nodes(policies, nodes)
+    if changes_of_site := source.site_changes(args):
+        policies = source.with_changes(policies, changes_of_site)
     if args.flurries == "drop":
         args.transform = ["without-flurries", *(args.transform or ())]
     workload, platform = source.load(args, options, policies.values())
-    if nodes:  # the log is of another machine: nothing that it says has happened is comparable
+    if changes_of_site:  # the log is of another machine: nothing that it says has happened is comparable
         workload = replace(workload, logged={})
     shake = default_shakes(workload, policies.values()) if args.shake is None else args.shake
     asked: dict[str, Any] = {"shake": shake, "shake_by": args.shake_by, "resample": args.resample}
@@ -219,7 +219,7 @@ def run(args: argparse.Namespace) -> int:
         replay = team.submit(replay_of, near, own, policies=policies, **how)
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-        evidence = evidence_of(results, options=options, own=own, command=workers.command(), **cuts)
+        evidence = evidence_of(results, options=options, own=own, policies=policies, command=workers.command(), **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
         same: dict[str, Any] = {"own": own, "measures": measures, "cuts": cuts, "platform": platform, **how}

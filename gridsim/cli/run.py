@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="block by block, in memory for what waits and runs: a .parquet file or a model of any length, to "
         "jobs.parquet; where its record is there, nothing is simulated",
     )
-    source.add_nodes(parser)
+    source.add_site_changes(parser)
     source.add_engine(parser, default=None)
     source.add_measures(parser)
     parser.add_argument("--json", action="store_true", help="print the metrics as JSON")
@@ -42,7 +42,6 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.cli.folder import TABLES, Earlier  # numpy and rich: not needed for --help
     from gridsim.cli.progress import JobsProgress
     from gridsim.files import plain
-    from gridsim.policy.machine import with_nodes
     from gridsim.policy.presets import policy
     from gridsim.report import demands, notices, pools
     from gridsim.scenario import Scenario
@@ -53,8 +52,9 @@ def run(args: argparse.Namespace) -> int:
     scenario = replace(scenario, metrics=(*scenario.metrics, *args.metric), charges=(*scenario.charges, *args.charge))
     if args.engine is not None:
         scenario = replace(scenario, options=replace(scenario.options, engine=args.engine))
-    if nodes := source.nodes_asked(args):
-        scenario = replace(scenario, policy=with_nodes(policy(scenario.policy), ";".join(nodes)))
+    if changes := source.site_changes(args):
+        (changed,) = source.with_changes({"policy": policy(scenario.policy)}, changes).values()
+        scenario = replace(scenario, policy=changed)
     if args.stream:
         return _stream(args, scenario)
     with JobsProgress() as progress:

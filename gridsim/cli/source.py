@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace, _ActionsContainer
 from dataclasses import replace
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from gridsim.errors import InputError
 from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gridsim.model.capacity import Capacity
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
+    from gridsim.policy.machine import SiteChange
 
 __all__ = [
     "add_arguments",
@@ -23,19 +25,19 @@ __all__ = [
     "add_generator_options",
     "add_log_options",
     "add_machine",
-    "add_nodes",
     "add_platform",
+    "add_site_changes",
     "add_transform",
     "add_users",
     "capacities",
     "load",
-    "nodes_asked",
     "nodes_given",
     "notice_lines",
     "read",
     "rules",
+    "site_changes",
     "summary_lines",
-    "with_nodes",
+    "with_changes",
 ]
 
 OWN = (
@@ -120,8 +122,8 @@ def add_measures(parser: _ActionsContainer) -> None:
         )
 
 
-def add_nodes(parser: ArgumentParser, *, platform: bool = False) -> None:
-    """Add the option that adds nodes to sites, and to a *platform* too."""
+def add_site_changes(parser: _ActionsContainer, *, platform: bool = False) -> None:
+    """Add the options that change the nodes, licences and limits of sites, and the nodes of a *platform* too."""
     parser.add_argument(
         "--nodes",
         action="append",
@@ -130,24 +132,48 @@ def add_nodes(parser: ArgumentParser, *, platform: bool = False) -> None:
         + ("a platform of nodes with N more of a group, or of the largest; " if platform else "")
         + "-N for fewer; several times or with commas",
     )
+    parser.add_argument(
+        "--add-pool",
+        action="append",
+        metavar="NAME:N",
+        help="add N licences of that name to a site"
+        + (", or N units to a pool of a platform" if platform else "")
+        + " (matlab:4); -N for fewer; several times or with commas",
+    )
+    parser.add_argument(
+        "--set-limit",
+        action="append",
+        metavar="OWNER.NAME.LIMIT=VALUE",
+        help="set a limit of a site, with the name and value that sacctmgr or slurm.conf has for it: "
+        "qos.gpu.GrpTRES=gres/gpu=14, account.bio.GrpTRES=cpu=64, user.ann.MaxJobs=-1 (no limit), "
+        "partition.gpu.MaxTime=2-0; several times",
+    )
 
 
-def nodes_asked(args: Namespace) -> list[str]:
-    """Values of ``--nodes``, one by one."""
-    found = [text.strip() for entry in args.nodes or () for text in entry.split(",") if text.strip()]
-    if args.nodes and not found:
-        raise InputError("is empty; expected such as +10 or gpu:+10", field="nodes")
+def site_changes(args: Namespace) -> list[SiteChange]:
+    """Values of ``--nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
+    from gridsim.policy.machine import SiteChange  # numpy: not needed for --help
+
+    found = []
+    for name, example in (("nodes", "+10 or gpu:+10"), ("add_pool", "matlab:4"), ("set_limit", "qos.gpu.GrpJobs=8")):
+        given = getattr(args, name) or []
+        # A limit has commas of its own: GrpTRES=cpu=8,mem=100G.
+        texts = given if name == "set_limit" else [text for entry in given for text in entry.split(",")]
+        values = [text.strip() for text in texts if text.strip()]
+        if given and not values:
+            raise InputError(f"is empty; expected such as {example}", field=name.replace("_", "-"))
+        found += [SiteChange(**{name: text}) for text in values]
     return found
 
 
-def with_nodes(policies: Mapping[str, Any], nodes: list[str]) -> dict[str, Any]:
-    """Policies by label, those that know their nodes with nodes added or taken away; one has to."""
-    from gridsim.policy.machine import machine_of, with_nodes  # numpy: not needed for --help
+def with_changes(policies: Mapping[str, Any], changes: Sequence[SiteChange]) -> dict[str, Any]:
+    """Policies by label, those that know their site with these changes of it; one has to."""
+    from gridsim.policy.machine import SiteChange, changed, machine_of  # numpy: not needed for --help
 
+    together = reduce(SiteChange.and_then, changes, SiteChange())
     if machine_of(policies.values()) is None:
-        raise InputError("are asked where no policy knows its nodes; give slurm?conf=..., or --cores", field="nodes")
-    text = ";".join(nodes)
-    return {label: with_nodes(it, text) if machine_of([it]) else it for label, it in policies.items()}
+        changed(next(iter(policies.values())), together)  # refuses it
+    return {label: changed(it, together) if machine_of([it]) else it for label, it in policies.items()}
 
 
 def add_users(parser: ArgumentParser) -> None:

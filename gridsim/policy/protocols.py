@@ -452,8 +452,9 @@ class Capabilities:
     site : bool
         It has ``site``, a `gridsim.model.site.Site`, whose names may be asked for.
     machine : bool
-        It has ``machine() -> Platform``, that of its site, and ``node_cores``; by ``sized(cores)`` and
-        ``with_nodes(nodes)`` it is made for a larger or smaller one.
+        It has ``machine() -> Platform``, that of its site, ``on_nodes() -> Platform``, the same with its nodes, and
+        ``node_cores``. ``sized(cores)`` and ``changed(change)`` (`gridsim.policy.machine.SiteChange`) return the policy
+        for another machine; ``binding_limits(record)`` lists the limits that held jobs back.
     pools : bool
         It has ``pools(names) -> Platform``: that machine in these partitions, or `InputError` why it is not.
     nodes : Capacity or None

@@ -13,6 +13,7 @@ from gridsim.report import (
     admission,
     demands,
     flurries_text,
+    machines,
     notices,
     predictions,
     preemption,
@@ -28,6 +29,7 @@ __all__ = ["caveats"]
 def caveats(comparison: Evidence) -> list[str]:
     """Cuts, kills, rejections, and what was left out of the log or changed in it."""
     return [
+        *machines.caveats(comparison.info),
         *admission.caveats(comparison),
         *notices.caveats(comparison.info),
         *demands.caveats(comparison),

@@ -290,7 +290,7 @@ def test_a_recipe_takes_nodes_too(halves: str, tmp_path: Path, capsys: pytest.Ca
         ("slurm", "ten", "'ten' is no number of nodes; expected such as +10"),
         ("slurm", "big:+1", "'big' is no partition; known: cpu, gpu, all"),
         ("slurm", "gpu:-3", "3 nodes fewer; partition 'gpu' has 2 of 8 cores"),
-        ("easy", "+1", "no policy knows its nodes"),
+        ("easy", "+1", "needs a policy that knows its site"),
     ],
 )
 def test_nodes_that_are_none_are_refused(

@@ -23,12 +23,14 @@ from gridsim.model.dates import Calendar, zone_of
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice, Site
 from gridsim.model.site.vocabulary import Effect
-from gridsim.model.site_file import SiteClock, read_reservations, read_site
+from gridsim.model.site_file import SiteClock, read_reservations, read_site, set_limits
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds, seconds
 from gridsim.model.workload import Workload
+from gridsim.policy.machine import SiteChange
 from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.slurm.backfill import NUMBERS, backfill_pass
+from gridsim.policy.slurm.binding import BindingLimit, binding_limits
 from gridsim.policy.slurm.bookings import Bookings
 from gridsim.policy.slurm.budgets import Budgets
 from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
@@ -63,7 +65,7 @@ from gridsim.policy.slurm.tres import Bills, licences_of
 from gridsim.policy.slurm.wishes import wishes_of
 from gridsim.profile.ahead import compile_ahead
 from gridsim.profile.running import RUNNING
-from gridsim.record import Reasons, Refusal, Requested
+from gridsim.record import Reasons, Record, Refusal, Requested
 from gridsim.words import between, when
 
 __all__ = ["Slurm"]
@@ -97,6 +99,11 @@ class Slurm:
     nodes : str or None
         The same by partition: ``gpu:+10`` adds nodes like the commonest of that one, ``+10`` of the default one;
         several with semicolons.
+    add_pool : str or None
+        Licences added, or taken away: ``matlab:4``, ``matlab:-2``; several with semicolons.
+    set_limit : str or None
+        Limits that replace those of the files: ``qos.gpu.GrpTRES=gres/gpu=14``, ``account.bio.GrpTRES=cpu=64``,
+        ``user.ann.MaxJobs=-1`` (none), ``partition.gpu.MaxTime=2-0``; several with semicolons.
     epoch : float or None
         Unix time at which the simulation's clock is 0, s.
     timezone : str or None
@@ -119,6 +126,8 @@ class Slurm:
     boot: float | str | None = None
     more_nodes: int = 0
     nodes: str | None = None
+    add_pool: str | None = None
+    set_limit: str | None = None
     epoch: float | None = None
     timezone: str | None = None
     site: Site | None = None
@@ -134,7 +143,7 @@ class Slurm:
             raise InputError("no such file; expected what 'scontrol show reservation' printed", path=self.reservations)
 
     def __repr__(self) -> str:
-        names = ("conf", "assoc", "qos", "usage", "groups", "reservations", "nodes", "epoch", "timezone")
+        names = ("conf", "assoc", "qos", "usage", "groups", "reservations", *SiteChange._fields, "epoch", "timezone")
         given = [f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None]
         given = given or ["site=…"]
         if self.boot is not None:
@@ -158,19 +167,27 @@ class Slurm:
         """
         assert self.site is not None
         if self.reservations is None:
-            return self._with_nodes(self.site)
+            return self._changed(self.site)
         clock = SiteClock(self.epoch, self.timezone)
         found, more = read_reservations(self.reservations, self.site.nodes, clock)
         ignored = Counter(self.site.ignored) + more
         site = replace(self.site, reservations=(*self.site.reservations, *found), ignored=dict(ignored))
-        return self._with_nodes(site)
+        return self._changed(site)
 
-    def _with_nodes(self, site: Site) -> Site:
-        return (site.changed(self.nodes) if self.nodes else site).with_nodes(self.more_nodes)
+    def _changed(self, site: Site) -> Site:
+        site = (site.changed(self.nodes) if self.nodes else site).with_nodes(self.more_nodes)
+        site = site.with_licences(self.add_pool) if self.add_pool else site
+        return set_limits(site, self.set_limit) if self.set_limit else site
 
-    def with_nodes(self, nodes: str) -> Slurm:
-        """The same with nodes added or taken away, as the parameter *nodes* says it."""
-        return replace(self, nodes=";".join(filter(None, (self.nodes, nodes))))
+    def changed(self, change: SiteChange) -> Slurm:
+        """The same with nodes, licences and limits changed, as the parameters of these names describe them."""
+        before = SiteChange(self.nodes or "", self.add_pool or "", self.set_limit or "")
+        nodes, add_pool, set_limit = (text or None for text in before.and_then(change))
+        return replace(self, nodes=nodes, add_pool=add_pool, set_limit=set_limit)
+
+    def binding_limits(self, record: Record) -> list[BindingLimit]:
+        """Limits that held jobs back in a run under this policy, and stop below what the site has."""
+        return binding_limits(self.resolved(), record)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -226,18 +243,23 @@ class Slurm:
     def machine(self) -> Platform:
         """The machine that its nodes make, one cluster."""
         assert self.site is not None
-        found = self._with_nodes(self.site).platform()
+        found = self._changed(self.site).platform()
         return replace(found, origin=f"{found.origin}, nodes {self.nodes}") if self.nodes else found
+
+    def on_nodes(self) -> Platform:
+        """The same machine with its nodes and licences."""
+        assert self.site is not None
+        return self._changed(self.site).on_nodes()
 
     def capacity(self) -> Capacity:
         """What its nodes have."""
         assert self.site is not None
-        return self._with_nodes(self.site).capacity()
+        return self._changed(self.site).capacity()
 
     def pools(self, named: Iterable[str]) -> Platform:
         """The machine in partitions that share no node, for policies that know of none (`Site.pools`)."""
         assert self.site is not None
-        return self._with_nodes(self.site).pools(named)
+        return self._changed(self.site).pools(named)
 
     @property
     def node_cores(self) -> int:
@@ -248,7 +270,7 @@ class Slurm:
     def sized(self, cores: float) -> Slurm:
         """The same with as many more or fewer nodes as it takes for about so many cores."""
         assert self.site is not None
-        now = self._with_nodes(self.site)
+        now = self._changed(self.site)
         return replace(self, more_nodes=self.more_nodes + now.nodes_to(cores))
 
     def _booted(self, requests: Requests) -> int:
