@@ -10,7 +10,6 @@ import numpy as np
 
 from gridsim import InputError
 from gridsim_papers.decisions import agreement, signed
-from gridsim_papers.moldable.changes import DEGRADED
 from gridsim_papers.moldable.study import Bar, Bars
 from gridsim_papers.paired import Values
 from gridsim_papers.verdicts import NAN, Part
@@ -113,7 +112,7 @@ AGREE = 0.75
 """Share of the signs from which on two studies tell the same."""
 
 
-def beyond(bars: Iterable[Bar], margin: float = DEGRADED) -> Values:
+def beyond(bars: Iterable[Bar], margin: float) -> Values:
     """Number of bars above a margin in each window."""
     totals: Values | None = None
     for bar in bars:
