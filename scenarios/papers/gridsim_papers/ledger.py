@@ -9,10 +9,14 @@ import csv
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["LEDGERS", "Entry", "read_ledger"]
+__all__ = ["LEDGERS", "MARGIN", "Entry", "read_ledger"]
 
 LEDGERS = Path(__file__).parent / "ledgers"
 """Folder of the ledgers."""
+
+
+MARGIN = 0.05
+"""Margin of what is judged without an entry in a ledger."""
 
 
 class Entry(NamedTuple):
@@ -30,6 +34,8 @@ class Entry(NamedTuple):
         ``campaign``, ``industrial log``, ``exact cases``, ``the code``, or ``other work``.
     what : str
         Experiments of the campaign, names of the cases, or what it would need.
+    margin : float
+        Differences within it do not matter: of a ratio, or of a utilisation; 0 where the claim needs none.
     """
 
     id: str
@@ -38,6 +44,7 @@ class Entry(NamedTuple):
     statement: str
     decided_by: str
     what: str
+    margin: float = 0.0
 
 
 def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
@@ -49,5 +56,6 @@ def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
     'SLR is never below 1'
     """
     with (LEDGERS / f"{family}.csv").open(encoding="utf-8", newline="") as file:
-        entries = [Entry(**row) for row in csv.DictReader(file)]
+        rows = list(csv.DictReader(file))
+    entries = [Entry(margin=float(row.pop("margin") or 0), **row) for row in rows]
     return {entry.id: entry for entry in entries if paper in (None, entry.paper)}
