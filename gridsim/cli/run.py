@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, write the result directory, print the metrics."""
-    from gridsim.cli.folder import TABLES, Earlier  # numpy and rich: not needed for --help
+    from gridsim.cli.folder import TABLES, Earlier, check_inputs  # numpy and rich: not needed for --help
     from gridsim.cli.progress import JobsProgress
     from gridsim.files import plain
     from gridsim.policy.presets import policy
@@ -55,6 +55,8 @@ def run(args: argparse.Namespace) -> int:
     if changes := source.site_changes(args):
         (changed,) = source.with_changes({"policy": policy(scenario.policy)}, changes).values()
         scenario = replace(scenario, policy=changed)
+    logs = scenario.file if isinstance(scenario.file, list | tuple) else [scenario.file]
+    check_inputs(args.out, filter(None, (args.recipe, scenario.mapping, *logs)))
     if args.stream:
         return _stream(args, scenario)
     with JobsProgress() as progress:

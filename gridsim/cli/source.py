@@ -5,8 +5,10 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace, _ActionsContainer
 from dataclasses import replace
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gridsim.cli.folder import check_inputs
 from gridsim.errors import InputError
 from gridsim.workload.problems import KINDS, Problem, option
 
@@ -310,6 +312,8 @@ def load(
     from gridsim.policy.pools import in_pools
     from gridsim.scenario import rules_for, transformed, with_users
 
+    if getattr(args, "out", None):
+        check_inputs(args.out, input_files(args))
     platform, sites = (None, []) if args.platform is None else _given_machine(args.platform)
     if platform is not None and args.cores is not None:
         raise InputError(
@@ -415,6 +419,22 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     told = [*(left_aside(suited(workload, platform).provenance, platform) if plain else []), *told]
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
     return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told
+
+
+def input_files(args: Namespace) -> Iterator[Path]:
+    """Files that a command may read: its arguments, files in folders of logs, and tables that a mapping joins."""
+    logs = getattr(args, "file", None) or getattr(args, "log", None) or []
+    for name, value in vars(args).items():
+        if name not in ("output", "out"):
+            yield from (Path(it) for it in (value if isinstance(value, list) else [value]) if isinstance(it, str))
+    for folder in filter(Path.is_dir, map(Path, logs)):
+        yield from folder.iterdir()
+    if logs and getattr(args, "mapping", None):
+        from gridsim.workload.formats.table.joins import joined_files  # numpy: not needed for --help
+        from gridsim.workload.formats.table.mapping import mapping_of
+
+        first = Path(logs[0])
+        yield from joined_files(mapping_of(args.mapping), first if first.is_dir() else first.parent)
 
 
 def problems(workload: Workload) -> list[Problem]:
