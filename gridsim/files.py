@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import hashlib
 import json
 import math
 import os
+import re
 import shutil
 import stat
 import sys
@@ -22,10 +24,14 @@ from gridsim.errors import InputError
 __all__ = [
     "check_output",
     "checksum",
+    "csv_records",
+    "csv_rows",
     "encoding_of",
     "identity",
+    "integer",
     "is_stream",
     "naming",
+    "parse_json",
     "read_text",
     "read_toml",
     "write_atomically",
@@ -191,10 +197,24 @@ def read_text(path: str | Path, *, errors: str = "strict") -> str:
     ----------
     errors : {"strict", "replace"}
         What becomes of bytes that are no text.
+
+    Raises
+    ------
+    InputError
+        For bytes that are no text, naming the line.
     """
     data = Path(path).read_bytes()
-    text = data.decode(encoding_of(data[:16]), errors)
+    text = _decoded(data, path, errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _decoded(data: bytes, path: object, errors: str = "strict") -> str:
+    encoding = encoding_of(data[:16])
+    try:
+        return data.decode(encoding, errors)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"is no text in {encoding.upper()}: {error.reason}", path=path, line=line) from error
 
 
 def read_toml(path: str | Path) -> dict[str, Any]:
@@ -203,14 +223,112 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     InputError
-        Naming the file, when it cannot be read or is no TOML.
+        Naming the file and the line, when it cannot be read or is no TOML.
     """
     try:
-        return tomllib.loads(read_text(path))
+        text = read_text(path)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"is no TOML: {error}", path=path) from error
+    except (ValueError, RecursionError) as error:
+        raise _beyond_limits(text, path) from error
+
+
+def parse_json(data: bytes, path: object, expected: str) -> Any:
+    """Value of a JSON text; a number of more than 4,300 digits is infinite.
+
+    Parameters
+    ----------
+    path : path
+        File of the text.
+    expected : str
+        What errors ask for.
+
+    Raises
+    ------
+    InputError
+        When it is no JSON, or an object has a key twice; naming the line.
+    """
+    text = _decoded(data, path)
+    try:
+        return json.loads(text, object_pairs_hook=_with_keys_once, parse_int=integer)
+    except json.JSONDecodeError as error:
+        message = f"is no JSON: {error.msg} (column {error.colno}); expected {expected}"
+        raise InputError(message, path=path, line=error.lineno) from error
+    except RecursionError as error:
+        raise _beyond_limits(text, path) from error
+    except _RepeatedKeyError as error:
+        raise InputError("occurs twice in one object; expected it once", path=path, field=str(error)) from error
+
+
+def _beyond_limits(text: str, path: object) -> InputError:
+    """Error for a text that is nested too deeply, or has an integer that Python does not convert."""
+    depth = 0
+    for mark in re.finditer(r"[\[{]|[\]}]|\d[\d_]{4300,}", text):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark[0], _DEEPEST)
+        if depth >= _DEEPEST:
+            what = "has an integer of more than 4,300 digits" if mark[0][0].isdigit() else "is nested too deeply"
+            return InputError(what, path=path, line=text.count("\n", 0, mark.start()) + 1)
+    return InputError("is nested too deeply", path=path)
+
+
+_DEEPEST = 100
+
+
+def integer(digits: str) -> float:
+    """A whole number; infinity where it has more digits than Python converts, which its field then refuses."""
+    try:
+        return int(digits)
+    except ValueError:
+        return math.inf
+
+
+class _RepeatedKeyError(ValueError):
+    """A key that an object has twice."""
+
+
+def _with_keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _RepeatedKeyError(next(key for key in keys if keys.count(key) > 1))
+    return found
+
+
+def csv_rows(lines: Iterable[str], path: object, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """Rows of a table, each with the number of its last line.
+
+    Raises
+    ------
+    InputError
+        For a row that cannot be read, naming the line.
+    """
+    rows = csv.reader(lines, delimiter=delimiter)
+    while True:
+        try:
+            row = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise InputError(f"cannot be read as a row of a table ({error})", path=path, line=rows.line_num) from error
+        yield rows.line_num, row
+
+
+def csv_records(lines: Iterable[str], path: object) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
+    """Header of a table, and its rows as mappings with the numbers of their lines; a missing cell is empty.
+
+    Raises
+    ------
+    InputError
+        For a row that cannot be read, naming the line.
+    """
+    rows = csv_rows(lines, path)
+    _, header = next(rows, (1, []))
+    blank = dict.fromkeys(header, "")
+    return header, ((line, blank | dict(zip(header, row, strict=False))) for line, row in rows if row)
 
 
 def checksum(path: str | Path) -> str:

@@ -74,7 +74,7 @@ class Run:
         if not isinstance(self.seed, int | np.integer) or self.seed < 0:
             raise InputError(f"{self.seed!r} is no whole number from 0", field="seed")
         tick = 1.0 if self.tick is None else self.tick
-        if not isinstance(tick, int | float) or not 0 < whole(float(tick)) < NEVER:
+        if not isinstance(tick, int | float) or not 0 < whole(tick) < NEVER:
             raise InputError(f"{self.tick!r} is no number of seconds; at least 1e-06 is needed", field="tick")
         if self.split not in get_args(Split):
             raise InputError(f"'{self.split}' is neither task nor kind-group", field="split")

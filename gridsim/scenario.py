@@ -14,6 +14,7 @@ from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import read_toml
 from gridsim.metrics.summary import measures_asked
+from gridsim.model.machine import check_cores
 from gridsim.model.platform import Platform
 from gridsim.model.platform_file import TABLES, platform_of, read_platform
 from gridsim.model.streams import of_replica, stream
@@ -32,6 +33,7 @@ from gridsim.workers import Awaited, Workers, crew
 from gridsim.workload.blocks import Blocks
 from gridsim.workload.formats.parquet_jobs import ParquetJobs
 from gridsim.workload.formats.table import mapping_of
+from gridsim.workload.problems import Problems
 from gridsim.workload.provenance import with_plugins
 from gridsim.workload.read import read_workload
 from gridsim.workload.synthetic.lublin import Lublin, default_workload
@@ -165,6 +167,10 @@ class Scenario:
         platform = _platform(recipe, path)
         if platform is not None and "cores" in workload:
             raise InputError("[platform] gives the machine; leave out one of them", path=path, field="workload.cores")
+        with _named(path, "workload.cores"):
+            check_cores(workload.get("cores"))
+        with _named(path, "workload.on"):
+            Problems(workload.get("on"))
         label, policy = _policy(recipe.get("policy", "easy"), path)
         return cls(
             file=_beside(workload.get("file"), path),

@@ -14,7 +14,10 @@ from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.policy.presets import label_of as policy_label
 
-__all__ = ["check_exclude", "files_in", "filled", "label_of", "used", "values_of", "with_places"]
+__all__ = ["MOST_COMBINATIONS", "check_exclude", "files_in", "filled", "label_of", "used", "values_of", "with_places"]
+
+MOST_COMBINATIONS = 1_000_000
+"""Largest number of scenarios of a sweep."""
 
 _PLACE = re.compile(r"\{(\w+)(?:\.(\w+))?\}")
 
@@ -43,7 +46,12 @@ def values_of(name: str, given: Any, path: Path) -> Sequence[Any]:
                 path=path,
                 field=f"factors.{name}",
             )
-        given = list(range(given["first"], given["last"] + 1, given.get("step", 1)))
+        first, last, step = given["first"], given["last"], given.get("step", 1)
+        if (last - first) // step >= MOST_COMBINATIONS:
+            raise InputError(
+                f"has more than {MOST_COMBINATIONS:,} values from first to last", path=path, field=f"factors.{name}"
+            )
+        given = list(range(first, last + 1, step))
     if not isinstance(given, list | tuple) or not given:
         raise InputError(f"is {given!r}; a list of values was expected", path=path, field=f"factors.{name}")
     if name == "policy":

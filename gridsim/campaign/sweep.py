@@ -40,7 +40,16 @@ from typing import Any, ClassVar, NamedTuple
 
 from gridsim.campaign.alike import AS_IT_IS, REPLICAS, Alike
 from gridsim.campaign.comparisons import Comparing, Comparisons, compare_runs
-from gridsim.campaign.factors import check_exclude, files_in, filled, label_of, used, values_of, with_places
+from gridsim.campaign.factors import (
+    MOST_COMBINATIONS,
+    check_exclude,
+    files_in,
+    filled,
+    label_of,
+    used,
+    values_of,
+    with_places,
+)
 from gridsim.campaign.run import Made
 from gridsim.campaign.store import RUNS, Store
 from gridsim.errors import InputError, UnknownNameError
@@ -159,6 +168,9 @@ class Sweep:
         if not isinstance(factors, Mapping) or not factors:
             raise InputError("has no table of factors with a list of values each", path=path, field="factors")
         values = {name: values_of(name, given, path) for name, given in factors.items()}
+        if (count := math.prod(map(len, values.values()))) > MOST_COMBINATIONS:
+            message = f"have {count:,} combinations; at most {MOST_COMBINATIONS:,} were expected"
+            raise InputError(message, path=path, field="factors")
         for name in used(recipe):
             if name not in values:
                 raise UnknownNameError(f"factor in a place of {path.name},", name, values)

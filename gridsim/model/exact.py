@@ -10,7 +10,7 @@ import numpy as np
 from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, IntArray
 
-__all__ = ["MOST_CORES", "exact", "integers", "rounded", "shown", "whole_seconds"]
+__all__ = ["MOST_CORES", "exact", "integers", "rational", "rounded", "shown", "whole_seconds"]
 
 MOST_CORES = 2**31 - 1
 """Most cores of a machine, a job or a task."""
@@ -48,6 +48,25 @@ def integers(values: Any, field: str, path: object = None) -> IntArray:
     if (column != given).any():
         raise InputError(f"has {given[column != given][0]}; expected whole numbers", path=path, field=field)
     return column
+
+
+def rational(text: str) -> Fraction:
+    """Exact value of a text such as ``0.25``, ``1e3`` or ``1/5``, of at most 40 characters.
+
+    Raises
+    ------
+    ValueError
+        For any other text: the exponent of a longer number could need more memory than there is.
+
+    Examples
+    --------
+    >>> rational("0.25"), rational("1/5")
+    (Fraction(1, 4), Fraction(1, 5))
+    """
+    _, _, exponent = text.lower().partition("e")
+    if len(text) > 40 or len(exponent.strip(" +-")) > 3:
+        raise ValueError(text)
+    return Fraction(text)
 
 
 def shown(value: Any) -> str:

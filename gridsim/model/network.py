@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.model.exact import rational
 from gridsim.model.time import NEVER, IntArray
 
 __all__ = ["Network"]
@@ -56,7 +57,7 @@ class Network:
         for name in ("ccr", "capacity", "transfer_rate_cap"):
             value = getattr(self, name)
             try:
-                number = Fraction(str(value))
+                number = rational(str(value))
             except (ValueError, ZeroDivisionError) as error:
                 raise InputError(f"'{value}' is no rational number; expected such as 1/5", field=name) from error
             if number < 0 or (number == 0 and name != "ccr"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import lzma
@@ -15,12 +14,15 @@ from pathlib import Path
 from typing import IO, Any, NoReturn
 
 from gridsim.errors import InputError, UnknownNameError
+from gridsim.files import csv_records
 from gridsim.model.capacity import GPU, NodeGroup
+from gridsim.model.exact import rational
 
 __all__ = ["groups_of", "pools_of"]
 
 _GROUP = ("group", "count", "capacity", "gpus", "gpu_kind", "features", "partitions", "weight", "names")
 _TABLE = ("file", "name", "group", "capacity", "gpus", "gpu_kind", "features", "partitions", "weight", "separator")
+_MOST = 1_000_000
 _NUMBERS = ("count", "gpus", "weight")
 _LISTS = ("features", "partitions", "names")
 _PACKED: Mapping[bytes, Callable[[bytes], bytes]] = {
@@ -81,6 +83,9 @@ def _group(table: Any, where: str, path: Path | None) -> NodeGroup:
     for key in _NUMBERS:
         if key in table:
             values[key] = _whole(table[key], f"{where}.{key}", path)
+    if values.get("count", 1) > _MOST:
+        wrong = f"is {values['count']}; at most {_MOST:,} nodes were expected"
+        raise InputError(wrong, path=path, field=f"{where}.count")
     for key in _LISTS:
         if key in table:
             values[key] = _words(table[key], f"{where}.{key}", path)
@@ -100,6 +105,7 @@ def _amounts(given: Any, where: str, path: Path | None) -> dict[str, int]:
 
 def _whole(value: Any, where: str, path: Path | None) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -(2**53) < value < 2**53:
+        value = value if not isinstance(value, int) else "beyond 2**53"
         raise InputError(f"is {value!r}; a whole number was expected", path=path, field=where)
     return value
 
@@ -191,13 +197,11 @@ class _NodeTable:
 
     def _rows(self) -> Iterator[tuple[Any, ...]]:
         with self._text() as text:
-            rows = csv.DictReader(text)
-            wanted = [*self._columns.values(), *(it.column for it in self._capacity.values())]
-            for column in wanted:
-                if column not in (rows.fieldnames or ()):
-                    raise UnknownNameError(f"column of {self._file}", column, rows.fieldnames or ())
-            for number, row in enumerate(rows):
-                self._line = rows.line_num
+            header, rows = csv_records(text, self._file)
+            for column in (*self._columns.values(), *(it.column for it in self._capacity.values())):
+                if column not in header:
+                    raise UnknownNameError(f"column of {self._file}", column, header)
+            for number, (self._line, row) in enumerate(rows):
                 yield (
                     self._cell(row, "group", ""),
                     self._cell(row, "name", f"node-{number}"),
@@ -221,22 +225,22 @@ class _NodeTable:
         except UnicodeDecodeError as error:
             raise InputError("is no text in UTF-8; expected a table of nodes", path=self._file) from error
 
-    def _cell(self, row: Mapping[str, str | None], key: str, otherwise: str) -> str:
-        return otherwise if key not in self._columns else (row[self._columns[key]] or "").strip()
+    def _cell(self, row: Mapping[str, str], key: str, otherwise: str) -> str:
+        return otherwise if key not in self._columns else row[self._columns[key]].strip()
 
-    def _several(self, row: Mapping[str, str | None], key: str) -> tuple[str, ...]:
+    def _several(self, row: Mapping[str, str], key: str) -> tuple[str, ...]:
         return tuple(filter(None, self._cell(row, key, "").split(self._separator)))
 
-    def _number(self, row: Mapping[str, str | None], key: str, otherwise: int) -> int:
+    def _number(self, row: Mapping[str, str], key: str, otherwise: int) -> int:
         return otherwise if key not in self._columns else self._amount(row, _Amount(self._columns[key]))
 
-    def _amount(self, row: Mapping[str, str | None], rule: _Amount) -> int:
-        text = (row[rule.column] or "").strip()
+    def _amount(self, row: Mapping[str, str], rule: _Amount) -> int:
+        text = row[rule.column].strip()
         try:
-            amount = Fraction(text) * rule.scale
+            amount = rational(text) * rule.scale
         except (ValueError, ZeroDivisionError):
             self._wrong(rule.column, text)
-        if amount < 0 or amount.denominator != 1:
+        if not 0 <= amount < 2**53 or amount.denominator != 1:
             self._wrong(rule.column, text if rule.scale == 1 else f"{text} times {rule.scale}")
         return int(amount)
 

@@ -99,6 +99,8 @@ def _cluster(table: Mapping[str, Any], where: str, path: Path | None) -> Cluster
     name = _text(table, "cluster", where, path)
     kind = _text(table, "kind", where, path) if "kind" in table else ANY_KIND
     rate = _value(table, "rate", int | float, where, path) if "rate" in table else 1.0
+    if isinstance(rate, int) and abs(rate) > 2**53:
+        raise InputError("is too large; a number up to 2**53 was expected", path=path, field=f"{where}.rate")
     nodes = groups_of(table["nodes"], f"{where}.nodes", path) if "nodes" in table else ()
     pools = pools_of(table["pools"], f"{where}.pools", path) if "pools" in table else {}
     with _errors_at(path, where):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.files import csv_rows
 from gridsim.model.allocations import POOLS, UNKNOWN_TASKS, Allocations
 from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import IntArray, whole
@@ -33,8 +33,8 @@ def parse_allocations(lines: Iterable[str], path: Path) -> Allocations:
     InputError
         Where a line cannot be understood, naming line and field.
     """
-    rows = csv.reader(lines)
-    header = [name.strip() for name in next(rows, [])]
+    rows = csv_rows(lines, path)
+    header = [name.strip() for name in next(rows, (1, []))[1]]
     for name in _NEEDED:
         if name not in header:
             raise InputError(f"is not there; expected {', '.join(_NEEDED)}", path=path, line=1, field=name)
@@ -43,8 +43,7 @@ def parse_allocations(lines: Iterable[str], path: Path) -> Allocations:
         raise InputError("is there twice", path=path, line=1, field=twice)
     resources = [name for name in header if name not in (*_FIXED, *_IGNORED)]
     columns: dict[str, list[Any]] = {name: [] for name in header}
-    for row in filter(None, rows):
-        line = rows.line_num
+    for line, row in ((line, row) for line, row in rows if row):
         if len(row) != len(header):
             raise InputError(f"has {len(row)} fields; the header names {len(header)}", path=path, line=line)
         for name, text in zip(header, row, strict=True):
@@ -83,14 +82,21 @@ def _time(text: str) -> float:
 def _count(name: str, text: str) -> int:
     if name == "tasks" and text in ("", "-1"):
         return UNKNOWN_TASKS
-    if (count := int(text if name in ("job", "run") else text or "0")) < 0 and name != "job":
+    count = int(text if name in ("job", "run") else text or "0")
+    if (count < 0 and name != "job") or abs(count) > 2**53:
         raise ValueError
     return count
 
 
 def _share(text: str) -> tuple[int, int]:
     number, colon, share = text.partition(":")
-    if not colon or not number.isdecimal() or not share.isdecimal() or not 0 < int(share) <= WHOLE_GPU:
+    if (
+        not colon
+        or not number.isdecimal()
+        or not share.isdecimal()
+        or int(number) > 2**31
+        or not 0 < int(share) <= WHOLE_GPU
+    ):
         raise ValueError
     return int(number), int(share)
 

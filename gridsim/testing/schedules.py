@@ -22,7 +22,7 @@ from typing import Any, Literal
 import numpy as np
 
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.files import encoding_of
+from gridsim.files import csv_rows, encoding_of
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.demand_columns import demands_of
@@ -279,7 +279,7 @@ def _parquet(path: Path) -> Iterator[str]:
 
 def _number(word: str) -> float | None:
     try:
-        return float(word)
+        return float(word) if word.isascii() and "_" not in word else None
     except ValueError:
         return None
 
@@ -319,14 +319,14 @@ def _swf_table(text: str, path: Path) -> Any:
         table = np.loadtxt([line for _, line in rows], ndmin=2)
     except ValueError:
         table = np.empty((0, 0))
-    if table.shape != (len(rows), _SWF_FIELDS) or not np.isfinite(table).all():
+    if table.shape != (len(rows), _SWF_FIELDS) or not (np.abs(table) <= 2.0**53).all():
         for number, line in rows:
             words = line.split()
             if len(words) != _SWF_FIELDS:
                 raise InputError(f"has {len(words)} fields; expected {_SWF_FIELDS}", path=path, line=number)
             for place, word in enumerate(words, 1):
                 value = _number(word)
-                if value is None or not math.isfinite(value):
+                if value is None or not abs(value) <= 2**53:
                     raise InputError(f"'{word}' is not a number", path=path, line=number, field=str(place))
     return table
 
@@ -338,10 +338,10 @@ def _from_csv(lines: Iterable[str], path: Path, columns: Mapping[str, str] | Non
     lines = iter(lines)
     first = next(lines, "")
     delimiter = max(",;\t", key=first.count)
-    header = next(csv.reader([first], delimiter=delimiter), [])
+    _, header = next(csv_rows([first], path, delimiter), (1, []))
     where = _places([name.strip() for name in header], path, columns or {})
     values: dict[str, list[Any]] = {name: [] for name in where}
-    for line, row in enumerate(csv.reader(lines, delimiter=delimiter), 2):
+    for line, row in ((line + 1, row) for line, row in csv_rows(lines, path, delimiter)):
         if not any(field.strip() for field in row):
             continue
         if len(row) != len(header):
@@ -392,7 +392,7 @@ def _value(name: str, text: str, path: Path, line: int, field: str) -> Any:
     if name == "job":
         text = text.rpartition("!")[2]  # Batsim: workload!job
     number = _number(text)
-    if number is None or (name not in _TIMES and not number.is_integer()):
+    if number is None or (name not in _TIMES and not (number.is_integer() and abs(number) <= 2**53)):
         wanted = "a time in seconds" if name in _TIMES else "a whole number"
         raise InputError(f"'{text}' is not {wanted}", path=path, line=line, field=field)
     return number if name in _TIMES else int(number)
@@ -406,6 +406,8 @@ def _count(text: str, path: Path, line: int, field: str) -> int:
         if not first.isdigit() or (dash and not last.isdigit()):
             raise InputError(f"'{text}' is not a list of resources such as 0-3 7", path=path, line=line, field=field)
         count += int(last) - int(first) + 1 if dash else 1
+    if not 0 <= count <= 2**53:
+        raise InputError(f"'{text[:60]}' lists {count} resources", path=path, line=line, field=field)
     return count or UNKNOWN_CORES
 
 

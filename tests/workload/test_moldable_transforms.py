@@ -328,7 +328,7 @@ def test_what_was_drawn_is_told(two: Path) -> None:
         ("application,cores,seconds\nx,4,10\nx,8,nan\n", "line 3, field 'seconds': has 'nan'"),
         ("application,cores,seconds\nx,4.5,10\n", "line 2, field 'cores': has '4.5'; expected a whole number from 1"),
         ("application,cores,seconds\nx,0,10\n", "line 2, field 'cores': has '0'"),
-        ("application,cores,seconds\nx,4\n", "line 2, field 'seconds': has None"),
+        ("application,cores,seconds\nx,4\n", "line 2, field 'seconds': has ''"),
     ],
 )
 def test_files_that_hold_no_profiles_are_refused(text: str, told: str, tmp_path: Path) -> None:
@@ -377,7 +377,7 @@ def test_jobs_of_a_file_get_its_ranges_and_all_others_stay_rigid(tmp_path: Path)
         ("1,8,12,,-1", "line 2, field 'sigma': a sigma of -1.0; expected 0"),
         ("1,8,12,0.2,", "line 2, field 'parallelism': an average parallelism of 0.2"),
         ("1,8,x,,", "line 2, field 'maximum': has 'x'; expected a number"),
-        ("1,8", "line 2, field 'maximum': has None; expected a number"),
+        ("1,8", "line 2, field 'maximum': has ''; expected a number"),
         ("9,1,4,,", "line 2, field 'job': job 9 is not in the workload"),
         ("1,1,4,,\n1,1,5,,", "field 'job': gives job 1 two ranges"),
     ],

@@ -438,7 +438,7 @@ def test_a_task_that_is_wider_than_the_machine_is_named(document, read):
     ("text", "said"),
     [
         (b'{"name": "x",\n "name2" 3}', "line 2: is no JSON"),
-        (b'{"name": "x", "name": "y"}', "field 'name': stands twice"),
+        (b'{"name": "x", "name": "y"}', "field 'name': occurs twice"),
         (b"[1]", "expected an object"),
         (b'{"name": "\xff"}', "no text in UTF-8"),
         (b"", "is empty"),

@@ -13,7 +13,7 @@ from gridsim.errors import InputError
 from gridsim.model.site import PARENT, Association
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.tres import limit, with_limits
-from gridsim.model.site_file.words import lines_of, minutes, table
+from gridsim.model.site_file.words import decimal, integer, lines_of, minutes, table
 
 __all__ = ["ASSOCIATION_LIMITS", "association_fields", "read_associations"]
 
@@ -93,13 +93,13 @@ def association_fields(
         field = _NAMES.get(key)
         try:
             if field == "shares":
-                found[field] = PARENT if text.lower() == "parent" else int(float(text))
+                found[field] = PARENT if text.lower() == "parent" else int(decimal(text))
             elif field == "longest":
                 found[field] = minutes(text)
             elif field == "default_qos":
                 found[field] = text
             elif field is not None:
-                found[field] = None if int(text) < 0 else int(text)
+                found[field] = None if integer(text) < 0 else integer(text)
             elif key in _TRES:
                 limit(f"association {canonical('association', key)}", text, _TRES[key], found, ignored)
                 if "node" in (of_job := found.get("tres", {}).get("job", {})):
@@ -166,7 +166,10 @@ def _listed(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[As
             words.pop("fairshare", None)
             words = {key: value for key, value in words.items() if key == "rawshares"}
         limits = with_limits(association_fields(words, ignored, (path, number)))
-        limits["usage"] = float(usage or 0.0)
+        try:
+            limits["usage"] = decimal(usage or "0")
+        except ValueError as error:
+            raise InputError(f"is '{usage}'; expected a number", path=path, line=number, field="rawusage") from error
         if user:
             found.append(Association(account, user=user, **limits))
             continue

@@ -15,7 +15,7 @@ from gridsim.model.site.tres import Weights
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.parameters import general
 from gridsim.model.site_file.tres import weights
-from gridsim.model.site_file.words import ConfLine, expanded, minutes
+from gridsim.model.site_file.words import ConfLine, minutes, span
 from gridsim.model.time import MICROSECOND, NEVER
 
 __all__ = ["GROUPS", "partition_of", "read_slurm_conf"]
@@ -61,13 +61,12 @@ def read_slurm_conf(path: str | Path) -> Site:
     ]
     by_default = next((name for _, name, words in partitions if words.get("default", "").upper() == "YES"), None)
     parts = general(keys, ignored)
-    return Site(
-        nodes=tuple(nodes),
-        partitions=tuple(made),
-        default_partition=by_default or made[0].name,
-        ignored={_spelled(text, spelled): count for text, count in ignored.items()},
-        **parts,
-    )
+    known = {_spelled(text, spelled): count for text, count in ignored.items()}
+    default = by_default or made[0].name
+    try:
+        return Site(tuple(nodes), tuple(made), default_partition=default, ignored=known, **parts)
+    except InputError as error:
+        raise InputError(error.message, path=path, field=error.field) from error
 
 
 GROUPS = "PartitionName AllowGroups"
@@ -119,7 +118,7 @@ def _nodes(line: ConfLine, names: str, ignored: Counter[str]) -> list[Node]:
     memory, weight = line.number_of("RealMemory", 1), line.number_of("Weight", 1)
     if cpus < 1 or memory < 1:
         raise line.wrong("CPUs" if cpus < 1 else "RealMemory", str(min(cpus, memory)), "1 or more")
-    spared = line.number_of("CoreSpecCount", 0) * threads or len(_numbers(line.text("CpuSpecList")))
+    spared = line.number_of("CoreSpecCount", 0) * threads or _listed_cpus(line)
     cpus, memory = cpus - spared, memory - line.number_of("MemSpecLimit", 0)
     if cpus < 1 or memory < 1:
         raise line.wrong("CoreSpecCount" if cpus < 1 else "MemSpecLimit", str(spared), "less than the node has")
@@ -130,19 +129,16 @@ def _nodes(line: ConfLine, names: str, ignored: Counter[str]) -> list[Node]:
     if down:
         ignored["NodeName State (nodes left out)"] += 1
         return []
+    return [Node(name, cpus, memory, weight, features, gpus, kind, other) for name in line.names("NodeName", names)]
+
+
+def _listed_cpus(line: ConfLine) -> int:
+    """The number of CPUs in ``CpuSpecList``, a list such as ``0-1,7``."""
+    text = line.text("CpuSpecList")
     try:
-        return [Node(name, cpus, memory, weight, features, gpus, kind, other) for name in expanded(names)]
-    except InputError as error:
-        raise InputError(error.message, path=line.path, line=line.number, field="NodeName") from error
-
-
-def _numbers(text: str) -> list[int]:
-    """CPUs of a list such as ``0-1,7``."""
-    found: list[int] = []
-    for part in filter(None, text.split(",")):
-        low, _, high = part.partition("-")
-        found += range(int(low), int(high or low) + 1)
-    return found
+        return sum(len(span(part)) for part in filter(None, text.split(",")))
+    except ValueError as error:
+        raise line.wrong("CpuSpecList", text, "CPUs such as 0-1,7") from error
 
 
 def _gres(line: ConfLine, ignored: Counter[str]) -> tuple[int, str, tuple[tuple[str, int], ...]]:
@@ -158,8 +154,10 @@ def _gres(line: ConfLine, ignored: Counter[str]) -> tuple[int, str, tuple[tuple[
     written = line.text("Gres")
     for word in filter(None, re.sub(r"\([^)]*\)", "", written).split(",")):
         name, *rest = word.split(":")
-        number = re.fullmatch(r"(\d+)([KMGTP]?)", rest[-1]) if rest and rest[-1] != "no_consume" else None
+        number = re.fullmatch(r"(\d{1,16})([KMGTP]?)", rest[-1]) if rest and rest[-1] != "no_consume" else None
         count = int(number[1]) * 1024 ** " KMGTP".index(number[2] or " ") if number else 1
+        if count >= 2**53:
+            raise line.wrong("Gres", written, "a number below 2**53")
         if name != GPU:
             ignored[f"NodeName Gres {name}"] += 1
             other[name] += count
@@ -171,10 +169,10 @@ def _gres(line: ConfLine, ignored: Counter[str]) -> tuple[int, str, tuple[tuple[
     return sum(gpus.values()), next(iter(gpus), GPU), tuple(other.items())
 
 
-def _memory(line: ConfLine, key: str) -> int | None:
-    """MiB of a key; None where it is not there, or unlimited."""
+def _limit_of(line: ConfLine, key: str) -> int | None:
+    """Number of a key; None where it is not there, or unlimited."""
     text = line.text(key)
-    if not text or text.upper() == "UNLIMITED":
+    if not text or text.upper() in ("UNLIMITED", "INFINITE"):
         return None
     return ConfLine(line.path, line.number, {key.lower(): text}).number_of(key, 0)
 
@@ -199,7 +197,7 @@ def _mode(line: ConfLine, ignored: Counter[str]) -> str:
 def partition_of(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Counter[str]) -> SitePartition:
     listed = line.text("Nodes", "")
     known = [node.name for node in nodes]
-    wanted = known if listed.upper() == "ALL" else expanded(listed)
+    wanted = known if listed.upper() == "ALL" else line.names("Nodes", listed)
     oversubscribe = line.text("OverSubscribe", line.text("Shared", "NO")).upper()
     if oversubscribe.startswith(("YES", "FORCE")) and not oversubscribe.endswith(":1"):
         ignored[f"PartitionName OverSubscribe={oversubscribe}"] += 1
@@ -207,7 +205,6 @@ def partition_of(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Coun
     if unknown:
         raise line.wrong("Nodes", listed, f"nodes that a NodeName line names; '{unknown[0]}' is not among them")
     priority = line.number_of("Priority", 1)
-    most = line.text("MaxNodes", "UNLIMITED")
     made = SitePartition(
         name=name,
         nodes=tuple(wanted),
@@ -216,7 +213,7 @@ def partition_of(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Coun
         job_factor=line.number_of("PriorityJobFactor", priority),
         tier=line.number_of("PriorityTier", priority),
         exclusive=oversubscribe == "EXCLUSIVE",
-        most_nodes=int(most) if most.isdigit() else 0,
+        most_nodes=max(0, _limit_of(line, "MaxNodes") or 0),
         qos=line.text("QOS"),
         preempt=_mode(line, ignored),
         grace=line.number_of("GraceTime", 0) * MICROSECOND,
@@ -225,9 +222,9 @@ def partition_of(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Coun
         accounts=_allowed(line, "AllowAccounts", "DenyAccounts"),
         levels=_allowed(line, "AllowQos", "DenyQos"),
         needs_reservation=line.text("ReqResv", "NO").upper() == "YES",
-        default_memory=_memory(line, "DefMemPerNode"),
-        default_core_memory=_memory(line, "DefMemPerCPU"),
-        most_memory=_memory(line, "MaxMemPerNode"),
+        default_memory=_limit_of(line, "DefMemPerNode"),
+        default_core_memory=_limit_of(line, "DefMemPerCPU"),
+        most_memory=_limit_of(line, "MaxMemPerNode"),
         billing=_billing(line, ignored),
         groups=_groups(line, ignored),
         node_cores=_node_cores(line),
@@ -248,12 +245,10 @@ def _groups(line: ConfLine, ignored: Counter[str]) -> tuple[str, ...]:
 
 def _node_cores(line: ConfLine) -> int:
     """``MaxCPUsPerNode``; 0 where all cores of a node may be used."""
-    text = line.text("MaxCPUsPerNode", "UNLIMITED")
-    if text.upper() in ("UNLIMITED", "INFINITE"):
-        return 0
-    if not text.isdigit() or not int(text):
-        raise line.wrong("MaxCPUsPerNode", text, "a number of CPUs above 0, or UNLIMITED")
-    return int(text)
+    count = _limit_of(line, "MaxCPUsPerNode")
+    if count is not None and count < 1:
+        raise line.wrong("MaxCPUsPerNode", str(count), "a number of CPUs above 0, or UNLIMITED")
+    return count or 0
 
 
 def _yes(line: ConfLine, key: str) -> bool:

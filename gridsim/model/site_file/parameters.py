@@ -11,7 +11,7 @@ from gridsim.model.site import Preemption, Priority, Scheduling
 from gridsim.model.site.tres import Weights
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.tres import weights as tres_weights
-from gridsim.model.site_file.words import ConfLine, minutes
+from gridsim.model.site_file.words import ConfLine, integer, minutes
 from gridsim.model.time import MICROSECOND, NEVER
 
 __all__ = ["general"]
@@ -19,29 +19,29 @@ __all__ = ["general"]
 
 def _of_seconds(text: str) -> int:
     """Whole microseconds of a number of seconds."""
-    return int(text) * MICROSECOND
+    return integer(text) * MICROSECOND
 
 
 _SCHEDULING: Mapping[str, tuple[str, Callable[[str], int]]] = {
     "bf_interval": ("interval", _of_seconds),
     "bf_resolution": ("resolution", _of_seconds),
-    "bf_window": ("window", lambda text: int(text) * 60 * MICROSECOND),
-    "bf_max_job_test": ("tests", int),
-    "max_job_bf": ("tests", int),
-    "bf_max_job_user": ("user_tests", int),
-    "bf_max_job_part": ("partition_tests", int),
-    "bf_max_job_assoc": ("association_tests", int),
-    "bf_max_job_start": ("starts", int),
-    "bf_max_job_user_part": ("both_tests", int),
-    "bf_max_job_array_resv": ("array_reserves", int),
-    "bf_job_part_count_reserve": ("partition_reserves", int),
+    "bf_window": ("window", lambda text: integer(text) * 60 * MICROSECOND),
+    "bf_max_job_test": ("tests", integer),
+    "max_job_bf": ("tests", integer),
+    "bf_max_job_user": ("user_tests", integer),
+    "bf_max_job_part": ("partition_tests", integer),
+    "bf_max_job_assoc": ("association_tests", integer),
+    "bf_max_job_start": ("starts", integer),
+    "bf_max_job_user_part": ("both_tests", integer),
+    "bf_max_job_array_resv": ("array_reserves", integer),
+    "bf_job_part_count_reserve": ("partition_reserves", integer),
     "bf_min_age_reserve": ("least_age", _of_seconds),
-    "bf_min_prio_reserve": ("least_priority", int),
+    "bf_min_prio_reserve": ("least_priority", integer),
     "bf_window_linear": ("linear", _of_seconds),
-    "default_queue_depth": ("queue_depth", int),
-    "partition_job_depth": ("partition_depth", int),
+    "default_queue_depth": ("queue_depth", integer),
+    "partition_job_depth": ("partition_depth", integer),
     "sched_interval": ("full_interval", _of_seconds),
-    "sched_min_interval": ("least_interval", int),
+    "sched_min_interval": ("least_interval", integer),
     "batch_sched_delay": ("batch_delay", _of_seconds),
 }
 _FLAGS = {"defer": "defer", "assoc_limit_stop": "stop_at_limit", "bf_one_resv_per_job": "once"}
@@ -190,10 +190,11 @@ def _licences(text: str, line: ConfLine | None) -> dict[str, int]:
     found: dict[str, int] = {}
     for word in filter(None, (part.strip() for part in re.split("[,;]", text))):
         name, _, count = word.rpartition(":") if ":" in word else (word, "", "1")
-        if not count.isdigit():
+        try:
+            found[name] = found.get(name, 0) + integer(count)
+        except ValueError as error:
             assert line is not None
-            raise line.wrong("Licenses", word, "a name and a number, such as matlab:20")
-        found[name] = found.get(name, 0) + int(count)
+            raise line.wrong("Licenses", word, "a name and a number, such as matlab:20") from error
     return found
 
 
@@ -209,7 +210,7 @@ def _preemption(text: Callable[..., str], time: Callable[[str, int], int]) -> Pr
         within="WITHIN" in modes,
         exempt=0 if exempt >= NEVER else exempt,  # -1 disables it
         requeue=text("JobRequeue", "1") != "0",
-        reorder=int(count) if (count := parameters.get("reorder_count", "")).isdigit() else 1,
+        reorder=int(count) if (count := parameters.get("reorder_count", "")).isdecimal() and len(count) < 16 else 1,
         strict_order="strict_order" in parameters,
         youngest_first="youngest_first" in parameters,
     )

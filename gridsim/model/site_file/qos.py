@@ -11,7 +11,7 @@ from gridsim.errors import InputError
 from gridsim.model.site import Qos
 from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.tres import limit, with_limits
-from gridsim.model.site_file.words import lines_of, minutes, table
+from gridsim.model.site_file.words import decimal, integer, lines_of, minutes, table
 
 __all__ = ["QOS_LIMITS", "qos_fields", "read_qos"]
 
@@ -96,13 +96,13 @@ def qos_fields(
             continue
         try:
             if key == "priority":
-                found["priority"] = int(text)
+                found["priority"] = integer(text)
             elif key == "usagefactor":
-                found["usage_factor"] = float(text)
+                found["usage_factor"] = decimal(text)
             elif key in ("maxwall", "maxwalldurationperjob"):
                 found["longest"] = minutes(text)
             elif key in _QOS:
-                found[_QOS[key]] = None if int(text) < 0 else int(text)
+                found[_QOS[key]] = None if (most := integer(text)) < 0 else most
             elif key in _QOS_TRES:
                 limit(f"QOS {canonical('QOS', key)}", text, _QOS_TRES[key], found, ignored)
             elif key in _QOS_OLD:

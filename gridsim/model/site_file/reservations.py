@@ -16,7 +16,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from gridsim.errors import InputError
 from gridsim.model.site import Allowed, Node, Reservation
-from gridsim.model.site_file.words import expanded, lines_of, minutes, table
+from gridsim.model.site_file.words import expanded, lines_of, minutes, span, table
 from gridsim.model.time import MICROSECOND, NEVER
 
 __all__ = ["SiteClock", "read_reservations"]
@@ -61,7 +61,7 @@ class SiteClock:
 
     def _unix(self, text: str, field: str, path: Path | None, line: int | None) -> float:
         try:
-            if re.fullmatch(r"\d+(\.\d+)?", text):
+            if re.fullmatch(r"\d{1,12}(\.\d+)?", text):
                 return float(text)
             date = datetime.fromisoformat(text)
             if date.tzinfo is None and self.timezone is None:
@@ -71,7 +71,7 @@ class SiteClock:
                 )
                 raise InputError(message, path=path, line=line, field=field)
             return (date if date.tzinfo else date.replace(tzinfo=self.zone())).timestamp()
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             message = f"is '{text}'; expected a date such as 2026-11-21T07:00:00"
             raise InputError(message, path=path, line=line, field=field) from error
 
@@ -169,6 +169,22 @@ class _Record:
             raise InputError(message, path=self.path, line=self.line, field=key)
         return self.clock.instant(text, field=key, path=self.path, line=self.line)
 
+    def expanded(self, key: str, text: str) -> list[str]:
+        """Names of a list of hosts."""
+        try:
+            return expanded(text)
+        except InputError as error:
+            raise InputError(error.message, path=self.path, line=self.line, field=key) from error
+
+    def count(self, key: str, text: str) -> int:
+        """How many cores a list such as ``0-5,7`` names."""
+        try:
+            return sum(len(span(part)) for part in text.split(","))
+        except ValueError as error:
+            raise InputError(
+                f"is '{text}'; expected cores such as 0-5,7", path=self.path, line=self.line, field=key
+            ) from error
+
     def names(self, key: str) -> Allowed | None:
         """Who is allowed: names, or names with a minus for all but these."""
         listed = tuple(filter(None, self.text(key).split(",")))
@@ -188,7 +204,7 @@ def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) 
     )
     known = [node.name for node in nodes]
     listed = record.text("Nodes")
-    names = known if listed.upper() == "ALL" else expanded(listed)
+    names = known if listed.upper() == "ALL" else record.expanded("Nodes", listed)
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
         message = f"is '{listed}'; the site has no node '{unknown}'"
@@ -210,7 +226,7 @@ def _reservation(record: _Record, nodes: Sequence[Node], ignored: Counter[str]) 
         cores=_cores(record, {node.name: node.cores for node in nodes}, names),
         flags=frozenset(flags & _MODELLED),
         period=min((_PERIODS[flag] for flag in flags & set(_PERIODS)), default=0),
-        idle=_idle(words),
+        idle=_idle(words, record),
         known=record.instant("Created") if record.text("Created") else -NEVER,
     )
     return _on_days(made, flags, record.clock)
@@ -224,11 +240,15 @@ def _end(record: _Record, start: int) -> int:
     return NEVER if end <= start else end
 
 
-def _idle(words: Sequence[tuple[str, str, str]]) -> int | None:
+def _idle(words: Sequence[tuple[str, str, str]], record: _Record) -> int | None:
     """``PURGE_COMP[=TIME]``: 5 minutes where it says no time."""
     for flag, _, value in words:
         if flag == "PURGE_COMP":
-            return minutes(value) if value else 300 * MICROSECOND
+            try:
+                return minutes(value) if value else 300 * MICROSECOND
+            except ValueError as error:
+                message = f"has PURGE_COMP={value}; expected a time such as 00:05:00"
+                raise InputError(message, path=record.path, line=record.line, field="Flags") from error
     return None
 
 
@@ -237,24 +257,18 @@ def _cores(record: _Record, sizes: Mapping[str, int], names: Sequence[str]) -> t
     listed: dict[str, int] = {}
     for key, value in record.words.items():
         if key.startswith("cores of "):
-            for name in expanded(key.removeprefix("cores of ")):
-                listed[name] = sum(_width(part) for part in value.split(","))
+            for name in record.expanded("NodeName", key.removeprefix("cores of ")):
+                listed[name] = record.count("CoreIDs", value)
     count = record.text("CoreCnt") or str(_cpus(record.text("TRES")) or "")
-    if not listed and count.isdigit() and 0 < int(count) < sum(sizes[name] for name in names):
+    if not listed and count.isdecimal() and len(count) < 16 and 0 < int(count) < sum(sizes[name] for name in names):
         each, more = divmod(int(count), len(names))
         listed = {name: each + (row < more) for row, name in enumerate(names)}
     return tuple((name, cores) for name, cores in listed.items() if name in names and cores < sizes[name])
 
 
 def _cpus(text: str) -> int:
-    found = re.search(r"(?:^|,)(?:cpu|1)=(\d+)(?:,|$)", text)
+    found = re.search(r"(?:^|,)(?:cpu|1)=(\d{1,15})(?:,|$)", text)
     return int(found[1]) if found else 0
-
-
-def _width(text: str) -> int:
-    """How many cores a part of a list such as ``0-5`` names."""
-    low, dash, high = text.partition("-")
-    return int(high) - int(low) + 1 if dash else 1
 
 
 def _on_days(made: Reservation, flags: set[str], clock: SiteClock) -> list[Reservation]:

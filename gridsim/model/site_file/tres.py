@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from gridsim.model.site.tres import BILLING, CPU, GPUS, LICENCE, MEMORY, NO_LIMITS, NODE, TresLimits, Weights
+from gridsim.model.site_file.words import decimal, integer
 
 __all__ = ["limit", "mebibytes", "named", "weights", "with_limits"]
 
@@ -67,7 +68,7 @@ def weights(text: str) -> tuple[Weights, list[str]]:
         number = re.fullmatch(rf"([-+]?(?:\d+\.?\d*|\.\d+))([{_UNITS}]?)", value, re.IGNORECASE)
         if number is None:
             raise ValueError(value)
-        weight, name = float(number[1]), named(word)
+        weight, name = decimal(number[1]), named(word)
         if name is None:
             unknown.append(word)
         else:
@@ -122,7 +123,7 @@ def _amount(text: str, *, memory: bool) -> int | None:
         return mebibytes(text)
     if not re.fullmatch(r"\d+", text):
         raise ValueError(text)
-    return int(text)
+    return integer(text)
 
 
 def mebibytes(text: str) -> int:
@@ -141,8 +142,8 @@ def mebibytes(text: str) -> int:
     number = re.fullmatch(rf"(\d+)([{_UNITS}]?)", text, re.IGNORECASE)
     if number is None:
         raise ValueError(text)
-    count, power = int(number[1]), _UNITS.index(number[2].upper() or "M") - _UNITS.index("M")
-    return count * 1024**power if power >= 0 else -(-count // 1024)
+    count, power = integer(number[1]), _UNITS.index(number[2].upper() or "M") - _UNITS.index("M")
+    return integer(str(count * 1024**power)) if power >= 0 else -(-count // 1024)
 
 
 def with_limits(found: dict[str, Any], before: TresLimits = NO_LIMITS) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from gridsim.errors import InputError
 from gridsim.files import read_text
 from gridsim.model.time import MICROSECOND, NEVER
 
-__all__ = ["ConfLine", "expanded", "lines_of", "minutes", "table"]
+__all__ = ["ConfLine", "decimal", "expanded", "integer", "lines_of", "minutes", "span", "table"]
 
 
 def lines_of(path: Path, expected: str) -> list[str]:
@@ -19,6 +19,24 @@ def lines_of(path: Path, expected: str) -> list[str]:
         return read_text(path, errors="replace").splitlines()
     except FileNotFoundError as error:
         raise InputError(f"no such file; expected {expected}", path=path) from error
+
+
+_MOST = 2**53
+"""Largest number that is read: beyond it, not every whole number is one of a float."""
+
+
+def integer(text: str) -> int:
+    """A whole number; `ValueError` for any other text, and for one beyond 2**53."""
+    if abs(value := int(text)) > _MOST:
+        raise ValueError(text)
+    return value
+
+
+def decimal(text: str) -> float:
+    """A finite number; `ValueError` for any other text, and for one beyond 2**53."""
+    if not abs(value := float(text)) <= _MOST:
+        raise ValueError(text)
+    return value
 
 
 def expanded(names: str) -> list[str]:
@@ -34,18 +52,39 @@ def expanded(names: str) -> list[str]:
         heads = [""]
         for plain, ranges in re.findall(r"([^\[\]]+)|\[([^\]]*)\]", part):
             tails = [plain] if plain else [number for span in ranges.split(",") for number in _span(span)]
+            if len(heads) * len(tails) > _MOST_NAMES:
+                raise InputError(f"'{part[:60]}' names more than {_MOST_NAMES:,} nodes", field="NodeName")
             heads = [head + tail for head in heads for tail in tails]
         found += heads
     return found
 
 
 def _span(text: str) -> list[str]:
-    low, dash, high = text.strip().partition("-")
+    low, dash, _ = text.strip().partition("-")
     if not dash:
         return [low]
-    if not (low.isdigit() and high.isdigit()) or int(high) < int(low) or int(high) - int(low) > 1_000_000:
-        raise InputError(f"'{text}' is no range of numbers, such as 1-8", field="NodeName")
-    return [str(number).zfill(len(low)) for number in range(int(low), int(high) + 1)]
+    try:
+        return [str(number).zfill(len(low)) for number in span(text)]
+    except ValueError as error:
+        raise InputError(f"'{text[:60]}' is no range of numbers, such as 1-8", field="NodeName") from error
+
+
+_MOST_NAMES = 1_000_000
+
+
+def span(text: str) -> range:
+    """Numbers of a range such as ``0-5``, or of one number.
+
+    Raises
+    ------
+    ValueError
+        When it is neither, or has more than a million numbers.
+    """
+    low, dash, high = text.strip().partition("-")
+    first, last = integer(low), integer(high if dash else low)
+    if not (low + (high or "0")).isdigit() or not 0 <= last - first < _MOST_NAMES:
+        raise ValueError(text)
+    return range(first, last + 1)
 
 
 class ConfLine:
@@ -67,7 +106,7 @@ class ConfLine:
         if not text:
             return default
         try:
-            return int(text)
+            return integer(text)
         except ValueError as error:
             raise self.wrong(key, text, "a whole number") from error
 
@@ -79,6 +118,12 @@ class ConfLine:
             return read(text)
         except ValueError as error:
             raise self.wrong(key, text, "a time such as 30, 00:15:00, 7-0 or UNLIMITED") from error
+
+    def names(self, key: str, text: str) -> list[str]:
+        try:
+            return expanded(text)
+        except InputError as error:
+            raise InputError(error.message, path=self.path, line=self.number, field=key) from error
 
     def wrong(self, key: str, value: str, expected: str) -> InputError:
         return InputError(f"is '{value}'; expected {expected}", path=self.path, line=self.number, field=key)
@@ -95,14 +140,20 @@ def minutes(text: str) -> int:
     if text.upper() in ("UNLIMITED", "INFINITE", "NONE", "-1"):
         return NEVER
     days, dash, rest = text.partition("-")
-    parts = [int(part) for part in (rest if dash else text).split(":")]
+    parts = [integer(part) for part in (rest if dash else text).split(":")]
     if len(parts) > 3 or min(parts) < 0:
         raise ValueError(text)
     if dash:
         hours, minute, second = [*parts, 0, 0][:3]
-        return (((int(days) * 24 + hours) * 60 + minute) * 60 + second) * MICROSECOND
+        return _within(((integer(days) * 24 + hours) * 60 + minute) * 60 + second)
     hours, minute, second = (0, *parts, 0) if len(parts) == 1 else (0, *parts) if len(parts) == 2 else tuple(parts)
-    return ((hours * 60 + minute) * 60 + second) * MICROSECOND
+    return _within((hours * 60 + minute) * 60 + second)
+
+
+def _within(seconds: int) -> int:
+    if not 0 <= seconds < NEVER // MICROSECOND:
+        raise ValueError(seconds)
+    return seconds * MICROSECOND
 
 
 _ASKED_FOR = {

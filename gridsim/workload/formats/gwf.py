@@ -162,6 +162,9 @@ class _Workflows:
         check_tick(tick)
         self.path, self.problems, self.tick = path, problems, tick
         self._columns = {decoded(name): place for place, name in enumerate(header)}
+        if len(self._columns) < len(header):
+            twice = next(name for name in header if header.count(name) > 1)
+            raise InputError("is the name of two columns", path=path, line=1, field=decoded(twice))
         for name in ("WorkflowID", "RunTime"):
             if name not in self._columns:
                 raise InputError("is no column of the trace; expected one of this name", path=path, field=name)

@@ -6,11 +6,11 @@ import json
 import math
 import os
 import sys
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from gridsim.errors import InputError
-from gridsim.workload.formats.stream import opened
+from gridsim.files import parse_json
+from gridsim.workload.formats.stream import DAMAGED, opened
 
 __all__ = ["JsonPlace", "read_json"]
 
@@ -113,45 +113,7 @@ def read_json(path: str | os.PathLike[str]) -> tuple[JsonPlace, bytes, str]:
     with opened(path) as (stream, digesting):
         try:
             text = stream.read()
-        except (EOFError, OSError, ValueError) as error:
+        except DAMAGED as error:
             raise InputError(f"the compressed data is damaged ({error}); fetch the file again", path=path) from error
         sha256 = digesting.hexdigest()
-    try:
-        return JsonPlace(json.loads(text, object_pairs_hook=_once, parse_int=_int), path), text, sha256
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"is no JSON: {error.msg} (column {error.colno}); expected a workflow", path=path, line=error.lineno
-        ) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"is no text in UTF-8: {error.reason}", path=path) from error
-    except RecursionError as error:
-        raise InputError("is nested too deeply; expected a workflow", path=path) from error
-    except _RepeatedKeyError as error:
-        raise InputError("stands twice in one object; expected it once", path=path, field=str(error)) from error
-
-
-def _int(digits: str) -> float:
-    """A whole number; infinity where it has more digits than Python turns into one, which its field then refuses."""
-    try:
-        return int(digits)
-    except ValueError:
-        return math.inf
-
-
-class _RepeatedKeyError(ValueError):
-    """A key that stands twice in an object."""
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _RepeatedKeyError(next(_repeated(pairs)))
-    return found
-
-
-def _repeated(pairs: list[tuple[str, Any]]) -> Iterator[str]:
-    seen = set()
-    for key, _ in pairs:
-        if key in seen:
-            yield key
-        seen.add(key)
+    return JsonPlace(parse_json(text, path, "a workflow"), path), text, sha256

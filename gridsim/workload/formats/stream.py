@@ -21,7 +21,7 @@ from typing import IO, Any
 from gridsim.errors import InputError
 from gridsim.files import encoding_of
 
-__all__ = ["Digesting", "blocks", "head", "opened"]
+__all__ = ["DAMAGED", "Digesting", "blocks", "head", "opened"]
 
 _BLOCK = 1 << 20
 """Bytes parsed at once."""
@@ -31,7 +31,8 @@ _LONGEST_LINE = 1 << 20
 _ZSTD = b"\x28\xb5\x2f\xfd"
 """What a file begins with that is compressed with zstd."""
 
-_DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError)
+DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError)
+"""Errors of reading compressed data that is cut short or damaged."""
 
 
 class Digesting(io.RawIOBase):
@@ -140,7 +141,7 @@ def _in_utf8(stream: IO[bytes]) -> IO[bytes]:
     """The stream without a mark of its encoding; decoded and encoded again where it is in UTF-16 or UTF-32."""
     try:
         encoding = encoding_of(stream.peek(16)[:16])  # type: ignore[attr-defined]
-    except _DAMAGED:  # who reads on says so
+    except DAMAGED:  # who reads on says so
         return stream
     if encoding == "utf-8-sig":
         stream.read(len(codecs.BOM_UTF8))
@@ -154,7 +155,7 @@ def head(path: str | os.PathLike[str], size: int = 4096) -> bytes:
     with opened(path) as (stream, _):
         try:
             return stream.read(size)
-        except _DAMAGED:
+        except DAMAGED:
             return b""
 
 
@@ -164,7 +165,7 @@ def blocks(stream: IO[bytes], path: object, expected: str = "lines of 18 fields 
     while True:
         try:
             data = stream.read(_BLOCK)
-        except _DAMAGED as error:
+        except DAMAGED as error:
             line += rest.count(b"\n")
             raise InputError(
                 f"the compressed data is cut short or damaged ({error}); expected more lines, fetch the file again",

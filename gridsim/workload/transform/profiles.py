@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import importlib.resources
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.files import read_text
+from gridsim.files import csv_records, read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Linear, Speedup, Table
 from gridsim.model.time import NEVER, IntArray, whole
@@ -187,26 +186,22 @@ def _rows(path: str | Path) -> Iterator[tuple[str, int, float]]:
         lines = read_text(path).splitlines()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is no CSV: not text", path=path) from error
-    reader = csv.DictReader(lines)
-    known = next((columns for columns in _COLUMNS if set(columns) <= set(reader.fieldnames or ())), None)
+    header, rows = csv_records(lines, path)
+    known = next((columns for columns in _COLUMNS if set(columns) <= set(header)), None)
     if known is None:
         wanted = " or ".join(", ".join(columns) for columns in _COLUMNS)
-        raise InputError(
-            f"has columns {', '.join(reader.fieldnames or ('none',))}; expected {wanted}", path=path, line=1
-        )
-    for row in reader:
-        yield _row(row, known, path, reader.line_num)
+        raise InputError(f"has columns {', '.join(header or ('none',))}; expected {wanted}", path=path, line=1)
+    for line, row in rows:
+        yield _row(row, known, path, line)
 
 
-def _row(row: Mapping[str, str | None], known: Sequence[str], path: str | Path, line: int) -> tuple[str, int, float]:
+def _row(row: Mapping[str, str], known: Sequence[str], path: str | Path, line: int) -> tuple[str, int, float]:
     *names, cores, seconds = known
     for field, convert, rule in ((cores, int, "a whole number from 1"), (seconds, float, "seconds above 0")):
         try:
-            good = 0 < convert(row[field] or "") < np.inf
+            good = 0 < convert(row[field]) < np.inf
         except ValueError:
             good = False
         if not good:
             raise InputError(f"has {row[field]!r}; expected {rule}", path=path, line=line, field=field)
-    return ".".join(row[name] or "" for name in names), int(row[cores] or 0), float(row[seconds] or 0)
+    return ".".join(row[name] for name in names), int(row[cores]), float(row[seconds])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
@@ -10,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.files import read_text
+from gridsim.files import csv_records, read_text
 from gridsim.model.moldable import Moldable
 from gridsim.model.speedup import Downey, Linear, Speedup
 from gridsim.model.workload import Workload
@@ -89,20 +88,18 @@ class Ranges:
             text = read_text(self.file)
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", path=self.file) from error
-        except UnicodeDecodeError as error:
-            raise InputError("is no CSV: not text", path=self.file) from error
-        reader = csv.DictReader(text.splitlines())
-        if not set(_NEEDED) <= set(reader.fieldnames or ()):
-            found = ", ".join(reader.fieldnames or ("none",))
+        header, rows = csv_records(text.splitlines(), self.file)
+        if not set(_NEEDED) <= set(header):
+            found = ", ".join(header or ("none",))
             raise InputError(f"has columns {found}; expected {', '.join(_NEEDED)}", path=self.file, line=1)
-        for row in reader:
+        for at, row in rows:
             try:
                 yield _line(row, places, machine)
             except InputError as error:
-                raise InputError(error.message, path=self.file, line=reader.line_num, field=error.field) from error
+                raise InputError(error.message, path=self.file, line=at, field=error.field) from error
 
 
-def _line(row: Mapping[str, str | None], places: Mapping[int, int], machine: int) -> tuple[int, _Line]:
+def _line(row: Mapping[str, str], places: Mapping[int, int], machine: int) -> tuple[int, _Line]:
     number, minimum, maximum = (_number(row, name, int) for name in _NEEDED)
     if number not in places:
         raise InputError(f"job {number} is not in the workload", field="job")
@@ -121,7 +118,7 @@ def _line(row: Mapping[str, str | None], places: Mapping[int, int], machine: int
     )
 
 
-def _number(row: Mapping[str, str | None], name: str, kind: type) -> Any:
+def _number(row: Mapping[str, str], name: str, kind: type) -> Any:
     try:
         return kind(row[name] or "")
     except ValueError as error:

@@ -5,9 +5,11 @@ One file a family of papers in ``ledgers``; judges know claims by their identifi
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import NamedTuple
+
+from gridsim.errors import InputError
+from gridsim.files import csv_records, read_text
 
 __all__ = ["LEDGERS", "MARGIN", "Entry", "read_ledger"]
 
@@ -47,15 +49,29 @@ class Entry(NamedTuple):
     margin: float = 0.0
 
 
+def _margin(text: str, path: Path, line: int) -> float:
+    try:
+        return float(text or 0)
+    except ValueError as error:
+        raise InputError(f"is '{text}'; expected a number", path=path, line=line, field="margin") from error
+
+
 def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
     """Claims of a family by identifier, or those of one of its papers.
+
+    Raises
+    ------
+    InputError
+        When its file has other columns, or a row cannot be read.
 
     Examples
     --------
     >>> read_ledger("grid")["G-15"].statement
     'SLR is never below 1'
     """
-    with (LEDGERS / f"{family}.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    entries = [Entry(margin=float(row.pop("margin") or 0), **row) for row in rows]
+    path = LEDGERS / f"{family}.csv"
+    header, rows = csv_records(read_text(path).splitlines(keepends=True), path)
+    if tuple(header) != Entry._fields:
+        raise InputError(f"has the columns {', '.join(header)}; expected {', '.join(Entry._fields)}", path=path, line=1)
+    entries = [Entry(margin=_margin(row.pop("margin"), path, line), **row) for line, row in rows]
     return {entry.id: entry for entry in entries if paper in (None, entry.paper)}

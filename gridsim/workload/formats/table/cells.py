@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import lzma
 import os
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -18,7 +16,7 @@ from gridsim.errors import InputError, UnknownNameError
 from gridsim.files import checksum
 from gridsim.model.time import IntArray
 from gridsim.tables import require_table
-from gridsim.workload.formats.stream import opened
+from gridsim.workload.formats.stream import DAMAGED, opened
 from gridsim.workload.formats.table.mapping import TableMapping
 from gridsim.workload.formats.table.objects import Objects
 
@@ -32,8 +30,6 @@ _PART = 1 << 15
 
 _CHUNK = 1 << 20
 """Characters read at once."""
-
-_DAMAGED = (csv.Error, EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 class Cells(NamedTuple):
@@ -114,7 +110,7 @@ class TableFile:
                 header = self.mapping.header or _header(text, self.mapping.delimiter)
                 self._check(header, self.named)
                 yield from csv_cells(text, self.mapping.delimiter, header, self.named, self.first)
-            except _DAMAGED as error:
+            except (csv.Error, *DAMAGED) as error:
                 expected = f"cells between '{self.mapping.delimiter}'"
                 told = f"cannot be read on ({error}); expected {expected}"
                 raise InputError(told, path=self.path, line=self.first + self.rows) from error

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any
 
 from gridsim.errors import InputError
+from gridsim.files import integer
+from gridsim.workload.formats.stream import DAMAGED
 
 __all__ = ["Objects"]
 
@@ -28,7 +30,7 @@ class Objects(Iterator[Mapping[str, Any]]):
 
     def __init__(self, text: IO[str], path: object) -> None:
         self._text, self._path = text, path
-        self._decoder = json.JSONDecoder()
+        self._decoder = json.JSONDecoder(parse_int=integer)
         self._rest, self._place, self._number = "", 0, 0
         if self._next() != "[":
             raise self._wrong("no array")
@@ -55,6 +57,8 @@ class Objects(Iterator[Mapping[str, Any]]):
             except json.JSONDecodeError as error:
                 if not self._more():
                     raise self._wrong(f"{error.msg} in object {self._number + 1}") from error
+            except RecursionError as error:
+                raise self._wrong(f"object {self._number + 1} is nested too deeply") from error
 
     def _next(self) -> str:
         """The next character that is no blank; none at the end."""
@@ -70,7 +74,10 @@ class Objects(Iterator[Mapping[str, Any]]):
         """Read on; twice as much where an object is long, so that it is not begun again too often."""
         self._rest = self._rest[self._place :]
         self._place = 0
-        data = self._text.read(max(_CHUNK, len(self._rest)))
+        try:
+            data = self._text.read(max(_CHUNK, len(self._rest)))
+        except DAMAGED as error:
+            raise self._wrong(f"the compressed data is damaged ({error}) after object {self._number}") from error
         self._rest += data
         return bool(data)
 

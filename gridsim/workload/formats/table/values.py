@@ -32,6 +32,10 @@ _EXPECTED = {
 }
 
 
+_MOST = 2.0**53
+"""Largest number of a cell."""
+
+
 class Wrong(NamedTuple):
     """A cell that is not what the mapping says: its row, its column, its text, and what was expected."""
 
@@ -102,6 +106,9 @@ def numbers(rule: ColumnRule, cells: Mapping[str, Sequence[str]], n: int, zone: 
     if rule.times:
         amount = ColumnRule("amount", rule.times)
         found *= _converted(amount, rule.times, cells[rule.of(rule.times)], zone, wrong)
+        for row in np.flatnonzero(np.isfinite(found) & (np.abs(found) > _MOST)).tolist():
+            wrong.append(Wrong(row, rule.column, texts[row], f"a number below {_MOST:g} with {rule.times}"))
+            found[row] = math.nan
     return found
 
 
@@ -114,7 +121,7 @@ def _converted(rule: ColumnRule, column: str, cells: Sequence[str], zone: str, w
             found = np.fromiter(map(convert, cells), dtype=np.float64, count=len(cells))
         except (ValueError, KeyError, OverflowError):
             found = np.array([math.nan if cell in absent else _or_nan(convert, cell) for cell in cells])
-        for row in np.flatnonzero(~np.isfinite(found)).tolist():
+        for row in np.flatnonzero(~(np.abs(found) <= _MOST / rule.factor)).tolist():
             if cells[row] not in absent:
                 wrong.append(Wrong(row, column, cells[row], _expected(rule)))
                 found[row] = math.nan

@@ -1,0 +1,214 @@
+"""Schemas of JSON files: a file is checked as a whole when it is read, and an error names its line and field."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gridsim.errors import InputError
+from gridsim.files import parse_json
+
+__all__ = ["ANY", "INSTANT", "NUMBER", "WHOLE", "Number", "Schema", "check", "line_of", "read_json"]
+
+Schema = Any
+"""What a value has to be.
+
+====================  ================================================================================================
+``str``, ``bool``     a value of this type
+`Number`              a number within limits
+``None``              null
+``[schema]``          a list of such values; a list of several schemas is a list of this length
+``{"key": schema}``   an object with these keys; a key that ends in ``?`` may be absent, and others may be present
+``{str: schema}``     an object with any keys
+``(one, other)``      either
+``frozenset``         one of these texts
+`ANY`                 anything
+====================  ================================================================================================
+"""
+
+ANY = object()
+"""Any value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number within limits.
+
+    Parameters
+    ----------
+    least, most : float
+        Limits, both included.
+    whole : bool
+        Whether it has to be an integer.
+    """
+
+    least: float = -1e300
+    most: float = 1e300
+    whole: bool = False
+
+    def __str__(self) -> str:
+        what = "a whole number" if self.whole else "a number"
+        return f"{what} from {self.least:.16g} to {self.most:.16g}"
+
+
+NUMBER = Number()
+"""Any finite number."""
+
+WHOLE = Number(-(2**53), 2**53, whole=True)
+"""Any integer that a float holds exactly."""
+
+INSTANT = Number(-4e12, 4e12)
+"""Seconds whose sums stay within 64 bits of microseconds."""
+
+_Place = tuple[str | int, ...]
+
+
+def read_json(path: str | Path, schema: Schema, expected: str) -> Any:
+    """Content of a JSON file that matches a schema.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    schema : Schema
+        What it has to contain.
+    expected : str
+        What errors ask for.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the line and the field.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror}); expected {expected}", path=path) from error
+    content = parse_json(data, path, expected)
+    check(content, schema, path=path, data=data)
+    return content
+
+
+def check(content: Any, schema: Schema, *, path: object = None, data: bytes | None = None) -> None:
+    """Compare a value with a schema.
+
+    Parameters
+    ----------
+    path : path, optional
+        File that the value is from.
+    data : bytes, optional
+        Bytes of that file, in which the line of an error is looked up.
+
+    Raises
+    ------
+    InputError
+        Naming the field, and the file and line where these are known.
+    """
+    if (wrong := _wrong(content, schema, ())) is None:
+        return
+    place, message = wrong
+    line = None if data is None else line_of(data, place)
+    field = re.sub(r"^\.", "", "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in place))
+    raise InputError(message, path=path, line=line, field=field or None)
+
+
+def _wrong(value: Any, schema: Schema, place: _Place) -> tuple[_Place, str] | None:
+    """Place and description of the first difference; None where there is none."""
+    if schema is ANY:
+        return None
+    if isinstance(schema, tuple):
+        found = [_wrong(value, each, place) for each in schema]
+        inner = max(filter(None, found), key=lambda one: len(one[0]), default=None)  # the closest alternative
+        return (
+            None
+            if None in found
+            else inner
+            if inner and len(inner[0]) > len(place)
+            else _expected(value, schema, place)
+        )
+    if isinstance(schema, dict) and isinstance(value, Mapping):
+        return _wrong_object(value, schema, place)
+    if isinstance(schema, list) and isinstance(value, list):
+        if len(schema) > 1 and len(value) != len(schema):
+            return place, f"has {len(value)} entries; expected {len(schema)}"
+        each = schema * len(value) if len(schema) == 1 else schema
+        entries = enumerate(zip(value, each, strict=True))
+        return next((it for at, (one, kind) in entries if (it := _wrong(one, kind, (*place, at)))), None)
+    return None if _is(value, schema) else _expected(value, schema, place)
+
+
+def _wrong_object(value: Mapping[str, Any], schema: Mapping[Any, Schema], place: _Place) -> tuple[_Place, str] | None:
+    named = {key.removesuffix("?"): kind for key, kind in schema.items() if key is not str}
+    for key in named:
+        if key in schema and key not in value:
+            return (*place, key), "is missing"
+    for key, one in value.items():
+        if (kind := named.get(key, schema.get(str, ANY))) is not ANY and (it := _wrong(one, kind, (*place, key))):
+            return it
+    return None
+
+
+def _is(value: Any, schema: Schema) -> bool:
+    if isinstance(schema, Number):
+        kinds = int if schema.whole else (int, float)
+        return isinstance(value, kinds) and not isinstance(value, bool) and schema.least <= value <= schema.most
+    if isinstance(schema, frozenset):
+        return isinstance(value, str) and value in schema
+    return value is None if schema is None else isinstance(schema, type) and isinstance(value, schema)
+
+
+def _expected(value: Any, schema: Schema, place: _Place) -> tuple[_Place, str]:
+    text = repr(value) if not isinstance(value, int) or abs(value) < 1e40 else "an integer of many digits"
+    return place, f"is {text if len(text) <= 40 else text[:40] + '…'}; expected {_name(schema)}"
+
+
+def _name(schema: Schema) -> str:
+    if isinstance(schema, tuple):
+        return " or ".join(map(_name, schema))
+    if isinstance(schema, frozenset):
+        return ", ".join(sorted(schema))
+    if isinstance(schema, Number):
+        return str(schema)
+    kinds = {dict: "an object", list: "a list"}
+    return kinds.get(type(schema)) or {None: "null", str: "a text", bool: "true or false"}[schema]
+
+
+_SPACE = re.compile(r"[ \t\n\r]*")
+
+
+def line_of(data: bytes, place: Sequence[str | int]) -> int:
+    """Line of a JSON text on which the value at a place begins; of the innermost object for one that is missing.
+
+    Examples
+    --------
+    >>> line_of(b'{"jobs":\\n [{"id": 1},\\n  {"id": "x"}]}', ("jobs", 1, "id"))
+    3
+    """
+    text = data.decode("utf-8-sig", "replace")
+    decoder = json.JSONDecoder(parse_int=lambda digits: math.inf)
+
+    def after(at: int) -> int:
+        found = _SPACE.match(text, at)
+        return at if found is None else found.end()
+
+    value = after(0)
+    for key in place:
+        at, count = after(value + 1), 0
+        while text[at] not in "]}":
+            name: str | int = count
+            if isinstance(key, str):
+                name, end = decoder.raw_decode(text, at)
+                at = after(after(end) + 1)
+            if name == key:
+                value = at
+                break
+            at, count = after(decoder.raw_decode(text, at)[1]), count + 1
+            at = after(at + 1) if text[at] == "," else at
+        else:
+            break
+    return text.count("\n", 0, value) + 1
