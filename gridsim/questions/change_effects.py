@@ -16,7 +16,7 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.changes import NOW, Change, LimitEffect, PartEffect
 from gridsim.questions.job_parts import job_parts
 from gridsim.record import Record
-from gridsim.simulation import with_epoch
+from gridsim.simulation import with_clock
 
 __all__ = ["limit_effects", "part_effects"]
 
@@ -64,7 +64,7 @@ def limit_effects(change: Change, policy: Any, record: Record) -> tuple[LimitEff
     requesting = {(it.kind, it.value): it.rows for it in job_parts(record.workload)}
     everybody = np.ones(len(record), dtype=np.bool_)
     waited, found = np.nan_to_num(record.wait), []
-    for limit in with_epoch(made, record.workload).binding_limits(record):
+    for limit in with_clock(made, record.workload).binding_limits(record):
         if limit.resource not in added:
             continue
         name, _, value = limit.resource.partition(":" if limit.resource.startswith(GPUS) else "/")
