@@ -10,9 +10,11 @@ from gridsim.model.demand import Demand
 from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.policy.presets import policy
 from gridsim.questions import compare as comparing
 from gridsim.questions import quote as quoting
-from gridsim.questions.replicate import families
+from gridsim.questions.labels import labelled
+from gridsim.questions.replicate import default_shakes, families
 from gridsim.report.comparison import Comparison
 from gridsim.report.quotation import Quotation
 from gridsim.workers import Workers
@@ -33,7 +35,7 @@ def compare(
     own: str | None = None,
     metrics: Iterable[Any] = (),
     charges: Iterable[Any] = (),
-    shake: int = 0,
+    shake: int | None = None,
     shake_by: int | None = None,
     resample: int = 0,
     resample_load: float | None = None,
@@ -48,8 +50,9 @@ def compare(
     workload : Workload
         The jobs.
     policies : iterable or mapping
-        As `gridsim.policy.presets.policy` takes them; the first is the baseline. Keys of a mapping are labels,
-        and so is what a text has before its first ``=`` (``today=slurm?conf=slurm.conf``).
+        As `gridsim.policy.presets.policy` takes them. The site's own policy is the base of the comparison, else the
+        first one. Keys of a mapping are labels, and so is what a text has before its first ``=``
+        (``today=slurm?conf=slurm.conf``).
     platform : Platform, optional
         The machine; one cluster of the size that the workload's source states where left out.
     options : Run, optional
@@ -63,8 +66,9 @@ def compare(
         site.
     metrics, charges : iterable of str or object
         Beside the usual numbers: by name, ``file.py:Class``, or an object (`gridsim.metrics.measures`).
-    shake : int
-        Run the policies on so many shaken workloads too, 2 or more: whether the answer survives; 0 for none.
+    shake : int, optional
+        Number of workloads with slightly different submit times to simulate too, 2 or more, or 0 for none; by default 8
+        if that is cheap. A difference whose sign they do not confirm is no clear difference.
     shake_by : int, optional
         Seconds by which a submit time moves at most; 60 where left out.
     resample : int
@@ -92,8 +96,15 @@ def compare(
     how: dict[str, Any] = {"platform": platform, "options": options, "own": own, "progress": progress}
     how |= {"bound": bound, "warmup": warmup, "cooldown": cooldown, "metrics": metrics, "charges": charges}
     seed = Run().seed if options is None else options.seed
+    policies = {label: policy(what) for label, what in labelled(policies).items()}
+    default = shake is None
+    if shake is None:
+        shake = default_shakes(workload, policies.values())
     asked: dict[str, Any] = {"shake": shake, "shake_by": shake_by, "resample": resample}
-    how |= {"families": families(**asked, resample_load=resample_load, seed=seed), "flurries": flurries}
+    how |= {
+        "families": families(**asked, resample_load=resample_load, seed=seed, default=default),
+        "flurries": flurries,
+    }
     return Comparison.view(comparing.compare(workload, policies, workers=workers, **how))
 
 

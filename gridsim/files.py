@@ -9,21 +9,27 @@ import json
 import math
 import os
 import re
+import shutil
+import stat
+import sys
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from gridsim.errors import InputError
 
 __all__ = [
+    "check_output",
     "checksum",
     "csv_records",
     "csv_rows",
     "encoding_of",
+    "identity",
     "integer",
+    "is_stream",
     "naming",
     "parse_json",
     "read_text",
@@ -37,9 +43,17 @@ __all__ = [
 def write_atomically(path: str | Path, write: Callable[[Path], None]) -> None:
     """Have *write* fill a temporary file in the same folder, then put it in place of *path* in one step.
 
-    Folders above *path* are made. Nothing is left behind, and nothing is lost, when *write* raises.
+    Folders above *path* are made. Nothing is left behind, and nothing is lost, when *write* raises. A device or a pipe
+    (`is_stream`) is not replaced: it receives the finished content.
     """
     path = Path(path)
+    if is_stream(path):
+        with tempfile.TemporaryDirectory(prefix="gridsim-") as folder:
+            content = Path(folder, "content")
+            write(content)
+            with naming(path), content.open("rb") as source, _opened_stream(path) as stream:
+                shutil.copyfileobj(source, stream)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     with naming(path):
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -52,6 +66,58 @@ def write_atomically(path: str | Path, write: Callable[[Path], None]) -> None:
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether *path* is a device, a pipe or a socket, or names an open file of a process, such as ``/dev/stdout``."""
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    if stat.S_ISREG(mode):  # a redirected /dev/stdout, or any /dev/fd/N
+        parent = path.parent.resolve()
+        return parent == Path("/dev") or parent.is_relative_to("/proc")
+    return not stat.S_ISDIR(mode)
+
+
+def _opened_stream(path: Path) -> IO[bytes]:
+    """Open a stream for writing; standard output by its descriptor, so that a redirected file keeps its position."""
+    with suppress(OSError):
+        if os.path.samestat(path.stat(), os.fstat(1)):
+            sys.stdout.flush()
+            return os.fdopen(os.dup(1), "wb")
+    return path.open("wb")
+
+
+def identity(path: str | Path) -> tuple[int, int] | None:
+    """Device and inode of a regular file, the same under all its names and links; None for everything else."""
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+
+
+def check_output(path: str | Path, inputs: Iterable[str | Path], *, overwrite: bool) -> None:
+    """Refuse an output file that is an input, by whatever name or link, or that exists and may not be replaced.
+
+    Raises
+    ------
+    InputError
+        Naming the file.
+    """
+    if not os.path.lexists(path):
+        return
+    own = identity(path)
+    for other in inputs if own else ():
+        if identity(other) == own:
+            same = "" if Path(path) == Path(other) else f" ({other})"
+            raise InputError(f"is an input of this command{same}; give another output file", path=path)
+    if Path(path).is_dir():
+        raise InputError("is a folder; expected a file to write", path=path)
+    if not overwrite and not (is_stream(path) and not Path(path).is_block_device()):
+        raise InputError("exists; give another file, or --overwrite to replace it", path=path)
 
 
 @contextmanager

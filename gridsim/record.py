@@ -15,7 +15,7 @@ from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 
-__all__ = ["Beyond", "Predictions", "Promises", "Reasons", "Record", "Refusal", "Status", "TaskRecord"]
+__all__ = ["Beyond", "Predictions", "Promises", "Reasons", "Record", "Refusal", "Requested", "Status", "TaskRecord"]
 
 
 class Status(IntEnum):
@@ -160,6 +160,34 @@ class Predictions:
         promised = None if self.promised_us is None else self.promised_us[rows]
         moved = None if self.moved is None else self.moved[rows]
         return Predictions(self.prediction_us[rows], self.corrections[rows], promised, moved, self.oracle)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requested:
+    """Resources that jobs requested, as a policy read them from labels: one row a job of the workload.
+
+    Attributes
+    ----------
+    tasks : (n,) int64
+        Number of tasks.
+    exclusive : (n,) bool
+        Whether the nodes of the job hold no other job.
+    amounts : mapping of str to (n,) int64
+        Total of the job by resource of nodes or pool; of ``gpu`` thousandths.
+    """
+
+    tasks: IntArray
+    exclusive: npt.NDArray[np.bool_]
+    amounts: Mapping[str, IntArray]
+
+    def total(self, resource: str) -> IntArray | None:
+        """Total of each job; None where the request is not known."""
+        return self.amounts.get(resource)
+
+    def select(self, rows: Any) -> Requested:
+        """Those of some jobs (mask, slice or indices)."""
+        amounts = {name: column[rows] for name, column in self.amounts.items()}
+        return Requested(self.tasks[rows], self.exclusive[rows], amounts)
 
 
 class Refusal(NamedTuple):
@@ -315,6 +343,8 @@ class Record:
         Nodes and pools of the machine, of a platform of one cluster that has any.
     predictions : Predictions or None
         What was believed that jobs would run, of schedulers that predict; None of DAG jobs.
+    requested : Requested or None
+        Resources that jobs requested, of policies that read them from labels (``slurm``) instead of demands.
     reason : (n,) str or None
         Of rejected jobs what the machine can never give them, on machines of nodes or several pools: ``pool:NAME``,
         ``features``, ``gpu-kind``, ``task``, ``tasks`` or ``nodes``; empty for all other jobs.
@@ -338,6 +368,7 @@ class Record:
     allocations: Allocations | None = None
     capacity: Capacity | None = None
     predictions: Predictions | None = None
+    requested: Requested | None = None
     reason: npt.NDArray[np.str_] | None = None
 
     @classmethod
@@ -489,6 +520,23 @@ class Record:
             return np.where(self.ran, np.add.reduceat(self.given * held, tasks.first[:-1]), np.nan)
         return self.given * self.held
 
+    @property
+    def logged(self) -> dict[str, npt.NDArray[Any]]:
+        """Columns, one row a job: start and wait in the log, s, and the reason that it recorded, where it has any.
+
+        A wait ends with the first start of a job. Empty where the log has no starts, and where jobs were changed.
+        """
+        workload, start = self.workload, self.workload.logged_start
+        if start is None or not workload.has_recorded_schedule or self.logged_submit_us is not None:
+            return {}
+        reason, names = workload.logged.get("reason"), np.array(workload.names.get("logged_reason", ("",)))
+        return {
+            "job": workload.job,
+            "start": seconds(start),
+            "wait": np.where(start < NEVER, seconds(start - workload.submit), np.nan),
+            **({} if reason is None else {"reason": names[np.maximum(reason, 0)]}),
+        }
+
     def holds(self) -> tuple[IntArray, IntArray, IntArray]:
         """Who held cores when: start and end of each job that ran (of each task where jobs have several), and cores.
 
@@ -589,6 +637,8 @@ class Record:
             parts["beyond"] = self.beyond.select(rows)
         if self.predictions is not None:
             parts["predictions"] = self.predictions.select(rows)
+        if self.requested is not None:
+            parts["requested"] = self.requested.select(rows)
         if self.reason is not None:
             parts["reason"] = self.reason[rows]
         if self.cores_used is not None:

@@ -390,7 +390,8 @@ class Result:
 
         For DAG jobs also ``tasks.csv``; on machines of nodes ``allocations.csv`` (both as *table* says). Where jobs
         were killed to make room, ``killed_runs.csv``; where they were split, ``pieces.csv``; where the policy says why
-        jobs waited, ``reasons.csv``, and ``refused.csv`` where its site turned any away. Each is written atomically.
+        jobs waited, ``reasons.csv``, and ``refused.csv`` where its site turned any away; where the log has starts,
+        ``logged.csv``. Each is written atomically.
 
         Where the log has names of users, accounts and so on, ``names.csv`` says which numbers stand for them.
 
@@ -409,7 +410,8 @@ class Result:
         numbers = self.metrics(**cuts)  # refuses what makes no sense before anything is written
         tables = {"jobs": self._columns(bound), "tasks": self.tasks, "allocations": self.allocations}
         rare = {"killed_runs": self.killed_runs if self.record.kills.any() else {}, "pieces": self.pieces}
-        for name, columns in (rare | {"reasons": self.reasons, "refused": self.refused}).items():
+        rare |= {"reasons": self.reasons, "refused": self.refused, "logged": self.record.logged}
+        for name, columns in rare.items():
             (folder / f"{name}.csv").unlink(missing_ok=True)
             if columns:
                 write_table(folder / f"{name}.csv", columns)

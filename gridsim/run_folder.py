@@ -61,7 +61,13 @@ _RUN = {
     },
     "versions": {str: (str, None)},
 }
-_COMPARISON = {"folders": {str: str}, "versions": {str: (str, None)}, "workload?": _WORKLOAD, "figures?": [str]}
+_COMPARISON = {
+    "folders": {str: str},
+    "versions": {str: (str, None)},
+    "workload?": _WORKLOAD,
+    "figures?": [str],
+    "own?": (str, None),
+}
 """Of `gridsim compare`, with a folder for each policy."""
 
 _TIMES = (
@@ -84,6 +90,7 @@ _KINDS: Mapping[str, Kind] = {
 _NEEDED = {
     "jobs": ("job", "cores", "submit", "start", "end", "runtime", "estimate", "status"),
     "killed_runs": ("job", "start", "end"),
+    "logged": ("job", "start"),
     "reasons": ("job", "reason", "from", "until"),
     "refused": ("job", *Refusal._fields),
 }

@@ -174,8 +174,9 @@ def _name(schema: Schema) -> str:
         return ", ".join(sorted(schema))
     if isinstance(schema, Number):
         return str(schema)
-    kinds = {dict: "an object", list: "a list"}
-    return kinds.get(type(schema)) or {None: "null", str: "a text", bool: "true or false"}[schema]
+    if isinstance(schema, dict | list):
+        return "an object" if isinstance(schema, dict) else "a list"
+    return {None: "null", str: "a text", bool: "true or false"}[schema]
 
 
 _SPACE = re.compile(r"[ \t\n\r]*")

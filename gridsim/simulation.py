@@ -27,9 +27,9 @@ from gridsim.policy.pools import in_pools, seen_by
 from gridsim.policy.presets import policy as make_policy
 from gridsim.record import Record
 from gridsim.result import Result
-from gridsim.world import World, result_of, with_epoch
+from gridsim.world import World, result_of, with_clock
 
-__all__ = ["Moment", "Overrun", "Run", "run", "simulate", "state_at", "with_epoch"]
+__all__ = ["Moment", "Overrun", "Run", "run", "simulate", "state_at", "with_clock"]
 
 
 def run(

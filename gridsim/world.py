@@ -25,9 +25,11 @@ from gridsim.entities.source import Reacting, Source
 from gridsim.entities.submissions import Submission, Submissions, with_room
 from gridsim.entities.tree import admission, clusters_of
 from gridsim.errors import InputError, PolicyError
+from gridsim.model.dates import zone_name_of
 from gridsim.model.job import Job, Task
 from gridsim.model.platform import Platform
 from gridsim.model.pools import ways
+from gridsim.model.site.vocabulary import Notice
 from gridsim.model.suited import suited
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.time import NEVER, IntArray, of_whole_seconds, whole
@@ -43,7 +45,7 @@ from gridsim.policy.ranks import upward_ranks
 from gridsim.record import Record
 from gridsim.result import Result
 
-__all__ = ["World", "result_of", "with_epoch"]
+__all__ = ["World", "notices_of", "result_of", "with_clock"]
 
 
 class World:
@@ -174,7 +176,7 @@ class World:
             return clusters_of(
                 self.env,
                 self.platform,
-                with_epoch(self._policy, self.workload),
+                with_clock(self._policy, self.workload),
                 self._requests,
                 self.outcome,
                 modes[self.options.instant],
@@ -485,21 +487,45 @@ def result_of(record: Record, platform: Platform, policy: Any, options: Run) -> 
     """A record with what it came from."""
     plugins = registry.plugins(policy, make_balancer(options.balancer))
     workload = record.workload_given
-    notices = with_epoch(policy, workload).notices if capabilities_of(policy).notices else ()
+    ends = record.end_us[record.ran]
+    notices = notices_of(policy, workload, NEVER if record.until_us is not None else int(ends.max(initial=0)))
     return Result(record, platform, name_of(policy), options.written(workload), plugins, notices=notices)
 
 
-def with_epoch(policy: Any, workload: Workload) -> Any:
-    """The policy; one that wants to know when second 0 was (its ``epoch`` is None) with the epoch of the workload.
+def notices_of(policy: Any, workload: Workload, end: int) -> tuple[Notice, ...]:
+    """What the files of a policy's site say and a run of the workload does not follow, as far as it is known to.
+
+    Parameters
+    ----------
+    end : int
+        When the last job ends, whole microseconds. A job keeps clear of what begins up to its walltime later.
+    """
+    can = capabilities_of(policy)
+    dated = with_clock(policy, workload)
+    found = tuple(dated.notices) if can.notices else ()
+    if not can.timezone or not len(workload):
+        return found
+    return (*found, *dated.outside(int(workload.submit.min()), end, int(workload.estimate.max())))
+
+
+def with_clock(policy: Any, workload: Workload) -> Any:
+    """The policy on the clock of the workload: its ``epoch`` and ``timezone`` are set where they are None.
+
+    Dates beside local times of an unknown zone are on the same clock, whatever zone the policy names.
 
     In a log of whole seconds, what happened in a second happened half a second after its beginning, on average: the
     passes of a scheduler's clock fall between its events, not on them.
     """
     epoch = workload.epoch
-    if epoch is None or not capabilities_of(policy).epoch or policy.epoch is not None:
+    can, zone = capabilities_of(policy), zone_name_of(workload.provenance)
+    if epoch is None or not can.epoch:
         return policy
     dated = copy.copy(policy)
-    dated.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch
+    local = workload.provenance.get("clock", {}).get("zone") == "local" and policy.epoch is None
+    if can.timezone and (policy.timezone is None or local):
+        dated.timezone = zone
+    if policy.epoch is None:
+        dated.epoch = epoch + 0.5 if of_whole_seconds(workload.submit) else epoch
     return dated
 
 

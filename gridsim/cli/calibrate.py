@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         metavar="POLICY",
         help="the site's own, or those that it may have, each with a label if you like (today=slurm?conf=slurm.conf); "
-        "several times (default: fcfs, easy, conservative)",
+        "several times (default: easy, conservative, fcfs)",
     )
     parser.add_argument("--own", metavar="LABEL", help=source.OWN)
     parser.add_argument(

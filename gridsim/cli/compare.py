@@ -31,14 +31,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Arguments of the verb."""
     source.add_arguments(parser)
     source.add_users(parser)
-    source.add_nodes(parser)
+    source.add_site_changes(parser)
     parser.add_argument(
         "--policy",
         action="append",
         metavar="POLICY",
         help="a preset (easy), a composition (easy?ordering=sjf), an ordering, or file.py:Class, each with a "
-        "label if you like (today=slurm?conf=slurm.conf); give it several times, the first is the baseline (default: "
-        "fcfs, easy, conservative; see gridsim list)",
+        "label if you like (today=slurm?conf=slurm.conf); give it several times; comparisons are with the site's own "
+        "policy (--own, else the first with conf=), else with the first one (default: easy, conservative, fcfs; see "
+        "gridsim list)",
     )
     parser.add_argument("--own", metavar="LABEL", help=source.OWN)
     run = parser.add_argument_group("simulation")
@@ -71,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ask too what 10 and 20 %% more cores, 20 %% more load and estimates twice as good would do, under the "
         "first and the best policy: up to eight runs more",
     )
-    add_replicas(told)
+    add_replicas(told, default=None)
     add_flurries(told)
     told.add_argument("--bound", type=_bound, default=10.0, metavar="S", help="of bounded slowdown, s (default: 10)")
     told.add_argument("--warmup", type=_duration, default=0.0, metavar="T", help="leave out jobs of the first T")
@@ -84,15 +85,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     told.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
-def add_replicas(group: argparse._ActionsContainer) -> None:
-    """Add the options that ask the same of many workloads made of one."""
+def add_replicas(group: argparse._ActionsContainer, default: int | None = 0) -> None:
+    """Add the options that ask the same of many workloads made of one; *default* is the number of shaken ones."""
     group.add_argument(
         "--shake",
         type=int,
-        default=0,
+        default=default,
         metavar="N",
-        help="run everything on N workloads too whose submit times are moved a little at random: in how many of them "
-        "the answer is the same is part of it (20 are usual)",
+        help="simulate N workloads with slightly different submit times too, and report in how many of them the answer "
+        f"is the same ({'default: 8 if that is cheap; ' if default is None else ''}0: none)",
     )
     group.add_argument("--shake-by", type=int, metavar="S", help="by up to so many seconds (default: 60)")
     group.add_argument(
@@ -172,7 +173,7 @@ def run(args: argparse.Namespace) -> int:
         pending_changes,
     )
     from gridsim.questions.labels import labelled
-    from gridsim.questions.replicate import Arm, PendingReplicas, families, with_replicas
+    from gridsim.questions.replicate import Arm, PendingReplicas, default_shakes, families, with_replicas
     from gridsim.report.comparison import Comparison
     from gridsim.scenario import under_way
     from gridsim.tables import require_table
@@ -189,21 +190,23 @@ def run(args: argparse.Namespace) -> int:
         engine=args.engine,
     )
     policies = {label: policy(what) for label, what in labelled(args.policy or DEFAULT_POLICIES).items()}
-    asked: dict[str, Any] = {"shake": args.shake, "shake_by": args.shake_by, "resample": args.resample}
-    alike = families(**asked, resample_load=args.resample_load, seed=args.seed)
     own = own_policy(policies, args.own)
     measures = measures_asked(args.metric, args.charge)
-    if nodes := source.nodes_asked(args):
-        policies = source.with_nodes(policies, nodes)
+    if changes_of_site := source.site_changes(args):
+        policies = source.with_changes(policies, changes_of_site)
     if args.flurries == "drop":
         args.transform = ["without-flurries", *(args.transform or ())]
     workload, platform = source.load(args, options, policies.values())
-    if nodes:  # the log is of another machine: nothing that it says has happened is comparable
+    if changes_of_site:  # the log is of another machine: nothing that it says has happened is comparable
         workload = replace(workload, logged={})
+    shake = default_shakes(workload, policies.values()) if args.shake is None else args.shake
+    asked: dict[str, Any] = {"shake": shake, "shake_by": args.shake_by, "resample": args.resample}
+    alike = families(**asked, resample_load=args.resample_load, seed=args.seed, default=args.shake is None)
     told = sys.stderr if args.json else sys.stdout
     used = f"simulation: --instant {options.instant}, --overrun {options.overrun}"
     used += f", --limits {options.limits}" if options.limits != "refuse" else ""
     used += f", --engine {options.engine}" if options.engine != "auto" else ""
+    used += f", --shake {shake}{' (default)' if args.shake is None else ''}" if shake else ""
     tell([*source.summary_lines(workload, platform), used], told)
     guessed = _CHANGES * len(list(policies)[:2]) if args.what_if else 0
     both = with_and_without(args, workload)
@@ -212,14 +215,14 @@ def run(args: argparse.Namespace) -> int:
     with workers.workers_for(args, workload, runs, progress) as team, progress:
         how: Any = {"options": options, "progress": progress.show}
         answers = under_way(workload, policies, team, platform=platform, **how)
-        replayed = own or next(iter(policies))
-        replay = team.submit(replay_of, {replayed: answers[replayed].result()}, own, policies=policies, **how)
+        near = {label: answers[label].result() for label in (policies if own is None else [own])}
+        replay = team.submit(replay_of, near, own, policies=policies, **how)
         results = {label: answer.result().with_measures(measures) for label, answer in answers.items()}
         cuts = {"bound": args.bound, "warmup": args.warmup, "cooldown": args.cooldown}
-        evidence = evidence_of(results, options=options, command=workers.command(), **cuts)
+        evidence = evidence_of(results, options=options, own=own, policies=policies, command=workers.command(), **cuts)
         arms = {label: Arm(platform, scheduler) for label, scheduler in policies.items()}
         pending = [PendingReplicas.of(each, workload, arms, team, cuts=cuts, **how) for each in alike]
-        same: dict[str, Any] = {"measures": measures, "cuts": cuts, "platform": platform, **how}
+        same: dict[str, Any] = {"own": own, "measures": measures, "cuts": cuts, "platform": platform, **how}
         cleaned = evidence_without_flurries(workload, policies, team, **same) if both else None
         drawn = None if args.no_page else team.submit(Comparison.draw, Comparison.view(evidence))
         changes = pending_changes(evidence, policies, team, platform=platform, **how) if args.what_if else {}
@@ -254,6 +257,8 @@ def tell_of(comparison: Comparison) -> None:
         )
         console.print(changes(by_weight, width=console.width))
     for found in comparison.replicated:
+        if found.default:
+            continue
         console.print(replicas_text.table(comparison, found, width=console.width))
     for sentence in comparison.sentences()[len(comparison.warnings()) :]:
         console.print(sentence, markup=False)

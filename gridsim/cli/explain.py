@@ -13,7 +13,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("result", metavar="RESULT", help="folder that gridsim compare or gridsim run wrote")
     what = "its number or id: 387, 41206_5 of an array, 41479+1 of a heterogeneous job (default: the longest wait)"
     parser.add_argument("job", metavar="JOB", nargs="?", help=what)
-    parser.add_argument("--policy", metavar="LABEL", help="under this one (default: the first of the folder)")
+    parser.add_argument(
+        "--policy",
+        metavar="LABEL",
+        help="policy of the folder (default: the site's own, as gridsim compare --own names it, else the nearest to "
+        "the log)",
+    )
     parser.add_argument("--json", action="store_true", help="print everything as JSON")
 
 
@@ -22,11 +27,11 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.errors import UnknownNameError  # numpy: not needed for --help
     from gridsim.files import plain
     from gridsim.questions.explain import explain, waits
-    from gridsim.questions.schedules import read_schedules
-    from gridsim.report.explain_text import sentences
+    from gridsim.questions.schedules import read_schedules, usual_policy
+    from gridsim.report.explain_text import from_log, sentences
 
     schedules = read_schedules(args.result)
-    label = args.policy or next(iter(schedules))
+    label = args.policy or usual_policy(args.result, schedules)
     if label not in schedules:
         raise UnknownNameError(f"policy of {args.result}", label, schedules)
     job = schedules[label].longest() if args.job is None else args.job
@@ -40,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     ran_before = any(
         each.cut is not None or (each.pieces is not None and (each.pieces > 1).any()) for each in schedules.values()
     )
-    _tell("waits" if ran_before else "starts after", sentences(found, label), under)
+    _tell("waits" if ran_before else "starts after", [*from_log(found), *sentences(found, label)], under)
     return 0
 
 

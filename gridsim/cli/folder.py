@@ -6,17 +6,19 @@ Only what the earlier ``run.json`` names is looked at, and a folder goes only wh
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gridsim.errors import InputError
+from gridsim.files import identity
 from gridsim.run_folder import find_run
 
-__all__ = ["TABLES", "Earlier"]
+__all__ = ["TABLES", "Earlier", "check_inputs"]
 
 TABLES = frozenset(
     {f"{name}.{kind}" for name in ("jobs", "tasks", "allocations") for kind in ("csv", "parquet")}
-    | {f"{name}.csv" for name in ("killed_runs", "pieces", "reasons", "refused")}
+    | {f"{name}.csv" for name in ("killed_runs", "pieces", "reasons", "refused", "logged")}
 )
 RESULT = TABLES | {"metrics.json", "run.json", "names.csv"}
 """What the folder of one policy holds."""
@@ -28,8 +30,32 @@ COMPARISON = frozenset(
 )
 """What only `gridsim compare` writes beside the folders of its policies."""
 
+OTHERS = frozenset(
+    {"whatif.csv", "whatif.json", "whatif.html"}
+    | {"README.md", "trace.swf.gz", "schema.json", "mapping.toml", "checks.json", "SHA256SUMS"}
+)
+"""Files that `gridsim whatif` and `gridsim workload publish` write."""
+
 FIGURES = "figures"
 """Folder of figures, where they were asked for."""
+
+
+def check_inputs(folder: str | Path, inputs: Iterable[str | Path]) -> None:
+    """Refuse a folder for results in which a file that would be replaced is an input of the command.
+
+    Raises
+    ------
+    InputError
+        Naming the file.
+    """
+    there = {identity(Path(folder, name)) for name in RESULT | COMPARISON | OTHERS} - {None}
+    for path in inputs if there else ():
+        if identity(path) in there:
+            raise InputError(
+                f"is an input of this command, and a result of the same name in {folder} would replace it; give "
+                "another folder (--out)",
+                path=path,
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gridsim.cli import source
+from gridsim.cli.folder import check_inputs
 from gridsim.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def run(args: Namespace) -> None:
     from gridsim.workload.formats.swf_writer import write_swf
     from gridsim.workload.formats.table.writer import write_jobs
 
+    check_inputs(args.out, source.input_files(args))
     folder, about = _folder(args.out), None if args.about is None else _text(args.about)
     key = _key(args)
     log = source.read(args.file, args)

@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["add_arguments", "run"]
 
 _HEADS = ("id", "verdict", "effect", "p", "n", "claim")
-_STYLES = {"holds": "green", "holds partly": "yellow", "does not hold": "red", "not testable here": "dim"}
+_STYLES = {
+    "holds": "green",
+    "holds partly": "yellow",
+    "not shown": "cyan",
+    "does not hold": "red",
+    "not testable": "dim",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

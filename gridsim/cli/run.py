@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="block by block, in memory for what waits and runs: a .parquet file or a model of any length, to "
         "jobs.parquet; where its record is there, nothing is simulated",
     )
-    source.add_nodes(parser)
+    source.add_site_changes(parser)
     source.add_engine(parser, default=None)
     source.add_measures(parser)
     parser.add_argument("--json", action="store_true", help="print the metrics as JSON")
@@ -39,10 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Simulate, write the result directory, print the metrics."""
-    from gridsim.cli.folder import TABLES, Earlier  # numpy and rich: not needed for --help
+    from gridsim.cli.folder import TABLES, Earlier, check_inputs  # numpy and rich: not needed for --help
     from gridsim.cli.progress import JobsProgress
     from gridsim.files import plain
-    from gridsim.policy.machine import with_nodes
     from gridsim.policy.presets import policy
     from gridsim.report import demands, notices, pools
     from gridsim.scenario import Scenario
@@ -53,8 +52,11 @@ def run(args: argparse.Namespace) -> int:
     scenario = replace(scenario, metrics=(*scenario.metrics, *args.metric), charges=(*scenario.charges, *args.charge))
     if args.engine is not None:
         scenario = replace(scenario, options=replace(scenario.options, engine=args.engine))
-    if nodes := source.nodes_asked(args):
-        scenario = replace(scenario, policy=with_nodes(policy(scenario.policy), ";".join(nodes)))
+    if changes := source.site_changes(args):
+        (changed,) = source.with_changes({"policy": policy(scenario.policy)}, changes).values()
+        scenario = replace(scenario, policy=changed)
+    logs = scenario.file if isinstance(scenario.file, list | tuple) else [scenario.file]
+    check_inputs(args.out, filter(None, (args.recipe, scenario.mapping, *logs)))
     if args.stream:
         return _stream(args, scenario)
     with JobsProgress() as progress:

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace, _ActionsContainer
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gridsim.cli.folder import check_inputs
 from gridsim.errors import InputError
 from gridsim.workload.problems import KINDS, Problem, option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gridsim.model.capacity import Capacity
     from gridsim.model.platform import Platform
     from gridsim.model.workload import Workload
     from gridsim.options import Run
+    from gridsim.policy.machine import SiteChange
 
 __all__ = [
     "add_arguments",
@@ -22,19 +27,19 @@ __all__ = [
     "add_generator_options",
     "add_log_options",
     "add_machine",
-    "add_nodes",
     "add_platform",
+    "add_site_changes",
     "add_transform",
     "add_users",
     "capacities",
     "load",
-    "nodes_asked",
     "nodes_given",
     "notice_lines",
     "read",
     "rules",
+    "site_changes",
     "summary_lines",
-    "with_nodes",
+    "with_changes",
 ]
 
 OWN = (
@@ -119,8 +124,8 @@ def add_measures(parser: _ActionsContainer) -> None:
         )
 
 
-def add_nodes(parser: ArgumentParser, *, platform: bool = False) -> None:
-    """Add the option that adds nodes to sites, and to a *platform* too."""
+def add_site_changes(parser: _ActionsContainer, *, platform: bool = False) -> None:
+    """Add the options that change the nodes, licences and limits of sites, and the nodes of a *platform* too."""
     parser.add_argument(
         "--nodes",
         action="append",
@@ -129,24 +134,48 @@ def add_nodes(parser: ArgumentParser, *, platform: bool = False) -> None:
         + ("a platform of nodes with N more of a group, or of the largest; " if platform else "")
         + "-N for fewer; several times or with commas",
     )
+    parser.add_argument(
+        "--add-pool",
+        action="append",
+        metavar="NAME:N",
+        help="add N licences of that name to a site"
+        + (", or N units to a pool of a platform" if platform else "")
+        + " (matlab:4); -N for fewer; several times or with commas",
+    )
+    parser.add_argument(
+        "--set-limit",
+        action="append",
+        metavar="OWNER.NAME.LIMIT=VALUE",
+        help="set a limit of a site, with the name and value that sacctmgr or slurm.conf has for it: "
+        "qos.gpu.GrpTRES=gres/gpu=14, account.bio.GrpTRES=cpu=64, user.ann.MaxJobs=-1 (no limit), "
+        "partition.gpu.MaxTime=2-0; several times",
+    )
 
 
-def nodes_asked(args: Namespace) -> list[str]:
-    """Values of ``--nodes``, one by one."""
-    found = [text.strip() for entry in args.nodes or () for text in entry.split(",") if text.strip()]
-    if args.nodes and not found:
-        raise InputError("is empty; expected such as +10 or gpu:+10", field="nodes")
+def site_changes(args: Namespace) -> list[SiteChange]:
+    """Values of ``--nodes``, ``--add-pool`` and ``--set-limit``, one by one."""
+    from gridsim.policy.machine import SiteChange  # numpy: not needed for --help
+
+    found = []
+    for name, example in (("nodes", "+10 or gpu:+10"), ("add_pool", "matlab:4"), ("set_limit", "qos.gpu.GrpJobs=8")):
+        given = getattr(args, name) or []
+        # A limit has commas of its own: GrpTRES=cpu=8,mem=100G.
+        texts = given if name == "set_limit" else [text for entry in given for text in entry.split(",")]
+        values = [text.strip() for text in texts if text.strip()]
+        if given and not values:
+            raise InputError(f"is empty; expected such as {example}", field=name.replace("_", "-"))
+        found += [SiteChange(**{name: text}) for text in values]
     return found
 
 
-def with_nodes(policies: Mapping[str, Any], nodes: list[str]) -> dict[str, Any]:
-    """Policies by label, those that know their nodes with nodes added or taken away; one has to."""
-    from gridsim.policy.machine import machine_of, with_nodes  # numpy: not needed for --help
+def with_changes(policies: Mapping[str, Any], changes: Sequence[SiteChange]) -> dict[str, Any]:
+    """Policies by label, those that know their site with these changes of it; one has to."""
+    from gridsim.policy.machine import SiteChange, changed, machine_of  # numpy: not needed for --help
 
+    together = reduce(SiteChange.and_then, changes, SiteChange())
     if machine_of(policies.values()) is None:
-        raise InputError("are asked where no policy knows its nodes; give slurm?conf=..., or --cores", field="nodes")
-    text = ";".join(nodes)
-    return {label: with_nodes(it, text) if machine_of([it]) else it for label, it in policies.items()}
+        changed(next(iter(policies.values())), together)  # refuses it
+    return {label: changed(it, together) if machine_of([it]) else it for label, it in policies.items()}
 
 
 def add_users(parser: ArgumentParser) -> None:
@@ -283,6 +312,8 @@ def load(
     from gridsim.policy.pools import in_pools
     from gridsim.scenario import rules_for, transformed, with_users
 
+    if getattr(args, "out", None):
+        check_inputs(args.out, input_files(args))
     platform, sites = (None, []) if args.platform is None else _given_machine(args.platform)
     if platform is not None and args.cores is not None:
         raise InputError(
@@ -301,7 +332,7 @@ def load(
             raise InputError(
                 f"{', '.join(given)} shape the built-in workload; leave out either them or {' '.join(args.log)}"
             )
-        workload = read(args.log, args, {**rules_for(policies), **(usual or {})})
+        workload = _in_site_zone(read(args.log, args, {**rules_for(policies), **(usual or {})}), policies)
     options = options or Run(seed=args.seed)
     try:
         transforms = with_users(getattr(args, "users", None), args.transform or ())
@@ -313,6 +344,17 @@ def load(
     except InputError as error:
         message = error.message.replace("give --cores", f"give {args.machine_option}")
         raise InputError(message, path=error.path, line=error.line, field=error.field) from error
+
+
+def _in_site_zone(workload: Workload, policies: Iterable[Any]) -> Workload:
+    """The workload with its dates in the zone that the site of a policy names, where the log has only Unix times."""
+    from gridsim.policy.capabilities import capabilities_of  # numpy: not needed for --help
+
+    clock = workload.provenance.get("clock", {})
+    zones = [it.timezone for it in policies if capabilities_of(it).timezone and it.timezone is not None]
+    if not zones or clock.get("zone") != "epoch":
+        return workload
+    return replace(workload, provenance={**workload.provenance, "clock": {**clock, "zone": zones[0]}})
 
 
 def _given_machine(path: str) -> tuple[Platform, list[Any]]:
@@ -377,6 +419,22 @@ def notice_lines(workload: Workload, policies: Mapping[str, Any], platform: Plat
     told = [*(left_aside(suited(workload, platform).provenance, platform) if plain else []), *told]
     labels = [label for label, policy in policies.items() if seen_by(policy, platform).pooled]
     return [pooled(workload, platform, labels if len(labels) < len(policies) else ()), *told] if labels else told
+
+
+def input_files(args: Namespace) -> Iterator[Path]:
+    """Files that a command may read: its arguments, files in folders of logs, and tables that a mapping joins."""
+    logs = getattr(args, "file", None) or getattr(args, "log", None) or []
+    for name, value in vars(args).items():
+        if name not in ("output", "out"):
+            yield from (Path(it) for it in (value if isinstance(value, list) else [value]) if isinstance(it, str))
+    for folder in filter(Path.is_dir, map(Path, logs)):
+        yield from folder.iterdir()
+    if logs and getattr(args, "mapping", None):
+        from gridsim.workload.formats.table.joins import joined_files  # numpy: not needed for --help
+        from gridsim.workload.formats.table.mapping import mapping_of
+
+        first = Path(logs[0])
+        yield from joined_files(mapping_of(args.mapping), first if first.is_dir() else first.parent)
 
 
 def problems(workload: Workload) -> list[Problem]:

@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="a machine larger by P %%, or of N cores, in whole nodes where the policy knows its nodes; smaller: -10%%",
     )
-    source.add_nodes(parser, platform=True)
+    source.add_site_changes(ask, platform=True)
+    ask.add_argument(
+        "--together",
+        action="store_true",
+        help="take all values of --nodes, --add-pool and --set-limit as one change (default: each is a change of its "
+        "own)",
+    )
     ask.add_argument(
         "--load-times", dest="loads", metavar="X", action="append", help="the same jobs X times as fast: 1.2"
     )
@@ -82,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     from gridsim.policy.presets import policy
     from gridsim.policy.protocols import name_of
     from gridsim.questions.calibrate import own_policy, replay_of, replays_once_more
-    from gridsim.questions.changes import NOW, changes_of, nodes_changes
+    from gridsim.questions.changes import NOW, changes_of, site_changes
     from gridsim.questions.enough import cores_for
     from gridsim.questions.labels import labelled
     from gridsim.questions.replicate import families
@@ -109,8 +116,10 @@ def run(args: argparse.Namespace) -> int:
     tell(source.summary_lines(workload, platform), where)
     sizes = [_part(text, platform.cores) for text in _texts(args.more, "cores")]
     changes = []
-    nodes = source.nodes_asked(args)
-    grown = nodes_changes(workload, platform, nodes, scheduler)
+    of_site = source.site_changes(args)
+    if args.together and of_site:
+        of_site = [reduce(type(of_site[0]).and_then, of_site)]
+    grown = site_changes(workload, platform, of_site, scheduler)
     asked_nothing = args.halve is None and not grown  # the usual ones are for those who ask for nothing
     if asked_nothing or sizes or loads or estimates:
         changes = changes_of(workload, platform, cores=sizes, loads=loads, estimates=estimates, policies=[scheduler])
@@ -145,12 +154,14 @@ def run(args: argparse.Namespace) -> int:
 
 def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
     from gridsim.cli.terminal import Terminal  # rich: only where a table is printed
-    from gridsim.report import whatif_alike
+    from gridsim.report import whatif_alike, whatif_parts
     from gridsim.report.whatif_text import sentences, table
 
     console = Terminal()
     console.print()
     console.print(table([found], width=console.width))
+    if (parts := whatif_parts.table(found, width=console.width)) is not None:
+        console.print(parts)
     for each in found.replicated:
         console.print(whatif_alike.table(each, width=console.width))
     for sentence in [*sentences(found), *caveats]:
@@ -160,11 +171,14 @@ def _tell(found: WhatIf, caveats: Sequence[str]) -> None:
 def _write(args: argparse.Namespace, found: WhatIf, title: str, caveats: Sequence[str]) -> str:
     """Write the page and its numbers; returns where they are."""
     from gridsim.files import write_json, write_text
-    from gridsim.report import tables, whatif_alike, whatif_text
+    from gridsim.report import tables, whatif_alike, whatif_parts, whatif_text
     from gridsim.report.whatif_page import render
 
     folder = Path(args.out)
     write_text(folder / whatif_text.FILE, whatif_text.csv_text([found]))
+    header, *parts = whatif_parts.rows([found])
+    if parts:
+        write_text(folder / whatif_parts.FILE, tables.csv_text(header, parts))
     for name, columns, rows in whatif_alike.files(found):
         write_text(folder / name, tables.csv_text(columns, rows))
     write_json(folder / "whatif.json", whatif_text.as_dict(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace, _SubParsersAction
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from gridsim.cli.terminal import Terminal
     from gridsim.model.workload import Workload
     from gridsim.workload.archive import ArchiveLog
+    from gridsim.workload.problems import Problem
 
 __all__ = ["add_arguments", "run"]
 
-_LIKE_IT = "file to write; SWF where it ends in .swf or IN is none of sacct; .gz and .xz compress"
+_LIKE_IT = "file to write; SWF where it ends in .swf or IN is none of sacct; .gz and .xz compress; - is standard output"
+_SWF = "SWF file to write; .gz and .xz compress; - is standard output"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -66,7 +69,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     part.set_defaults(workload_action=_slice)
 
     generate = verbs.add_parser("generate", help="write a synthetic log")
-    generate.add_argument("output", metavar="OUT", help="SWF file to write; .gz and .xz compress")
+    _add_output(generate)
     generate.add_argument("--model", choices=("lublin",), default="lublin", help="what it is drawn from")
     generate.add_argument("--cores", type=int, metavar="N", help="cores of the machine")
     source.add_generator_options(generate)
@@ -117,13 +120,26 @@ def _add_looks(verbs: _SubParsersAction[ArgumentParser]) -> None:
 
 def run(args: Namespace) -> int:
     """Do what was asked for; 0 if it was done."""
+    if hasattr(args, "output"):
+        from gridsim.files import check_output
+
+        check_output(args.output, source.input_files(args), overwrite=args.overwrite)
     args.workload_action(args)
     return 0
 
 
-def _add_files(parser: ArgumentParser, output: str = "SWF file to write; .gz and .xz compress") -> None:
+def _add_files(parser: ArgumentParser, output: str = _SWF) -> None:
     parser.add_argument("file", metavar="IN", nargs="+", help="job log; several of sacct or PBS are one")
-    parser.add_argument("output", metavar="OUT", help=output)
+    _add_output(parser, output)
+
+
+def _add_output(parser: ArgumentParser, output: str = _SWF) -> None:
+    parser.add_argument("output", metavar="OUT", type=_output, help=output)
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists; an input is never replaced")
+
+
+def _output(text: str) -> str:
+    return "/dev/stdout" if text == "-" else text
 
 
 def _describe(args: Namespace) -> None:
@@ -184,7 +200,6 @@ def _convert(args: Namespace) -> None:
 
 
 def _anonymise(args: Namespace) -> None:
-    from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.workload.anonymise import anonymised, check_key, read_key  # numpy: not needed for --help
 
     key = check_key(args.key_text.encode()) if args.key is None else read_key(args.key)
@@ -192,8 +207,7 @@ def _anonymise(args: Namespace) -> None:
         from gridsim.workload.formats.sacct.nameless import anonymise_sacct
 
         lines, found = anonymise_sacct(args.file, args.output, key, shift=args.shift, timezone=args.timezone)
-        print(f"{args.output}: {lines:,} runs of jobs, as lines of sacct")
-        tell(map(source.problem_line, found))
+        _say(args, f"{lines:,} runs of jobs, as lines of sacct", found)
         return
     _write(anonymised(source.read(args.file, args), key, shift=args.shift, numbers=True), args)
 
@@ -229,7 +243,7 @@ def _cut(args: Namespace, period: list[datetime | None]) -> None:
         told = f"{', '.join(given)} cut SWF" if given else "nothing says which part"
         raise InputError(f"{told}; a log of sacct is cut by --from and --to; for SWF name the output .swf")
     kept, of = cut_sacct(args.file, args.output, since=period[0], until=period[1], timezone=args.timezone)
-    print(f"{args.output}: {kept:,} of {of:,} jobs, as lines of sacct")
+    _say(args, f"{kept:,} of {of:,} jobs, as lines of sacct")
 
 
 def _date(text: str | None, option: str) -> datetime | None:
@@ -332,14 +346,22 @@ def _write(workload: Workload, args: Namespace) -> None:
     """Write the SWF file, with the machine size that was asked for, and say what became of the log."""
     from dataclasses import replace
 
-    from gridsim.cli.terminal import tell  # rich: not needed for --help
     from gridsim.workload.formats.swf_writer import write_swf  # numpy: not needed for --help
 
     if args.cores is not None:
         workload = replace(workload, cores_stated=args.cores)
     write_swf(workload, args.output)
-    print(f"{args.output}: {len(workload):,} jobs")
-    tell(map(source.problem_line, source.problems(workload)))
+    _say(args, f"{len(workload):,} jobs", source.problems(workload))
+
+
+def _say(args: Namespace, written: str, problems: Iterable[Problem] = ()) -> None:
+    """Print what was written and what became of the log; on standard error where the log goes to a stream."""
+    from gridsim.cli.terminal import tell  # rich: not needed for --help
+    from gridsim.files import is_stream
+
+    to = sys.stderr if is_stream(args.output) else sys.stdout
+    print(f"{args.output}: {written}", file=to)
+    tell(map(source.problem_line, problems), file=to)
 
 
 def _findings(workload: Workload, cores: int | None) -> dict[str, Any]:

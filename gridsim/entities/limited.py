@@ -91,6 +91,7 @@ class Limited:
             predictions=None if found.predictions is None else found.predictions.select(first),
             allocations=None if found.allocations is None else found.allocations.of_jobs(row),
             capacity=found.capacity,
+            requested=None if found.requested is None else found.requested.select(first),
         )
 
     def _status(self, found: Record, began: Any) -> Any:

@@ -53,6 +53,7 @@ def recorded(
         more |= {"promises": _promises(outcome, schedulers), "cores_used": used}
         more["reasons"] = _reasons(schedulers) if until is None else None
         more["predictions"] = _predictions(outcome, schedulers)
+        more["requested"] = schedulers[0].requested() if capabilities_of(schedulers[0]).requested else None
     else:
         begins, submit = workload.tasks.first[:-1], workload.submit
         more["tasks"] = TaskRecord(requests.ready, start, end, status, outcome.cluster, used)
@@ -64,7 +65,8 @@ def recorded(
             outcome.cluster[begins],
         )
     clusters = list(platform.clusters())
-    more["capacity"] = clusters[0].capacity if len(clusters) == 1 else None
+    nodes_of_policy = capabilities_of(schedulers[0]).nodes
+    more["capacity"] = (nodes_of_policy or clusters[0].capacity) if len(clusters) == 1 else None
     found = Record(workload, *columns, platform.cores, **more)
     return found if until is None else _come(found, outcome, submit, until)
 

@@ -2,7 +2,7 @@
 
 The error of a job is its simulated start minus its logged one; of a job that was preempted, or whose node was lost,
 the first start counts on both sides. Jobs that wait together err together, so the interval of the median is that of
-blocks of consecutive jobs (`gridsim.metrics.compare`): blocks are drawn again and again with replacement, and the
+blocks of consecutive jobs: blocks are drawn again and again with replacement, and the
 median of their jobs is taken each time.
 
 References
@@ -19,17 +19,29 @@ from typing import Any
 import numpy as np
 
 from gridsim.errors import InputError
-from gridsim.metrics.compare import BLOCKS, JOBS_A_BLOCK
 from gridsim.metrics.groups import Groups, by_label, length_classes, rows_by_group, size_classes
 from gridsim.model.job_id import JobIds
 from gridsim.model.streams import stream
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.record import Record
 
-__all__ = ["Agreement", "Disagreement", "agreement", "agreement_by_group", "largest_disagreements"]
+__all__ = [
+    "Agreement",
+    "Disagreement",
+    "agreement",
+    "agreement_by_group",
+    "largest_disagreements",
+    "start_error",
+]
 
 RESAMPLES = 1000
 """Bootstrap samples."""
+
+BLOCKS = 64
+"""Blocks of consecutive jobs; half as many until each has `JOBS_A_BLOCK`."""
+
+JOBS_A_BLOCK = 10
+"""Jobs that a block has at least."""
 
 NEAR = (5.0, 60.0, 300.0)
 """Errors of a start that are counted as near, s."""
@@ -150,6 +162,14 @@ def agreement(
         wait=_of(np.mean, wait),
         logged_wait=_of(np.mean, logged_wait),
     )
+
+
+def start_error(record: Record) -> tuple[float, float]:
+    """Return the median and mean absolute error of the starts, s, of jobs that started in the record and in the log."""
+    start, logged = record.first_start_us, _logged(record, None)
+    both = (start < NEVER) & (logged < NEVER)
+    size = np.abs(seconds(start[both] - logged[both]))
+    return _of(np.median, size), _of(np.mean, size)
 
 
 def agreement_by_group(

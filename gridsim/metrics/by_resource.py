@@ -9,9 +9,11 @@ from gridsim.metrics.resources import allocated, concerns_resources, only_arriva
 from gridsim.metrics.stranding import short_of, stood
 from gridsim.metrics.utilisation import Interval, arrival_window, makespan_window, waits
 from gridsim.model.capacity import GPU
-from gridsim.record import Record
+from gridsim.model.demand import Demands
+from gridsim.model.time import IntArray
+from gridsim.record import Record, Requested
 
-__all__ = ["resource_metrics", "waits_short_of"]
+__all__ = ["resource_metrics", "waits_by_reason", "waits_short_of"]
 
 
 def resource_metrics(
@@ -40,8 +42,12 @@ def resource_metrics(
         for name in names
     }
     found = {f"resource_utilisation[{name}]": share for name, share in shares.items()}
-    if record.workload.demands is not None and record.workload.demands.exclusive.any():
+    asked: Requested | Demands | None = record.requested or record.workload.demands
+    if asked is not None and asked.exclusive.any():
         found |= {f"resource_used[{name}]": share_held(record, name, *window, used=True) for name in names}
+    if record.requested is not None:  # node constraints of its jobs are not known, so neither is what was of no use
+        shares = waits_by_reason(record, kept)
+        return found | {f"waits_by_reason[{word}]": share for word, share in shares.items()}
     if capacity.nodes:
         told = stood(record, *window, at_last_arrival=arrivals)
         found |= {f"stranded[{name}]": share for name, share in told.stranded.items()}
@@ -64,7 +70,23 @@ def waits_short_of(record: Record, kept: npt.NDArray[np.bool_] | None = None) ->
     begin, until, row = begin[waited], until[waited], row[waited]
     if not len(row):
         return {}
-    words = short_of(record, row, begin)
-    length = (until - begin).astype(np.float64)
-    shares = {word: float(length[words == word].sum() / length.sum()) for word in dict.fromkeys(words.tolist())}
-    return dict(sorted(shares.items(), key=lambda each: (-each[1], each[0])))
+    return _shares(short_of(record, row, begin), until - begin)
+
+
+def waits_by_reason(record: Record, kept: npt.NDArray[np.bool_] | None = None) -> dict[str, float]:
+    """Share of all time that jobs waited, by the reason that their scheduler gives; the largest first.
+
+    Jobs that never ran do not count.
+    """
+    reasons = record.reasons
+    if reasons is None:
+        return {}
+    counted = record.ran if kept is None else record.ran & kept
+    rows = counted[reasons.job]
+    return _shares(np.array(reasons.words)[reasons.word[rows]], reasons.until_us[rows] - reasons.since_us[rows])
+
+
+def _shares(words: npt.NDArray[np.str_], length: IntArray) -> dict[str, float]:
+    total = float(length.sum(dtype=np.float64))
+    found = {word: float(length[words == word].sum(dtype=np.float64)) for word in dict.fromkeys(words.tolist())}
+    return {word: part / total for word, part in sorted(found.items(), key=lambda each: (-each[1], each[0])) if part}

@@ -1,48 +1,27 @@
-"""Is one policy better than another, by how much, and how sure is that? Paired by job, with blocks of time.
+"""Paired differences between policies: the ratio of means with its interval, the test, and the verdict.
 
-Jobs that wait together are no independent witnesses: one congested week delays thousands of them at once, and a
-test that counts them one by one finds differences where there are none. So the evidence here is the mean paired
-difference in blocks of consecutive jobs, long enough that one block says little about the next.
+The interval is of the ratio of the means over other stretches of time like this one: the same machine, the same users,
+the same length. Jobs that wait together are not independent, so the evidence is in blocks of consecutive jobs.
 
 Notes
 -----
-*Blocks.* The jobs, in order of submission, are cut into 64 blocks of equally many jobs (half as many until each has
-10). Blocks of equal numbers, not of equal time, make the plain mean of the block means the mean over jobs, which is
-what is to be estimated; blocks of equal time would need a ratio estimator and give a busy week the same number of
-blocks as an idle one.
+*Blocks.* The jobs that ran under both policies, in order of submission, form eight blocks of equal numbers of jobs.
 
-*Correlation.* Neighbouring blocks are merged, 64 to 32 to 16 to 8, until the lag-1 autocorrelation of the block means
-(from von Neumann's ratio, small-sample bias removed) is at most 0.8; what remains, when positive, widens the interval
-as in a first-order autoregression: variance times (1 + r) / (1 - r), degrees of freedom likewise fewer. This is the
-idea of ASAP3 (Steiger et al. 2005). Merging until the correlation is merely not significant keeps fewer blocks, and
-covered less often in our simulations: at few blocks the test overlooks correlation that matters. Fewer than 6 blocks'
-worth of independent evidence, or correlation that no merging removes, is "too little data": intervals are shown, very
-wide, and no verdict is given. Batch means rather than a block bootstrap (Politis and Romano 1994), because with 8 to
-64 blocks the t quantile is needed anyway, and the answer has no random part.
+*Estimate.* ``L = ln(sum x / sum y)``. With block ``j`` left out the same formula gives ``L_j``; the pseudo-values are
+``8 L - 7 L_j``, and their standard deviation over the square root of 8 is the standard error ``e`` (jackknife).
 
-*Which is better* is decided on the ratio of means, through its logarithm (delta method): each job counts with its
-share of the policy's total minus its share of the baseline's. Without a difference that is the test of the mean
-difference; with a large one it is much the sharper, because in a log the difference grows and shrinks with the
-congestion that both policies meet, and the ratio does not. The interval of the mean difference is that of its own
-block means, and allows for other congestion than this log's; it can be very wide when a policy cannot keep up with
-the load, as its waits then grow with the length of the log. Where the interval of the ratio leaves out 1, that of the
-difference does not cross 0.
+*Law.* ``L / (1.76 e)`` has Student's t distribution with 6 degrees of freedom. This is the law of the statistic where
+the differences are a stationary Gauss-Markov process with a relaxation time of one block (correlations of 0.543 and
+0.200 between blocks one and two apart). The correlation is assumed: an estimate from one log is too noisy.
 
-*What was checked* (tests/metrics/test_compare.py): on autoregressive differences of known mean the 95 % interval
-covers it in at least 90 % of the series, where the interval that counts jobs covers 10 to 40 %; without a difference
-a verdict is given about as often as promised. Logs with less than some 20 independent stretches and a heavy tail are
-the hard case: there up to an eighth of the verdicts may be false.
+*Difference.* The interval of the difference is that of the ratio at the mean of the baseline in this log, so the two
+cannot contradict each other. If one of the means is 0, the block means of the difference replace the pseudo-values.
 
-*What it is about.* One workload: the intervals say how the means would vary over other periods like this one, not
-over other machines.
+Measured coverage and false verdicts are in ``docs/background/trust.md``.
 
 References
 ----------
-Law and Kelton, Simulation Modeling and Analysis, 3rd edition, 2000, section 9.5.3 (batch means) and 9.4.1 (ratios).
-Fishman, "Grouping observations in digital simulation", Management Science 24(5), 1978 (von Neumann's ratio).
-Steiger, Lada, Wilson, Joines, Alexopoulos and Goldsman, "ASAP3: a batch means procedure for steady-state simulation
-analysis", ACM TOMACS 15(1), 2005.
-Politis and Romano, "The stationary bootstrap", JASA 89(428), 1994.
+Law and Kelton, Simulation Modeling and Analysis, 3rd edition, 2000, section 9.4.1 (jackknife of a ratio).
 Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6(2), 1979.
 """
 
@@ -62,33 +41,40 @@ from gridsim.metrics.responsiveness import BOUND, measure
 from gridsim.model.time import FloatArray
 from gridsim.record import Record
 
-__all__ = ["Difference", "Verdict", "holm", "paired", "winners_and_losers"]
+__all__ = [
+    "BLOCKS",
+    "FEWEST_JOBS",
+    "FEWEST_REPLICAS",
+    "Difference",
+    "Verdict",
+    "holm",
+    "paired",
+    "widened",
+    "winners_and_losers",
+]
 
-Verdict = Literal["better", "worse", "no clear difference", "too little data"]
+Verdict = Literal["better", "worse", "no clear difference", "too little data", "equal"]
 
-BLOCKS = 64
-"""Blocks to begin with."""
+BLOCKS = 8
+"""Blocks of consecutive jobs."""
 
-FEWEST_BLOCKS = 8
-"""Blocks below which nothing is merged any more."""
+FEWEST_JOBS = 80
+"""Jobs below which there is no interval."""
 
-JOBS_A_BLOCK = 10
-"""Jobs that a block holds at least, to begin with."""
+SCALE, FREEDOM = 1.76, 6
+"""Of the scaled t distribution of the estimate over its standard error."""
 
-ENOUGH = 6.0
-"""Independent blocks, after what correlation takes away, below which there is no verdict."""
+NEGLIGIBLE = 1e-12
+"""Relative size of a difference that is rounding error."""
 
-TOLERABLE = 0.8
-"""Correlation between blocks up to which an autoregression is trusted to describe it: the value of ASAP3."""
+LARGEST_LOG = 300.0
+"""Bound of the logarithm of an end of an interval, so that it is a finite number."""
 
-LARGEST_EXPONENT = 300.0
-"""Half widths of a log ratio beyond which only "no idea" is said, in numbers that still are some."""
+FEWEST_REPLICAS = 20
+"""Workloads with resampled users below which these give no interval."""
 
-ROUNDING = 1e-12
-"""Spread between blocks, in parts of the means compared, that is no more than rounding."""
-
-MOST_CORRELATION = 0.9
-"""Estimated correlation beyond which the interval widens no further."""
+WIDEST = math.log(2.0)
+"""Half-width from which on an interval excludes neither half nor double."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,26 +90,24 @@ class Difference:
     policy_mean, baseline_mean : float
         Means over the same jobs.
     mean, low, high : float
-        Policy minus baseline, mean over jobs, with its interval; negative says that the policy is better.
+        Policy minus baseline, mean over jobs, with the interval of the ratio at the baseline's mean; negative if the
+        policy is better.
     ratio, ratio_low, ratio_high : float
-        Mean under the policy over mean under the baseline, with its interval; NaN where one of them is 0 (the
-        verdict then rests on the difference). Intervals stand for themselves: they are not widened for other
-        comparisons made at the same time.
+        Mean under the policy over mean under the baseline, with its interval. All three are NaN if one mean is 0
+        (the verdict then depends on the difference); the interval is NaN if there is none. Intervals are not widened
+        for other comparisons made at the same time.
     effect : float
-        Cohen's d_z over blocks: logarithm of the ratio over its standard deviation from block to block; for small
-        differences the same as mean over standard deviation of the block differences. It depends on the length of
-        the blocks: compare it within one table only.
+        Logarithm of the ratio over the standard deviation of the eight pseudo-values.
     p, p_holm : float
         Two-sided, for a ratio of 1; corrected by Holm for all comparisons of the same call.
     better, worse, same : float
         Share of the jobs with a lower, higher and equal value under the policy.
     jobs, blocks : int
-        How many jobs in how many blocks.
-    autocorrelation : float
-        Lag-1 autocorrelation of the block means of the difference, both policies scaled to a mean of 1.
+        Number of jobs and of blocks.
     verdict : str
-        ``better`` or ``worse`` where ``p_holm`` is below 1 - confidence; ``too little data`` where the blocks are
-        too few or too much alike to tell; else ``no clear difference``.
+        ``equal`` if all values are equal; ``better`` or ``worse`` if ``p_holm`` is below 1 - confidence; ``too little
+        data`` if there are fewer than 80 jobs, if all of the metric is in one block, or if the interval excludes
+        neither half nor double; else ``no clear difference``.
     """
 
     metric: str
@@ -145,8 +129,39 @@ class Difference:
     same: float
     jobs: int
     blocks: int
-    autocorrelation: float
     verdict: Verdict
+
+    @property
+    def half_width(self) -> float:
+        """Half-width of the interval of the logarithm of the ratio; NaN if there is none."""
+        return math.log(self.ratio_high / self.ratio_low) / 2 if self.ratio_low > 0 else math.nan
+
+    def turned(self) -> Difference:
+        """Return the same difference with the two policies exchanged."""
+        ratio, ratio_low, ratio_high = (1 / value for value in (self.ratio, self.ratio_high, self.ratio_low))
+        low, high = -self.high, -self.low
+        if not math.isnan(ratio_low):
+            low, high = _seconds(self.policy_mean, ratio_low, ratio_high)
+        return replace(
+            self,
+            policy=self.baseline,
+            baseline=self.policy,
+            policy_mean=self.baseline_mean,
+            baseline_mean=self.policy_mean,
+            mean=-self.mean,
+            low=low,
+            high=high,
+            ratio=ratio,
+            ratio_low=ratio_low,
+            ratio_high=ratio_high,
+            effect=-self.effect,
+            better=self.worse,
+            worse=self.better,
+            verdict=_OPPOSITE.get(self.verdict, self.verdict),
+        )
+
+
+_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
 def paired(
@@ -194,8 +209,8 @@ def paired(
     >>> late = Record.from_rows([dict(submit=t, start=t + 9 + t % 2, end=t + 20, runtime=9) for t in range(200)])
     >>> soon = Record.from_rows([dict(submit=t, start=t + 4, end=t + 13, runtime=9) for t in range(200)])
     >>> found = paired({"late": late, "soon": soon}, baseline="late")[0]
-    >>> found.policy, found.mean, found.verdict
-    ('soon', -5.5, 'better')
+    >>> found.policy, found.mean, round(found.ratio, 3), found.verdict
+    ('soon', -5.5, 0.421, 'better')
     """
     _check(records, confidence, moved=moved)
     if baseline is not None and baseline not in records:
@@ -237,14 +252,45 @@ def winners_and_losers(
 
     Notes
     -----
-    Each group has blocks of its own, of equally many of its jobs; small groups often have too little data. Holm's
-    correction takes the groups of this call for one family.
+    The blocks of each group have equal numbers of its jobs. The groups of one call are one family of Holm's correction.
     """
     _check(dict(zip(names, (record, baseline), strict=True)), confidence)
     mine, theirs = measure(record, metric, bound), measure(baseline, metric, bound)
     members = rows_by_group(groups, rows)
     found = [_difference(metric, *names, mine[own], theirs[own], confidence) for own in members.values()]
     return dict(zip(members, _corrected(found, confidence), strict=True))
+
+
+def widened(found: Sequence[Difference], spreads: Sequence[float], *, replicas: int) -> list[Difference]:
+    """Differences with the wider of two intervals: that of blocks of time, and that of other users like these.
+
+    Parameters
+    ----------
+    found : sequence of Difference
+        One family: the comparisons of one metric, with 95 % intervals.
+    spreads : sequence of float
+        Standard deviation of the logarithm of each ratio over the replicas; NaN where it is not known.
+    replicas : int
+        Workloads with resampled users; below `FEWEST_REPLICAS` the differences are returned as they are.
+
+    Returns
+    -------
+    list of Difference
+        With the larger of the two p values, corrected by Holm anew.
+    """
+    if replicas < FEWEST_REPLICAS:
+        return list(found)
+    from scipy.special import stdtr, stdtrit
+
+    t = float(stdtrit(replicas - 1, 0.975))
+
+    def wider(one: Difference, spread: float) -> Difference:
+        if not t * spread > one.half_width:
+            return one
+        p = float(2 * stdtr(replicas - 1, -abs(math.log(one.ratio)) / spread))
+        return replace(_with_interval(one, t * spread), p=max(p, one.p))
+
+    return _corrected([wider(one, spread) for one, spread in zip(found, spreads, strict=True)], 0.95)
 
 
 def holm(p: Sequence[float]) -> list[float]:
@@ -282,95 +328,55 @@ def _check(records: Mapping[str, Record], confidence: float, *, moved: bool = Fa
 
 
 class _Estimate(NamedTuple):
-    """A mean over jobs and how far to trust it: standard error, degrees of freedom, and the blocks they come from."""
+    """An estimate with its standard error and effect; ``is_ratio`` if it is the logarithm of the ratio of means."""
 
-    mean: float
+    value: float
     error: float
-    freedom: float
-    spread: float
-    blocks: int
-    autocorrelation: float
-    enough: bool
+    effect: float
+    is_ratio: bool
 
     def half_width(self, confidence: float) -> float:
-        from scipy.special import stdtrit  # a fifth of a second: only where something is compared
+        from scipy.special import stdtrit  # 0.2 s: imported only if something is compared
 
-        return float(stdtrit(self.freedom, (1 + confidence) / 2)) * self.error if self.error else 0.0
+        return SCALE * float(stdtrit(FREEDOM, (1 + confidence) / 2)) * self.error if self.error else 0.0
 
     @property
     def p(self) -> float:
-        """Two-sided, for a mean of 0."""
+        """Two-sided, for a value of 0."""
         if not self.error:
-            return 0.0 if self.mean else 1.0
-        from scipy.special import stdtr  # Student's t without scipy.stats, which costs a second
+            return float(abs(self.value) <= NEGLIGIBLE)
+        from scipy.special import stdtr  # without scipy.stats, whose import takes a second
 
-        return float(2.0 * stdtr(self.freedom, -abs(self.mean) / self.error))
-
-    @property
-    def effect(self) -> float:
-        """Mean over the standard deviation of blocks."""
-        if not self.spread:
-            return math.copysign(math.inf, self.mean) if self.mean else 0.0
-        return self.mean / self.spread
+        return float(2.0 * stdtr(FREEDOM, -abs(self.value / self.error) / SCALE))
 
 
-NO_ESTIMATE = _Estimate(*(float("nan"),) * 4, 0, float("nan"), False)
+def _estimate(mine: FloatArray, theirs: FloatArray) -> _Estimate | None:
+    """Estimate of the logarithm of the ratio, or of the difference if one mean is 0; None without enough data."""
+    n = len(mine)
+    if n < FEWEST_JOBS:
+        return None
+    edges = np.arange(BLOCKS) * n // BLOCKS
+    x, y = np.add.reduceat(mine, edges), np.add.reduceat(theirs, edges)
+    sums = float(x.sum()), float(y.sum())
+    if not all(total > 0 for total in sums):
+        means = (x - y) / np.diff(edges, append=n)
+        return _of_values(float(mine.mean() - theirs.mean()), means, max(abs(total) for total in sums) / n)
+    rest = sums[0] - x, sums[1] - y
+    if any((part <= NEGLIGIBLE * total).any() for part, total in zip(rest, sums, strict=True)):
+        return None
+    whole = math.log(sums[0] / sums[1])
+    pseudo = BLOCKS * whole - (BLOCKS - 1) * np.log(rest[0] / rest[1])
+    return _of_values(whole, pseudo, 1.0, is_ratio=True)
 
 
-def _estimate(series: FloatArray, mean: float | None = None, *, scale: float = 1.0) -> _Estimate:
-    """Estimate of the mean of a *series*; of *mean*, where the series is what linearises it.
-
-    The series is a difference of numbers of the size of *scale*: what is smaller by 12 digits is rounding.
-    """
-    if len(series) < 2:
-        return NO_ESTIMATE
-    negligible = ROUNDING * scale
-    means, correlation = _blocks(series, negligible)
-    count = len(means)
-    carried = min(max(correlation, 0.0), MOST_CORRELATION)
-    worth = count * (1.0 - carried) / (1.0 + carried)
-    spread = _spread(means, negligible)
-    return _Estimate(
-        mean=float(series.mean()) if mean is None else mean,
-        error=spread / math.sqrt(worth),
-        freedom=max(worth - 1.0, 1.0),
-        spread=spread,
-        blocks=count,
-        autocorrelation=correlation,
-        enough=correlation <= TOLERABLE and worth >= ENOUGH,
-    )
-
-
-def _blocks(series: FloatArray, negligible: float) -> tuple[FloatArray, float]:
-    """Means of blocks of a series, merged until neighbours are little alike, and their autocorrelation."""
-    n = len(series)
-    count = BLOCKS
-    while count > 2 and count * JOBS_A_BLOCK > n:
-        count //= 2
-    while True:
-        edges = np.arange(count + 1) * n // count
-        means: FloatArray = np.add.reduceat(series, edges[:-1]) / np.diff(edges)
-        correlation = _lag_one(means) if _spread(means, negligible) else 0.0
-        if correlation <= TOLERABLE or count // 2 < FEWEST_BLOCKS:
-            return means, correlation
-        count //= 2
-
-
-def _spread(means: FloatArray, negligible: float) -> float:
-    """Standard deviation; 0 where it is *negligible*."""
-    spread = float(means.std(ddof=1))
-    return spread if spread > negligible else 0.0
-
-
-def _lag_one(means: FloatArray) -> float:
-    """Lag-1 autocorrelation of what is no constant, from von Neumann's ratio.
-
-    The ratio is unbiased where there is no correlation, and too low by about four parts in the number of blocks
-    where there is some.
-    """
-    spread = float(((means - means.mean()) ** 2).sum())
-    ratio = 1.0 - float((np.diff(means) ** 2).sum()) / (2.0 * spread)
-    return min(ratio * (1.0 + 4.0 / len(means)), 1.0)
+def _of_values(value: float, values: FloatArray, scale: float, *, is_ratio: bool = False) -> _Estimate:
+    """Estimate *value* with the standard error of a mean of eight *values*; deviations far below *scale* are 0."""
+    deviation = float(values.std(ddof=1))
+    error = deviation / math.sqrt(BLOCKS)
+    if error <= NEGLIGIBLE * scale:
+        certain = math.copysign(math.inf, value) if abs(value) > NEGLIGIBLE * scale else 0.0
+        return _Estimate(value if certain else 0.0, 0.0, certain, is_ratio)
+    return _Estimate(value, error, value / deviation, is_ratio)
 
 
 def _difference(
@@ -381,48 +387,60 @@ def _difference(
     if not both.all():
         mine, theirs = mine[both], theirs[both]
     policy_mean, baseline_mean = _mean(mine), _mean(theirs)
-    gap = _estimate(mine - theirs, scale=max(policy_mean, baseline_mean))
-    ratio = policy_mean / baseline_mean if policy_mean > 0 and baseline_mean > 0 else float("nan")
-    evidence = gap if math.isnan(ratio) else _estimate(mine / policy_mean - theirs / baseline_mean, math.log(ratio))
-    low, high = _interval(gap, evidence, confidence)
-    factor = math.exp(min(evidence.half_width(confidence), LARGEST_EXPONENT))
+    mean = policy_mean - baseline_mean
     better, worse, same = _shares(mine, theirs)
-    return Difference(
+    ratio = policy_mean / baseline_mean if policy_mean > 0 and baseline_mean > 0 else math.nan
+    found = Difference(
         metric=metric,
         policy=policy,
         baseline=baseline,
         policy_mean=policy_mean,
         baseline_mean=baseline_mean,
-        mean=policy_mean - baseline_mean if math.isnan(gap.mean) else gap.mean,
-        low=low,
-        high=high,
+        mean=mean,
+        low=math.nan,
+        high=math.nan,
         ratio=ratio,
-        ratio_low=ratio / factor,
-        ratio_high=ratio * factor,
-        effect=evidence.effect,
-        p=evidence.p,
-        p_holm=float("nan"),
+        ratio_low=math.nan,
+        ratio_high=math.nan,
+        effect=math.nan,
+        p=math.nan,
+        p_holm=math.nan,
         better=better,
         worse=worse,
         same=same,
         jobs=len(mine),
-        blocks=evidence.blocks,
-        autocorrelation=evidence.autocorrelation,
-        verdict="no clear difference" if evidence.enough else "too little data",
+        blocks=BLOCKS,
+        verdict="too little data",
     )
+    if same == 1:
+        known: dict[str, Any] = dict.fromkeys(("mean", "low", "high", "effect"), 0.0)
+        known |= dict.fromkeys(("ratio", "ratio_low", "ratio_high", "p"), 1.0)
+        return replace(found, **known, verdict="equal")
+    estimate = _estimate(mine, theirs)
+    if estimate is None:
+        return found
+    half = estimate.half_width(confidence)
+    found = replace(found, effect=estimate.effect, p=estimate.p, verdict="no clear difference")
+    if not estimate.is_ratio:
+        return replace(found, low=mean - half, high=mean + half)
+    return _with_interval(found, half)
+
+
+def _with_interval(found: Difference, half: float) -> Difference:
+    """Return the difference with an interval of the ratio of half-width *half* on the scale of its logarithm."""
+    middle = math.log(found.ratio)
+    ends = [math.exp(min(max(middle + side * half, -LARGEST_LOG), LARGEST_LOG)) for side in (-1, 1)]
+    low, high = _seconds(found.baseline_mean, *ends)
+    return replace(found, ratio_low=ends[0], ratio_high=ends[1], low=low, high=high)
+
+
+def _seconds(baseline_mean: float, low: float, high: float) -> tuple[float, float]:
+    """Interval of the difference at the mean of the baseline, from the interval of the ratio."""
+    return baseline_mean * (low - 1), baseline_mean * (high - 1)
 
 
 def _mean(values: FloatArray) -> float:
     return float(values.mean()) if len(values) else float("nan")
-
-
-def _interval(gap: _Estimate, evidence: _Estimate, confidence: float) -> tuple[float, float]:
-    """Interval of the mean difference; it does not cross 0 where the evidence shows the direction."""
-    half = gap.half_width(confidence)
-    low, high = gap.mean - half, gap.mean + half
-    if evidence.enough and abs(evidence.mean) > evidence.half_width(confidence):
-        return (low, min(high, 0.0)) if evidence.mean < 0 else (max(low, 0.0), high)
-    return low, high
 
 
 def _shares(mine: FloatArray, theirs: FloatArray) -> tuple[float, float, float]:
@@ -435,7 +453,7 @@ def _shares(mine: FloatArray, theirs: FloatArray) -> tuple[float, float, float]:
 
 
 def _corrected(found: Sequence[Difference], confidence: float) -> list[Difference]:
-    """The same differences with Holm's p and the verdict that follows from it."""
+    """Return the differences with Holm's p and the verdict that follows from it."""
     corrected = holm([difference.p for difference in found])
     return [
         replace(difference, p_holm=p, verdict=_verdict(difference, p, confidence))
@@ -444,6 +462,8 @@ def _corrected(found: Sequence[Difference], confidence: float) -> list[Differenc
 
 
 def _verdict(difference: Difference, p: float, confidence: float) -> Verdict:
-    if difference.verdict == "too little data" or not p < 1.0 - confidence:
+    if difference.verdict == "equal" or math.isnan(p):
         return difference.verdict
-    return "better" if difference.mean < 0 else "worse"
+    if p < 1.0 - confidence:
+        return "better" if difference.mean < 0 else "worse"
+    return "too little data" if difference.half_width > WIDEST else "no clear difference"

@@ -12,7 +12,7 @@ from gridsim.metrics.utilisation import Steps, makespan_window, overlap, steps
 from gridsim.model.capacity import GPU, WHOLE_GPU
 from gridsim.model.demand import Demands
 from gridsim.model.time import NEVER, IntArray, whole
-from gridsim.record import Record
+from gridsim.record import Record, Requested
 
 __all__ = ["allocated", "asked_of_nodes", "concerns_resources", "held", "only_arrivals", "runs", "share_held"]
 
@@ -53,11 +53,14 @@ def held(record: Record, resource: str, *, used: bool = False) -> Held:
     used : bool
         Only what tasks ask for: of an exclusive job not all that its nodes have.
     """
-    capacity, demands, pieces = record.capacity, asked_of_nodes(record), record.allocations
+    capacity, pieces = record.capacity, record.allocations
+    asked: Requested | Demands = record.requested or asked_of_nodes(record)
+    total = asked.total(resource)
     assert capacity is not None
     if resource in capacity.pools:
         start, end, row = runs(record)
-        return start, end, (demands.total(resource) if not capacity.nodes else _of_pools(demands, resource))[row]
+        of_pool = total if isinstance(asked, Requested) or not capacity.nodes else asked.pools.get(resource)
+        return start, end, np.zeros(len(row), dtype=np.int64) if of_pool is None else of_pool[row]
     if pieces is None:
         return tuple(np.zeros(0, dtype=np.int64) for _ in range(3))  # type: ignore[return-value]
     end = pieces.end_us if record.until_us is None else np.minimum(pieces.end_us, record.until_us)
@@ -68,17 +71,13 @@ def held(record: Record, resource: str, *, used: bool = False) -> Held:
     else:
         amount = pieces.amounts.get(resource, np.zeros(len(pieces), dtype=np.int64))
         most = capacity.amounts[resource]
-    whole_nodes = demands.exclusive[pieces.job]
-    if used and whole_nodes.any():
-        asked = demands.gpu if resource == GPU else demands.each.get(resource, np.zeros(len(demands), dtype=np.int64))
-        amount = np.where(whole_nodes, pieces.tasks * asked[pieces.job], amount)
+    whole_nodes = asked.exclusive[pieces.job]
+    if used and total is not None and whole_nodes.any():
+        by_task = total[pieces.job] * pieces.tasks // np.maximum(asked.tasks[pieces.job], 1)
+        amount = np.where(whole_nodes, by_task, amount)
     elif not used:
         amount = np.where(whole_nodes, most[pieces.node], amount)
     return pieces.start_us, end, amount
-
-
-def _of_pools(demands: Demands, resource: str) -> IntArray:
-    return demands.pools.get(resource, np.zeros(len(demands), dtype=np.int64))
 
 
 def allocated(record: Record, resource: str) -> Steps:

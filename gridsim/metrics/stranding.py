@@ -129,9 +129,9 @@ def lacking(record: Record) -> npt.NDArray[np.str_] | None:
     Returns
     -------
     (n,) str or None
-        None of DAG jobs, and where the machine is one pool of cores.
+        None of DAG jobs, where the machine is one pool of cores, and where the policy gives reasons of its own.
     """
-    if record.capacity is None or record.tasks is not None:
+    if record.capacity is None or record.tasks is not None or record.requested is not None:
         return None
     begin, until, row = waits(record)
     waited = until > begin

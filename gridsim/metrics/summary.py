@@ -188,6 +188,7 @@ RESOURCE_METRICS: dict[str, Metric] = {
     "fragmentation": Metric("", "lower", "idle GPU of no use to the typical tasks of the workload, over all GPU"),
     "fragmentation_of_idle": Metric("", "lower", "the same over what is idle"),
     "waits_short_of": Metric("", None, "share of all waiting by what jobs were short of when they began to wait"),
+    "waits_by_reason": Metric("", None, "share of all waiting by the reason that the scheduler gives (Slurm)"),
 }
 """What it answers besides of machines of nodes and pools, by resource in brackets (``stranded[memory]``): means over
 time, and of a run that is told of before anything has ended, how it stood at the last arrival."""

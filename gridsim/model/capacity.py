@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from gridsim.errors import InputError
+from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import IntArray
 
-__all__ = ["GPU", "WHOLE_GPU", "Capacity", "NodeGroup"]
+__all__ = ["GPU", "WHOLE_GPU", "Capacity", "NodeGroup", "with_more"]
 
 WHOLE_GPU = 1000
 """Thousandths of a GPU."""
@@ -84,6 +85,32 @@ class NodeGroup:
         if len(self.names) != self.count:
             message = f"group '{self.group}' has {self.count} nodes and {len(self.names)} names"
             raise InputError(message, field="names")
+
+
+def with_more(pools: Mapping[str, int], text: str) -> dict[str, int]:
+    """Pools with more units, or fewer: ``matlab:4``, ``matlab:-2``, several with semicolons.
+
+    Raises
+    ------
+    InputError
+        For a pool that is not there, and for what is no number of its units.
+
+    Examples
+    --------
+    >>> with_more({"matlab": 10, "ansys": 2}, "matlab:4;ansys:-1")
+    {'matlab': 14, 'ansys': 1}
+    """
+    found = dict(pools)
+    for part in filter(None, (each.strip() for each in text.split(";"))):
+        name, _, count = part.rpartition(":")
+        if not re.fullmatch(r"[+-]?[0-9]+", count) or not name:
+            raise InputError(f"'{part}' is no number of units of a pool; expected such as matlab:4", field="add-pool")
+        if name not in found:
+            raise UnknownNameError("pool or licence", name, found)
+        found[name] += int(count)
+        if found[name] < 0:
+            raise InputError(f"{-int(count)} fewer of {name}; there are {pools[name]}", field="add-pool")
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from gridsim.model.workload import epoch_of
 
-__all__ = ["UNDATED", "Calendar", "calendar_of", "zone_of"]
+__all__ = ["UNDATED", "Calendar", "calendar_of", "zone_name_of", "zone_of"]
 
 UNDATED = "undated"
 """What the provenance of a workload holds whose arrivals are no longer those of any date."""
@@ -74,6 +74,21 @@ def calendar_of(provenance: Mapping[str, Any]) -> Calendar | None:
     if isinstance(clock.get("origin"), int | float):  # a log with dates
         return Calendar(epoch, zone_of(str(clock.get("zone", ""))))
     return Calendar(epoch, _zone_of_header(provenance.get("header", {})))
+
+
+def zone_name_of(provenance: Mapping[str, Any]) -> str | None:
+    """Zone in which dates without a zone are instants of the clock of a workload of this provenance.
+
+    None where only Unix times are known. Local times of an unknown zone are read as UTC, so dates beside them are too.
+
+    Examples
+    --------
+    >>> [zone_name_of({"clock": {"origin": 0, "zone": zone}}) for zone in ("Europe/Berlin", "local", "epoch")]
+    ['Europe/Berlin', 'UTC', None]
+    """
+    named = str(provenance.get("header", {}).get("TimeZoneString", [""])[0]).strip()
+    name = str(provenance.get("clock", {}).get("zone", named))
+    return "UTC" if name == "local" else None if name in ("", "epoch") else name
 
 
 def zone_of(name: str, unnamed: tzinfo = _LOCAL) -> tzinfo:

@@ -497,6 +497,11 @@ class Workload:
         return np.where(waited >= NEVER, NEVER, self.submit + waited)
 
     @property
+    def has_recorded_schedule(self) -> bool:
+        """Whether the source records when these jobs started; not of DAG jobs, nor after a transform."""
+        return self.logged_start is not None and self.tasks is None and not self.provenance.get("transforms")
+
+    @property
     def logged_end(self) -> IntArray | None:
         """Instants at which the source says that jobs ended, `NEVER` where not known; None if it says no start at all.
 

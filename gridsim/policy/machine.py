@@ -8,10 +8,39 @@ from typing import Any, NamedTuple
 from gridsim.errors import InputError
 from gridsim.model.machine import machine_cores
 from gridsim.model.platform import Platform
+from gridsim.model.site import ORIGIN
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
 
-__all__ = ["Nodes", "fitted", "machine", "machine_of", "nodes_to", "with_nodes"]
+__all__ = ["Nodes", "SiteChange", "changed", "fitted", "like", "machine", "machine_of", "nodes_to", "own_machine"]
+
+
+class SiteChange(NamedTuple):
+    """Changes of a machine as texts, several of a kind with semicolons; empty for none.
+
+    Attributes
+    ----------
+    nodes : str
+        Nodes added or taken away: ``+10``, ``gpu:+10``.
+    add_pool : str
+        Licences, or units of other pools: ``matlab:4``.
+    set_limit : str
+        Limits of a Slurm site: ``qos.gpu.GrpTRES=gres/gpu=14``.
+    """
+
+    nodes: str = ""
+    add_pool: str = ""
+    set_limit: str = ""
+
+    def and_then(self, other: SiteChange) -> SiteChange:
+        """This change and another one behind it.
+
+        Examples
+        --------
+        >>> SiteChange(nodes="+1").and_then(SiteChange(nodes="gpu:+2", add_pool="matlab:4"))
+        SiteChange(nodes='+1;gpu:+2', add_pool='matlab:4', set_limit='')
+        """
+        return SiteChange(*(";".join(filter(None, pair)) for pair in zip(self, other, strict=True)))
 
 
 def machine(workload: Workload, cores: int | None = None, policies: Iterable[Any] = ()) -> Platform:
@@ -46,19 +75,45 @@ def fitted(policy: Any, platform: Platform) -> Any:
     return policy if known is None or known.cores == platform.cores else policy.sized(platform.cores)
 
 
-def with_nodes(policy: Any, nodes: str) -> Any:
-    """The policy with nodes added to its site or taken away: ``+10``, ``gpu:+10``, several with semicolons.
+def changed(policy: Any, change: SiteChange) -> Any:
+    """The policy on its site with other nodes, licences or limits.
 
     Raises
     ------
     InputError
-        Where it does not know its nodes, and for what is no number of nodes of a partition that is there.
+        Where it does not know its site, and for a change that is none of it.
     """
     if not capabilities_of(policy).machine:
-        raise InputError("are asked of a policy that does not know its nodes; give slurm?conf=…", field="nodes")
-    changed = policy.with_nodes(nodes)
-    changed.machine()  # says what is wrong with them
-    return changed
+        option = next((name.replace("_", "-") for name, text in change._asdict().items() if text), "nodes")
+        raise InputError("needs a policy that knows its site; give slurm?conf=…, or --cores", field=option)
+    found = policy.changed(change)
+    found.machine()  # refuses what is wrong
+    return found
+
+
+def own_machine(policy: Any, platform: Platform) -> Platform:
+    """The machine that a policy decides for: its own site, where the platform is that of another site.
+
+    A size that the user gives stays; whether the site has it is checked when the run begins.
+    """
+    known = machine_of([policy])
+    if known is None or not platform.origin.startswith(ORIGIN):
+        return platform
+    return like(policy, platform) if not _is_same(policy, platform) else platform
+
+
+def _is_same(policy: Any, platform: Platform) -> bool:
+    """Whether a platform is the site of a policy: the same nodes, or of a platform without nodes as many cores."""
+    clusters = list(platform.clusters())
+    if len(clusters) == 1 and clusters[0].nodes:
+        return clusters == list(policy.on_nodes().clusters())
+    return bool(policy.machine().cores == platform.cores)
+
+
+def like(policy: Any, platform: Platform) -> Platform:
+    """The site of a policy as a platform, in nodes where the given platform has nodes."""
+    found: Platform = policy.on_nodes() if any(each.nodes for each in platform.clusters()) else policy.machine()
+    return found
 
 
 class Nodes(NamedTuple):

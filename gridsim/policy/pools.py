@@ -12,14 +12,16 @@ from typing import Any, get_args
 import numpy as np
 
 from gridsim.errors import InputError
+from gridsim.model.capacity import with_more
 from gridsim.model.platform import ClusterSpec, Platform
 from gridsim.model.pools import CLUSTER, PARTITION, Partitions, names_of, partitions_named
 from gridsim.model.site import NO_PARTITION
 from gridsim.model.tasks import ANY_KIND
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.machine import SiteChange, own_machine
 
-__all__ = ["in_pools", "resized", "seen_by", "with_nodes_of"]
+__all__ = ["changed_platform", "in_pools", "resized", "seen_by", "with_nodes_of"]
 
 UNSIZED = "how many cores each has is not known (a slurm.conf says it, --platform slurm.conf)"
 ASKED = "as --partitions pooled asks for"
@@ -126,21 +128,23 @@ def _without(workload: Workload) -> int:
 def seen_by(policy: Any, platform: Platform) -> Platform:
     """The machine as a policy has it: one that knows its site keeps partitions itself, on one cluster of all cores.
 
+    A policy of another site than the one that gave the platform decides for its own (`own_machine`).
+
     Raises
     ------
     InputError
         Where it knows one site and the machine is several.
     """
-    if not capabilities_of(policy).machine or (platform.by is None and not platform.pooled):
+    if not capabilities_of(policy).machine:
         return platform
     if platform.by == CLUSTER:
         names = ", ".join(cluster.name for cluster in platform.clusters())
         raise InputError(
             f"the policy knows one site, and the jobs are of several ({names}); choose one (--cluster)", field="cluster"
         )
-    if platform.by is None:
-        return replace(platform, pooled="")
-    return Platform.single(platform.cores, origin=platform.origin)
+    single = platform.by is None
+    whole = replace(platform, pooled="") if single else Platform.single(platform.cores, origin=platform.origin)
+    return own_machine(policy, whole)
 
 
 def resized(platform: Platform, cores: int, policies: Iterable[Any] = ()) -> Platform:
@@ -220,6 +224,27 @@ def _with_more(platform: Platform, cluster: ClusterSpec, place: int, more: int, 
     groups = list(cluster.nodes)
     groups[place] = replace(group, count=len(names), names=names)
     grown = replace(cluster, cores=cluster.cores + more * group.capacity.get("cores", 0), nodes=tuple(groups))
+    return replace(platform, root=replace(platform.root, children=(grown,)))
+
+
+def changed_platform(platform: Platform, change: SiteChange) -> Platform:
+    """The machine with nodes of its groups and units of its pools added or taken away.
+
+    Raises
+    ------
+    InputError
+        For limits, which only a site has, and for nodes and pools that the machine does not have.
+    """
+    if change.set_limit:
+        raise InputError("sets a limit of a Slurm site; give --policy slurm?conf=…", field="set-limit")
+    for text in filter(None, change.nodes.split(";")):
+        platform = with_nodes_of(platform, text)
+    if not change.add_pool:
+        return platform
+    clusters = list(platform.clusters())
+    if len(clusters) != 1:
+        raise InputError("adds to the pools of a machine of one cluster", field="add-pool")
+    grown = replace(clusters[0], pools=with_more(clusters[0].pools, change.add_pool))
     return replace(platform, root=replace(platform.root, children=(grown,)))
 
 

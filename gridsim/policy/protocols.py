@@ -435,6 +435,8 @@ class Capabilities:
         It has ``expected_starts(now)``: when it expects each waiting request to start, whole microseconds by request.
     reasons : bool
         It has ``reasons() -> gridsim.record.Reasons``, asked when the run is over: why requests waited.
+    requested : bool
+        It has ``requested() -> gridsim.record.Requested``: resources that it reads from the labels of the jobs.
     longest : bool
         It has ``longest(workload)``: (n,) int64, the most time that each job may ask for, whole microseconds.
     alone : bool
@@ -442,12 +444,17 @@ class Capabilities:
     notices : bool
         It has ``notices``: what the files of its site say and it does not follow.
     epoch : bool
-        It has ``epoch``: Unix time of second 0, s; None to be told it.
+        It has ``epoch``: Unix time of second 0, s; where it is None, a run sets it to that of the workload.
+    timezone : bool
+        It has ``timezone``, the zone of local dates in its files, which a run sets likewise, and
+        ``outside(first, last, longest)``: notices of what lies outside the time between two instants and has no effect
+        on jobs of up to that walltime, whole microseconds.
     site : bool
         It has ``site``, a `gridsim.model.site.Site`, whose names may be asked for.
     machine : bool
-        It has ``machine() -> Platform``, that of its site, and ``node_cores``; by ``sized(cores)`` and
-        ``with_nodes(nodes)`` it is made for a larger or smaller one.
+        It has ``machine() -> Platform``, that of its site, ``on_nodes() -> Platform``, the same with its nodes, and
+        ``node_cores``. ``sized(cores)`` and ``changed(change)`` (`gridsim.policy.machine.SiteChange`) return the policy
+        for another machine; ``binding_limits(record)`` lists the limits that held jobs back.
     pools : bool
         It has ``pools(names) -> Platform``: that machine in these partitions, or `InputError` why it is not.
     nodes : Capacity or None
@@ -496,10 +503,12 @@ class Capabilities:
     broken: bool = False
     expected_starts: bool = False
     reasons: bool = False
+    requested: bool = False
     longest: bool = False
     alone: bool = False
     notices: bool = False
     epoch: bool = False
+    timezone: bool = False
     site: bool = False
     machine: bool = False
     pools: bool = False

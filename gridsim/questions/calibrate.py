@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -10,11 +9,11 @@ from typing import Any
 
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics.agreement import (
-    Agreement,
     Disagreement,
     agreement,
     agreement_by_group,
     largest_disagreements,
+    start_error,
 )
 from gridsim.metrics.preemption import concerns_preemption, logged_runs, preemption_metrics
 from gridsim.model.platform import Platform
@@ -24,7 +23,7 @@ from gridsim.policy.machine import machine_of
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.explain import Explanation, explain
 from gridsim.questions.labels import labelled
-from gridsim.questions.replay import Calibration, Replay
+from gridsim.questions.replay import Calibration, Replay, nearest_policy
 from gridsim.questions.schedules import JobSchedule
 from gridsim.record import Record
 from gridsim.result import Result
@@ -34,7 +33,7 @@ from gridsim.workers import Workers
 
 __all__ = ["DEFAULT_POLICIES", "calibrate", "own_policy", "replay_of", "replays_once_more"]
 
-DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
+DEFAULT_POLICIES = ("easy", "conservative", "fcfs")
 """Who is replayed when nobody says what the site's own policy is."""
 
 SHOWN = 5
@@ -76,7 +75,7 @@ def calibrate(
     results = simulate_all(workload, made, platform=platform, options=options, progress=progress, workers=workers)
     records = {label: result.record for label, result in results.items()}
     overall = {label: agreement(record) for label, record in records.items()}
-    best = _nearest(overall)
+    best = nearest_policy({label: (one.median, one.mean) for label, one in overall.items()})
     if not overall[best].jobs:
         source = workload.provenance.get("source")
         raise InputError("says of no job that ran when it started, so there is nothing to compare with", path=source)
@@ -86,16 +85,6 @@ def calibrate(
         label: preemption_metrics(record) if concerns_preemption(record) else {} for label, record in records.items()
     }
     return Calibration(overall, best, classes, apart, own, logged_runs(workload), cut)
-
-
-def _nearest(overall: Mapping[str, Agreement]) -> str:
-    """The policy with the smallest median error, of equal ones that with the smallest mean error."""
-
-    def error(label: str) -> tuple[float, float]:
-        one = overall[label]
-        return (one.median, one.mean) if one.jobs else (math.inf, math.inf)
-
-    return min(overall, key=error)
 
 
 def _apart(result: Result) -> Iterator[tuple[Disagreement, Explanation]]:
@@ -131,8 +120,8 @@ def replay_of(
 ) -> Replay | None:
     """How near the replay under the site's own policy comes to the log: what a comparison may say of itself.
 
-    Where none is that of the site, it is the first: never the one that comes nearest, which tells nothing of the
-    others. None where the log knows no starts, where jobs were changed since, and for DAG jobs.
+    If none is known to be the site's own, it is the nearest of those compared (`nearest_policy`). None if the log has
+    no starts, if jobs were changed since, and for DAG jobs.
 
     Parameters
     ----------
@@ -144,11 +133,11 @@ def replay_of(
     progress : callable, optional
         Told the label and the number of jobs released so far.
     """
-    label = next(iter(results)) if own is None else own
-    record, extended = results[label].record, False
-    workload = record.workload
-    if not _comparable(workload):
+    workload = next(iter(results.values())).record.workload
+    if not workload.has_recorded_schedule:
         return None
+    label = own or nearest_policy({label: start_error(result.record) for label, result in results.items()})
+    record, extended = results[label].record, False
     if policies is not None and options is not None and _cut(record, options):
         extended = True
         hear = None if progress is None else partial(progress, f"{label}, as the log")
@@ -185,9 +174,8 @@ def _cut(record: Record, options: Run) -> bool:
 
 def replays_once_more(workload: Workload, options: Run) -> bool:
     """Whether `replay_of` will simulate, unless all jobs that outlived their limits are refused."""
-    return _comparable(workload) and options.overrun == "kill" and bool((workload.runtime > workload.estimate).any())
-
-
-def _comparable(workload: Workload) -> bool:
-    """Whether the log knows when these very jobs started."""
-    return workload.logged_start is not None and workload.tasks is None and not workload.provenance.get("transforms")
+    return (
+        workload.has_recorded_schedule
+        and options.overrun == "kill"
+        and bool((workload.runtime > workload.estimate).any())
+    )

@@ -6,18 +6,22 @@ Differences are paired by job, as between policies (`gridsim.metrics.compare`). 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridsim.errors import InputError
 from gridsim.metrics.compare import Difference
+from gridsim.model.capacity import NodeGroup
 from gridsim.model.exact import MOST_CORES
-from gridsim.model.platform import Platform
+from gridsim.model.node_changes import NodeChange, node_changes
+from gridsim.model.platform import ClusterSpec, Platform
+from gridsim.model.site_file import SetLimit
 from gridsim.model.workload import Workload
 from gridsim.policy.capabilities import capabilities_of
-from gridsim.policy.machine import nodes_to, with_nodes
-from gridsim.policy.pools import resized, with_nodes_of
+from gridsim.policy.machine import SiteChange, changed, fitted, like, nodes_to
+from gridsim.policy.pools import changed_platform, resized
+from gridsim.questions.job_parts import JobPart
 from gridsim.questions.replay import Replay
 from gridsim.questions.replicas import Replicated
 from gridsim.record import Record
@@ -25,7 +29,21 @@ from gridsim.words import counted, number, percent
 from gridsim.workload.transform.estimates import BetterEstimates
 from gridsim.workload.transform.load_factor import LoadFactor
 
-__all__ = ["NOW", "Change", "Effect", "WhatIf", "changes_beside", "changes_of", "nodes_changes", "sized"]
+if TYPE_CHECKING:  # the compiled loops of Slurm's scheduler are not needed to describe a change
+    from gridsim.policy.slurm.binding import BindingLimit
+
+__all__ = [
+    "NOW",
+    "Change",
+    "Effect",
+    "LimitEffect",
+    "PartEffect",
+    "WhatIf",
+    "changes_beside",
+    "changes_of",
+    "site_changes",
+]
+__all__ += ["sized"]
 
 NOW = "as it is"
 """Label of what everything is compared with."""
@@ -42,7 +60,9 @@ class Change(NamedTuple):
     """One thing that is changed: its label, the machine and jobs after it, and what was done to fit it to nodes.
 
     *policy* is what runs them where that is changed itself: one with nodes in a partition of its site. *transform* is
-    what made the jobs of those as they are, so that others can be changed in the same way.
+    what made the jobs of those as they are, so that others can be changed in the same way. *nodes* are those added or
+    removed, *pools* the names of changed pools and how many units more, *owners* kind and name of those whose limit is
+    set.
     """
 
     label: str
@@ -51,6 +71,9 @@ class Change(NamedTuple):
     rounded: str = ""
     policy: Any = None
     transform: Any = None
+    nodes: tuple[NodeChange, ...] = ()
+    pools: tuple[tuple[str, int], ...] = ()
+    owners: tuple[tuple[str, str], ...] = ()
 
     def of(self, workload: Workload, make: Callable[[Workload], Workload]) -> Change:
         """The same change of the jobs that *make* makes of *workload*, the one as it is."""
@@ -58,14 +81,43 @@ class Change(NamedTuple):
         return self._replace(workload=jobs if self.transform is None else self.transform.apply(jobs))
 
 
+class PartEffect(NamedTuple):
+    """What a change does to the waits of a part of the jobs; *concerned*: the change is made for these jobs."""
+
+    part: JobPart
+    wait: Difference
+    concerned: bool
+
+
+class LimitEffect(NamedTuple):
+    """A limit that holds jobs back under a change and stops below what the machine then has of a resource.
+
+    Attributes
+    ----------
+    limit : BindingLimit
+        The limit.
+    idle : int
+        Units that no job can use because all jobs that request the resource count against the limit; 0 if some do not.
+    """
+
+    limit: BindingLimit
+    idle: int
+
+
 class Effect(NamedTuple):
-    """What a change does: numbers of the whole run, and the differences of its waits and slowdowns from those now."""
+    """What a change does: numbers of the whole run, and the differences of its waits and slowdowns from those now.
+
+    *nodes* are those added or removed, *parts* the waits of parts of the jobs, and *limits* those that bind then.
+    """
 
     label: str
     cores: int
     numbers: Mapping[str, float]
     wait: Difference | None
     slowdown: Difference | None
+    nodes: tuple[NodeChange, ...] = ()
+    parts: tuple[PartEffect, ...] = ()
+    limits: tuple[LimitEffect, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,26 +204,68 @@ def changes_of(
     ]
 
 
-def nodes_changes(workload: Workload, platform: Platform, nodes: Sequence[str], policy: Any) -> list[Change]:
-    """Nodes added or taken away, a change each: ``+10``, ``gpu:+10`` of a partition of the site that the policy knows.
-
-    Where it knows none, of a group of nodes of the platform.
+def site_changes(workload: Workload, platform: Platform, changes: Sequence[SiteChange], policy: Any) -> list[Change]:
+    """Nodes, licences and limits of the site that the policy knows, or nodes and pools of the platform; a change each.
 
     Raises
     ------
     InputError
-        Where neither has nodes, and for what is no number of nodes of a partition, or of a group.
+        For nodes, pools and limits that are not there, and for what is no number of them.
     """
     found, knows = [], capabilities_of(policy).machine
-    for text in nodes:
-        changed = with_nodes(policy, text) if knows else None
-        size = with_nodes_of(platform, text) if changed is None else changed.machine()
-        partition, _, count = text.rpartition(":")
-        more = counted(abs(int(count)), "more node" if int(count) >= 0 else "fewer node")
-        part = percent(size.cores / platform.cores - 1, sign=True)
-        label = f"{more}{f' of {partition}' if partition else ''} ({part})"
-        found.append(Change(label, size, workload, policy=changed))
+    for each in changes:
+        after = changed(policy, each) if knows else None
+        size = changed_platform(platform, each) if after is None else like(after, platform)
+        nodes = node_changes(_nodes(policy, platform), _nodes(after or policy, size))
+        limits = [SetLimit.parsed(text) for text in filter(None, each.set_limit.split(";"))]
+        pools = _pools(policy, platform), _pools(after or policy, size)
+        words = [*_nodes_words(each, platform.cores, size.cores), *_pools_words(*pools, licences=knows)]
+        more = tuple((name, amount - pools[0].get(name, 0)) for name, amount in pools[1].items())
+        owners = tuple(dict.fromkeys(owner for it in limits for owner in _owners(it, after)))
+        label = " and ".join([*words, *map(str, limits)])
+        more = tuple(it for it in more if it[1])
+        found.append(Change(label, size, workload, policy=after, nodes=nodes, pools=more, owners=owners))
     return found
+
+
+def _owners(limit: SetLimit, policy: Any) -> Iterator[tuple[str, str]]:
+    """Label and name of the jobs that a limit is for; a QOS may be that of partitions too."""
+    yield limit.kind, limit.name.partition("@")[0] if limit.kind == "user" else limit.name
+    if limit.kind == "qos":
+        yield from (("partition", each.name) for each in policy.site.partitions if each.qos == limit.name)
+
+
+def _machine(policy: Any, platform: Platform) -> ClusterSpec | None:
+    """The cluster that a policy decides for, with its nodes and pools where these are known; None for several."""
+    known: Platform = fitted(policy, platform).on_nodes() if capabilities_of(policy).machine else platform
+    clusters = list(known.clusters())
+    return clusters[0] if len(clusters) == 1 else None
+
+
+def _nodes(policy: Any, platform: Platform) -> tuple[NodeGroup, ...]:
+    cluster = _machine(policy, platform)
+    return () if cluster is None else cluster.nodes
+
+
+def _pools(policy: Any, platform: Platform) -> Mapping[str, int]:
+    cluster = _machine(policy, platform)
+    return {} if cluster is None else cluster.pools
+
+
+def _nodes_words(change: SiteChange, before: int, after: int) -> Iterator[str]:
+    """Words such as "2 more nodes of gpu (+12 %)", where the part is that of all cores."""
+    texts = [text.strip().rpartition(":") for text in change.nodes.split(";") if text.strip()]
+    for place, (partition, _, count) in enumerate(texts):
+        more = counted(abs(int(count)), "more node" if int(count) >= 0 else "fewer node")
+        part = f" ({percent(after / before - 1, sign=True)} cores)" if place == len(texts) - 1 else ""
+        yield f"{more}{f' of {partition}' if partition else ''}{part}"
+
+
+def _pools_words(before: Mapping[str, int], after: Mapping[str, int], *, licences: bool) -> Iterator[str]:
+    for name, amount in after.items():
+        if amount != before.get(name, 0):
+            part = f" ({percent(amount / before[name] - 1, sign=True)})" if before.get(name) else ""
+            yield f"{number(amount)} {name}{' licences' if licences else ''}{part}"
 
 
 def changes_beside(workload: Workload, platform: Platform, policies: Sequence[Any] = ()) -> list[Change]:
@@ -202,10 +296,11 @@ def sized(workload: Workload, platform: Platform, size: float, policies: Sequenc
     part = percent(larger.cores / platform.cores - 1, sign=True)
     if nodes is None:
         cores = larger.cores
-        return Change(f"{number(cores)} cores ({part})", larger, workload)
+        grown = node_changes(_nodes(None, platform), _nodes(None, larger))
+        return Change(f"{number(cores)} cores ({part})", larger, workload, nodes=grown)
     how = counted(abs(nodes.more), "more node" if nodes.more >= 0 else "fewer node")
     label = f"{how} of {counted(nodes.each, 'core')} ({part})"
-    fits = abs(cores - size) < 0.01
-    return Change(
-        label, larger, workload, "" if fits else f"{number(size)} cores became {label}, {number(cores)} in all"
-    )
+    rounded = "" if abs(cores - size) < 0.01 else f"{number(size)} cores became {label}, {number(cores)} in all"
+    knowing = next(each for each in policies if capabilities_of(each).machine)
+    grown = node_changes(_nodes(knowing, platform), _nodes(knowing, larger))
+    return Change(label, larger, workload, rounded, nodes=grown)

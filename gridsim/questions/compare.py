@@ -10,11 +10,13 @@ from typing import Any
 from gridsim.errors import InputError
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.metrics.summary import measures_asked
+from gridsim.model.node_changes import node_changes
 from gridsim.model.platform import Platform
 from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.options import Run
-from gridsim.policy.machine import machine
+from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.machine import machine, own_machine
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import policy
 from gridsim.questions.calibrate import own_policy, replay_of
@@ -31,8 +33,8 @@ from gridsim.workload.transform.flurries import Flurries, WithoutFlurries, kept
 
 __all__ = ["DEFAULT_POLICIES", "compare", "evidence_of", "evidence_without_flurries", "pending_changes"]
 
-DEFAULT_POLICIES = ("fcfs", "easy", "conservative")
-"""What is compared when nobody says what."""
+DEFAULT_POLICIES = ("easy", "conservative", "fcfs")
+"""Policies that are compared by default; the first is the base."""
 
 
 def compare(
@@ -65,7 +67,7 @@ def compare(
     platform = in_pools(
         workload, platform or machine(workload, policies=made.values()), made.values(), options.partitions
     )
-    cuts = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
+    cuts: dict[str, Any] = {"bound": bound, "warmup": warmup, "cooldown": cooldown}
     how: dict[str, Any] = {"platform": platform, "options": options, "progress": progress}
     cleaned = None
     with crew(workers, share=[workload]) as team:
@@ -75,9 +77,9 @@ def compare(
         told: dict[str, Any] = {"options": options, "cuts": cuts, "progress": progress}
         pending = [PendingReplicas.of(it, workload, arms, team, **told) for it in families]
         if flurries == "both":
-            cleaned = evidence_without_flurries(workload, made, team, measures=measures, cuts=cuts, **how)
-        replay = None if own is None else replay_of(results, own, policies=made, options=options, progress=progress)
-        evidence = evidence_of(results, options=options, bound=bound, warmup=warmup, cooldown=cooldown, replay=replay)
+            cleaned = evidence_without_flurries(workload, made, team, own=own, measures=measures, cuts=cuts, **how)
+        replay = replay_of(results, own, policies=made, options=options, progress=progress)
+        evidence = evidence_of(results, options=options, own=own, replay=replay, policies=made, **cuts)
         return replace(with_replicas(evidence, pending), cleaned=cleaned)
 
 
@@ -88,6 +90,7 @@ def evidence_without_flurries(
     *,
     platform: Platform,
     options: Run,
+    own: str | None = None,
     measures: Sequence[Any] = (),
     cuts: Mapping[str, Any],
     progress: Callable[[str, int], None] | None = None,
@@ -97,23 +100,32 @@ def evidence_without_flurries(
     how: dict[str, Any] = {"platform": platform, "options": options, "progress": told}
     results = simulate_all(WithoutFlurries().apply(workload), policies, workers=workers, **how)
     results = {label: result.with_measures(measures) for label, result in results.items()}
-    return evidence_of(results, options=options, **cuts)
+    return evidence_of(results, options=options, own=own, **cuts)
 
 
 def evidence_of(
     results: Mapping[str, Result],
     *,
     options: Run,
+    own: str | None = None,
     bound: float = BOUND,
     warmup: float = 0.0,
     cooldown: float = 0.0,
     command: str = "",
     replay: Replay | None = None,
+    policies: Mapping[str, Any] | None = None,
     **there: Any,
 ) -> Evidence:
     """Comparison of results that are there, with how they were made and how near a replay comes to the log.
 
-    *there* are numbers that need not be made again, as `Evidence.of` takes them.
+    Parameters
+    ----------
+    policies : mapping, optional
+        Policies of the results; where they know different sites, the comparison reports how these differ.
+    own : str, optional
+        Label of the site's own policy, which is then the base of every comparison.
+    **there
+        Numbers that exist already, as `Evidence.of` takes them.
     """
     first = next(iter(results.values()))
     platforms = [result.platform for result in results.values()]
@@ -134,8 +146,11 @@ def evidence_of(
         },
         "versions": versions(),
         "command": command,
+        **({"own": own} if own is not None else {}),
         **({"asked": [it.name for it in first.measures]} if first.measures else {}),
     }
+    if policies is not None and (machines := _machines(policies, results)):
+        info["machines"] = machines
     if any(result.notices for result in results.values()):
         info["not_followed"] = {label: [asdict(it) for it in result.notices] for label, result in results.items()}
     records = {label: result.record for label, result in results.items()}
@@ -152,8 +167,18 @@ def evidence_of(
         reference=next((label for label, result in results.items() if result.policy == easy), None),
         replay=replay,
         measures=first.measures,
+        order=_order({label: result.policy for label, result in results.items()}, own),
         **there,
     )
+
+
+def _order(policies: Mapping[str, str], own: str | None) -> list[str]:
+    """Labels in the order of comparisons: the site's own policy, then the others, FCFS last.
+
+    FCFS is saturated at loads that the others sustain, so no headline rests on it where others are compared.
+    """
+    fcfs = repr(policy("fcfs"))
+    return sorted(policies, key=lambda label: (label != own, policies[label] == fcfs and len(policies) > 2))
 
 
 def pending_changes(
@@ -187,12 +212,13 @@ def pending_changes(
         raise InputError("is asked of rigid jobs, and these are jobs of several tasks", field="what-if")
     workload = evidence.records[evidence.baseline].workload_given  # users react to each change anew
     labels = dict.fromkeys((evidence.baseline, evidence.best))
-    changes = changes_beside(workload, platform, [policies[label] for label in labels])
+    machines = {label: own_machine(policies[label], platform) for label in labels}
 
     def begun(label: str) -> Pending:
-        now, hear = evidence.records[label], _named(progress, label)
-        how: dict[str, Any] = {"policy": policies[label], "platform": platform, "options": options, "now": now}
-        return Pending.of(workload, changes, workers, **how, name=label, progress=hear)
+        now, own = evidence.records[label], machines[label]
+        changes = changes_beside(workload, own, [policies[it] for it in labels if machines[it] == own])
+        how: dict[str, Any] = {"policy": policies[label], "platform": own, "options": options, "now": now}
+        return Pending.of(workload, changes, workers, **how, name=label, progress=_named(progress, label))
 
     return {label: begun(label) for label in labels}
 
@@ -213,6 +239,24 @@ def _platform(platform: Platform) -> dict[str, Any]:
         network = platform.network
         told["network"] = {it.name: getattr(network, it.name) for it in fields(network) if it.init}
     return told
+
+
+def _machines(policies: Mapping[str, Any], results: Mapping[str, Result]) -> dict[str, Any]:
+    """Size of the machine of each policy, and by what its site differs from the first one; empty for a single site."""
+    sites = {label: next(it.on_nodes().clusters()) for label, it in policies.items() if capabilities_of(it).machine}
+    if not sites or all(each == next(iter(sites.values())) for each in sites.values()):
+        return {}
+    first = next(iter(sites.values()))
+    found = {}
+    for label, result in results.items():
+        own = sites.get(label, first)
+        pools = {name: own.pools.get(name, 0) - first.pools.get(name, 0) for name in {**first.pools, **own.pools}}
+        found[label] = {
+            "cores": result.platform.cores,
+            "nodes": [each.to_dict() for each in node_changes(first.nodes, own.nodes)],
+            "pools": {name: more for name, more in pools.items() if more},
+        }
+    return dict(sorted(found.items(), key=lambda it: it[0] != next(iter(sites))))
 
 
 def _plugins(results: Iterable[Result]) -> list[dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -25,7 +25,7 @@ from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.changes import WhatIf
 from gridsim.questions.replay import Replay
-from gridsim.questions.replicas import Replicated
+from gridsim.questions.replicas import Replicated, mean_of
 from gridsim.record import Record
 
 __all__ = [
@@ -34,11 +34,9 @@ __all__ = [
     "COMPARED_MOLDABLE",
     "MATTERS",
     "MATTERS_SECONDS",
-    "MEANS",
     "Evidence",
     "GroupRow",
     "best",
-    "turned",
 ]
 
 COMPARED = ("wait", "bounded_slowdown")
@@ -59,11 +57,6 @@ MATTERS_SECONDS = 60.0
 
 DECILES = 10
 """Parts of DAG jobs by work; with fewer jobs there are no groups."""
-
-MEANS = {"wait": "wait_mean", "response": "response_mean", "slr": "mean_slr"}
-"""Name of the mean over jobs of each metric that decides who is best."""
-
-_OPPOSITE: dict[Verdict, Verdict] = {"better": "worse", "worse": "better"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +101,7 @@ class Evidence:
     Attributes
     ----------
     records : mapping of str to Record
-        By label, all on the same workload; the first is the baseline.
+        By label, all on the same workload.
     info : mapping
         Title, workload, platform, policies, options, versions and command, as the page tells them.
     metrics : mapping of str to mapping
@@ -137,6 +130,8 @@ class Evidence:
         The same policies on many workloads made of this one, where asked.
     cleaned : Evidence or None
         The same policies on the workload without flurries, where asked.
+    order : sequence of str
+        Labels in the order of comparisons: the baseline first; that of the records if empty.
     """
 
     records: Mapping[str, Record]
@@ -155,6 +150,7 @@ class Evidence:
     measures: Mapping[str, Metric] = field(default_factory=dict)
     replicated: Sequence[Replicated] = ()
     cleaned: Evidence | None = None
+    order: Sequence[str] = ()
 
     @classmethod
     def of(
@@ -173,6 +169,7 @@ class Evidence:
         measures: Sequence[Measure] = (),
         known: Mapping[str, Mapping[str, float]] | None = None,
         compared: tuple[Sequence[Difference], Sequence[GroupRow]] | None = None,
+        order: Sequence[str] = (),
     ) -> Self:
         """Compare *records*; a single one is described without differences.
 
@@ -186,6 +183,8 @@ class Evidence:
             Metrics of records, by label, that are there.
         compared : pair of sequences, optional
             Differences and groups, where they are there.
+        order : sequence of str
+            Labels in the order of comparisons: the baseline first; that of the records if empty.
 
         Raises
         ------
@@ -217,6 +216,7 @@ class Evidence:
             replay,
             platforms=platforms or {},
             measures={it.name: it.metric for it in measures},
+            order=tuple(order),
         )
         if compared is not None:
             differences += compared[0]
@@ -224,7 +224,7 @@ class Evidence:
         elif len(records) > 1:
             for metric in found.compared:
                 differences += paired(records, metric=metric, bound=bound, rows=rows)
-            groups += _group_rows(records, found.best, rows, found.headline)
+            groups += _group_rows(found, rows)
         return found
 
     def platform_of(self, label: str) -> Platform | None:
@@ -238,8 +238,13 @@ class Evidence:
 
     @property
     def baseline(self) -> str:
-        """The policy that the others are compared with: the first one."""
-        return self.labels[0]
+        """The policy that the others are compared with: the site's own, else the first one."""
+        return self.order[0] if self.order else self.labels[0]
+
+    @property
+    def others(self) -> list[str]:
+        """Policies other than the baseline, in the order of comparisons."""
+        return list(self.order or self.labels)[1:]
 
     @property
     def of_dags(self) -> bool:
@@ -273,7 +278,7 @@ class Evidence:
         """Mean of the headline under each policy, over the jobs of `common` where policies did not run the same."""
         common = self.common
         if self.comparable or not common.any():
-            return {label: numbers[MEANS[self.headline]] for label, numbers in self.metrics.items()}
+            return {label: numbers[mean_of(self.headline)] for label, numbers in self.metrics.items()}
         return {
             label: float(measure(record, self.headline, self.bound)[common].mean())
             for label, record in self.records.items()
@@ -311,7 +316,7 @@ class Evidence:
         """Difference of a pair, whichever way round it was computed."""
         for found in self.differences:
             if found.metric == metric and {found.policy, found.baseline} == {policy, baseline}:
-                return found if found.policy == policy else turned(found)
+                return found if found.policy == policy else found.turned()
         raise InputError(f"no difference of {metric} between '{policy}' and '{baseline}'")
 
 
@@ -360,35 +365,10 @@ def best(metrics: Mapping[str, Mapping[str, float]], name: str) -> str:
     return min(metrics, key=lambda label: metrics[label][name] if not math.isnan(metrics[label][name]) else math.inf)
 
 
-def turned(difference: Difference) -> Difference:
-    """The same difference seen from the other policy."""
-    return replace(
-        difference,
-        policy=difference.baseline,
-        baseline=difference.policy,
-        policy_mean=difference.baseline_mean,
-        baseline_mean=difference.policy_mean,
-        mean=-difference.mean,
-        low=-difference.high,
-        high=-difference.low,
-        ratio=_inverse(difference.ratio),
-        ratio_low=_inverse(difference.ratio_high),
-        ratio_high=_inverse(difference.ratio_low),
-        effect=-difference.effect,
-        better=difference.worse,
-        worse=difference.better,
-        verdict=_OPPOSITE.get(difference.verdict, difference.verdict),
-    )
-
-
-def _inverse(ratio: float) -> float:
-    return 1 / ratio if ratio else math.inf
-
-
-def _group_rows(records: Mapping[str, Record], best: str, rows: Any, metric: str) -> Iterator[GroupRow]:
-    """Every policy against the first, and the best against every other, group by group."""
-    baseline, *others = records
-    pairs = [(policy, baseline) for policy in others]
+def _group_rows(evidence: Evidence, rows: Any) -> Iterator[GroupRow]:
+    """Every policy against the baseline, and the best against every other, group by group."""
+    records, baseline, best, metric = evidence.records, evidence.baseline, evidence.best, evidence.headline
+    pairs = [(policy, baseline) for policy in evidence.others]
     pairs += [(best, other) for other in records if other != best and (best, other) not in pairs]
     for classes in _classes(records[baseline]):
         for policy, other in pairs:

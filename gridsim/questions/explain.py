@@ -97,6 +97,12 @@ class Explanation:
     cut, lost : int, float
         Runs that were cut short to make room for others before the last one, and the seconds that they took: no part of
         its wait either.
+    first_wait : float
+        Seconds from the submission to its first start, of a chain of pieces `wait`; NaN where it did not run.
+    logged_wait : float or None
+        The same in the log: NaN where it did not start there; None where the log has no starts.
+    logged_reason : str
+        Why it waited, as the log has it (``Licenses``); empty where it has none.
     """
 
     job: int
@@ -135,6 +141,9 @@ class Explanation:
     earlier: float = 0.0
     cut: int = 0
     lost: float = 0.0
+    first_wait: float = math.nan
+    logged_wait: float | None = None
+    logged_reason: str = ""
 
     def __repr__(self) -> str:
         waited = "did not run" if math.isnan(self.start) else f"waited {self.wait:,.15g} s"
@@ -203,6 +212,9 @@ def explain(schedule: JobSchedule, job: int | str) -> Explanation:
         earlier=0.0 if schedule.earlier is None else float(schedule.earlier[row]),
         cut=len(runs),
         lost=float(np.diff(runs).sum()),
+        first_wait=float(runs[0, 0]) - submit if len(runs) else float(schedule.wait[row]),
+        logged_wait=None if schedule.logged_start is None else float(schedule.logged_start[row]) - submit,
+        logged_reason="" if schedule.logged_reason is None else str(schedule.logged_reason[row]),
     )
 
 

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gridsim.metrics.agreement import Agreement, Disagreement
 from gridsim.metrics.preemption import LoggedRuns
-from gridsim.questions.explain import Explanation
 from gridsim.words import duration
 
-__all__ = ["FAR", "FAR_SECONDS", "Calibration", "Replay", "is_far"]
+if TYPE_CHECKING:  # explanations read schedules, which choose the nearest policy
+    from gridsim.questions.explain import Explanation
+
+__all__ = ["FAR", "FAR_SECONDS", "Calibration", "Replay", "agrees", "is_far", "nearest_policy"]
 
 FAR = 2.0
 """Factor between the replayed and the logged mean wait from which on a comparison is told with a warning before it."""
 
 FAR_SECONDS = 60.0
 """Difference of the two, s, up to which no factor matters."""
+
+
+NEAR = 0.1
+"""Part of a logged wait up to which a simulated one agrees with it."""
 
 
 def is_far(one: Agreement) -> bool:
@@ -27,6 +34,32 @@ def is_far(one: Agreement) -> bool:
     """
     low, high = sorted((one.wait, one.logged_wait))
     return high > FAR * low and high - low > FAR_SECONDS
+
+
+def nearest_policy(errors: Mapping[str, tuple[float, float]]) -> str:
+    """Label of the policy whose simulated starts are nearest to those in the log.
+
+    Parameters
+    ----------
+    errors : mapping of str to tuple of float
+        Median and mean absolute error of a start by label, s; NaN where no start is in both.
+
+    Returns
+    -------
+    str
+        The label with the least median error; among equal ones the least mean error decides, then the order.
+
+    Examples
+    --------
+    >>> nearest_policy({"fcfs": (90.0, 200.0), "easy": (5.0, 80.0), "slurm": (5.0, 30.0), "idle": (math.nan, math.nan)})
+    'slurm'
+    """
+    return min(errors, key=lambda label: [math.inf if math.isnan(error) else error for error in errors[label]])
+
+
+def agrees(wait: float, logged: float) -> bool:
+    """Whether one simulated wait is that of the log: up to `FAR_SECONDS`, or `NEAR` of the logged one, apart."""
+    return abs(wait - logged) <= max(FAR_SECONDS, NEAR * logged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +97,8 @@ class Replay:
 
     @property
     def far(self) -> bool:
-        """Whether the site's own policy is so far from the log that this is to be told before any answer."""
-        return self.own and is_far(self.agreement)
+        """Whether the mean waits differ so much that a warning precedes the answer."""
+        return is_far(self.agreement)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,17 @@ Nothing is simulated here: that is `gridsim.questions.replicate`.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from gridsim.metrics.paired_tests import CERTAIN, t_test
+from gridsim.metrics.compare import Difference, widened
+from gridsim.metrics.paired_tests import CERTAIN, log_ratios, t_test
 from gridsim.model.time import FloatArray
 
-__all__ = ["Pair", "Replicated", "Role", "Spread"]
+__all__ = ["Pair", "Replicated", "Role", "Spread", "mean_of", "settled"]
 
 Role = Literal["shake", "resample"]
 
@@ -93,6 +94,16 @@ class Replicated:
         """How many."""
         return int(self.info["replicas"])
 
+    @property
+    def default(self) -> bool:
+        """Whether nobody asked for it: the report then has one sentence on it."""
+        return bool(self.info.get("default"))
+
+    def log_spread(self, metric: str, policy: str, other: str) -> float:
+        """Standard deviation of the logarithm of the ratio of two policies over the replicas; NaN if undefined."""
+        logs = log_ratios(self.numbers[policy][metric], self.numbers[other][metric])
+        return float(logs.std(ddof=1)) if len(logs) > 1 else math.nan
+
     def spreads(self) -> Iterator[Spread]:
         """Every number that is known of the workload as it is."""
         for policy, numbers in self.numbers.items():
@@ -134,3 +145,43 @@ class Replicated:
             verdict = "does not change" if np.sign(original) == np.sign(test.mean) else "turned round"
         found = (original, test.mean, sd, test.low, test.high, lower, agree, same, len(difference))
         return Pair(metric, policy, other, *found, verdict)
+
+
+def mean_of(metric: str) -> str:
+    """Name of the mean over jobs of a metric that is compared.
+
+    Examples
+    --------
+    >>> mean_of("wait"), mean_of("slr")
+    ('wait_mean', 'mean_slr')
+    """
+    return "mean_slr" if metric == "slr" else f"{metric}_mean"
+
+
+def settled(found: Sequence[Difference], replicated: Sequence[Replicated]) -> list[Difference]:
+    """Differences after a look at replicas of the workload.
+
+    With resampled users the wider interval counts (`gridsim.metrics.compare.widened`). A difference whose sign fewer
+    than `CERTAIN` of the shaken replicas have is *no clear difference*.
+    """
+    settled: list[Difference] = []
+    for metric in dict.fromkeys(it.metric for it in found):
+        family = [it for it in found if it.metric == metric]
+        for each in replicated:
+            pairs = [(mean_of(metric), it.policy, it.baseline) for it in family]
+            if each.role == "resample":
+                family = widened(family, [each.log_spread(*pair) for pair in pairs], replicas=each.replicas)
+        for each in replicated:
+            if each.role == "shake":
+                family = [_after_shaking(it, each) for it in family]
+        settled += family
+    return settled
+
+
+def _after_shaking(found: Difference, shaken: Replicated) -> Difference:
+    """Withdraw a verdict that shaking does not confirm."""
+    if found.verdict not in ("better", "worse"):
+        return found
+    pair = shaken.pair(mean_of(found.metric), found.policy, found.baseline)
+    confirmed = pair.agree >= CERTAIN * pair.replicas
+    return found if confirmed else replace(found, verdict="no clear difference")

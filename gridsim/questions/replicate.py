@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,20 +15,30 @@ from gridsim.model.platform import Platform
 from gridsim.model.streams import of_replica
 from gridsim.model.workload import Workload
 from gridsim.options import Run
+from gridsim.policy.capabilities import capabilities_of
 from gridsim.policy.pools import in_pools
 from gridsim.policy.presets import policy as make_policy
 from gridsim.questions.evidence import Evidence
-from gridsim.questions.replicas import Replicated, Role
+from gridsim.questions.replicas import Replicated, Role, settled
 from gridsim.registry import name_of
 from gridsim.simulation import run
 from gridsim.workers import Awaited, Workers
 from gridsim.workload.transform.resample import Resample
 from gridsim.workload.transform.shake import Shake
 
-__all__ = ["Arm", "Family", "PendingReplicas", "families", "with_replicas"]
+__all__ = ["Arm", "Family", "PendingReplicas", "default_shakes", "families", "with_replicas"]
 
 _MOST = 10_000
 """Replicas that can be asked for."""
+
+SHAKES = 8
+"""Shaken workloads of a comparison by default."""
+
+CHEAP = 5e6
+"""Runs of EASY times jobs below which these are simulated by default: about 10 s on one core."""
+
+_IN_PYTHON = 30.0
+"""Time of a run without a compiled loop against one of EASY with it."""
 
 
 class Arm(NamedTuple):
@@ -53,12 +63,15 @@ class Family:
         How many.
     seed : int
         Of the scenario; replica k draws from its stream of the role and k.
+    default : bool
+        Whether nobody asked for it: the report then has one sentence on it.
     """
 
     role: Role
     transform: Any
     replicas: int
     seed: int = 1
+    default: bool = False
 
     def __post_init__(self) -> None:
         if not 2 <= self.replicas <= _MOST:
@@ -73,7 +86,20 @@ class Family:
         """What files say of it; JSON types only."""
         told = {"transform": name_of(type(self.transform)), **asdict(self.transform)}
         told.pop("replica", None)
-        return {"role": self.role, "seed": self.seed, "replicas": self.replicas, **told}
+        found = {"role": self.role, "seed": self.seed, "replicas": self.replicas, **told}
+        return {**found, "default": True} if self.default else found
+
+
+def default_shakes(workload: Workload, policies: Iterable[Any]) -> int:
+    """Return how many shaken workloads a comparison simulates by default: `SHAKES` if that is cheap, else none.
+
+    Cheap is decided from the number of jobs (or tasks) and the policies' ``effort``, never from the clock.
+    """
+    size = len(workload) if workload.tasks is None else len(workload.tasks)
+    able = [capabilities_of(each) for each in policies]
+    compiled = workload.tasks is None and workload.reactions is None
+    effort = sum(can.effort if can.passes and compiled else max(can.effort, _IN_PYTHON) for can in able)
+    return SHAKES if len(able) > 1 and SHAKES * size * effort <= CHEAP else 0
 
 
 def families(
@@ -83,8 +109,9 @@ def families(
     resample: int = 0,
     resample_load: float | None = None,
     seed: int = 1,
+    default: bool = False,
 ) -> list[Family]:
-    """Families that were asked for by how many replicas of each.
+    """Families by the number of replicas of each; *default* if nobody asked for the shaken ones.
 
     Raises
     ------
@@ -97,7 +124,7 @@ def families(
         raise InputError("says at which load and nothing says how often; give --resample 20 too", field="resample-load")
     found: list[Family] = []
     if shake:
-        found.append(Family("shake", Shake() if shake_by is None else Shake(shake_by), shake, seed))
+        found.append(Family("shake", Shake() if shake_by is None else Shake(shake_by), shake, seed, default))
     if resample:
         drawn = Resample() if resample_load is None else Resample(load=resample_load)
         found.append(Family("resample", drawn, resample, seed))
@@ -184,4 +211,4 @@ def with_replicas(evidence: Evidence, pending: Sequence[PendingReplicas]) -> Evi
         return evidence
     found = tuple(each.found(evidence.metrics) for each in pending)
     info = {**evidence.info, "replicas": [dict(each.info) for each in found]}
-    return replace(evidence, replicated=found, info=info)
+    return replace(evidence, replicated=found, info=info, differences=settled(evidence.differences, found))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +18,12 @@ from gridsim.model.platform import Platform
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.model.workload import UNKNOWN
 from gridsim.questions.parts import Parts, parts_of, parts_read, rows_of
+from gridsim.questions.replay import nearest_policy
 from gridsim.record import Record
 from gridsim.run_folder import read_run, read_run_table
 from gridsim.tables import read_names
 
-__all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules"]
+__all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules", "usual_policy"]
 
 PLACES = ("account", "partition")
 """Labels that say where a job was sent."""
@@ -43,7 +44,8 @@ class JobSchedule(NamedTuple):
 
     Of a job that went on in a chain of *pieces*, start and end are those of the last one; *earlier* is how long the
     others had run. *cut* are runs that were lost before the last one. *prediction* is what each was expected to run.
-    *short_of* is what each lacked when it began to wait, on machines of nodes and pools.
+    *short_of* is what each lacked when it began to wait, on machines of nodes and pools. *logged_start* and
+    *logged_reason* are the start in the log and the reason recorded there.
     """
 
     job: IntArray
@@ -66,6 +68,8 @@ class JobSchedule(NamedTuple):
     cut: CutRuns | None = None
     prediction: FloatArray | None = None
     short_of: npt.NDArray[np.str_] | None = None
+    logged_start: FloatArray | None = None
+    logged_reason: npt.NDArray[np.str_] | None = None
 
     @classmethod
     def of(cls, record: Record, platform: Platform | None = None) -> JobSchedule:
@@ -78,6 +82,7 @@ class JobSchedule(NamedTuple):
         """
         workload = record.workload
         users = workload.labels.get("user", np.full(len(record), UNKNOWN))
+        logged = record.logged
 
         def named(label: str) -> npt.NDArray[Any] | None:
             if not workload.names.get(label) or label not in workload.labels:
@@ -103,6 +108,8 @@ class JobSchedule(NamedTuple):
             cut=None if (runs := cut_runs_of(record)) is None else CutRuns(runs[0], *map(seconds, runs[1:])),
             prediction=None if record.predictions is None else seconds(record.predictions.prediction_us),
             short_of=lacking(record),
+            logged_start=logged.get("start"),
+            logged_reason=logged.get("reason"),
             **{label: named(label) for label in PLACES},
         )
 
@@ -188,6 +195,42 @@ def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
     return {label: _read(folder / place) for label, place in told["folders"].items()}
 
 
+def usual_policy(folder: str | Path, schedules: Mapping[str, JobSchedule]) -> str:
+    """Label of the policy that a question is about: the site's own, where ``run.json`` has it, else the nearest one.
+
+    Nearest is the policy with the least median error of a start (`gridsim.questions.replay.nearest_policy`), where the
+    log has starts; else the first.
+
+    Raises
+    ------
+    InputError
+        When ``run.json`` names an own policy that the folder does not have.
+    """
+    own = read_run(folder).get("own")
+    if own is not None:
+        if own not in schedules:
+            message = f"is {own!r}; expected one of {', '.join(schedules)}"
+            raise InputError(message, path=Path(folder) / "run.json", field="own")
+        return str(own)
+    errors = {label: _start_errors(schedule) for label, schedule in schedules.items()}
+    return nearest_policy({label: (_or_nan(np.median, size), _or_nan(np.mean, size)) for label, size in errors.items()})
+
+
+def _start_errors(schedule: JobSchedule) -> FloatArray:
+    """How far starts are from those in the log, s, of jobs that started in both."""
+    if schedule.logged_start is None:
+        return np.zeros(0)
+    start = schedule.start.copy()
+    if schedule.cut is not None:
+        np.fmin.at(start, schedule.cut.row, schedule.cut.start)
+    error = np.abs(start - schedule.logged_start)
+    return error[~np.isnan(error)]
+
+
+def _or_nan(summary: Callable[[FloatArray], Any], values: FloatArray) -> float:
+    return float(summary(values)) if len(values) else float("nan")
+
+
 def _read(folder: Path) -> JobSchedule:
     if (folder / "tasks.csv").exists() or (folder / "tasks.parquet").exists():
         raise InputError("is of jobs of several tasks, which have several waits each", path=folder)
@@ -219,6 +262,7 @@ def _read(folder: Path) -> JobSchedule:
         cut=_cut(folder, job, start),
         prediction=columns.get("prediction"),
         short_of=columns.get("short_of"),
+        **_logged(folder, job),
         named=JobIds.read(job, columns["job_id"].tolist()) if "job_id" in columns else None,
         **{label: named(label) for label in PLACES if label in columns and label in names},
     )
@@ -234,6 +278,17 @@ def _cut(folder: Path, job: IntArray, start: FloatArray) -> CutRuns | None:
     order = np.lexsort((begin, rows))
     order = order[(end <= start[rows])[order]]
     return CutRuns(rows[order], begin[order], end[order])
+
+
+def _logged(folder: Path, job: IntArray) -> dict[str, npt.NDArray[Any]]:
+    """Start and reason of each job in the log, where the folder has them."""
+    path = folder / "logged.csv"
+    if not path.is_file():
+        return {}
+    columns = read_run_table(folder, "logged")
+    if not np.array_equal(columns["job"], job):
+        raise InputError("has other jobs than the table of jobs", path=path, field="job")
+    return {"logged_start": columns["start"]} | ({"logged_reason": columns["reason"]} if "reason" in columns else {})
 
 
 def _earlier(pieces: IntArray, rest: FloatArray) -> FloatArray:

@@ -19,6 +19,7 @@ from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.machine import fitted, machine
 from gridsim.policy.presets import policy as make_policy
+from gridsim.questions.change_effects import limit_effects, part_effects
 from gridsim.questions.changes import NOW, Change, Effect, WhatIf, changes_of
 from gridsim.questions.labels import labelled
 from gridsim.questions.replicate import Arm, Family, PendingReplicas, families
@@ -116,12 +117,15 @@ class Pending:
         The same on workloads made of this one.
     cleaned : Pending or None
         The same without floods of jobs by one user.
+    policy : str or object
+        Under which all run where a change has no policy of its own.
     """
 
     changes: tuple[Change, ...]
     records: Mapping[str, Awaited[Record]]
     alike: tuple[PendingReplicas, ...] = ()
     cleaned: Pending | None = None
+    policy: Any = "easy"
 
     @classmethod
     def of(
@@ -156,6 +160,7 @@ class Pending:
         return cls(
             (as_it_is, *changes),
             given | {each.label: record(each) for each in (as_it_is, *changes) if each.label not in given},
+            policy=policy,
         )
 
     def besides(
@@ -215,6 +220,7 @@ class Pending:
             {one.policy: one for one in _against(records, metric, bound, rows)}
             for metric in ("wait", "bounded_slowdown")
         )
+        parts = part_effects(self.changes, records, rows, bound)
         outcomes = [
             Effect(
                 each.label,
@@ -222,6 +228,9 @@ class Pending:
                 metrics(records[each.label], bound=bound, warmup=warmup, cooldown=cooldown),
                 waits.get(each.label),
                 slowdowns.get(each.label),
+                each.nodes,
+                parts.get(each.label, ()),
+                limit_effects(each, self.policy, records[each.label]),
             )
             for each in self.changes
             if each.label in records

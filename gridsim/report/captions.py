@@ -61,9 +61,10 @@ def of_groups(rows: Sequence[GroupRow], *, less: str, more: str) -> str:
         loses = f"{_names(worse, len(own))} clearly {more}" if worse else f"none clearly {more}"
         told.append(f"Under {policy}, {gains}; {loses}.")
     if neither:
-        told.append(
-            f"Under {listed(neither, 'or')} no group is clearly better or worse off than under {rows[0].baseline}."
-        )
+        few = {(row.policy, row.group) for row in rows if row.policy in neither and row.verdict == "too little data"}
+        groups = len({(row.policy, row.group) for row in rows if row.policy in neither})
+        unknown = f"; {len(few)} of {groups} groups have too little data" if few else ""
+        told.append(f"Under {listed(neither, 'or')} no group differs significantly from {rows[0].baseline}{unknown}.")
     return " ".join(told)
 
 

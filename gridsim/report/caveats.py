@@ -1,4 +1,4 @@
-"""What to know about the numbers of a comparison: queues that only grow, cuts, and lines of the log left out."""
+"""Caveats on the numbers of a comparison: cuts, statuses, rejections, and lines of the log left out."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from gridsim.metrics.preemption import LoggedRuns, logged_runs
-from gridsim.metrics.saturation import keeps_up
-from gridsim.metrics.utilisation import arrival_window, queue_length
 from gridsim.model.dates import calendar_of
 from gridsim.model.time import seconds
 from gridsim.questions.evidence import Evidence
-from gridsim.record import Record
 from gridsim.report import (
     admission,
     demands,
     flurries_text,
+    machines,
     notices,
     predictions,
     preemption,
@@ -29,12 +27,12 @@ __all__ = ["caveats"]
 
 
 def caveats(comparison: Evidence) -> list[str]:
-    """Queues that only grow, cuts, kills, rejections, and what was left out of the log or changed in it."""
+    """Cuts, kills, rejections, and what was left out of the log or changed in it."""
     return [
+        *machines.caveats(comparison.info),
         *admission.caveats(comparison),
         *notices.caveats(comparison.info),
         *demands.caveats(comparison),
-        *_saturated(comparison),
         *users.caveats(comparison),
         *flurries_text.caveats(comparison),
         *replicas_text.caveats(comparison),
@@ -50,29 +48,6 @@ def caveats(comparison: Evidence) -> list[str]:
 
 def _logged_runs(comparison: Evidence) -> LoggedRuns | None:
     return logged_runs(comparison.records[comparison.baseline].workload, comparison.kept)
-
-
-def _saturated(comparison: Evidence) -> list[str]:
-    """Policies that do not keep up with the load: their waits tell the length of the log."""
-    labels = [label for label, record in comparison.records.items() if not keeps_up(record)]
-    if not labels:
-        return []
-    waiting = listed([number(_waiting_at_the_end(comparison.records[label])) for label in labels])
-    metric = "mean SLR" if comparison.of_dags else f"mean {comparison.headline}"
-    queues, means = (
-        ("its queue still grows", f"its {metric} says how long the workload is more than how good the policy is")
-        if len(labels) == 1
-        else ("their queues still grow", f"their {metric}s say how long the workload is more than how good they are")
-    )
-    verb = "does" if len(labels) == 1 else "do"
-    return [
-        f"{listed(labels)} {verb} not keep up with this load: {queues} at the last submit ({waiting} waiting "
-        f"{'tasks' if comparison.of_dags else 'jobs'}), so {means}."
-    ]
-
-
-def _waiting_at_the_end(record: Record) -> float:
-    return queue_length(record).at(arrival_window(record).end)
 
 
 def _cuts(comparison: Evidence) -> list[str]:

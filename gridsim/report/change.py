@@ -45,8 +45,12 @@ def at_least(*, timed: bool = True) -> str:
     return f"by {percent(MATTERS)}{f' and {duration(MATTERS_SECONDS)}' if timed else ''} at least"
 
 
-def told(part: float, words: Words = MORE, shown: Callable[[float], str] = percent) -> str:
-    """A change in words: *part* of the base, or an amount with *shown* to tell it.
+def told(
+    part: float, words: Words = MORE, shown: Callable[[float], str] = percent, *, many_from: float = 1 + _TIMES
+) -> str:
+    """A change in words: *part* of the base, or an amount with *shown* to format it.
+
+    From *many_from* times the base on, the change is given as so many times the base.
 
     Examples
     --------
@@ -55,7 +59,7 @@ def told(part: float, words: Words = MORE, shown: Callable[[float], str] = perce
     """
     if math.isnan(part):
         return "unknown"
-    if shown is percent and part >= _TIMES:
+    if shown is percent and 1 + part >= many_from:
         return f"{times(1 + part)} {words.many}"
     return f"{shown(abs(part))} {words.less if math.copysign(1, part) < 0 else words.more}"
 

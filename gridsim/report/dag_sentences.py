@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from gridsim.metrics.compare import Difference
 from gridsim.questions.evidence import Evidence, best
 from gridsim.report import change
-from gridsim.report.differences import (
-    ENOUGH_JOBS,
-    MOST,
-    changed,
-    family,
-    group_name,
-    losing,
-    lost,
-    same_or_unclear,
-    sure,
-)
+from gridsim.report.differences import MOST, Terms, findings, intervals_are_of, saturated
+from gridsim.report.group_sentences import GroupTerms, in_general, next_to_the_headline
 from gridsim.words import duration, listed, number, percent
 
 __all__ = ["answer"]
@@ -32,7 +23,7 @@ def answer(comparison: Evidence) -> list[str]:
     counted = int(comparison.kept.sum())
     winner = comparison.best
     if len(means) == 1:
-        return [_alone_of_dags(comparison, winner, counted)]
+        return [_alone_of_dags(comparison, winner, counted), *saturated(comparison)]
     against = [comparison.difference("slr", winner, other) for other in comparison.labels if other != winner]
     if all(it.same == 1 for it in against):
         what = "The job finishes" if counted == 1 else "Every job finishes"
@@ -43,9 +34,28 @@ def answer(comparison: Evidence) -> list[str]:
         ]
     if counted == 1:
         return [_one_job(comparison, winner, against), _ONE_JOB]
-    told = [_lowest(winner, means[winner], against), *_unclear_of_dags(winner, against)]
-    return [*told, *_worst_slr(comparison, winner), _losers_of_dags(comparison, winner, against)]
+    found = findings(comparison, winner, _TERMS, _slr(means[winner]))
+    return [
+        *(found.shown or found.others),
+        *next_to_the_headline(comparison, winner, _GROUPS),
+        *saturated(comparison),
+        *(intervals_are_of(comparison) if found.shown else ()),
+        *(found.others if found.shown else ()),
+        *_worst_slr(comparison, winner),
+        *in_general(comparison, winner, _GROUPS),
+        _individual_jobs(winner, against),
+    ]
 
+
+_TERMS = Terms(
+    mean="mean SLR",
+    least="The mean SLR is lowest under {policy}: jobs take {mean} their critical path on average",
+    plain="Under {policy} jobs take {mean} their critical path on average",
+    longer="the mean SLR is higher",
+    equal="Every job finishes at the same time",
+    words=change.HIGHER,
+)
+_GROUPS = GroupTerms("take", "took", change.LONGER)
 
 _ONE_JOB = (
     "One job is too little data for an interval: this is what happened to it here, and says nothing of how other "
@@ -92,43 +102,6 @@ def _one_job(comparison: Evidence, winner: str, against: Sequence[Difference]) -
     )
 
 
-def _lowest(winner: str, mean: float, against: Sequence[Difference]) -> str:
-    clear = sorted((it for it in against if it.verdict == "better"), key=lambda it: it.baseline_mean, reverse=True)
-    if not clear:
-        return f"{winner} has the lowest mean SLR of these jobs: they take {_slr(mean)} their critical path on average."
-    named = clear if len(clear) <= MOST else [*clear[: MOST - 1], clear[-1]]
-    parts = [
-        f"{changed(it, change.HIGHER)} than {it.baseline} "
-        f"({sure(it, change.HIGHER)}{family(it, against) if it is named[0] else ''})"
-        for it in named
-    ]
-    rest = len(clear) - len(named)
-    more = f"; {rest} other{'s are' if rest > 1 else ' is'} clearly higher too" if rest else ""
-    return (
-        f"{winner} has the lowest mean SLR: jobs take {_slr(mean)} their critical path on average, "
-        f"{listed(parts)}{more}."
-    )
-
-
-def _unclear_of_dags(winner: str, against: Sequence[Difference]) -> Iterator[str]:
-    yield from same_or_unclear(winner, against, f"finishes at the same time as under {winner}", "These jobs")
-    few = [it for it in against if it.verdict == "too little data" and it.same < 1]
-    if few:
-        parts = [
-            f"{change.told(it.ratio - 1, change.HIGHER)} than under {it.baseline} ({it.baseline_mean:.3g}; "
-            f"{percent(it.better)} of the jobs finish sooner, {percent(it.worse)} later)"
-            for it in few
-        ]
-        yield f"The mean SLR under {winner} is {listed(parts)}."
-        if few[0].jobs < ENOUGH_JOBS:
-            yield (
-                f"{number(few[0].jobs)} jobs are too little data for intervals: this is what happened to them here, "
-                "and says nothing of how far it holds elsewhere."
-            )
-        else:
-            yield "One congested stretch dominates this difference, so the jobs cannot say how far it holds elsewhere."
-
-
 def _worst_slr(comparison: Evidence, winner: str) -> list[str]:
     """Only where another policy treats the worst-treated job better."""
     other = best(comparison.metrics, "worst_slr")
@@ -138,18 +111,11 @@ def _worst_slr(comparison: Evidence, winner: str) -> list[str]:
     return [f"The worst SLR is lower under {other}: {theirs:.3g} against {mine:.3g}."]
 
 
-def _losers_of_dags(comparison: Evidence, winner: str, against: Sequence[Difference]) -> str:
-    chosen = losing(comparison, winner)
-    if chosen:
-        parts = [f"{group_name(row.kind, row.group)} have a mean SLR {lost(row, change.HIGHER)}" for row in chosen]
-        return f"Who loses under {winner}, {change.at_least(timed=False)}: {listed(parts)}."
+def _individual_jobs(winner: str, against: Sequence[Difference]) -> str:
     worst = max(against, key=lambda it: it.worse)
     if not worst.worse:
         return f"No job finishes later under {winner} than under any other policy."
-    groups = "No tenth of the jobs by work loses clearly under" if comparison.groups else "Single jobs lose under"
-    link = "; single jobs do" if comparison.groups else ""
-    least = f" ({change.at_least(timed=False)})" if comparison.groups else ""
     return (
-        f"{groups} {winner}{least}{link}: {percent(worst.worse)} finish later than under {worst.baseline}, "
+        f"Individual jobs differ: {percent(worst.worse)} finish later than under {worst.baseline}, "
         f"{percent(worst.better)} sooner."
     )

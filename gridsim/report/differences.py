@@ -1,67 +1,174 @@
-"""One difference of two means in words: how much, how sure, and which classes of jobs lose by it."""
+"""Sentences about differences of means: how large they are, how certain, and for which pairs there is none."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
 
-from gridsim.metrics.compare import FEWEST_BLOCKS, JOBS_A_BLOCK, Difference
+from gridsim.metrics.compare import FEWEST_JOBS, FEWEST_REPLICAS, Difference
 from gridsim.metrics.groups import LABELLED
-from gridsim.questions.evidence import Evidence, GroupRow
+from gridsim.metrics.saturation import keeps_up
+from gridsim.metrics.utilisation import arrival_window, queue_length
+from gridsim.model.time import seconds
+from gridsim.model.workload import UNKNOWN
+from gridsim.questions.evidence import Evidence
+from gridsim.questions.replicas import mean_of
+from gridsim.record import Record
 from gridsim.report import change
-from gridsim.words import duration, listed
+from gridsim.words import counted, duration, listed, number, percent, times
+from gridsim.workload.transform.resample import FEW_USERS, FEW_WEEKS
 
 __all__ = [
-    "ENOUGH_JOBS",
     "MOST",
-    "amount_of",
+    "Findings",
+    "Terms",
     "changed",
-    "family",
+    "findings",
     "group_name",
-    "losing",
-    "lost",
-    "same_or_unclear",
+    "intervals_are_of",
+    "saturated",
+    "shortage",
     "sure",
 ]
 
 CONFIDENCE = 0.95
 
-_WIDEST = 100.0
-"""A ratio known less well than this factor is told as an amount."""
-
-ENOUGH_JOBS = FEWEST_BLOCKS * JOBS_A_BLOCK
-"""Jobs below which there are too few blocks for a verdict, however they come."""
-
 MOST = 3
 """Policies that one sentence names at most."""
 
+WEEK = 7 * 86_400
+
+
+class Terms(NamedTuple):
+    """Terms for a metric: what jobs do, and forms with ``{policy}``, ``{mean}``, ``{other}``."""
+
+    mean: str
+    least: str
+    plain: str
+    longer: str
+    equal: str
+    words: change.Words = change.MORE
+
+
+class Findings(NamedTuple):
+    """Sentences on one policy against the others: what is shown, and then what is not."""
+
+    shown: list[str]
+    others: list[str]
+
+
+def findings(comparison: Evidence, winner: str, terms: Terms, mean: str) -> Findings:
+    """Compare the policy with the lowest mean with each other one, in the order of comparisons.
+
+    The policy is called the best only where it is significantly better than every other one that differs from it.
+    """
+    order = [comparison.baseline, *comparison.others]
+    against = [comparison.difference(comparison.headline, winner, other) for other in order if other != winner]
+    clear = [it for it in against if it.verdict == "better"]
+    rest = [it for it in against if it.verdict not in ("better", "equal")]
+    shown, others = [], []
+    if rest and rest[0] is against[0]:
+        shown.append(_not_shown(comparison, rest.pop(0), terms))
+    if clear:
+        form = terms.plain if shown or rest else terms.least
+        claim = f"{form.format(policy=winner, mean=mean)}, {_clear(clear, terms, len(order))}."
+        if not comparison.comparable:
+            claim = f"Over the jobs that ran under every policy, {claim[0].lower()}{claim[1:]}"
+        shown.append(claim)
+    elif rest and not shown:
+        shown.append(_not_shown(comparison, rest.pop(0), terms))
+    if equal := [it.baseline for it in against if it.verdict == "equal"]:
+        others.append(f"{terms.equal} under {listed(equal)} as under {winner}.")
+    others += [_not_shown(comparison, it, terms) for it in rest[:MOST]]
+    if len(rest) > MOST:
+        others.append(f"{counted(len(rest) - MOST, 'more difference')} not shown: differences.csv.")
+    return Findings(shown, others)
+
+
+def _clear(clear: Sequence[Difference], terms: Terms, policies: int) -> str:
+    """Significant differences, the first with what its p value is corrected for."""
+    named = clear if len(clear) <= MOST else clear[:MOST]
+    comparisons = policies * (policies - 1) // 2
+    family = f", Holm-corrected for {comparisons} comparisons" if comparisons > 1 else ""
+    parts = [
+        f"{changed(it, terms.words)} than under {it.baseline} ({sure(it, terms.words)}{'' if place else family})"
+        for place, it in enumerate(named)
+    ]
+    more = len(clear) - len(named)
+    if more:
+        parts.append(f"significantly {terms.words.less} than under {counted(more, 'other')}")
+    return listed(parts)
+
+
+def _not_shown(comparison: Evidence, it: Difference, terms: Terms) -> str:
+    """A difference that is not significant, that has too little data, or that has the other sign."""
+    if it.verdict == "worse":  # over these two policies' jobs; the lowest mean is over the jobs of all policies
+        turned = it.turned()
+        return (
+            f"Over all jobs that ran under both, the {terms.mean} under {it.baseline} is "
+            f"{changed(turned, terms.words)} than under {it.policy} ({sure(turned, terms.words)})."
+        )
+    shown = _amount_of(it)
+    means = f"({shown(it.policy_mean)} against {shown(it.baseline_mean)})"
+    here = f"{changed(it, terms.words)} under {it.policy} in this log {means}"
+    if it.verdict == "too little data":
+        return (
+            f"There is too little data to compare {it.policy} with {it.baseline}: {shortage(it)}; the {terms.mean} is "
+            f"{here}."
+        )
+    return (
+        f"The log does not show whether {terms.longer} under {it.policy} or under {it.baseline}: {here}, "
+        f"95 % interval {_interval(it, terms.words)}{_although(comparison, it)}."
+    )
+
+
+def _although(comparison: Evidence, it: Difference) -> str:
+    """Why a difference is not clear although its own interval excludes equality."""
+    if not it.p < 1 - CONFIDENCE:
+        return ""
+    if it.p_holm >= 1 - CONFIDENCE:
+        pairs = sum(other.metric == it.metric for other in comparison.differences)
+        return f"; not significant after correction for {pairs} comparisons"
+    shaken = next(each for each in comparison.replicated if each.role == "shake")
+    pair = shaken.pair(mean_of(it.metric), it.policy, it.baseline)
+    by = duration(float(shaken.info["by"]))
+    return f"; with submit times shaken by up to {by} only {pair.agree} of {pair.replicas} runs have this sign"
+
+
+def shortage(it: Difference) -> str:
+    """Why there is too little data, as a clause."""
+    if it.jobs < FEWEST_JOBS:
+        return f"too few jobs ({it.jobs}, at least {FEWEST_JOBS} are needed)"
+    if math.isnan(it.p):
+        return "all waiting falls in one eighth of the log"
+    return f"the 95 % interval reaches from {_factor(it.ratio_low)} to {_factor(it.ratio_high)}"
+
+
+def _factor(ratio: float) -> str:
+    return percent(ratio) if 0.01 <= ratio < 1 else f"{ratio:.1g} times" if ratio < 1 else times(ratio)
+
 
 def changed(it: Difference, words: change.Words = change.MORE) -> str:
-    """By how much the mean is less or more than that of the baseline, relative to it where that says enough."""
-    return change.told(it.ratio - 1, words) if _relative(it) else change.told(it.mean, words, amount_of(it))
+    """Change of the mean relative to the baseline; an amount where the ratio is undefined."""
+    if math.isnan(it.ratio):
+        return change.told(it.mean, words, _amount_of(it))
+    return change.told(it.ratio - 1, words)
 
 
 def sure(it: Difference, words: change.Words = change.MORE) -> str:
-    """Interval and p value."""
+    """Interval and p value of `changed`."""
     return f"95 % interval {_interval(it, words)}; {_p(it.p_holm)}"
 
 
-def _relative(it: Difference) -> bool:
-    """Whether the interval of the ratio says the same as the test of the difference; if not, amounts are told."""
-    if math.isnan(it.ratio_low) or it.ratio_high / it.ratio_low > _WIDEST:
-        return False
-    return (it.p < 1 - CONFIDENCE) == (not it.ratio_low <= 1 <= it.ratio_high)
+def _interval(it: Difference, words: change.Words) -> str:
+    if math.isnan(it.ratio):
+        return change.span(it.low, it.high, words, _amount_of(it))
+    return change.span(it.ratio_low - 1, it.ratio_high - 1, words)
 
 
-def _interval(it: Difference, words: change.Words = change.MORE) -> str:
-    """The interval of `changed`, of the same base."""
-    if _relative(it):
-        return change.span(it.ratio_low - 1, it.ratio_high - 1, words)
-    return change.span(it.low, it.high, words, amount_of(it))
-
-
-def amount_of(it: Difference) -> Callable[[float], str]:
-    """How an amount of the metric is told."""
+def _amount_of(it: Difference) -> Callable[[float], str]:
+    """Format of an amount of the metric."""
     return duration if it.metric in ("wait", "response") else "{:.3g}".format
 
 
@@ -69,54 +176,55 @@ def _p(p: float) -> str:
     return "p < 0.001" if p < 0.001 else f"p = {p:.2g}"
 
 
-def family(it: Difference, against: Sequence[Difference]) -> str:
-    """What the p value was corrected for and rests on; said once."""
-    policies = len(against) + 1
-    comparisons = policies * (policies - 1) // 2
-    corrected = f" after Holm, {comparisons} comparisons" if comparisons > 1 else ""
-    return f"{corrected}, {it.blocks} blocks of time"
+def saturated(comparison: Evidence) -> Iterator[str]:
+    """Policies whose queue is still growing at the last submission: their means depend on the length of the log."""
+    labels = [label for label, record in comparison.records.items() if not keeps_up(record)]
+    if not labels:
+        return
+    waiting = listed([number(_waiting_at_the_end(comparison.records[label])) for label in labels])
+    unit = "tasks" if comparison.of_dags else "jobs"
+    one, several = len(labels) == 1, len(comparison.labels) > 1
+    if several:
+        so = "this ratio is" if one else "these ratios are"
+    else:
+        so = f"its mean {'SLR' if comparison.of_dags else comparison.headline} is"
+    yield (
+        f"{listed(labels)} {'is' if one else 'are'} saturated: {'its queue is' if one else 'their queues are'} still "
+        f"growing at the last submission ({waiting} {unit} waiting), so {so} for a log of this length."
+    )
 
 
-def _though(it: Difference) -> str:
-    """Why a difference is not clear although its own interval says so: it is one of several that were looked for."""
-    return f", but {_p(it.p_holm)} after Holm" if it.p < 1 - CONFIDENCE else ""
+def _waiting_at_the_end(record: Record) -> float:
+    return queue_length(record).at(arrival_window(record).end)
 
 
-def same_or_unclear(winner: str, against: Sequence[Difference], each: str, evidence: str) -> Iterator[str]:
-    """Under which policies every job does just the same, and from which the *evidence* cannot tell the winner."""
-    same = [it.baseline for it in against if it.same == 1]
-    if same:
-        yield f"Under {listed(same)} every job {each}."
-    unclear = [it for it in against if it.verdict == "no clear difference" and it.same < 1]
-    if unclear:
-        parts = [
-            f"from {it.baseline} ({changed(it)} than under {it.baseline}; 95 % interval {_interval(it)}{_though(it)})"
-            for it in unclear[:MOST]
-        ]
-        if len(unclear) > MOST:
-            parts.append(f"from {len(unclear) - MOST} others")
-        yield f"{evidence} cannot tell {winner} {listed(parts, 'or')}."
+def intervals_are_of(comparison: Evidence) -> Iterator[str]:
+    """Periods that the intervals are for; once per answer, below the first interval."""
+    resampled = next((it for it in comparison.replicated if it.role == "resample"), None)
+    if resampled is not None and resampled.replicas >= FEWEST_REPLICAS:
+        yield "Intervals are for other periods of this length with other users like these on this machine."
+        return
+    yield "Intervals are for other periods of this length with the same users on this machine."
+    if resampled is not None:
+        yield (
+            f"{counted(resampled.replicas, 'resampled workload')} are too few for an interval of other users; "
+            f"--resample {FEWEST_REPLICAS} gives one."
+        )
+    elif _has_few_users_or_weeks(comparison.records[comparison.baseline]):
+        yield (
+            f"With few users or weeks, single users decide the result; --resample {FEWEST_REPLICAS} shows by how much."
+        )
 
 
-def losing(comparison: Evidence, winner: str) -> list[GroupRow]:
-    """Groups that lose clearly and by what matters under the winner against another policy, the worst two."""
-    rows = [row for row in comparison.groups if row.policy == winner and comparison.loses(row)]
-    rows = [row for row in rows if row.kind not in LABELLED] or rows
-    rows.sort(key=lambda row: -row.ratio if row.ratio == row.ratio else -math.inf)
-    chosen: list[GroupRow] = []
-    for row in rows:
-        if all((row.kind, row.group) != (other.kind, other.group) for other in chosen):
-            chosen.append(row)
-    return chosen[:2]
-
-
-def lost(row: GroupRow, words: change.Words) -> str:
-    """By how much a class loses, and how sure that is."""
-    if math.isnan(row.ratio):
-        found, span = (change.told(row.policy_mean - row.baseline_mean, words, duration)), (row.low, row.high)
-        return f"{found} than under {row.baseline} (95 % interval {change.span(*span, words, duration)})"
-    interval = change.span(row.ratio_low - 1, row.ratio_high - 1, words)
-    return f"{change.told(row.ratio - 1, words)} than under {row.baseline} (95 % interval {interval})"
+def _has_few_users_or_weeks(record: Record) -> bool:
+    """Whether the log names users and has too few of them, or is too short, to tell users from policies."""
+    workload = record.workload_given
+    user = workload.labels.get("user")
+    if user is None or not (user != UNKNOWN).any():
+        return False
+    users = len(set(user[user != UNKNOWN].tolist()))
+    length = seconds(int(workload.submit.max() - workload.submit.min()))
+    return users < FEW_USERS or length < FEW_WEEKS * WEEK
 
 
 def group_name(kind: str, group: str) -> str:
@@ -125,12 +233,14 @@ def group_name(kind: str, group: str) -> str:
     Examples
     --------
     >>> group_name("size", "65-128"), group_name("length", "1-8 h"), group_name("user", "other users")
-    ('jobs of 65-128 cores', 'jobs of 1-8 h', 'jobs of other users')
+    ('jobs of 65 to 128 cores', 'jobs of 1 to 8 h', 'jobs of other users')
     """
     if kind == "work":
         return f"jobs of the {group} by work"
     if kind == "weight":
         return f"jobs of {group} core-seconds"
+    if kind in ("size", "length"):
+        group = group.replace("-", " to ")
     if kind == "size":
         return f"jobs of {group} core{'' if group == '1' else 's'}"
     if group == "unknown" and kind in LABELLED:

@@ -6,11 +6,41 @@ import math
 from collections.abc import Sequence
 
 from gridsim.questions.explain import SHOWN, Explanation, Other
+from gridsim.questions.replay import FAR_SECONDS, agrees
 from gridsim.questions.schedules import PLACES
 from gridsim.record import Refusal
 from gridsim.words import counted, duration, listed, number, percent
 
-__all__ = ["refusal", "sentences"]
+__all__ = ["from_log", "refusal", "sentences"]
+
+
+def from_log(found: Explanation) -> list[str]:
+    """The wait of the job in the log, and whether the simulated one is the same; nothing where the log has no starts.
+
+    Examples
+    --------
+    >>> from gridsim.questions.explain import explain
+    >>> from gridsim.questions.schedules import JobSchedule
+    >>> from gridsim.record import Record
+    >>> schedule = JobSchedule.of(Record.from_rows([dict(submit=0, start=63, end=90, cores=1)]))
+    >>> logged = schedule._replace(logged_start=[855.0], logged_reason=["Licenses"])
+    >>> from_log(explain(logged, 1))  # doctest: +NORMALIZE_WHITESPACE
+    ['In the log this job waited 14 min 15 s (reason Licenses); the simulation gives 1 min 3 s, so its story below is
+    not that of the log.']
+    """
+    logged, wait = found.logged_wait, found.first_wait
+    if logged is None:
+        return []
+    reason = f" (reason {found.logged_reason})" if found.logged_reason else ""
+    first = " before its first run" if found.cut else ""
+    waited = "did not start" if math.isnan(logged) else f"waited {duration(logged)}{first}{reason}"
+    gives = "does not start it" if math.isnan(wait) else f"gives {duration(wait)}"
+    told = f"In the log this job {waited}; the simulation {gives}"
+    if (math.isnan(logged) and math.isnan(wait)) or agrees(wait, logged):
+        if not reason or logged <= FAR_SECONDS or found.logged_reason in dict(found.reasons):
+            return [f"{told}, which agrees."]
+        told += ", but not for that reason"
+    return [f"{told}, so its story below is not that of the log."]
 
 
 def sentences(found: Explanation, label: str) -> list[str]:
@@ -83,7 +113,7 @@ WHOLE = ("machine", "pooled")
 MEANING = {
     "Priority": "others came first",
     "Resources": "too little was free on nodes that it could have",
-    "ReqNodeNotAvail": "nodes were kept for a reservation",
+    "ReqNodeNotAvail": "nodes were kept for a reservation or for jobs of other partitions",
     "Reservation": "its reservation had not begun",
     "BeginTime": "it was not to begin yet",
     "Dependency": "another job had not ended",

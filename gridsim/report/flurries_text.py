@@ -8,7 +8,8 @@ from typing import Any
 
 from gridsim.model.dates import calendar_of
 from gridsim.model.workload import Workload
-from gridsim.questions.evidence import MEANS, Evidence
+from gridsim.questions.evidence import Evidence
+from gridsim.questions.replicas import mean_of
 from gridsim.report import sentences
 from gridsim.report.tables import shown
 from gridsim.words import between, counted, listed, number, percent, times
@@ -68,7 +69,7 @@ def answer(comparison: Evidence) -> Iterator[str]:
     other = comparison.cleaned
     if other is None:
         return
-    metric = MEANS[comparison.headline]
+    metric = mean_of(comparison.headline)
     means = [
         f"{shown(metric, other.metrics[label][metric])} under {label} ({shown(metric, numbers[metric])} with it)"
         for label, numbers in comparison.metrics.items()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from gridsim.model.site import Notice
@@ -15,7 +15,8 @@ _MOST = 8
 
 
 def sentences(found: Mapping[str, Sequence[Notice]]) -> list[str]:
-    """What is unknown, each with the nearest known word; then what is not followed, first what changes the most.
+    """What is unknown, each with the nearest known word; what lies outside the log; then what is not followed, first
+    what changes the most.
 
     Said once for all policies with the same of them.
 
@@ -24,17 +25,28 @@ def sentences(found: Mapping[str, Sequence[Notice]]) -> list[str]:
     >>> sentences({"a": [Notice("PriorityWeigthAge", unknown=True, nearest="PriorityWeightAge")], "b": []})
     ['Under a: Slurm knows no PriorityWeigthAge (did you mean PriorityWeightAge?), so that is without effect here.']
     """
-    return [*_told(found, unknown=True), *_told(found, unknown=False)]
+    kinds = (_unknown, lambda it: it.unknown), (_outside, lambda it: it.outside), (_not_followed, _is_not_followed)
+    return [told for tell, kind in kinds for told in _told(found, tell, kind)]
 
 
-def _told(found: Mapping[str, Sequence[Notice]], *, unknown: bool) -> Iterator[str]:
+def _is_not_followed(notice: Notice) -> bool:
+    return not (notice.unknown or notice.outside)
+
+
+def _told(
+    found: Mapping[str, Sequence[Notice]], tell: Callable[[Sequence[Notice]], str], kind: Callable[[Notice], bool]
+) -> Iterator[str]:
     groups: dict[tuple[Notice, ...], list[str]] = {}
     for label, notices in found.items():
-        groups.setdefault(tuple(it for it in notices if it.unknown is unknown), []).append(label)
+        groups.setdefault(tuple(filter(kind, notices)), []).append(label)
     for notices, labels in groups.items():
         if notices:
-            told = (_unknown if unknown else _not_followed)(notices)
+            told = tell(notices)
             yield told if len(groups) == 1 else f"Under {listed(labels)}: {told.replace('The site', 'the site', 1)}"
+
+
+def _outside(notices: Sequence[Notice]) -> str:
+    return f"Outside the time of the log, so without effect: {listed([it.text for it in notices])}."
 
 
 def _unknown(notices: Sequence[Notice]) -> str:
@@ -63,13 +75,18 @@ def facts(info: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     alike = len(set(map(tuple, found.values()))) == 1
     for label, notices in list(found.items())[: 1 if alike else None]:
         whose = "" if alike else f" under {label}"
-        for unknown, title in ((True, "Unknown to Slurm"), (False, "Not modelled of the site's files")):
+        kinds: dict[str, Callable[[Notice], bool]] = {
+            "Unknown to Slurm": lambda it: it.unknown,
+            "Outside the time of the log": lambda it: it.outside,
+            "Not modelled of the site's files": _is_not_followed,
+        }
+        for title, kind in kinds.items():
             parts = [
                 it.text
                 + (f" (nearest: {it.nearest})" if it.nearest else "")
                 + (f" ({counted(it.count, 'time')})" if it.count > 1 else "")
                 for it in notices
-                if it.unknown is unknown
+                if kind(it)
             ]
             if parts:
                 yield title + whose, "; ".join(parts)

@@ -16,7 +16,6 @@ from markupsafe import Markup
 from gridsim.model.dates import calendar_of
 from gridsim.model.pools import PARTITION
 from gridsim.model.time import MICROSECOND, IntArray
-from gridsim.questions.evidence import turned
 from gridsim.questions.explain import explain, waits
 from gridsim.questions.schedules import JobSchedule
 from gridsim.report import (
@@ -49,11 +48,11 @@ __all__ = ["PageParts", "draw", "render", "told_of"]
 
 METHOD = (
     "Every job is compared with itself under the other policy, and the verdict is on the ratio of the two means.",
-    "Jobs that wait together are no independent witnesses, so the evidence is in blocks of consecutive jobs, merged "
-    "while neighbours are much alike; intervals are Student's t over the blocks, widened for the correlation that "
-    "remains.",
-    "p values are corrected by Holm for all pairs of one metric, and for all groups of one kind; with too few "
-    "independent blocks no verdict is given.",
+    "Waits of neighbouring jobs are correlated, so the evidence is in eight blocks of consecutive jobs: the interval "
+    "is the jackknife's over these blocks with a scaled t distribution that allows for correlation between blocks.",
+    "The interval of the difference in seconds is that of the ratio at this log's mean.",
+    "p values are corrected by Holm's method for all pairs of one metric, and for all groups of one kind. There is too "
+    "little data with fewer than 80 jobs, or if the interval excludes neither half nor double.",
 )
 
 
@@ -152,6 +151,7 @@ def render(comparison: Evidence, *, beside: Collection[str] = (), drawn: PagePar
         replicated=[
             (replicas_text.caption(it), replicas_text.lines(comparison, it), f"{it.role}.csv")
             for it in comparison.replicated
+            if not it.default
         ],
         replicas_head=replicas_text.HEAD,
         caveats=caveats.caveats(comparison),
@@ -217,7 +217,8 @@ def _example(comparison: Evidence) -> list[str]:
         records = {label: each.select(_meanwhile(each, row)) for label, each in records.items()}
     schedules = {label: JobSchedule.of(each, comparison.platform_of(label)) for label, each in records.items()}
     longest = schedules[comparison.best].longest()
-    told = explain_text.sentences(explain(schedules[comparison.best], longest), comparison.best)
+    found = explain(schedules[comparison.best], longest)
+    told = [*explain_text.from_log(found), *explain_text.sentences(found, comparison.best)]
     under = waits(schedules, longest)
     others = {label: wait for label, (_, wait) in under.items() if label != comparison.best}
     return [*told, f"It {listed(_waited(others))}."] if others else told
@@ -242,7 +243,7 @@ def _waited(waits: Mapping[str, float]) -> list[str]:
 
 def told_of(differences: Iterable[Difference]) -> list[Difference]:
     """Differences as the sentences tell them: the policy with the lower mean against the other."""
-    return [turned(it) if it.mean > 0 else it for it in differences]
+    return [it.turned() if it.mean > 0 else it for it in differences]
 
 
 def _clear_groups(comparison: Evidence) -> list[Any]:

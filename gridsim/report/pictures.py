@@ -232,8 +232,8 @@ _FEWEST = 10
 def _pairs_shown(comparison: Evidence) -> list[tuple[str, str]]:
     """Every policy against the baseline, and the best against every other."""
     base, best = comparison.baseline, comparison.best
-    pairs = [(label, base) for label in comparison.labels[1:]]
-    return pairs + [(best, label) for label in comparison.labels[1:] if best not in (base, label)]
+    pairs = [(label, base) for label in comparison.others]
+    return pairs + [(best, label) for label in comparison.others if best not in (base, label)]
 
 
 def _shares_told(shares: Sequence[Difference]) -> str:

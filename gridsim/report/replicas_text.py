@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridsim.metrics.measures import Metric
 from gridsim.metrics.summary import described
-from gridsim.questions.evidence import MEANS, Evidence, best
-from gridsim.questions.replicas import Pair, Replicated, Spread
+from gridsim.questions.evidence import Evidence, best
+from gridsim.questions.replicas import Pair, Replicated, Spread, mean_of
 from gridsim.report.sheet import WIDTH, sheet
 from gridsim.report.tables import shown
 from gridsim.words import counted, duration, listed
@@ -71,7 +71,7 @@ class Line(NamedTuple):
 
 def _compared(comparison: Evidence) -> list[str]:
     """Names of the means of what is compared, the headline first."""
-    return [MEANS.get(name, f"{name}_mean") for name in comparison.compared]
+    return [mean_of(name) for name in comparison.compared]
 
 
 def answer(comparison: Evidence) -> list[str]:
@@ -82,7 +82,8 @@ def answer(comparison: Evidence) -> list[str]:
 
 
 def _told(comparison: Evidence, found: Replicated) -> Iterator[str]:
-    for number, metric in enumerate(_compared(comparison)):
+    metrics = _compared(comparison)
+    for number, metric in enumerate(metrics[:1] if found.default else metrics):
         winner = best(found.original, metric)
         pairs = [found.pair(metric, winner, other) for other in comparison.labels if other != winner]
         pairs = [it for it in pairs if it.replicas]

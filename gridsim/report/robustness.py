@@ -56,7 +56,7 @@ def categories(comparison: Evidence) -> list[WeightCategory]:
     found = [
         _category(name, [row for row in rows if row.group == name]) for name in dict.fromkeys(r.group for r in rows)
     ]
-    whole = [comparison.difference("response", label, comparison.baseline) for label in comparison.labels[1:]]
+    whole = [comparison.difference("response", label, comparison.baseline) for label in comparison.others]
     changes = {it.policy: it.ratio - 1 for it in whole}
     return [*found, WeightCategory("all", whole[0].jobs, changes, {it.policy: it.verdict for it in whole})]
 
@@ -82,7 +82,7 @@ def _category(name: str, rows: Sequence[GroupRow]) -> WeightCategory:
 def answer(comparison: Evidence) -> Iterator[str]:
     """One sentence: whether some category of jobs by weight takes longer than under the first policy."""
     rows = _rows(comparison)
-    verdicts = [_Verdict(label, [row for row in rows if row.policy == label]) for label in comparison.labels[1:]]
+    verdicts = [_Verdict(label, [row for row in rows if row.policy == label]) for label in comparison.others]
     verdicts = [it for it in verdicts if it.rows]
     if len(verdicts) == 1:
         yield verdicts[0].alone(comparison.baseline)

@@ -116,12 +116,14 @@ SHOWN_RESOURCES: Mapping[str, str] = {
     "stranded": "{} stranded",
     "fragmentation": "GPU fragmented",
     "waits_short_of": "waits short of {}",
+    "waits_by_reason": "reason {}",
 }
 """What comes last on machines of nodes and pools, by resource."""
 
-_SHORT_OF = "waits_short_of"
+_OF_WAITS = ("waits_short_of", "waits_by_reason")
+"""Shares of one total: a part that a policy does not name is 0 where it names any."""
 
-_MOST_SHORT_OF = 4
+_MOST_OF_WAITS = 4
 
 _MOST_PREEMPTORS = 3
 
@@ -244,12 +246,23 @@ def _resource_rows(metrics: Mapping[str, Mapping[str, float]]) -> Iterator[Row]:
     names = list(dict.fromkeys(name for numbers in metrics.values() for name in numbers))
     for base, title in SHOWN_RESOURCES.items():
         keys = [name for name in names if name == base or name.startswith(f"{base}[")]
-        if base == _SHORT_OF:
+        if base in _OF_WAITS:
             keys.sort(key=lambda name: -sum(numbers.get(name, 0.0) for numbers in metrics.values()))
-            keys = keys[:_MOST_SHORT_OF]
+            keys = keys[:_MOST_OF_WAITS]
         for key in keys:
-            values = {label: numbers.get(key, 0.0) for label, numbers in metrics.items()}
+            values = {label: _of_resource(numbers, base, key) for label, numbers in metrics.items()}
             yield _row(key, title.format(key.removeprefix(base).strip("[]")), values)
+
+
+def _of_resource(numbers: Mapping[str, float], base: str, key: str) -> float:
+    """A number by resource; NaN where it is not known."""
+    if key in numbers:
+        return numbers[key]
+    if base in _OF_WAITS:
+        return 0.0 if any(name.startswith(f"{base}[") for name in numbers) else math.nan
+    if base == "resource_used":  # without exclusive use it is what was held
+        return _of_resource(numbers, "resource_utilisation", key.replace(base, "resource_utilisation", 1))
+    return numbers["utilisation"] if key == "resource_utilisation[cores]" else math.nan
 
 
 def _fair(name: str) -> bool:
@@ -271,7 +284,7 @@ def _row(
     texts = {label: shown(name, value, measures) for label, value in values.items()}
     known = {label: value for label, value in values.items() if not math.isnan(value)}
     marked = ""
-    if better is not None and known and len(set(texts.values())) > 1:
+    if better is not None and len({texts[label] for label in known}) > 1:
         choose = min if better == "lower" else max
         marked = texts[choose(known, key=lambda label: known[label])]
     cells = {label: Cell(values[label], text, text == marked) for label, text in texts.items()}

@@ -8,13 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gridsim.metrics.agreement import Agreement
-from gridsim.model.time import seconds
 from gridsim.questions.evidence import Evidence
 from gridsim.questions.replay import FAR, Replay
-from gridsim.words import duration, number
+from gridsim.words import counted, duration
 
 __all__ = ["Trust", "interval", "trust", "trust_in"]
 
@@ -55,31 +52,8 @@ class Trust:
 
 
 def trust(comparison: Evidence) -> Trust | None:
-    """What the comparison carries; else how far the first policy is from the waits in the log; None without such waits.
-
-    Logs that were transformed are not what the machine ran, and of DAG jobs no waits are known.
-    """
-    if comparison.replay is not None:
-        return trust_in(comparison.replay)
-    label = comparison.baseline
-    record = comparison.records[label]
-    logged = record.workload.logged.get("wait")
-    if logged is None or comparison.of_dags or comparison.info.get("workload", {}).get("transforms"):
-        return None
-    waits = np.asarray(logged, dtype=np.float64)
-    known = comparison.kept & record.ran & np.isfinite(waits)
-    if not known.any():
-        return None
-    wait = seconds(record.first_start_us[known] - record.workload.submit[known])
-    apart = float(np.median(np.abs(wait - waits[known])))
-    middle = float(np.median(waits[known]))
-    count = int(known.sum())
-    told = (
-        "How far to trust this: no policy of the site is known, so nothing here was fitted to the machine. Under "
-        f"{label} the simulated wait of a job is {duration(apart)} away from the logged one at the median "
-        f"(of {number(count)} job{'' if count == 1 else 's'}; the median logged wait is {duration(middle)})."
-    )
-    return Trust((told,), {"jobs": count, "wait_error_median": apart, "logged_wait_median": middle}, policy=label)
+    """Return what is known of the simulation against the recorded log; None if the log has no starts."""
+    return None if comparison.replay is None else trust_in(comparison.replay)
 
 
 def trust_in(replay: Replay) -> Trust:
@@ -101,30 +75,25 @@ def trust_in(replay: Replay) -> Trust:
 
 def _warning(replay: Replay) -> str:
     one = replay.agreement
+    who = f"{replay.policy}, the site's own policy" if replay.own else replay.policy
     return (
-        f"Warning: the replay is not like the machine. Under {replay.policy}, the site's own policy, jobs wait "
-        f"{duration(one.wait)} on average{_first(replay)}, in the log {duration(one.logged_wait)}: more than a factor "
-        f"of {FAR:g} apart. Take what follows for the order of the policies at most, not for waits that users would "
-        "see."
+        f"Warning: the simulation differs from the recorded log. Under {who}, the mean wait{_first(replay)} is "
+        f"{duration(one.wait)}, recorded are {duration(one.logged_wait)}: more than a factor of {FAR:g} apart. The "
+        "order of the policies may hold, but their waits are not those that users would see."
     )
 
 
 def _how_far(replay: Replay) -> str:
     one, label = replay.agreement, replay.policy
+    error = f"median error of the start times {duration(one.median)}{interval(one)}, {counted(one.jobs, 'job')}"
+    means = f"mean wait{_first(replay)} {duration(one.wait)} simulated, {duration(one.logged_wait)} recorded"
+    longer = " Here jobs run for as long as recorded, beyond their limits too." if replay.extended else ""
     if replay.own:
-        who = f"replayed under {label}, the site's own policy"
-    elif replay.alone:
-        who = f"whether {label} is the site's own policy is not known. Replayed under it"
+        who = f"Validation of {label}, the site's own policy, against the recorded log"
     else:
-        who = (
-            f"which of these policies is the site's own was not said (--own). Replayed under {label}, the first of them"
-        )
-    longer = " (with jobs that run as long as they did, beyond their limits too)" if replay.extended else ""
-    return (
-        f"How far to trust this: {who}{longer}, half of the {number(one.jobs)} jobs start within "
-        f"{duration(one.median)} of their logged start{interval(one)}; the mean wait{_first(replay)} is "
-        f"{duration(one.wait)}, in the log {duration(one.logged_wait)}. {_more(replay)}"
-    )
+        nearest = label if replay.alone else f"{label}, the nearest of those compared"
+        who = f"Not validated: name the site's policy with --own. Under {nearest}"
+    return f"{who}: {error}; {means}.{longer} {_more(replay)}"
 
 
 def _first(replay: Replay) -> str:
@@ -143,7 +112,7 @@ def _more(replay: Replay) -> str:
     """Where to learn more: of a log of Slurm that was not replayed by Slurm's rules, how that is done."""
     log: Mapping[str, Any] = replay.provenance
     if replay.own or log.get("format") != "sacct":
-        return "gridsim calibrate says more."
+        return "More: gridsim calibrate."
     not_so = f"{replay.policy} is not" if replay.alone else "none of them is"
     if log.get("clusters"):  # each has rules of its own
         return f"Those machines ran Slurm, and {not_so} Slurm's: gridsim calibrate replays one --cluster by its rules."

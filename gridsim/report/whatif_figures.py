@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gridsim.model.capacity import NodeGroup
 from gridsim.questions.changes import NOW, Effect, WhatIf
 from gridsim.report.figures import INK, PALETTE, drawing
 from gridsim.report.gallery import Gallery
 from gridsim.report.pictures import Drawing, Picture
-from gridsim.words import duration, number
+from gridsim.report.whatif_parts import node_text
+from gridsim.words import duration, listed, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,13 +31,16 @@ def figures(found: WhatIf) -> Gallery:
 
 def pictures(found: WhatIf) -> Iterator[Picture]:
     """What there is to see: waits against cores where more than one size was asked, and every change."""
-    sized = _sized(found)
-    if len(sized) > 2:
-        told = ", ".join(f"{duration(_mean(one))} with {number(one.cores)}" for one in sized)
+    curves = _curves(found)
+    if curves:
+        told = [
+            ", ".join(f"{duration(_mean(one))} with {number(one.cores)}" for one in each) for each in curves.values()
+        ]
+        named = [f"{name}: {each}" if len(curves) > 1 else each for name, each in zip(curves, told, strict=True)]
         yield Picture(
             "Waits against cores",
-            f"Mean wait under {found.policy} by the cores of the machine, with 95 % intervals of the change from now: "
-            f"{told}.",
+            f"Mean wait under {found.policy} by the cores of the machine, with 95 % intervals of the change from now"
+            f"{', a line for each type of node' if len(curves) > 1 else ''}: {'; '.join(named)}.",
             Drawing(sizes(found), "whatif-sizes"),
             FILE,
         )
@@ -50,17 +56,21 @@ def pictures(found: WhatIf) -> Iterator[Picture]:
 
 
 def sizes(found: WhatIf) -> Figure:
-    """Mean wait against the cores of the machine, for the sizes that were asked and the one that is."""
-    shown = _sized(found)
+    """Mean wait against the cores of the machine: a line for each type of node of which there are several numbers."""
+    curves = _curves(found)
     with drawing() as (figure, axes):
-        cores = [one.cores for one in shown]
-        axes.plot(cores, [_mean(one) for one in shown], "o-", color=PALETTE[0], markersize=5.5)
-        for one in shown:
-            if (interval := _interval(one)) is not None:
-                axes.vlines(one.cores, *interval, color=PALETTE[0], linewidth=2.4, alpha=0.55)
+        for (name, shown), color in zip(curves.items(), itertools.cycle(PALETTE)):
+            cores = [one.cores for one in shown]
+            axes.plot(cores, [_mean(one) for one in shown], "o-", color=color, markersize=5.5, label=name)
+            for one in shown:
+                if (interval := _interval(one)) is not None:
+                    axes.vlines(one.cores, *interval, color=color, linewidth=2.4, alpha=0.55)
         now = found[NOW]
         axes.plot([now.cores], [_mean(now)], "o", color=INK, markersize=7)
+        cores = sorted({one.cores for shown in curves.values() for one in shown})
         axes.set_xticks(cores, [f"{count:,}" for count in cores])
+        if len(curves) > 1:
+            axes.legend()
         axes.set_xlabel("cores of the machine")
         axes.set_ylabel("mean wait")
         axes.set_ylim(bottom=0)
@@ -91,10 +101,22 @@ def _rows(axes: Axes, shown: Sequence[Effect]) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _sized(found: WhatIf) -> list[Effect]:
-    """Answers that differ in nothing but the size of the machine, smallest first."""
-    now = found[NOW]
-    return sorted((one for one in found.outcomes if one is now or one.cores != now.cores), key=lambda one: one.cores)
+def _curves(found: WhatIf) -> dict[str, list[Effect]]:
+    """Machines that differ from the present one by the number of nodes of one type, smallest first, by that type.
+
+    Types with a single number of nodes are left out: two points are no curve.
+    """
+    now, by_type = found[NOW], dict[frozenset[NodeGroup], list[Effect]]()
+    for one in found.outcomes:
+        if one.cores != now.cores:
+            by_type.setdefault(frozenset(each.node for each in one.nodes), [now]).append(one)
+    return {
+        f"nodes of {listed([node_text(node) for node in kind])}" if kind else "cores": sorted(
+            several, key=lambda one: one.cores
+        )
+        for kind, several in by_type.items()
+        if len(several) > 2
+    }
 
 
 def _mean(one: Effect) -> float:

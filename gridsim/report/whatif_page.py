@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gridsim.questions.changes import WhatIf
-from gridsim.report import replicas_text, whatif_alike
+from gridsim.report import replicas_text, whatif_alike, whatif_parts
 from gridsim.report.markup import breakable, environment, prose, style
 from gridsim.report.whatif_figures import pictures
 from gridsim.report.whatif_text import FILE, NOTE, SHOWN, lines, sentences
@@ -34,6 +34,9 @@ def render(found: WhatIf, *, title: str, command: str, caveats: Sequence[str] = 
         columns=list(SHOWN.values()),
         note=NOTE,
         file=FILE,
+        parts=whatif_parts.table_rows(found),
+        parts_caption=f"{whatif_parts.CAPTION} under {found.policy}",
+        parts_file=whatif_parts.FILE,
         pictures=[one.shown() for one in pictures(found)],
         replicated=[(replicas_text.caption(it), whatif_alike.lines(it), f"{it.role}.csv") for it in found.replicated],
         replicas_head=replicas_text.HEAD,

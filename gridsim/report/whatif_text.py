@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gridsim.metrics.compare import Difference
 from gridsim.questions.changes import NOW, Effect, WhatIf
-from gridsim.report import change, flurries_text, users, whatif_alike
+from gridsim.report import change, flurries_text, users, whatif_alike, whatif_parts
 from gridsim.report.sheet import WIDTH, broken, sheet
 from gridsim.report.tables import shown
 from gridsim.report.trust import trust_in
@@ -147,8 +147,8 @@ def _instead(baseline: WhatIf, best: WhatIf) -> Iterator[str]:
     """Whether another policy does as much as the largest machine of the table."""
     sizes = [one for one in baseline.outcomes if one.cores > baseline[NOW].cores]
     wait = best[NOW].numbers["wait_mean"]
-    if any(_not_taken(each[NOW]) for each in (baseline, best)):
-        return  # their waits are of different jobs
+    if any(_not_taken(each[NOW]) for each in (baseline, best)) or baseline[NOW].cores != best[NOW].cores:
+        return  # their waits are of different jobs, or of different machines
     if not sizes or not wait < baseline[NOW].numbers["wait_mean"]:
         return
     largest = max(sizes, key=lambda one: one.cores)
@@ -251,6 +251,7 @@ def _each(found: WhatIf) -> list[str]:
         fewer = _fewer(one, now)
         who = f"{counted(fewer, 'job')} would not run at all; the others" if fewer > 0 else "they"
         told.append(f"With {one.label} {who} would wait {duration(one.numbers['wait_mean'])}: {by}.")
+        told += whatif_parts.sentences(one, lambda wait: _change(wait, len(found.outcomes) - 1))
     return told
 
 
@@ -265,6 +266,7 @@ def as_dict(found: WhatIf) -> dict[str, Any]:
                 "metrics": dict(one.numbers),
                 "wait": None if one.wait is None else asdict(one.wait),
                 "bounded_slowdown": None if one.slowdown is None else asdict(one.slowdown),
+                **whatif_parts.as_dict(one),
             }
             for one in found.outcomes
         ],

@@ -27,7 +27,7 @@ HEADINGS = {
     "service": "Service guarantees (CLUSTER 2004)",
     "moldable": "Moldable jobs (CLUSTER 2003)",
 }
-ANSWERS = ("holds", "holds partly", "does not hold", "not testable here")
+ANSWERS = ("holds", "holds partly", "does not hold", "not testable")
 
 
 def page_of(told: dict[str, Any], verdicts: str, facts: str) -> str:

@@ -476,6 +476,43 @@ def test_preemption(data: st.DataObject, site: Site, boot: float | None) -> None
 
 
 @FEW
+@given(seed=st.integers(0, 100_000), preempts=st.booleans(), reserves=st.booleans())
+def test_partitions_that_share_nodes_under_rare_backfill(seed: int, preempts: bool, reserves: bool) -> None:
+    """Main scheduler cycles alone decide: which job blocks which nodes shows."""
+    rng = np.random.default_rng(seed)
+    nodes = tuple(Node(f"n{place}", 4, features=("big",) if place % 2 else ()) for place in range(5))
+    names = [node.name for node in nodes]
+    parts = tuple(
+        SitePartition(name, tuple(names[first:last]), tier=int(rng.integers(1, 3)))
+        for name, first, last in (("all", 0, 5), ("left", 0, 3), ("right", 2, 5))
+    )
+    site = Site(
+        nodes,
+        parts,
+        "all",
+        scheduling=Scheduling(interval=3600 * SECOND, least_age=int(rng.integers(2)) * SECOND),
+        priority=Priority(kind="basic"),
+        preemption=Preemption("partition", "REQUEUE") if preempts else Preemption(),
+        reservations=(Reservation("r", ("n1",), 90 * SECOND, 200 * SECOND),) if reserves else (),
+    )
+    count = 14
+    choices = {
+        "partition": range(3),
+        "nodes": (-1, -1, 1, 2, 3),
+        "exclusive": (-1, -1, -1, 1),
+        "constraint": (-1, -1, -1, 0),
+    }
+    jobs = Workload.from_columns(
+        submit=np.cumsum(rng.integers(0, 9, count)),
+        runtime=rng.integers(20, 150, count),
+        cores=rng.integers(1, 13, count),
+        labels={label: rng.choice(values, count) for label, values in choices.items()},
+    )
+    words = {"partition": tuple(part.name for part in parts), "constraint": ("big",)}
+    assert_same(replace(jobs, names=words), site, None)
+
+
+@FEW
 @given(data=st.data(), site=sites(reserves=True), boot=BOOTS)
 def test_reservations(data: st.DataObject, site: Site, boot: float | None) -> None:
     assert_same(data.draw(workloads(site)), site, boot)

@@ -72,8 +72,8 @@ def test_every_verb_takes_the_site_s_own_policy(site: str, tmp_path: Path, capsy
     out = tmp_path / "out"
     assert main(["compare", str(LOG), "--policy", "easy", "--policy", site, "--out", str(out)]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert "replayed under slurm, the site's own policy" in told
-    assert "replayed under slurm, the site" in (out / "report.html").read_text()
+    assert "Validation of slurm, the site's own policy" in told
+    assert "Validation of slurm, the site" in (out / "report.html").read_text()
     assert main(["explain", str(out), "41229", "--policy", "slurm"]) == 0
     assert main(["whatif", str(LOG), "--policy", site, "--load-times", "1.2"]) == 0
     assert main(["quote", str(LOG), "--policy", site, "--cores", "4", "--walltime", "5m", "--at", "60"]) == 0

@@ -40,6 +40,23 @@ def test_json_is_the_metrics_and_nothing_else(recipe: Path, capsys: pytest.Captu
     assert metrics == json.loads((out / "metrics.json").read_text())
 
 
+def test_a_table_of_jobs_is_not_replaced_by_the_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = "id,at,took,n\n1,0,10,1\n2,5,10,2\n"
+    (tmp_path / "jobs.csv").write_text(table)
+    (tmp_path / "map.toml").write_text(
+        '[columns]\njob = "id"\nsubmit = {column = "at", time = "s"}\nruntime = "took"\ncores = "n"\n'
+    )
+    recipe = tmp_path / "recipe.toml"
+    recipe.write_text('policy = "easy"\n[workload]\nfile = "jobs.csv"\nmapping = "map.toml"\n')
+    assert main(["run", str(recipe), "--out", str(tmp_path)]) == 2
+    assert "jobs.csv: is an input of this command" in capsys.readouterr().err
+    words = ["--mapping", str(tmp_path / "map.toml"), "--out", str(tmp_path)]
+    assert main(["compare", str(tmp_path / "jobs.csv"), *words]) == 2
+    assert "jobs.csv: is an input of this command" in capsys.readouterr().err
+    assert (tmp_path / "jobs.csv").read_text() == table
+    assert main(["run", str(recipe), "--out", str(tmp_path / "out")]) == 0
+
+
 @pytest.mark.parquet
 def test_the_table_may_be_parquet(recipe: Path) -> None:
     out = recipe.parent / "out"

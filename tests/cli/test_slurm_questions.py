@@ -64,7 +64,7 @@ def test_a_step_that_is_no_node_is_refused(capsys: pytest.CaptureFixture[str]) -
 def test_what_if_of_a_comparison_asks_the_same_sizes_of_both_policies(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["compare", str(LOG), "--policy", "easy", "--policy", POLICY, "--what-if", "--no-page"]
+    words = ["compare", str(LOG), "--policy", "easy", "--policy", POLICY, "--own", "easy", "--what-if", "--no-page"]
     assert main([*words, "--out", str(tmp_path)]) == 0
     assert "cannot be asked" not in capsys.readouterr().out
     with (tmp_path / "whatif.csv").open() as file:
@@ -197,6 +197,49 @@ def test_every_verb_that_loads_a_site_tells_its_slips(
     assert UNKNOWN in " ".join(capsys.readouterr().out.split())
 
 
+BOOT = "&boot=2026-11-21T06:53:40"
+RESERVATION = "ReservationName={name} StartTime={start} EndTime={end} Nodes=n1 Flags=MAINT Users=root\n\n"
+
+
+def test_local_dates_beside_unix_times_need_the_zone_of_the_site(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["explain", str(tmp_path / "out"), "41273", "--json"]
+    compared = ["compare", str(LOG), "--no-page", "--out", str(tmp_path / "out")]
+    assert main([*compared, "--policy", POLICY + BOOT]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "field 'boot'" in told
+    assert "the zone of the site is not known; give it, such as --timezone" in told
+    assert main([*compared, "--policy", POLICY + BOOT, "--timezone", "America/Chicago"]) == 0
+    capsys.readouterr()
+    assert answer(words, capsys)["submitted"] == "2026-11-21 00:56:32"  # Chicago is six hours behind
+    assert main([*compared, "--policy", f"{POLICY}{BOOT}&timezone=America/Chicago"]) == 0
+    capsys.readouterr()
+    assert answer(words, capsys)["submitted"] == "2026-11-21 00:56:32"
+
+
+def test_reservations_are_read_in_the_zone_of_the_log_and_named_where_they_lie_outside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = tmp_path / "reservations.txt"
+    dates = {
+        "now": ("2026-11-21T08:00:00", "2026-11-21T08:05:00"),
+        "old": ("2025-11-21T08:00:00", "2025-11-21T08:05:00"),
+    }
+    shown.write_text("".join(RESERVATION.format(name=name, start=a, end=b) for name, (a, b) in dates.items()))
+    words = ["compare", str(LOG), "--no-page", "--out", str(tmp_path / "out")]
+    words += ["--policy", f"{POLICY}&reservations={shown}&boot=2027-11-21T08:00:00"]
+    assert main([*words, "--timezone", "Europe/Berlin"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert (
+        "Outside the time of the log, so without effect: reservation old (2025-11-21 08:00 to 08:05) and boot time "
+        "2027-11-21 08:00 (only the phase of the scheduler's periods follows from it)." in told
+    )
+    assert main([*words, "--timezone", "UTC"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "reservation now (2026-11-21 08:00 to 08:05)" in told, "the log ends at 07:17 UTC"
+
+
 def test_a_recipe_that_names_a_site_tells_its_slips(
     misspelt: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -247,7 +290,7 @@ def test_a_recipe_takes_nodes_too(halves: str, tmp_path: Path, capsys: pytest.Ca
         ("slurm", "ten", "'ten' is no number of nodes; expected such as +10"),
         ("slurm", "big:+1", "'big' is no partition; known: cpu, gpu, all"),
         ("slurm", "gpu:-3", "3 nodes fewer; partition 'gpu' has 2 of 8 cores"),
-        ("easy", "+1", "no policy knows its nodes"),
+        ("easy", "+1", "needs a policy that knows its site"),
     ],
 )
 def test_nodes_that_are_none_are_refused(

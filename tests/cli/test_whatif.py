@@ -85,10 +85,10 @@ def test_the_page_has_a_picture_and_says_how_far_to_trust_it(
 ) -> None:
     assert main(["whatif", str(MINI), "--machine", "64", "--cores=-25%,+50%", "--out", str(tmp_path)]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "How far to trust this: whether easy is the site's own policy is not known." in text
+    assert "Not validated: name the site's policy with --own. Under easy:" in text
     page = (tmp_path / "whatif.html").read_text()
     assert page.count("<svg") == 2
-    assert "How far to trust this" in page
+    assert "Not validated: name the site" in page
     trust = json.loads((tmp_path / "whatif.json").read_text())["trust"]
     assert trust["numbers"]["jobs"] == 272
 

@@ -129,6 +129,72 @@ def test_generate_writes_the_same_log_for_the_same_seed(tmp_path):
     assert back.provenance["problems"] == []
 
 
+WRITES = {
+    "convert": ["log.swf", "OUT"],
+    "anonymise": ["log.swf", "OUT", "--key-text", "a key that is long enough"],
+    "slice": ["log.swf", "OUT", "--start", "1"],
+    "generate": ["OUT", "--jobs", "5", "--cores", "8"],
+}
+"""Actions that write one file."""
+
+
+@pytest.mark.parametrize("action", WRITES)
+def test_a_file_that_exists_stays_without_overwrite(action, log, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = [action, *(word.replace("OUT", "out.swf") for word in WRITES[action])]
+    (tmp_path / "out.swf").write_text("precious")
+    with pytest.raises(InputError, match=r"out.swf: exists; give another file, or --overwrite"):
+        run(*words)
+    assert (tmp_path / "out.swf").read_text() == "precious"
+    assert run(*words, "--overwrite") == 0
+    assert (tmp_path / "out.swf").read_text().startswith("; Version: 2.2")
+
+
+@pytest.mark.parametrize("action", ["convert", "anonymise", "slice"])
+def test_the_log_is_never_replaced(action, log, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "link.swf").symlink_to(log)
+    for output in ("log.swf", "link.swf"):
+        with pytest.raises(InputError, match="is an input of this command"):
+            run(action, *(word.replace("OUT", output) for word in WRITES[action]), "--overwrite")
+    assert log.read_text() == LOG
+
+
+def test_a_key_and_a_joined_table_are_inputs_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "jobs.csv").write_text("id,at,took,cores\n1,0,10,1\n2,5,10,2\n")
+    (tmp_path / "limits.csv").write_text("id,limit\n1,60\n2,60\n")
+    (tmp_path / "map.toml").write_text(
+        '[columns]\njob = "id"\nsubmit = {column = "at", time = "s"}\nruntime = "took"\n'
+        'cores = "cores"\n[join.limits]\nfile = "limits.csv"\nkey = "id"\n'
+        'columns = {estimate = "limit"}\n'
+    )
+    (tmp_path / "key").write_text("a key that is long enough")
+    words = ["convert", "jobs.csv", "--mapping", "map.toml", "--anonymise", "key", "--overwrite"]
+    assert run(*words, "out.swf") == 0
+    for output in ("key", "map.toml", "limits.csv"):
+        before = (tmp_path / output).read_bytes()
+        with pytest.raises(InputError, match="is an input of this command"):
+            run(*words, output)
+        assert (tmp_path / output).read_bytes() == before
+
+
+@pytest.mark.parametrize("output", ["-", "/dev/stdout"])
+@pytest.mark.parametrize("to", ["a pipe", "a file"])
+def test_standard_output_receives_the_log_and_nothing_else(output, to, log, tmp_path):
+    words = [sys.executable, "-m", "gridsim", "workload", "convert", str(log), output]
+    with (tmp_path / "out.swf").open("w") as file:
+        file.write("; first line\n")
+        file.flush()
+        told = subprocess.PIPE if to == "a pipe" else file
+        done = subprocess.run(words, stdout=told, stderr=subprocess.PIPE, text=True, check=True)
+    run("convert", log, tmp_path / "expected.swf")
+    expected = (tmp_path / "expected.swf").read_text()
+    found = done.stdout if to == "a pipe" else (tmp_path / "out.swf").read_text().removeprefix("; first line\n")
+    assert found == expected
+    assert "/dev/stdout: 2 jobs" in done.stderr
+
+
 def test_errors_reach_the_caller_with_exit_code_2(tmp_path):
     with pytest.raises(InputError) as caught:
         run("check", tmp_path / "absent.swf")

@@ -47,7 +47,10 @@ def test_the_two_spellings_and_the_key_as_text_write_the_same_log(log, tmp_path,
 def test_shift_forgets_the_date(log, tmp_path):
     assert run("anonymise", log, tmp_path / "a.swf", "--key", tmp_path / "key", "--cores", 64) == 0
     assert "UnixStartTime: 1700000000" in (tmp_path / "a.swf").read_text()
-    assert run("anonymise", log, tmp_path / "a.swf", "--key", tmp_path / "key", "--shift", "--cores", 64) == 0
+    assert (
+        run("anonymise", log, tmp_path / "a.swf", "--key", tmp_path / "key", "--shift", "--cores", 64, "--overwrite")
+        == 0
+    )
     text = (tmp_path / "a.swf").read_text()
     assert "UnixStartTime" not in text
     assert "MaxProcs: 64" in text

@@ -128,6 +128,14 @@ def test_what_the_site_says_stands_first(tmp_path: Path, capsys: pytest.CaptureF
     assert "| machine | 128 cores |" in readme
 
 
+def test_a_trace_is_not_published_over_itself(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = published(tmp_path, str(LOG))
+    before = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()}
+    published(tmp_path, str(out / "jobs.csv"), "--mapping", str(out / "mapping.toml"), code=2)
+    assert "is an input of this command" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} == before
+
+
 def test_what_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "public").mkdir()
     (tmp_path / "public" / "notes.txt").write_text("for us")

@@ -1,4 +1,4 @@
-"""Paired differences: right on three jobs, and their intervals keep what they promise on correlated series."""
+"""Paired differences: golden numbers, properties, and coverage on correlated series."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from scipy.signal import lfilter
 
+import gridsim as gs
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.metrics import compare
-from gridsim.metrics.compare import Difference, holm, paired, winners_and_losers
+from gridsim.metrics.compare import Difference, holm, paired, widened, winners_and_losers
 from gridsim.metrics.groups import size_classes
 from gridsim.model.time import whole
 from gridsim.model.workload import Workload
@@ -84,128 +87,188 @@ def test_three_jobs_by_hand() -> None:
     assert found.verdict == "too little data"
 
 
-def test_uncorrelated_blocks_give_scipys_paired_t_test() -> None:
-    rng = np.random.default_rng(4)
-    theirs = np.abs(rng.standard_normal(64 * 50)) * 10 + 100
-    mine = theirs + rng.standard_normal(64 * 50)
-    blocks = (mine - theirs).reshape(64, 50).mean(axis=1)
-    estimate = compare._estimate(mine - theirs)
-    expected = stats.ttest_1samp(blocks, 0.0)
-    if estimate.autocorrelation <= 0:
-        interval = expected.confidence_interval(0.95)
-        assert estimate.p == pytest.approx(expected.pvalue)
-        assert estimate.mean - estimate.half_width(0.95) == pytest.approx(interval.low)
-    else:
-        assert estimate.p > expected.pvalue
-    assert compared(mine, theirs).p == pytest.approx(estimate.p, rel=0.1)
+BASELINE = [20, 30, 30, 40, 20, 50, 30, 20]
+
+GOLDEN: dict[str, tuple[list[int], list[int]]] = {
+    "A": ([10, 20, 30, 20, 10, 40, 20, 10], BASELINE),
+    "B": ([21, 29, 33, 38, 20, 52, 29, 21], BASELINE),
+    "D": ([40, 10, 60, 10, 40, 20, 90, 10], BASELINE),
+    "E": ([0] * 8, BASELINE),
+}
 
 
-def test_correlated_neighbours_widen_the_interval_and_cost_degrees_of_freedom() -> None:
-    rng = np.random.default_rng(5)
-    steady, drifting = rng.standard_normal(6400), autoregression(rng, 1, 6400, 0.99)[0]
-    assert compare._estimate(steady).freedom > 40
-    estimate = compare._estimate(drifting)
-    assert 0.2 < estimate.autocorrelation <= compare.TOLERABLE
-    assert estimate.freedom < 40
-    assert estimate.error > estimate.spread / math.sqrt(estimate.blocks)
+def blocks(values: list[int]) -> Columns:
+    """Ten equal values a block."""
+    return np.repeat(np.array(values, dtype=float), 10)
+
+
+@pytest.fixture(scope="module")
+def golden() -> dict[str, Difference]:
+    """The golden cases as one family."""
+    found = [
+        compare._difference("wait", name, "baseline", blocks(mine), blocks(theirs), 0.95)
+        for name, (mine, theirs) in GOLDEN.items()
+    ]
+    return dict(zip(GOLDEN, compare._corrected(found, 0.95), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "ratio", "difference", "p", "p_holm", "verdict"),
+    [
+        ("A", (0.666667, 0.426514, 1.042040), (-10, -17.204582, 1.261191), 0.068075, 0.204225, "no clear difference"),
+        ("B", (1.0125, 0.928393, 1.104226), (0.375, -2.148198, 3.126784), 0.737935, 1, "no clear difference"),
+        ("D", (1.166667, 0.253288, 5.373779), (5, -22.401374, 131.213356), 0.813176, 1, "too little data"),
+        ("E", (math.nan,) * 3, (-30, -46.277285, -13.722715), 0.004061, 0.016245, "better"),
+    ],
+)
+def test_golden_numbers(
+    golden: dict[str, Difference],
+    name: str,
+    ratio: tuple[float, ...],
+    difference: tuple[float, ...],
+    p: float,
+    p_holm: float,
+    verdict: str,
+) -> None:
+    it = golden[name]
+    near = {"abs": 1e-6, "nan_ok": True}
+    assert (it.ratio, it.ratio_low, it.ratio_high) == pytest.approx(ratio, **near)
+    assert (it.mean, it.low, it.high) == pytest.approx(difference, **near)
+    assert (it.p, it.p_holm) == pytest.approx((p, p_holm), abs=1e-6)
+    assert (it.verdict, it.blocks, it.jobs) == (verdict, 8, 80)
+
+
+def test_golden_errors_and_pseudo_values() -> None:
+    mine, theirs = map(blocks, GOLDEN["A"])
+    estimate = compare._estimate(mine, theirs)
+    assert estimate is not None
+    assert estimate.error == pytest.approx(0.103713, abs=1e-6)
+    pseudo = [-0.562775, -0.405465, 0.113291, -0.746996, -0.562775, -0.026995, -0.405465, -0.562775]
+    assert estimate.value / estimate.error == pytest.approx(-3.909506, abs=1e-6)
+    assert estimate.effect == pytest.approx(math.log(2 / 3) / np.std(pseudo, ddof=1), rel=1e-5)
+    assert compared(*map(blocks, GOLDEN["D"])).half_width == pytest.approx(1.527381, abs=1e-6)
+
+
+def test_waiting_in_one_block_only_is_too_little_data() -> None:
+    """Case C: a difference inside one block, and no wait elsewhere."""
+    theirs = blocks([0, 0, 0, 0, 0, 240, 0, 0])
+    found = compared(theirs + np.where(np.arange(80) == 50, 1, 0) - np.where(np.arange(80) == 51, 1, 0), theirs)
+    assert (found.ratio, found.mean, found.verdict) == (1, 0, "too little data")
+    assert all(map(math.isnan, (found.ratio_low, found.low, found.p, found.p_holm)))
+
+
+def test_blocks_have_equal_numbers_of_jobs_where_eight_does_not_divide_them() -> None:
+    rows = np.arange(83)
+    found = compared((rows % 7).astype(float), (rows % 5 + 1).astype(float))
+    assert (found.ratio, found.ratio_low, found.ratio_high) == pytest.approx((1, 0.850256, 1.176116), abs=1e-6)
+    assert found.p == 1
+
+
+def test_fewer_than_eighty_jobs_are_too_little_data() -> None:
+    mine, theirs = (blocks(column)[:79] for column in GOLDEN["A"])
+    assert compared(mine, theirs).verdict == "too little data"
+    assert math.isnan(compared(mine, theirs).ratio_low)
+
+
+@pytest.mark.parametrize(
+    ("policy", "ratio", "p"),
+    [
+        ("sjbf", (0.8476, 0.6739, 1.0659), 0.128),
+        ("conservative", (1.5052, 1.0731, 2.1112), 0.0254),
+        ("easy++", (2.8481, 1.2316, 6.5864), 0.0224),
+        ("easy?ordering=wfp3", (0.9468, 0.7118, 1.2595), 0.656),
+        ("fcfs", (47.02, 22.07, 100.2), 0.00005),
+    ],
+)
+@pytest.mark.others
+@pytest.mark.long
+def test_golden_ratios_on_a_whole_log(others: Any, policy: str, ratio: tuple[float, float, float], p: float) -> None:
+    log = gs.read_workload(others("swf/CTC-SP2-1996-3.1-cln.swf.gz"))
+    records = {name: gs.simulate(log, policy=name).record for name in ("easy", policy)}
+    found = paired(records, baseline="easy")[0]
+    assert (found.ratio, found.ratio_low, found.ratio_high) == pytest.approx(
+        ratio, rel=2e-4 if policy != "fcfs" else 1e-3
+    )
+    assert found.p == pytest.approx(p, rel=0.01) if p > 0.001 else found.p < 2 * p
+
+
+values = st.lists(st.floats(0, 1e6, allow_subnormal=False).map(lambda it: round(it, 3)), min_size=80, max_size=200)
+
+
+@given(values, st.randoms(use_true_random=False), st.floats(0.01, 100))
+def test_properties_of_a_difference(column: list[float], random: Any, factor: float) -> None:
+    theirs = np.array(column)
+    mine = theirs * np.array([random.choice((0.5, 0.9, 1.0, 1.2, 3.0)) for _ in column])
+    there, back, scaled = compared(mine, theirs), compared(theirs, mine), compared(factor * mine, factor * theirs)
+    near = {"rel": 1e-6, "nan_ok": True}
+    assert (back.ratio, back.ratio_low, back.ratio_high) == pytest.approx(
+        (1 / there.ratio, 1 / there.ratio_high, 1 / there.ratio_low), **near
+    )
+    assert back.p == pytest.approx(there.p, rel=1e-6, abs=1e-9, nan_ok=True)
+    for turned, same in ((there.turned(), back), (back.turned(), there)):
+        assert (turned.mean, turned.low, turned.high) == pytest.approx(
+            (same.mean, same.low, same.high), abs=1e-3, **near
+        )
+        assert turned.verdict == same.verdict
+    assert (scaled.ratio, scaled.ratio_low, scaled.p) == pytest.approx((there.ratio, there.ratio_low, there.p), **near)
+    if not math.isnan(there.ratio_low) and abs(there.p - 0.05) > 1e-9:
+        assert (there.ratio_low <= 1 <= there.ratio_high) == (there.low <= 0 <= there.high) == (there.p > 0.05)
 
 
 @pytest.mark.sampled(3)
-@pytest.mark.parametrize(("phi", "skewed"), [(0.9, False), (0.97, False), (0.99, False), (0.97, True)])
+@pytest.mark.parametrize(
+    ("jobs", "phi", "skewed", "least"),
+    [
+        (8192, 0.9, False, 0.95),
+        (8192, 0.97, False, 0.95),
+        (8192, 0.99, False, 0.95),
+        (8192, 0.97, True, 0.95),
+        (2000, 0.99, False, 0.95),
+        (2000, 0.99, True, 0.9),
+        (2000, 0.995, False, 0.93),
+        (800, 0.99, False, 0.92),
+    ],
+)
 @pytest.mark.parametrize("difference", [0.0, -20.0])
-def test_the_interval_covers_the_known_difference_where_counting_jobs_does_not(
-    phi: float, skewed: bool, difference: float
+def test_coverage_on_autoregressions_where_counting_jobs_covers_little(
+    jobs: int, phi: float, skewed: bool, least: float, difference: float
 ) -> None:
     rng = np.random.default_rng(11)
-    gaps = difference + 50 * autoregression(rng, REPLICATES, 8192, phi, skewed=skewed)
-    level = 1000 + 100 * autoregression(rng, REPLICATES, 8192, phi)
+    gaps = difference + 50 * autoregression(rng, REPLICATES, jobs, phi, skewed=skewed)
+    level = 1000 + 100 * autoregression(rng, REPLICATES, jobs, phi)
     found = [compared(base + gap, base) for base, gap in zip(level, gaps, strict=True)]
-    assert np.mean([one.low <= difference <= one.high for one in found]) >= 0.9
     ratio = 1 + difference / 1000
-    assert np.mean([one.ratio_low <= ratio <= one.ratio_high for one in found]) >= 0.9
+    assert np.mean([one.ratio_low <= ratio <= one.ratio_high for one in found]) >= least
     assert naive_coverage(gaps, difference) < 0.5
 
 
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(("phi", "skewed"), [(0.0, False), (0.0, True), (0.9, False), (0.97, False), (0.99, False)])
-def test_without_a_difference_verdicts_are_about_as_rare_as_promised(phi: float, skewed: bool) -> None:
-    rng = np.random.default_rng(12)
-    gaps = 50 * autoregression(rng, REPLICATES, 8192, phi, skewed=skewed)
-    level = 1000 + 100 * autoregression(rng, REPLICATES, 8192, phi)
-    verdicts = [compared(base + gap, base).verdict for base, gap in zip(level, gaps, strict=True)]
-    assert 0.01 <= np.mean([verdict in ("better", "worse") for verdict in verdicts]) <= 0.08
-
-
-def test_a_heavy_tail_on_few_independent_stretches_is_the_documented_hard_case() -> None:
-    gaps = autoregression(np.random.default_rng(13), REPLICATES, 2000, 0.99, skewed=True)
-    estimates = [compare._estimate(gap) for gap in gaps]
-    assert np.mean([one.enough and one.p < 0.05 for one in estimates]) <= 0.16
-    assert naive_coverage(gaps, 0.0) < 0.2
-
-
-def test_the_ratio_is_found_where_both_policies_share_the_congestion() -> None:
-    rng = np.random.default_rng(14)
-    level = 1000 * np.exp(autoregression(rng, REPLICATES, 8192, 0.99))
-    noise = 1 + 0.5 * autoregression(rng, REPLICATES, 8192, 0.9)
-    found = [compared(0.8 * base * factor, base) for base, factor in zip(level, noise, strict=True)]
-    assert np.mean([one.ratio_low <= 0.8 <= one.ratio_high for one in found]) >= 0.9
-    assert np.mean([one.verdict == "better" for one in found]) >= 0.9
-    assert all(one.high <= 0 for one in found if one.verdict == "better")
-
-
-def test_a_difference_that_grows_all_along_is_one_event_and_gets_no_verdict() -> None:
-    rng = np.random.default_rng(15)
-    quick = 100 * np.exp(0.5 * autoregression(rng, 1, 8192, 0.9)[0])
-    found = compared(quick, quick + 20.0 * np.arange(8192))
-    assert found.verdict == "too little data"
-    assert found.better > 0.99
-
-
-def test_the_direction_shown_by_the_ratio_bounds_the_difference() -> None:
-    rng = np.random.default_rng(17)
-    level = 1000 * np.exp(1.5 * autoregression(rng, 1, 8192, 0.999)[0])
-    found = compared(0.1 * level, level)
-    assert compare._estimate(-0.9 * level).half_width(0.95) > abs(found.mean)
-    assert (found.verdict, found.high) == ("better", 0)
-
-
-def test_series_that_only_drift_have_too_little_data() -> None:
-    rng = np.random.default_rng(16)
-    walk = np.cumsum(rng.standard_normal(5000))
-    found = compared(1000 + walk, np.full(5000, 1000.0))
-    assert found.verdict == "too little data"
-    assert found.blocks == compare.FEWEST_BLOCKS
-
-
-def test_the_same_records_show_no_difference_at_all() -> None:
+def test_the_same_values_are_equal() -> None:
     waits = np.arange(1000.0) % 7
     found = paired(records_of({"a": waits, "b": waits}))[0]
     assert (found.mean, found.low, found.high, found.p, found.same) == (0, 0, 0, 1, 1)
     assert (found.ratio, found.ratio_low, found.ratio_high) == (1, 1, 1)
-    assert found.verdict == "no clear difference"
+    assert found.verdict == "equal"
 
 
-def test_a_policy_without_any_wait_has_no_ratio_but_a_verdict() -> None:
-    waits = np.random.default_rng(6).exponential(50, 2000)
-    found = paired(records_of({"slow": waits, "ideal": np.zeros(2000)}), baseline="slow")[0]
-    assert math.isnan(found.ratio)
-    assert math.isnan(found.ratio_low)
-    assert found.verdict == "better"
-    both = paired(records_of({"a": np.zeros(2000), "b": np.zeros(2000)}))[0]
-    assert (both.p, both.verdict) == (1, "no clear difference")
+def test_a_constant_ratio_is_certain() -> None:
+    waits = np.random.default_rng(3).exponential(50, 2000)
+    found = compared(2 * waits, waits)
+    assert (found.p, found.ratio_low, found.ratio_high, found.verdict) == (0, found.ratio, found.ratio, "worse")
 
 
-def test_swapping_the_policies_mirrors_the_answer() -> None:
+def test_other_users_widen_an_interval_and_never_narrow_it() -> None:
     rng = np.random.default_rng(7)
-    a = 100 + 10 * autoregression(rng, 1, 4000, 0.95)[0]
-    b = a + 3 + 2 * autoregression(rng, 1, 4000, 0.95)[0]
-    there, back = compared(b, a), compared(a, b)
-    assert (there.verdict, back.verdict) == ("worse", "better")
-    assert there.mean == pytest.approx(-back.mean)
-    assert (there.low, there.high) == pytest.approx((-back.high, -back.low))
-    assert (there.ratio_low, there.ratio_high) == pytest.approx((1 / back.ratio_high, 1 / back.ratio_low))
-    assert there.p == pytest.approx(back.p)
-    assert (there.better, there.worse) == (back.worse, back.better)
+    base = 50 + rng.exponential(100, 4000)
+    family = [compared(factor * base + rng.normal(0, 10, 4000), base) for factor in (0.8, 0.9)]
+    assert [it.verdict for it in family] == ["better", "better"]
+    wide, same = widened(family, [0.2, 1e-6], replicas=20)
+    half = stats.t.ppf(0.975, 19) * 0.2
+    assert math.log(wide.ratio_high / wide.ratio) == pytest.approx(half)
+    assert wide.p == pytest.approx(2 * stats.t.sf(abs(math.log(wide.ratio)) / 0.2, 19))
+    assert (wide.verdict, wide.high > 0) == ("no clear difference", True)
+    assert (same.ratio_low, same.verdict) == (family[1].ratio_low, "better")
+    assert widened(family, [9.0, 9.0], replicas=19) == family
+    assert widened(family, [math.nan, math.nan], replicas=20)[0].ratio_low == family[0].ratio_low
 
 
 def test_all_pairs_or_all_against_the_baseline_in_the_order_given() -> None:
@@ -219,7 +282,7 @@ def test_all_pairs_or_all_against_the_baseline_in_the_order_given() -> None:
 def test_verdicts_follow_the_corrected_p() -> None:
     rng = np.random.default_rng(9)
     base = 50 + rng.exponential(100, 4000)
-    waits = {f"p{row}": base + rng.normal(shift, 10, 4000) for row, shift in enumerate([0.2, 0.3, 0.0, 0.2, 0.3, 0.8])}
+    waits = {f"p{row}": base + rng.normal(shift, 10, 4000) for row, shift in enumerate([0.4, 0.5, 0.0, 0.3, 0.4, 1.2])}
     found = paired({**records_of({"base": base, **waits})}, baseline="base")
     assert any(one.p < 0.05 <= one.p_holm for one in found), [one.p for one in found]
     for one in found:

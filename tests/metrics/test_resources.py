@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from gridsim.metrics.summary import described, metrics
 from gridsim.model.capacity import NodeGroup
 from gridsim.model.demand import Demand, Demands
 from gridsim.model.platform import Platform
+from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.time import NEVER
 from gridsim.model.typical import typical_tasks
 from gridsim.model.workload import Workload
+from gridsim.policy.scheduler.slurm import Slurm
 from gridsim.record import Record
 from gridsim.report.tables import rows
 from gridsim.testing.machine import shares
@@ -169,3 +172,63 @@ def test_a_cut_leaves_out_the_waits_of_other_jobs() -> None:
     record = made(Platform.of_nodes(NODES), jobs, "fcfs")
     assert waits_short_of(record) == {"cores": 9 / 27, "order": 18 / 27}
     assert waits_short_of(record, np.array([False, True, False])) == {"cores": 1.0}
+
+
+def test_numbers_by_resource_under_slurm_are_those_of_its_allocations_and_reasons() -> None:
+    machines = tuple(Node(f"n{number}", 8, memory=1000, gpus=2) for number in range(3))
+    parts = (SitePartition("all", ("n0", "n1", "n2")),)
+    site = Site(machines, parts, "all", memory=True, default_memory=10, licences={"idl": 3})
+    rng, count = np.random.default_rng(7), 120
+    alone, gpus, licences = rng.random(count) < 0.2, rng.integers(0, 3, count), rng.integers(-1, 2, count)
+    memory, cores = rng.integers(10, 900, count), rng.integers(1, 9, count)
+    columns = {"exclusive": np.where(alone, 1, -1), "gpus": gpus, "memory_mb": memory, "licenses": licences}
+    columns["nodes"] = np.ones(count, dtype=np.int64)
+    workload = Workload.from_columns(
+        submit=np.sort(rng.integers(0, 2000, count)), runtime=rng.integers(10, 300, count), cores=cores, labels=columns
+    )
+    workload = replace(workload, names={"licenses": ("idl", "idl:2")})
+    result = gs.simulate(workload, platform=site.platform(), policy=Slurm(site=site))  # one pool, as without --platform
+    numbers = result.metrics()
+    job, held = result.jobs, result.allocations
+    row = {number: at for at, number in enumerate(job["job"].tolist())}
+    seconds, total = job["end"].max() - job["submit"].min(), {"cores": 24, "memory": 3000, "gpu": 6, "idl": 3}
+    node, asked = dict.fromkeys(total, 0.0), dict.fromkeys(total, 0.0)
+    for at, piece in enumerate(held["job"].tolist()):
+        mine, length = row[piece], float(held["end"][at] - held["start"][at])
+        request = {"cores": cores[mine], "memory": memory[mine], "gpu": gpus[mine], "idl": max(licences[mine] + 1, 0)}
+        for name, full in (("cores", 8), ("memory", 1000), ("gpu", 2), ("idl", request["idl"])):
+            asked[name] += length * request[name]
+            node[name] += length * (full if alone[mine] else request[name])
+    for name, most in total.items():
+        assert numbers[f"resource_utilisation[{name}]"] == pytest.approx(node[name] / most / seconds)
+        assert numbers[f"resource_used[{name}]"] == pytest.approx(asked[name] / most / seconds)
+    told, waited = result.reasons, float(job["wait"].sum())
+    lengths = {word: float((told["until"] - told["from"])[told["reason"] == word].sum()) for word in told["reason"]}
+    assert lengths["Licenses"] > 0
+    shares = {name: share for name, share in numbers.items() if name.startswith("waits_by_reason[")}
+    assert shares == {f"waits_by_reason[{word}]": pytest.approx(length / waited) for word, length in lengths.items()}
+    assert sum(shares.values()) == pytest.approx(1)
+    assert not any(name.startswith(("stranded", "waits_short_of", "fragmentation")) for name in numbers)
+    assert "short_of" not in job
+
+
+def test_a_number_by_resource_that_a_policy_does_not_have_is_not_known_and_never_the_best() -> None:
+    wait = dict.fromkeys(metrics(Record.from_rows([{"submit": 0, "start": 0, "end": 9, "cores": 2}])), 1.0)
+    slurm = wait | {"resource_utilisation[gpu]": 0.5, "waits_by_reason[Licenses]": 1.0}
+    easy = wait | {
+        "resource_utilisation[gpu]": 0.25,
+        "resource_used[gpu]": 0.125,
+        "resource_utilisation[matlab]": 0.81,
+        "stranded[gpu]": 0.0,
+        "waits_short_of[order]": 0.75,
+        "waits_short_of[gpu]": 0.25,
+    }
+    found = {row.title: row.cells for row in rows({"slurm": slurm, "easy": easy})}
+    texts = {title: [cell.text for cell in cells.values()] for title, cells in found.items()}
+    assert texts["gpu asked for"] == ["50.0 %", "12.5 %"]  # without exclusive use, as much as was held
+    assert texts["matlab held"] == ["-", "81.0 %"]
+    assert texts["gpu stranded"] == ["-", "0.0 %"]
+    assert texts["waits short of order"] == ["-", "75.0 %"]
+    assert texts["reason Licenses"] == ["100.0 %", "-"]
+    marked = {title for title, cells in found.items() if any(cell.best for cell in cells.values())}
+    assert marked == {"gpu held", "gpu asked for"}

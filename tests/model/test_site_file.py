@@ -394,7 +394,7 @@ def test_reservations_are_read_in_lines_and_in_one_line_each(tmp_path: Path) -> 
 )
 def test_reservations_are_read_from_the_accounting_database(tmp_path: Path, header: str) -> None:
     text = f"{header}\nr|1970-01-01T00:10:00|1970-01-01T00:20:00|n[2-3]|OVERLAP|cpu=16\n"
-    ((found,), ignored) = read_reservations(written(tmp_path, text), _nodes(), SiteClock(epoch=0))
+    ((found,), ignored) = read_reservations(written(tmp_path, text), _nodes(), SiteClock(0, "UTC"))
     assert not ignored
     assert (found.nodes, found.start, found.end, found.overlaps) == (("n2", "n3"), 600 * SECOND, 1200 * SECOND, True)
     with pytest.raises(InputError, match="does not say which nodes"):
@@ -409,7 +409,7 @@ def test_reservations_are_read_from_the_accounting_database(tmp_path: Path, head
 
 def test_whom_a_reservation_of_the_database_admits_is_not_known_and_said_so(tmp_path: Path) -> None:
     text = "Name|TimeStart|TimeEnd|NodeName|Flags|Assocs\nr|1970-01-01T00:10:00|1970-01-01T00:20:00|n2||4,5\n"
-    _, ignored = read_reservations(written(tmp_path, text), _nodes(), SiteClock(epoch=0))
+    _, ignored = read_reservations(written(tmp_path, text), _nodes(), SiteClock(0, "UTC"))
     assert ignored == {"Reservation associations": 1}
 
 
@@ -469,3 +469,9 @@ def test_dates_need_an_epoch_and_a_zone_that_there_is(tmp_path: Path) -> None:
         read_reservations(written(tmp_path, RESERVED), _nodes(), SiteClock())
     with pytest.raises(InputError, match="expected a zone such as Europe/Berlin"):
         read_reservations(written(tmp_path, RESERVED), _nodes(), SiteClock(0, "Atlantis"))
+    with pytest.raises(InputError, match="the zone of the site is not known; give it, such as --timezone"):
+        read_reservations(written(tmp_path, RESERVED), _nodes(), SiteClock(epoch=0))
+    there = read_reservations(written(tmp_path, RESERVED), _nodes(), SiteClock(0, "America/Chicago"))[0][0].start
+    assert there - read_reservations(written(tmp_path, RESERVED), _nodes(), SiteClock(0, "UTC"))[0][0].start == (
+        6 * 3600 * SECOND
+    )

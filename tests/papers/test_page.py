@@ -16,7 +16,7 @@ from gridsim_papers.verdicts import Verdict
 
 NAN = float("nan")
 LEDGER = {
-    "G-1": Entry("G-1", "grid", "section 1", "P-SLR <b>wins</b>", "campaign", ""),
+    "G-1": Entry("G-1", "grid", "section 1", "P-SLR <b>wins</b>", "campaign", "", 0.05),
     "G-2": Entry("G-2", "grid", "section 2", "decided by cases", "exact cases", "m1"),
 }
 JUDGED = [
@@ -104,7 +104,7 @@ def test_synthetic_jobs_are_marked_and_how_to_get_the_logs_is_said_where_they_st
     first, second = page.split('id="qops"')
     assert "Synthetic jobs in place of CTC SP2." in first
     assert "gridsim workload fetch ctc" in first
-    assert "(section 1; synthetic jobs)" in first
+    assert "(section 1; margin 5 %; synthetic jobs)" in first
     assert "workload fetch" not in second
 
 
@@ -118,7 +118,7 @@ def test_a_claim_shows_the_circumstance_that_supports_it_least(page: str) -> Non
 
 
 def test_answers_are_counted_over_all_papers(page: str) -> None:
-    assert "4 claims: <span>2 hold partly</span><span>2 not testable here</span>" in page
+    assert "4 claims: <span>2 hold partly</span><span>2 not testable</span>" in page
 
 
 def test_the_page_fits_a_phone_in_both_colour_schemes(page: str, browser: Any, tmp_path: Path) -> None:

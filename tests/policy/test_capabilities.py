@@ -204,8 +204,8 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
         ("fair-share?scope=grid", Capabilities(scope="grid", vectors=True)),
         ("moldable-base", Capabilities(sizes=True, passes=True, vectors=True)),
         ("molding?partition=asked", Capabilities(passes=True, vectors=True)),
-        ("conservative", Capabilities(plan=True, effort=2, passes=True, goes_on=True, vectors=True)),
-        ("conservative?ordering=sjf", Capabilities(plan=True, effort=2, passes=True, vectors=True)),
+        ("conservative", Capabilities(plan=True, effort=10, passes=True, goes_on=True, vectors=True)),
+        ("conservative?ordering=sjf", Capabilities(plan=True, effort=10, passes=True, vectors=True)),
         (
             "qops",
             Capabilities(
@@ -214,7 +214,7 @@ def test_what_a_plain_file_can_do_is_seen_by_what_it_has() -> None:
                 promise=True,
                 declined=True,
                 broken=True,
-                effort=10,
+                effort=100,
                 passes=True,
                 vectors=True,
             ),

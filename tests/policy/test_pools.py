@@ -14,10 +14,11 @@ from gridsim.model.platform import ClusterSpec, Platform, RouterSpec
 from gridsim.model.pools import CLUSTER, PARTITION, ways
 from gridsim.model.site import Node, Site, SitePartition
 from gridsim.model.tasks import Tasks
+from gridsim.policy.machine import SiteChange
 from gridsim.policy.pools import in_pools, resized, seen_by, with_nodes_of
 from gridsim.policy.presets import policy
 from gridsim.policy.scheduler.slurm import Slurm
-from gridsim.questions.changes import nodes_changes
+from gridsim.questions.changes import site_changes
 from gridsim.scenario import transformed
 
 NAMES = ("", "a", "b", "a,b", "c")
@@ -214,5 +215,20 @@ def test_nodes_are_added_to_a_group_or_to_the_largest() -> None:
 
 def test_nodes_of_a_platform_are_a_change_under_any_policy() -> None:
     machine = Platform.of_nodes([gs.NodeGroup(group="thin", count=4, capacity={"cores": 8})])
-    (found,) = nodes_changes(log(1), machine, ["thin:+2"], policy("easy"))
-    assert (found.label, found.platform.cores, found.policy) == ("2 more nodes of thin (+50 %)", 48, None)
+    (found,) = site_changes(log(1), machine, [SiteChange(nodes="thin:+2")], policy("easy"))
+    assert (found.label, found.platform.cores, found.policy) == ("2 more nodes of thin (+50 % cores)", 48, None)
+
+
+def test_pools_of_a_platform_are_a_change_and_limits_are_not() -> None:
+    machine = Platform.of_nodes([gs.NodeGroup(group="thin", count=4, capacity={"cores": 8})], {"matlab": 2})
+    (found,) = site_changes(log(1), machine, [SiteChange(add_pool="matlab:3")], policy("easy"))
+    assert (found.label, found.pools, found.platform.cores) == ("5 matlab (+150 %)", (("matlab", 3),), 32)
+    assert next(found.platform.clusters()).pools == {"matlab": 5}
+    for change, message in (
+        (SiteChange(add_pool="matlap:1"), "unknown pool or licence 'matlap'; did you mean 'matlab'"),
+        (SiteChange(add_pool="matlab:-3"), "3 fewer of matlab; there are 2"),
+        (SiteChange(add_pool="matlab"), "'matlab' is no number of units of a pool"),
+        (SiteChange(set_limit="qos.low.GrpJobs=1"), "sets a limit of a Slurm site"),
+    ):
+        with pytest.raises(InputError, match=message):
+            site_changes(log(1), machine, [change], policy("easy"))

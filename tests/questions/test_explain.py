@@ -16,7 +16,7 @@ from gridsim.model.platform import Platform
 from gridsim.questions.explain import Explanation, explain, waits
 from gridsim.questions.schedules import CutRuns, JobSchedule, read_schedules
 from gridsim.record import Record
-from gridsim.report.explain_text import sentences
+from gridsim.report.explain_text import from_log, sentences
 from gridsim.scenario import Scenario
 
 
@@ -57,6 +57,28 @@ def test_a_job_that_started_at_once_has_nothing_to_explain() -> None:
     assert sentences(found, "easy") == [
         "Job 2 of user u2 asked for 1 core of 4 for 1 s, and started at once under easy: 3 cores were free."
     ]
+
+
+@pytest.mark.parametrize(
+    ("start", "logged", "reason", "told"),
+    [
+        (900, 855, "", "waited 14 min 15 s; the simulation gives 15 min, which agrees."),
+        (900, 855, "Licenses", "(reason Licenses); the simulation gives 15 min, but not for that reason, so its story"),
+        (30, 20, "Licenses", "waited 20 s (reason Licenses); the simulation gives 30 s, which agrees."),
+        (30, NAN, "", "did not start; the simulation gives 30 s, so its story below is not that of the log."),
+        (NAN, 30, "", "waited 30 s; the simulation does not start it, so its story below is not that of the log."),
+        (NAN, NAN, "", "did not start; the simulation does not start it, which agrees."),
+    ],
+)
+def test_the_wait_in_the_log_is_compared_with_the_simulated_one(
+    start: float, logged: float, reason: str, told: str
+) -> None:
+    there = schedule((1, 0, start, start + 9))
+    assert from_log(explain(there, 1)) == []
+    there = there._replace(logged_start=np.array([logged]), logged_reason=np.array([reason]))
+    (found,) = from_log(explain(there, 1))
+    assert found.startswith("In the log this job")
+    assert told in found
 
 
 def test_a_job_that_did_not_run_says_so() -> None:

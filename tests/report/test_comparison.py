@@ -33,8 +33,12 @@ def test_every_pair_is_tested_for_every_compared_metric(comparison: Comparison) 
 def test_a_difference_is_found_whichever_way_round(comparison: Comparison) -> None:
     one, other = comparison.difference("wait", "greedy", "fcfs"), comparison.difference("wait", "fcfs", "greedy")
     assert one.mean == -other.mean
-    assert (one.low, one.high) == (-other.high, -other.low)
-    assert one.ratio == pytest.approx(1 / other.ratio)
+    assert (one.ratio, one.ratio_low, one.ratio_high) == pytest.approx(
+        (1 / other.ratio, 1 / other.ratio_high, 1 / other.ratio_low)
+    )
+    assert (one.low, one.high) == pytest.approx(
+        [one.baseline_mean * (end - 1) for end in (one.ratio_low, one.ratio_high)]
+    )
     assert (one.better, one.worse) == (other.worse, other.better)
     assert {one.verdict, other.verdict} in ({"better", "worse"}, {"no clear difference"}, {"too little data"})
 

@@ -146,12 +146,12 @@ def test_the_first_sentence_is_about_schedule_lengths(comparison: Comparison) ->
     first = comparison.sentences()[0]
     assert comparison.best in first
     assert "mean SLR" in first
-    assert f"{comparison.metrics[comparison.best]['mean_slr']:.3g} times" in first
+    assert f"({comparison.metrics[comparison.best]['mean_slr']:.3g} against " in first
 
 
 def test_a_few_jobs_are_called_too_little_data(comparison: Comparison) -> None:
     told = " ".join(comparison.sentences())
-    assert "60 jobs are too little data for intervals" in told
+    assert "too few jobs (60, at least 80 are needed)" in told
     assert "95 % interval" not in told
 
 

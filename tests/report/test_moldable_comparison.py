@@ -92,7 +92,7 @@ def row(group: str, ratio: float, verdict: Any, *, policy: str = "new", jobs: in
 
 def told(comparison: Comparison, rows: Sequence[GroupRow]) -> list[str]:
     one = next(iter(comparison.records.values()))
-    return list(robustness.answer(replace(comparison, records={"old": one, "new": one}, groups=list(rows))))
+    return list(robustness.answer(replace(comparison, records={"old": one, "new": one}, groups=list(rows), order=())))
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_several_policies_have_one_sentence_together(moldable: Comparison) -> No
     rows = [row("up to 100", 1.4, "worse", policy="a"), row("100-300", 0.5, "better", policy="a")]
     rows += [row("up to 100", 1.4, "no clear difference", policy="b"), row("100-300", 1, "too little data", policy="b")]
     rows += [row("up to 100", 1.4, "too little data", policy="c")]
-    several = replace(moldable, records=dict.fromkeys(("old", "a", "b", "c"), one), groups=rows)
+    several = replace(moldable, records=dict.fromkeys(("old", "a", "b", "c"), one), groups=rows, order=())
     assert list(robustness.answer(several)) == [
         "By weight categories of jobs against old: robust here: b (1 of 2 undecided); not robust: a (clearly "
         "worse in 1 of 2); the log is too short to say for c."
@@ -155,7 +155,7 @@ def test_the_answer_is_about_responses_and_has_a_verdict_on_each_policy(moldable
     sentences = moldable.sentences()
     assert moldable.headline == "response"
     assert moldable.means["moldable-greedy"] == moldable.metrics["moldable-greedy"]["response_mean"]
-    assert "mean response" in sentences[0] or "shortest responses" in sentences[0]
+    assert "response" in sentences[0]
     assert not any("slowdown" in sentence or "waits least" in sentence for sentence in sentences)
     (verdict,) = (it for it in sentences if "weight categories of jobs" in it)
     assert all(label in verdict for label in POLICIES[1:])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from gridsim.model.site import Notice
 from gridsim.report.notices import facts, sentences
 
@@ -22,6 +24,15 @@ def test_what_all_sites_have_is_said_once_and_what_one_has_with_its_name() -> No
 def test_a_long_list_says_how_many_more_there_are() -> None:
     (told,) = sentences({"a": [Notice(f"Key{number}") for number in range(11)]})
     assert told.endswith("Key6, Key7 and 3 more (all in run.json).")
+
+
+def test_what_lies_outside_the_log_is_a_sentence_of_its_own() -> None:
+    outside = Notice("reservation maint (2027-01-01 08:00 to 12:00)", outside=True)
+    assert sentences({"a": [outside, TREE]}) == [
+        "Outside the time of the log, so without effect: reservation maint (2027-01-01 08:00 to 12:00).",
+        "The site's files also say what is not modelled here: TopologyPlugin.",
+    ]
+    assert list(facts({"not_followed": {"a": [asdict(outside)]}})) == [("Outside the time of the log", outside.text)]
 
 
 def test_the_page_has_them_all_with_how_often() -> None:

@@ -84,7 +84,7 @@ def test_one_policy_makes_a_page_without_differences(
 
 def test_one_job_makes_a_page(comparing: Callable[..., Comparison]) -> None:
     record = Record.from_rows([{"submit": 0, "start": 0, "end": 5, "cores": 1}], cores=4)
-    assert "Nobody waits" in page.render(comparing({"a": record, "b": record}))
+    assert "No job waits" in page.render(comparing({"a": record, "b": record}))
 
 
 def test_the_page_is_written_whole_or_not_at_all(comparison: Comparison, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def test_one_policy_has_a_table_and_no_sentence(tmp_path: Path, capsys: pytest.C
 
 
 def test_how_far_without_how_often_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "--jobs", "50", "--shake-by", "5", "--out", str(tmp_path / "out")]) == 2
+    assert main(["compare", "--jobs", "50", "--shake", "0", "--shake-by", "5", "--out", str(tmp_path / "out")]) == 2
     assert "field 'shake-by'" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -59,7 +59,7 @@ def test_users_drawn_anew_are_told_of_and_few_of_them_warned_of(
     told = " ".join(capsys.readouterr().out.split())
     assert "With its users drawn anew 3 times, 1.5 times as many as in the log: the mean wait under easy" in told
     assert "single persons decide" in told
-    (entry,) = json.loads((tmp_path / "run.json").read_text())["replicas"]
+    _, entry = json.loads((tmp_path / "run.json").read_text())["replicas"]
     assert (entry["role"], entry["load"], entry["replicas"]) == ("resample", 1.5, 3)
     assert {"resample.csv", "resample_pairs.csv"} <= {path.name for path in tmp_path.iterdir()}
     assert main(["compare", "--jobs", "50", "--resample-load", "2", "--out", str(tmp_path)]) == 2

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from gridsim.metrics.compare import Difference
+from gridsim.metrics.compare import Difference, Verdict
 from gridsim.questions.evidence import GroupRow
+from gridsim.questions.replicas import Replicated, settled
 from gridsim.record import Record, Status
 from gridsim.report import caveats, differences, page, sentences
 from gridsim.report.change import signed
@@ -20,52 +22,58 @@ def difference(policy: str, baseline: str, **changes: object) -> Difference:
     known = Difference(
         metric="wait", policy=policy, baseline=baseline, policy_mean=3600.0, baseline_mean=7200.0,
         mean=-3600.0, low=-4000.0, high=-3200.0, ratio=0.5, ratio_low=0.45, ratio_high=0.56, effect=-2.0,
-        p=1e-6, p_holm=3e-6, better=0.6, worse=0.1, same=0.3, jobs=1000, blocks=42, autocorrelation=0.0,
+        p=1e-6, p_holm=3e-6, better=0.6, worse=0.1, same=0.3, jobs=1000, blocks=8,
         verdict="better",
     )  # fmt: skip
     return replace(known, **changes)  # type: ignore[arg-type]
 
 
-def told(comparison: Comparison, *differences: Difference, groups: tuple[GroupRow, ...] = ()) -> list[str]:
-    """Sentences about the first two policies of a comparison with other evidence."""
+def told(
+    comparison: Comparison, *differences: Difference, groups: tuple[GroupRow, ...] = (), **metrics: dict[str, float]
+) -> list[str]:
+    """Sentences about the first two policies of a comparison with other evidence and *metrics* of a policy."""
     two = dict(list(comparison.records.items())[:2])
     numbers = {
         "fcfs": {**comparison.metrics["fcfs"], "wait_mean": 7200.0, "bounded_slowdown_mean": 9.0},
         "greedy": {**comparison.metrics["greedy"], "wait_mean": 3600.0, "bounded_slowdown_mean": 5.0},
     }
+    alike = {"wait_max": 9e4, "wait_mean_by_area": 9e3}
+    numbers = {label: {**each, **alike, **metrics.get(label, {})} for label, each in numbers.items()}
     return sentences.answer(replace(comparison, records=two, metrics=numbers, differences=differences, groups=groups))
 
 
-def test_a_clear_winner_comes_with_its_lead_and_how_sure_it_is(comparison: Comparison) -> None:
-    first = told(comparison, difference("greedy", "fcfs"))[0]
-    assert first == (
-        "greedy waits least: 1 h on average, 50 % less than fcfs "
-        "(95 % interval 44 to 55 % less; p < 0.001, 42 blocks of time)."
+def test_a_significant_difference_names_the_base_the_ratio_and_its_interval(comparison: Comparison) -> None:
+    answer = told(comparison, difference("greedy", "fcfs"))
+    assert answer[0] == (
+        "Jobs wait least under greedy: 1 h on average, 50 % less than under fcfs "
+        "(95 % interval 44 to 55 % less; p < 0.001)."
     )
+    assert answer.count("Intervals are for other periods of this length with the same users on this machine.") == 1
 
 
 def test_the_direction_of_the_evidence_does_not_matter(comparison: Comparison) -> None:
     there = told(comparison, difference("greedy", "fcfs"))
-    assert told(comparison, sentences.turned(difference("greedy", "fcfs"))) == there
+    assert told(comparison, difference("greedy", "fcfs").turned()) == there
 
 
-def test_what_its_own_interval_would_call_clear_is_told_with_what_makes_it_unclear(comparison: Comparison) -> None:
+def test_a_difference_that_is_lost_in_the_correction_is_reported_as_such(comparison: Comparison) -> None:
     several = difference("greedy", "fcfs", verdict="no clear difference", p=0.03, p_holm=0.09)
-    assert told(comparison, several)[1] == (
-        "This log cannot tell greedy from fcfs "
-        "(50 % less than under fcfs; 95 % interval 44 to 55 % less, but p = 0.09 after Holm)."
+    assert told(comparison, several, several, several)[0] == (
+        "The log does not show whether jobs wait longer under greedy or under fcfs: 50 % less under greedy in this log "
+        "(1 h against 2 h), 95 % interval 44 to 55 % less; not significant after correction for 3 comparisons."
     )
 
 
-def test_an_unclear_difference_is_told_as_such(comparison: Comparison) -> None:
+def test_less_is_never_the_first_clause_without_a_significant_difference(comparison: Comparison) -> None:
     unclear = difference(
         "greedy", "fcfs", verdict="no clear difference", p=0.5, p_holm=0.5, ratio=0.98, ratio_low=0.93, ratio_high=1.04
     )
     answer = told(comparison, unclear)
-    assert answer[0] == "greedy has the shortest mean wait in this log, 1 h."
-    assert answer[1] == (
-        "This log cannot tell greedy from fcfs (2 % less than under fcfs; 95 % interval 7 % less to 4 % more)."
+    assert answer[0] == (
+        "The log does not show whether jobs wait longer under greedy or under fcfs: 2 % less under greedy in this log "
+        "(1 h against 2 h), 95 % interval 7 % less to 4 % more."
     )
+    assert not any("wait least" in sentence for sentence in answer)
 
 
 def test_a_sentence_and_the_table_tell_of_the_same_one_of_two_policies(comparison: Comparison) -> None:
@@ -73,30 +81,35 @@ def test_a_sentence_and_the_table_tell_of_the_same_one_of_two_policies(compariso
         "greedy", "fcfs", verdict="no clear difference", p=0.5, p_holm=0.5, ratio=0.969, ratio_low=0.9, ratio_high=1.04
     )
     clear = difference("greedy", "fcfs")
-    for evidence, change in ((unclear, "3.1 % less"), (sentences.turned(clear), "50 % less")):
+    for evidence, change in ((unclear, "3.1 % less"), (clear.turned(), "50 % less")):
         assert change in " ".join(told(comparison, evidence)[:2])
         told_of = page.told_of([evidence])
         assert [(it.policy, it.baseline) for it in told_of] == [("greedy", "fcfs")]
         assert signed(told_of[0].ratio) == f"-{change.removesuffix(' less')}"
 
 
-def test_too_little_data_is_no_verdict_but_what_happened_is_told(comparison: Comparison) -> None:
-    answer = told(comparison, difference("greedy", "fcfs", verdict="too little data"))
-    assert "waits least" not in answer[0]
-    assert answer[1:3] == [
-        "The mean wait under greedy is 50 % less than under fcfs (2 h; 60 % of the jobs wait less, 10 % longer).",
-        "One congested stretch dominates this difference, so the log cannot say how far it holds elsewhere.",
-    ]
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"jobs": 57, "p": math.nan}, "too few jobs (57, at least 80 are needed)"),
+        ({"p": math.nan}, "all waiting falls in one eighth of the log"),
+        (
+            {"p": 0.5, "p_holm": 0.5, "ratio_low": 0.25, "ratio_high": 5.0},
+            "the 95 % interval reaches from 25 % to 5.0 times",
+        ),
+    ],
+)
+def test_too_little_data_names_its_reason(comparison: Comparison, changes: dict[str, float], reason: str) -> None:
+    few = difference("greedy", "fcfs", verdict="too little data", **changes)
+    assert told(comparison, few)[0] == (
+        f"There is too little data to compare greedy with fcfs: {reason}; the mean wait is 50 % less under greedy in "
+        "this log (1 h against 2 h)."
+    )
 
 
-def test_too_few_jobs_are_no_congested_stretch(comparison: Comparison) -> None:
-    answer = told(comparison, difference("greedy", "fcfs", verdict="too little data", jobs=20))
-    assert answer[2] == "Too few jobs ran, so the log cannot say how far that holds elsewhere."
-
-
-def test_a_mean_of_nothing_is_told_as_an_amount(comparison: Comparison) -> None:
-    unclear = difference("greedy", "fcfs", verdict="too little data", ratio=float("nan"), policy_mean=0.0)
-    assert "is 1 h less than under fcfs (2 h;" in told(comparison, unclear)[1]
+def test_a_mean_of_zero_is_reported_as_an_amount(comparison: Comparison) -> None:
+    unclear = difference("greedy", "fcfs", verdict="too little data", ratio=math.nan, p=math.nan, policy_mean=0.0)
+    assert "; the mean wait is 1 h less under greedy in this log (0 s against 2 h)." in told(comparison, unclear)[0]
 
 
 def overtaken(jobs: int, every: float) -> Record:
@@ -109,61 +122,130 @@ def overtaken(jobs: int, every: float) -> Record:
     return Record.from_rows(rows)
 
 
-def test_a_policy_that_cannot_keep_up_is_told(comparing: Callable[..., Comparison]) -> None:
+def test_a_saturated_policy_is_named(comparing: Callable[..., Comparison]) -> None:
     slow = overtaken(400, 9)
-    (told,) = caveats.caveats(comparing({"a": slow}))[:1]
-    assert told == (
-        "a does not keep up with this load: its queue still grows at the last submit (40 waiting jobs), so its mean "
-        "wait says how long the workload is more than how good the policy is."
+    assert sentences.answer(comparing({"a": slow}))[1] == (
+        "a is saturated: its queue is still growing at the last submission (40 jobs waiting), so its mean wait is for "
+        "a log of this length."
     )
-    assert caveats.caveats(comparing({"a": slow, "b": slow}))[0].startswith(
-        "a and b do not keep up with this load: their queues still grow at the last submit (40 and 40 waiting jobs)"
+    assert any(
+        sentence.startswith(
+            "a and b are saturated: their queues are still growing at the last submission (40 and 40 jobs waiting), so "
+            "these ratios are for a log of this length"
+        )
+        for sentence in sentences.answer(comparing({"a": slow, "b": slow}))
     )
-    assert not any("keep up" in note for note in caveats.caveats(comparing({"a": overtaken(400, 11)})))
+    assert not any("saturated" in sentence for sentence in sentences.answer(comparing({"a": overtaken(400, 11)})))
 
 
 def test_equal_waits_are_called_equal(comparison: Comparison) -> None:
-    alike = difference(
-        "greedy", "fcfs", verdict="no clear difference", better=0.0, worse=0.0, same=1.0, p=1.0, mean=0.0
+    equal = difference("greedy", "fcfs", verdict="equal", better=0.0, worse=0.0, same=1.0, p=1.0, mean=0.0)
+    assert told(comparison, equal)[0] == "Every job waits exactly as long under fcfs as under greedy."
+
+
+def group(name: str, jobs: int, policy: float, base: float, low: float, high: float, verdict: Verdict) -> GroupRow:
+    """A group by cores under greedy against fcfs; means in s."""
+    ratio, ends = policy / base, (base * (low - 1), base * (high - 1))
+    return GroupRow("size", name, "greedy", "fcfs", jobs, policy, base, ratio, low, high, 0.01, verdict, *ends)
+
+
+def test_groups_that_wait_significantly_longer_follow_the_headline(comparison: Comparison) -> None:
+    """Sentence rule G1."""
+    worse = group("257-338", 132, 29e4, 1e4, 12.0, 74.0, "worse")
+    unclear = group("33-64", 900, 1400.0, 1000.0, 0.9, 2.0, "no clear difference")
+    answer = told(comparison, difference("greedy", "fcfs"), groups=(unclear, worse))
+    assert answer[1] == (
+        "These jobs wait significantly longer under greedy than under fcfs: the 132 jobs of 257 to 338 cores 29 times "
+        "as long (95 % interval 12 to 74 times)."
     )
-    assert told(comparison, alike)[1] == "Under fcfs every job waits exactly as long."
+    assert not any(sentence.startswith("No group") for sentence in answer)
 
 
-def test_losers_are_named_with_their_interval(comparison: Comparison) -> None:
-    loser = GroupRow("size", "65-128", "greedy", "fcfs", 90, 1400.0, 1000.0, 1.4, 1.1, 1.8, 0.01, "worse", 90.0)
-    unsure = replace(loser, group="33-64", ratio=3.0, verdict="no clear difference")
-    answer = told(comparison, difference("greedy", "fcfs"), groups=(unsure, loser))
-    assert answer[-1] == (
-        "Who loses under greedy, by 5 % and 1 min at least: jobs of 65-128 cores wait 40 % longer than under fcfs "
-        "(95 % interval 10 to 80 % longer)."
-    )
-
-
-@pytest.mark.parametrize(
-    ("ratio", "low", "seconds"),
-    [(1.04, 1.01, 600.0), (1.4, 1.04, 600.0), (1.4, 1.2, 50.0)],
-)
-def test_what_does_not_matter_is_no_loss_however_sure_it_is(
-    comparison: Comparison, ratio: float, low: float, seconds: float
+@pytest.mark.parametrize(("policy", "base", "low"), [(1.04e4, 1e4, 1.01), (1.4e4, 1e4, 1.04), (300.0, 200.0, 1.2)])
+def test_a_small_loss_is_not_named_however_certain_it_is(
+    comparison: Comparison, policy: float, base: float, low: float
 ) -> None:
-    row = GroupRow("size", "65-128", "greedy", "fcfs", 90, 1e3, 1e3, ratio, low, 2.0, 0.001, "worse", seconds, 900.0)
+    row = group("65-128", 90, policy, base, low, 2.0, "worse")
     answer = told(comparison, difference("greedy", "fcfs"), groups=(row,))
-    assert answer[-1].startswith(
-        "No class of size or length loses clearly under greedy (by 5 % and 1 min at least); single jobs do: 10 %"
-    )
+    assert "No group of jobs (by cores) waits significantly longer under greedy." in answer
 
 
-def test_a_class_that_did_not_wait_at_all_loses_by_an_amount(comparison: Comparison) -> None:
-    nan = float("nan")
+def test_a_small_group_that_waits_twice_as_long_is_named(comparison: Comparison) -> None:
+    """Sentence rule G2: too little data never reads as no loss."""
+    small = group("257-338", 57, 40 * 86_400, 40 * 86_400 / 29, 0.5, 900.0, "too little data")
+    answer = told(comparison, difference("greedy", "fcfs"), groups=(small,))
+    assert (
+        "No group is shown to wait longer in general; in this log the 57 jobs of 257 to 338 cores waited 29 times as "
+        "long under greedy as under fcfs (40 d against 1 d 9 h); too few to generalise."
+    ) in answer
+    assert "1 of 1 group has too little data." in answer
+    short = group("1", 57, 100.0, 45.0, 0.5, 900.0, "too little data")
+    assert not any("in this log the" in it for it in told(comparison, difference("greedy", "fcfs"), groups=(short,)))
+
+
+def test_of_many_groups_three_are_named(comparison: Comparison) -> None:
+    rows = [group(str(size), 50, 3e4, 1e4, 0.5, 9.0, "too little data") for size in range(1, 6)]
+    answer = told(comparison, difference("greedy", "fcfs"), groups=tuple(rows))
+    assert any("and 2 more groups (groups.csv); too few to generalise." in sentence for sentence in answer)
+
+
+def test_a_group_that_did_not_wait_at_all_loses_by_an_amount(comparison: Comparison) -> None:
+    nan = math.nan
     row = GroupRow("size", "1", "greedy", "fcfs", 90, 300.0, 0.0, nan, nan, nan, 0.001, "worse", 200.0, 400.0)
     answer = told(comparison, difference("greedy", "fcfs"), groups=(row,))
-    assert answer[-1].endswith(
-        "jobs of 1 core wait 5 min longer than under fcfs (95 % interval 3 min 20 s to 6 min 40 s longer)."
+    assert answer[1] == (
+        "These jobs wait significantly longer under greedy than under fcfs: the 90 jobs of 1 core 5 min longer "
+        "(95 % interval 3 min 20 s to 6 min 40 s longer)."
     )
+    unclear = replace(row, verdict="too little data")
+    answer = told(comparison, difference("greedy", "fcfs"), groups=(unclear,))
+    assert any("the 90 jobs of 1 core waited under greedy only, and not under fcfs" in it for it in answer)
 
 
-def test_without_a_losing_class_single_jobs_are_counted(comparison: Comparison) -> None:
-    assert "10 % wait longer than under fcfs, 60 % wait less" in told(comparison, difference("greedy", "fcfs"))[-1]
+def test_the_longest_wait_and_waits_weighted_by_core_seconds_follow_the_headline(comparison: Comparison) -> None:
+    """Sentence rules G4 and G5."""
+    longer = {"wait_max": 138.5 * 86_400, "wait_mean_by_area": 345_568.0}
+    usual = {"wait_max": 3.5 * 86_400, "wait_mean_by_area": 55_397.0}
+    answer = told(comparison, difference("greedy", "fcfs"), greedy=longer, fcfs=usual)
+    assert answer[1:3] == [
+        "The longest wait is 138 d under greedy and 3 d 12 h under fcfs.",
+        "Weighted by core-seconds, jobs wait 6.2 times as long under greedy as under fcfs: 4 d against 15 h 23 min.",
+    ]
+    near = {"wait_max": 1.9 * 3.5 * 86_400, "wait_mean_by_area": 1.2 * 55_397.0}
+    answer = told(comparison, difference("greedy", "fcfs"), greedy=near, fcfs=usual)
+    assert not any(sentence.startswith(("The longest", "Weighted")) for sentence in answer)
+
+
+def test_individual_jobs_are_counted(comparison: Comparison) -> None:
+    last = told(comparison, difference("greedy", "fcfs"))[-1]
+    assert last == "Individual jobs differ: 10 % wait longer than under fcfs, 60 % shorter."
+
+
+def test_a_shaken_input_that_disagrees_withdraws_the_verdict(comparison: Comparison) -> None:
+    """6 % less at p = 0.016 is no clear difference where the sign holds in 5 of 8 shaken inputs."""
+    waits = {"fcfs": np.full(8, 3700.0), "greedy": np.array([3600.0] * 5 + [3800.0] * 3)}
+    original = {label: {"wait_mean": value} for label, value in (("fcfs", 7200.0), ("greedy", 3600.0))}
+    numbers = {label: {"wait_mean": column} for label, column in waits.items()}
+    shaken = Replicated("shake", {"replicas": 8, "by": 60}, original, numbers)
+    (found,) = settled([difference("greedy", "fcfs", p=0.016, p_holm=0.016)], [shaken])
+    assert found.verdict == "no clear difference"
+    assert told(replace(comparison, replicated=(shaken,)), found)[0].endswith(
+        "95 % interval 44 to 55 % less; with submit times shaken by up to 1 min only 5 of 8 runs have this sign."
+    )
+    numbers["greedy"] = {"wait_mean": np.full(8, 3600.0)}
+    (confirmed,) = settled([difference("greedy", "fcfs", p=0.016, p_holm=0.016)], [shaken])
+    assert confirmed.verdict == "better"
+
+
+def test_with_resampled_users_the_wider_interval_decides(comparison: Comparison) -> None:
+    rng = np.random.default_rng(1)
+    original = {label: {"wait_mean": value} for label, value in (("fcfs", 7200.0), ("greedy", 3600.0))}
+    logs = rng.normal(0, 1, 20)
+    numbers = {"fcfs": {"wait_mean": np.ones(20)}, "greedy": {"wait_mean": np.exp(logs)}}
+    drawn = Replicated("resample", {"replicas": 20}, original, numbers)
+    (found,) = settled([difference("greedy", "fcfs")], [drawn])
+    assert found.ratio_high / found.ratio == pytest.approx(np.exp(2.093024 * logs.std(ddof=1)), rel=1e-6)
+    assert found.verdict == "too little data"
 
 
 def test_a_policy_that_is_ahead_by_slowdown_only_is_mentioned(comparison: Comparison) -> None:
@@ -177,28 +259,27 @@ def test_a_policy_that_is_ahead_by_slowdown_only_is_mentioned(comparison: Compar
         difference("fcfs", "greedy", metric="bounded_slowdown", policy_mean=2.0, baseline_mean=4.0),
     ]
     answer = sentences.answer(replace(comparison, records=two, metrics=numbers, differences=evidence, groups=[]))
-    ahead = "By mean bounded slowdown fcfs is ahead: 2, 50 % less than the 4 under greedy ("
+    ahead = "The mean bounded slowdown is lower under fcfs: 2, 50 % lower than the 4 under greedy ("
     assert any(it.startswith(ahead) for it in answer)
 
 
-def test_real_schedules_give_few_sentences_that_name_the_winner(comparison: Comparison) -> None:
+def test_real_schedules_give_few_sentences_without_gaps(comparison: Comparison) -> None:
     answer = sentences.answer(comparison)
-    assert 2 <= len(answer) <= 5
-    assert answer[0].startswith("greedy ")
+    assert 2 <= len(answer) <= 9
     assert not any("nan" in sentence for sentence in comparison.sentences())
 
 
 def test_nobody_waits_on_a_large_machine(comparing: Callable[..., Comparison]) -> None:
     rows = [{"submit": t, "start": t, "end": t + 1, "cores": 1} for t in range(50)]
     record = Record.from_rows(rows, cores=8)
-    assert "Nobody waits" in comparing({"a": record, "b": record}).sentences()[0]
+    assert "No job waits" in comparing({"a": record, "b": record}).sentences()[0]
 
 
 def test_the_same_schedule_twice_is_no_difference(
     records: dict[str, Record], comparing: Callable[..., Comparison]
 ) -> None:
     answer = comparing({"a": records["fcfs"], "b": records["fcfs"]}).sentences()
-    assert "Under b every job waits exactly as long." in answer
+    assert "Every job waits exactly as long under b as under a." in answer
 
 
 def test_a_schedule_in_which_nothing_ran_is_told(comparing: Callable[..., Comparison]) -> None:

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.model.capacity import Capacity, NodeGroup
+from gridsim.model.capacity import Capacity, NodeGroup, with_more
 from gridsim.model.platform import Platform
 from gridsim.model.site.labels import LABELS
 from gridsim.model.site.nodes import Allowed, Node, Reservation, SitePartition
@@ -27,6 +27,7 @@ from gridsim.model.site.vocabulary import Notice, notices
 __all__ = [
     "LABELS",
     "NO_PARTITION",
+    "ORIGIN",
     "PARENT",
     "Allowed",
     "Association",
@@ -42,6 +43,9 @@ __all__ = [
     "TresLimits",
 ]
 
+
+ORIGIN = "slurm.conf"
+"""Origin of a platform that is the machine of a site."""
 
 NO_PARTITION = "(no partition)"
 """Pool of the nodes that are in none."""
@@ -228,6 +232,21 @@ class Site:
             site = site.with_nodes(more, partition)
         return site
 
+    def with_licences(self, text: str) -> Site:
+        """The site with more licences, or fewer: ``matlab:4``, ``matlab:-2``, several with semicolons.
+
+        Raises
+        ------
+        InputError
+            For a licence that the site does not have, and for what is no number of them.
+
+        Examples
+        --------
+        >>> dict(Site.of(nodes=1, cores=4, licences={"matlab": 10}).with_licences("matlab:4").licences)
+        {'matlab': 14}
+        """
+        return replace(self, licences=with_more(self.licences, text))
+
     def _grown(self, more: int, partition: str) -> Site:
         usual, known = self._usual(partition), {node.name for node in self.nodes}
         free = (name for number in itertools.count(1) if (name := f"more{number}") not in known)
@@ -275,7 +294,7 @@ class Site:
 
     def platform(self) -> Platform:
         """The machine as one cluster; which node a core belongs to is known to the Slurm policy alone."""
-        return Platform.single(self.cores, origin="slurm.conf")
+        return Platform.single(self.cores, origin=ORIGIN)
 
     def on_nodes(self) -> Platform:
         """The machine of its nodes and licences, for policies that know nodes; who names no partition has the default.
@@ -286,7 +305,7 @@ class Site:
         <Platform: 16 cores (slurm.conf)>
         """
         found = Platform.of_nodes(self.groups(), self.licences)
-        return replace(found, origin="slurm.conf", default=self.default_partition)
+        return replace(found, origin=ORIGIN, default=self.default_partition)
 
     def groups(self) -> tuple[NodeGroup, ...]:
         """Its nodes in their order; alike ones that follow one another are a group.
@@ -379,7 +398,7 @@ class Site:
         left = self.cores - sum(sizes.values())
         sizes |= {NO_PARTITION: left} if left else {}
         known = default.name if default.name in members else None
-        return Platform.apart(sizes, "partition", default=known, origin="slurm.conf")
+        return Platform.apart(sizes, "partition", default=known, origin=ORIGIN)
 
     def partition(self, name: str) -> SitePartition:
         """Partition of that name.

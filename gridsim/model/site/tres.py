@@ -15,6 +15,7 @@ __all__ = [
     "BILLING",
     "CPU",
     "GPUS",
+    "JOBS",
     "LICENCE",
     "MEMORY",
     "NODE",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 CPU, MEMORY, NODE, BILLING = "cpu", "mem", "node", "billing"
+JOBS = "jobs"
+"""For limits on the number of jobs: no TRES."""
 GPUS = f"gres/{GPU}"
 """GPUs of any type; those of one are ``gres/gpu:a100``."""
 LICENCE = "license/"

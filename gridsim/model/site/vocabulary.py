@@ -67,6 +67,8 @@ class Notice:
         Whether Slurm has no such word, so that it is a slip of the pen or of a version that is not known here.
     nearest : str
         The word that is nearest to an unknown one; empty where none is near.
+    outside : bool
+        Whether it lies outside the time of the log, so that it has no effect.
     """
 
     text: str
@@ -74,6 +76,7 @@ class Notice:
     effect: Effect = Effect.little
     unknown: bool = False
     nearest: str = ""
+    outside: bool = False
 
 
 def _followed(text: str) -> Iterator[Word]:

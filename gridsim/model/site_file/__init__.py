@@ -16,10 +16,12 @@ from gridsim.model.site_file.conf import GROUPS, read_slurm_conf
 from gridsim.model.site_file.groups import read_groups
 from gridsim.model.site_file.qos import read_qos
 from gridsim.model.site_file.reservations import SiteClock, read_reservations
+from gridsim.model.site_file.set_limits import SetLimit, set_limits
 from gridsim.model.site_file.usage import with_usage
 from gridsim.model.site_file.words import expanded, minutes
 
 __all__ = [
+    "SetLimit",
     "SiteClock",
     "expanded",
     "minutes",
@@ -29,6 +31,7 @@ __all__ = [
     "read_reservations",
     "read_site",
     "read_slurm_conf",
+    "set_limits",
 ]
 
 

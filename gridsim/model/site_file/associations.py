@@ -15,7 +15,7 @@ from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.tres import limit, with_limits
 from gridsim.model.site_file.words import decimal, integer, lines_of, minutes, table
 
-__all__ = ["read_associations"]
+__all__ = ["ASSOCIATION_LIMITS", "association_fields", "read_associations"]
 
 ASSOCIATION_COMMANDS = (
     "'sacctmgr dump CLUSTER file=assoc.cfg', 'sacctmgr -P show assoc tree' or 'sshare -alP' say who is below whom"
@@ -78,9 +78,14 @@ _OLD = {
 }
 """What limits of one resource were called before version 15.08 (resource_limits.html)."""
 
+ASSOCIATION_LIMITS = tuple(key for key in (*_NAMES, *_TRES, *_OLD) if "share" not in key and key != "defaultqos")
+"""Keys of limits."""
 
-def _limits(words: Mapping[str, str], ignored: Counter[str], where: tuple[Path, int]) -> dict[str, Any]:
-    """Fields of an association, or those of them that a QOS shares, from words with keys in lower case."""
+
+def association_fields(
+    words: Mapping[str, str], ignored: Counter[str], where: tuple[Path | None, int | None] = (None, None)
+) -> dict[str, Any]:
+    """Fields of an association, from words with keys in lower case; limits of resources as `with_limits` takes them."""
     found: dict[str, Any] = {}
     for key, text in words.items():
         if not text:
@@ -106,7 +111,7 @@ def _limits(words: Mapping[str, str], ignored: Counter[str], where: tuple[Path, 
                 ignored[f"association {canonical('association', key)}"] += 1
         except ValueError as error:
             raise InputError(f"is '{text}'; expected a number", path=where[0], line=where[1], field=key) from error
-    return with_limits(found)
+    return found
 
 
 def _dumped(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[Association, ...]:
@@ -123,7 +128,7 @@ def _dumped(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[As
             )
         kind, name, rest = matched.groups()
         words = {key.lower(): value.strip("'") for key, value in re.findall(r":([^=:]+)=('[^']*'|[^:]*)", rest)}
-        limits = _limits(words, ignored, (path, number))
+        limits = with_limits(association_fields(words, ignored, (path, number)))
         if kind == "Parent":
             if name not in {each.account for each in found if not each.user}:
                 raise InputError(f"'{name}' is no account named before", path=path, line=number, field="Parent")
@@ -160,7 +165,7 @@ def _listed(path: Path, lines: Sequence[str], ignored: Counter[str]) -> tuple[As
         if usage:  # a list of sshare, whose column FairShare is the factor, not the shares
             words.pop("fairshare", None)
             words = {key: value for key, value in words.items() if key == "rawshares"}
-        limits = _limits(words, ignored, (path, number))
+        limits = with_limits(association_fields(words, ignored, (path, number)))
         try:
             limits["usage"] = decimal(usage or "0")
         except ValueError as error:

@@ -18,7 +18,7 @@ from gridsim.model.site_file.tres import weights
 from gridsim.model.site_file.words import ConfLine, minutes, span
 from gridsim.model.time import MICROSECOND, NEVER
 
-__all__ = ["GROUPS", "read_slurm_conf"]
+__all__ = ["GROUPS", "partition_of", "read_slurm_conf"]
 
 
 def read_slurm_conf(path: str | Path) -> Site:
@@ -57,7 +57,7 @@ def read_slurm_conf(path: str | Path) -> Site:
     if not partitions:
         raise InputError("names no partition; expected a line PartitionName=…", path=path, field="PartitionName")
     made = [
-        _partition(ConfLine(line.path, line.number, words), name, nodes, ignored) for line, name, words in partitions
+        partition_of(ConfLine(line.path, line.number, words), name, nodes, ignored) for line, name, words in partitions
     ]
     by_default = next((name for _, name, words in partitions if words.get("default", "").upper() == "YES"), None)
     parts = general(keys, ignored)
@@ -194,7 +194,7 @@ def _mode(line: ConfLine, ignored: Counter[str]) -> str:
     return words[0] if words else ""
 
 
-def _partition(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Counter[str]) -> SitePartition:
+def partition_of(line: ConfLine, name: str, nodes: Sequence[Node], ignored: Counter[str]) -> SitePartition:
     listed = line.text("Nodes", "")
     known = [node.name for node in nodes]
     wanted = known if listed.upper() == "ALL" else line.names("Nodes", listed)

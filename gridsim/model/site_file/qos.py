@@ -13,7 +13,7 @@ from gridsim.model.site.vocabulary import canonical, matters
 from gridsim.model.site_file.tres import limit, with_limits
 from gridsim.model.site_file.words import decimal, integer, lines_of, minutes, table
 
-__all__ = ["read_qos"]
+__all__ = ["QOS_LIMITS", "qos_fields", "read_qos"]
 
 _QOS = {
     "grpjobs": "group_jobs",
@@ -70,16 +70,26 @@ _QOS_OLD = {
 }
 """What limits of one resource were called before version 15.08 (resource_limits.html)."""
 
+QOS_LIMITS = ("maxwall", "maxwalldurationperjob", *_QOS, *_QOS_TRES, *_QOS_OLD)
+"""Keys of limits."""
+
 
 def read_qos(path: str | Path) -> tuple[tuple[Qos, ...], Counter[str]]:
     """QOS of ``sacctmgr -P show qos``, and how often each limit that is not modelled is set."""
     path = Path(path)
     lines = lines_of(path, "what 'sacctmgr -P show qos' printed")
     ignored: Counter[str] = Counter()
-    return tuple(_qos(path, number, row, ignored) for number, row in table(path, lines, ("name", "priority"))), ignored
+    found = [
+        Qos(row["name"], **with_limits(qos_fields(row, ignored, (path, number))))
+        for number, row in table(path, lines, ("name", "priority"))
+    ]
+    return tuple(found), ignored
 
 
-def _qos(path: Path, number: int, row: Mapping[str, str], ignored: Counter[str]) -> Qos:
+def qos_fields(
+    row: Mapping[str, str], ignored: Counter[str], where: tuple[Path | None, int | None] = (None, None)
+) -> dict[str, Any]:
+    """Fields of a QOS, from words with keys in lower case; limits of resources as `with_limits` takes them."""
     found: dict[str, Any] = {}
     for key, text in row.items():
         if not text:
@@ -92,7 +102,7 @@ def _qos(path: Path, number: int, row: Mapping[str, str], ignored: Counter[str])
             elif key in ("maxwall", "maxwalldurationperjob"):
                 found["longest"] = minutes(text)
             elif key in _QOS:
-                found[_QOS[key]] = integer(text)
+                found[_QOS[key]] = None if (most := integer(text)) < 0 else most
             elif key in _QOS_TRES:
                 limit(f"QOS {canonical('QOS', key)}", text, _QOS_TRES[key], found, ignored)
             elif key in _QOS_OLD:
@@ -112,8 +122,8 @@ def _qos(path: Path, number: int, row: Mapping[str, str], ignored: Counter[str])
             elif matters("QOS", key, text):
                 ignored[f"QOS {canonical('QOS', key)}"] += 1
         except ValueError as error:
-            raise InputError(f"is '{text}'; expected a number", path=path, line=number, field=key) from error
-    return Qos(row["name"], **with_limits(found))
+            raise InputError(f"is '{text}'; expected a number", path=where[0], line=where[1], field=key) from error
+    return found
 
 
 def _mode(text: str, ignored: Counter[str]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class SiteClock:
     epoch : float or None
         Unix time at which the simulation's clock is 0, s.
     timezone : str or None
-        Zone of dates that name none, such as ``Europe/Berlin``; UTC where left out.
+        Zone of dates that name none, such as ``Europe/Berlin``; None where it is not known.
     """
 
     epoch: float | None = None
@@ -45,11 +45,11 @@ class SiteClock:
         Raises
         ------
         InputError
-            When it is no date, or nobody said when the simulation begins.
+            When it is no date, when it names no zone and none is known, or when the epoch is not known.
 
         Examples
         --------
-        >>> SiteClock(epoch=0).instant("1970-01-01T00:01:00", field="boot")
+        >>> SiteClock(epoch=0, timezone="UTC").instant("1970-01-01T00:01:00", field="boot")
         60000000
         """
         if self.epoch is None:
@@ -64,13 +64,19 @@ class SiteClock:
             if re.fullmatch(r"\d{1,12}(\.\d+)?", text):
                 return float(text)
             date = datetime.fromisoformat(text)
+            if date.tzinfo is None and self.timezone is None:
+                message = (
+                    f"is the local date '{text}', and the zone of the site is not known; give it, such as --timezone "
+                    "Europe/Berlin (or timezone=Europe/Berlin of the policy)"
+                )
+                raise InputError(message, path=path, line=line, field=field)
             return (date if date.tzinfo else date.replace(tzinfo=self.zone())).timestamp()
         except (ValueError, OverflowError) as error:
             message = f"is '{text}'; expected a date such as 2026-11-21T07:00:00"
             raise InputError(message, path=path, line=line, field=field) from error
 
     def zone(self) -> ZoneInfo:
-        """The zone of dates that name none."""
+        """The zone of dates that name none; UTC where it is not known."""
         try:
             return ZoneInfo(self.timezone or "UTC")
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
-from gridsim.model.site.tres import BILLING, CPU, GPUS, LICENCE, MEMORY, NODE, TresLimits, Weights
+from gridsim.model.site.tres import BILLING, CPU, GPUS, LICENCE, MEMORY, NO_LIMITS, NODE, TresLimits, Weights
 from gridsim.model.site_file.words import decimal, integer
 
 __all__ = ["limit", "mebibytes", "named", "weights", "with_limits"]
@@ -110,7 +111,7 @@ def limit(key: str, text: str, kind: str, found: dict[str, Any], ignored: Counte
         amount = _amount(value, memory=name == MEMORY)
         if (kind, name) in _OWN_FIELDS:
             found[_OWN_FIELDS[kind, name]] = amount
-        elif amount is not None:
+        else:
             found.setdefault("tres", {}).setdefault(kind, {})[name] = amount
 
 
@@ -145,8 +146,12 @@ def mebibytes(text: str) -> int:
     return integer(str(count * 1024**power)) if power >= 0 else -(-count // 1024)
 
 
-def with_limits(found: dict[str, Any]) -> dict[str, Any]:
-    """Fields of an owner, with the limits that were put down."""
+def with_limits(found: dict[str, Any], before: TresLimits = NO_LIMITS) -> dict[str, Any]:
+    """Fields of an owner; limits of resources replace those that it had *before*, and None removes one."""
     if not (kinds := found.pop("tres", {})):
         return found
-    return found | {"tres": TresLimits(**{kind: tuple(each.items()) for kind, each in kinds.items()})}
+    merged = {kind: dict(getattr(before, kind)) | each for kind, each in kinds.items()}
+    kept = {
+        kind: tuple((name, most) for name, most in each.items() if most is not None) for kind, each in merged.items()
+    }
+    return found | {"tres": replace(before, **kept)}

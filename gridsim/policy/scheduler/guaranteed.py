@@ -78,7 +78,7 @@ class Guaranteed(Planned):
         able = replace(super().capabilities, guarantees=True, promise=True, declined=True, broken=True)
         able = replace(able, vectors_in_python=Capabilities.vectors_in_python)  # its loop is of one pool of cores
         in_python = self._in_python()
-        return replace(able, passes=not in_python, in_python=in_python, goes_on=False, effort=10.0)
+        return replace(able, passes=not in_python, in_python=in_python, goes_on=False, effort=100.0)
 
     def _in_python(self) -> str:
         """Why its decisions cannot be played in a compiled loop; empty where they can."""

@@ -112,7 +112,7 @@ class Planned:
         scope, oracle = scope_of(self.ordering), knows_runtimes(self.predict)
         told = self.partition is not None and not limits_in_columns(self.partition)
         whole = type(self.admission) is Conservative and asked_once(self.ordering) and not told
-        can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=2.0, predicts=predicts, oracle=oracle)
+        can = Capabilities(plan=True, sizes=sizes, scope=scope, effort=10.0, predicts=predicts, oracle=oracle)
         played = whole and not predicts
         goes_on = played and self.partition is None and self.ordering is None
         in_python = "" if self.partition is None else "sizes are chosen on a machine of nodes or several pools"

@@ -18,15 +18,19 @@ import numpy as np
 from numpy.random import Generator
 
 from gridsim.errors import InputError
-from gridsim.model.capacity import Capacity
+from gridsim.model.capacity import GPU, WHOLE_GPU, Capacity
+from gridsim.model.dates import Calendar, zone_of
 from gridsim.model.platform import Platform
 from gridsim.model.site import Notice, Site
-from gridsim.model.site_file import SiteClock, read_reservations, read_site
-from gridsim.model.time import NEVER, IntArray, of_whole_seconds
+from gridsim.model.site.vocabulary import Effect
+from gridsim.model.site_file import SiteClock, read_reservations, read_site, set_limits
+from gridsim.model.time import NEVER, IntArray, of_whole_seconds, seconds
 from gridsim.model.workload import Workload
+from gridsim.policy.machine import SiteChange
 from gridsim.policy.protocols import Capabilities, Decision, Quote, Start, Stop
 from gridsim.policy.queue import ClusterView, Requests
 from gridsim.policy.slurm.backfill import NUMBERS, backfill_pass
+from gridsim.policy.slurm.binding import BindingLimit, binding_limits
 from gridsim.policy.slurm.bookings import Bookings
 from gridsim.policy.slurm.budgets import Budgets
 from gridsim.policy.slurm.entries import entries_of, label_of, owners_of
@@ -57,11 +61,12 @@ from gridsim.policy.slurm.reservations import reservations_of
 from gridsim.policy.slurm.resets import last_reset
 from gridsim.policy.slurm.space import Space, space_for
 from gridsim.policy.slurm.timing import Timing
-from gridsim.policy.slurm.tres import Bills
+from gridsim.policy.slurm.tres import Bills, licences_of
 from gridsim.policy.slurm.wishes import wishes_of
 from gridsim.profile.ahead import compile_ahead
 from gridsim.profile.running import RUNNING
-from gridsim.record import Reasons, Refusal
+from gridsim.record import Reasons, Record, Refusal, Requested
+from gridsim.words import between, when
 
 __all__ = ["Slurm"]
 
@@ -94,10 +99,15 @@ class Slurm:
     nodes : str or None
         The same by partition: ``gpu:+10`` adds nodes like the commonest of that one, ``+10`` of the default one;
         several with semicolons.
+    add_pool : str or None
+        Licences added, or taken away: ``matlab:4``, ``matlab:-2``; several with semicolons.
+    set_limit : str or None
+        Limits that replace those of the files: ``qos.gpu.GrpTRES=gres/gpu=14``, ``account.bio.GrpTRES=cpu=64``,
+        ``user.ann.MaxJobs=-1`` (none), ``partition.gpu.MaxTime=2-0``; several with semicolons.
     epoch : float or None
         Unix time at which the simulation's clock is 0, s.
     timezone : str or None
-        Zone of dates, such as ``Europe/Berlin``; UTC where left out.
+        Zone of dates that name none, such as ``Europe/Berlin``; that of the log where left out.
     site : Site or None
         The site itself, instead of files.
 
@@ -116,6 +126,8 @@ class Slurm:
     boot: float | str | None = None
     more_nodes: int = 0
     nodes: str | None = None
+    add_pool: str | None = None
+    set_limit: str | None = None
     epoch: float | None = None
     timezone: str | None = None
     site: Site | None = None
@@ -131,7 +143,7 @@ class Slurm:
             raise InputError("no such file; expected what 'scontrol show reservation' printed", path=self.reservations)
 
     def __repr__(self) -> str:
-        names = ("conf", "assoc", "qos", "usage", "groups", "reservations", "nodes", "epoch", "timezone")
+        names = ("conf", "assoc", "qos", "usage", "groups", "reservations", *SiteChange._fields, "epoch", "timezone")
         given = [f"{name}={value!r}" for name in names if (value := getattr(self, name)) is not None]
         given = given or ["site=…"]
         if self.boot is not None:
@@ -155,19 +167,27 @@ class Slurm:
         """
         assert self.site is not None
         if self.reservations is None:
-            return self._with_nodes(self.site)
+            return self._changed(self.site)
         clock = SiteClock(self.epoch, self.timezone)
         found, more = read_reservations(self.reservations, self.site.nodes, clock)
         ignored = Counter(self.site.ignored) + more
         site = replace(self.site, reservations=(*self.site.reservations, *found), ignored=dict(ignored))
-        return self._with_nodes(site)
+        return self._changed(site)
 
-    def _with_nodes(self, site: Site) -> Site:
-        return (site.changed(self.nodes) if self.nodes else site).with_nodes(self.more_nodes)
+    def _changed(self, site: Site) -> Site:
+        site = (site.changed(self.nodes) if self.nodes else site).with_nodes(self.more_nodes)
+        site = site.with_licences(self.add_pool) if self.add_pool else site
+        return set_limits(site, self.set_limit) if self.set_limit else site
 
-    def with_nodes(self, nodes: str) -> Slurm:
-        """The same with nodes added or taken away, as the parameter *nodes* says it."""
-        return replace(self, nodes=";".join(filter(None, (self.nodes, nodes))))
+    def changed(self, change: SiteChange) -> Slurm:
+        """The same with nodes, licences and limits changed, as the parameters of these names describe them."""
+        before = SiteChange(self.nodes or "", self.add_pool or "", self.set_limit or "")
+        nodes, add_pool, set_limit = (text or None for text in before.and_then(change))
+        return replace(self, nodes=nodes, add_pool=add_pool, set_limit=set_limit)
+
+    def binding_limits(self, record: Record) -> list[BindingLimit]:
+        """Limits that held jobs back in a run under this policy, and stop below what the site has."""
+        return binding_limits(self.resolved(), record)
 
     @property
     def notices(self) -> tuple[Notice, ...]:
@@ -176,7 +196,28 @@ class Slurm:
         site = self.site if self.reservations and self.epoch is None else self.resolved()
         if site.priority.reset and self.epoch is None:  # nobody knows when that is
             site = replace(site, ignored={**site.ignored, "PriorityUsageResetPeriod": 1})
+        if site.priority.reset and self.epoch is not None and self.timezone is None:
+            text = "the zone of PriorityUsageResetPeriod, whose midnight is that of UTC without --timezone"
+            return (*site.notices, Notice(text, effect=Effect.order))
         return site.notices
+
+    def outside(self, first: int, last: int, longest: int) -> tuple[Notice, ...]:
+        """Reservations and a boot outside the time between two instants, whole microseconds.
+
+        A job keeps clear of reservations that begin within its walltime, at most *longest*.
+        """
+        calendar = None if self.epoch is None else Calendar(0.0, zone_of(self.timezone or "UTC"))
+        began = self.epoch or 0.0
+        found = []
+        if self.epoch is not None or not self.reservations:
+            for each in self.resolved().reservations:
+                if each.start >= last + longest or (each.end <= first and not each.period):
+                    time = between(began + seconds(each.start), began + seconds(each.end), calendar)
+                    found.append(f"reservation {each.name} ({time})")
+        if self.boot is not None and (boot := self._boot_given()) >= last:
+            date = when(began + seconds(boot), calendar)
+            found.append(f"boot time {date} (only the phase of the scheduler's periods follows from it)")
+        return tuple(Notice(text, outside=True) for text in found)
 
     def longest(self, workload: Workload) -> IntArray:
         """Longest time that each job may ask for on this site, whole microseconds; `NEVER` for no limit.
@@ -202,18 +243,23 @@ class Slurm:
     def machine(self) -> Platform:
         """The machine that its nodes make, one cluster."""
         assert self.site is not None
-        found = self._with_nodes(self.site).platform()
+        found = self._changed(self.site).platform()
         return replace(found, origin=f"{found.origin}, nodes {self.nodes}") if self.nodes else found
+
+    def on_nodes(self) -> Platform:
+        """The same machine with its nodes and licences."""
+        assert self.site is not None
+        return self._changed(self.site).on_nodes()
 
     def capacity(self) -> Capacity:
         """What its nodes have."""
         assert self.site is not None
-        return self._with_nodes(self.site).capacity()
+        return self._changed(self.site).capacity()
 
     def pools(self, named: Iterable[str]) -> Platform:
         """The machine in partitions that share no node, for policies that know of none (`Site.pools`)."""
         assert self.site is not None
-        return self._with_nodes(self.site).pools(named)
+        return self._changed(self.site).pools(named)
 
     @property
     def node_cores(self) -> int:
@@ -224,13 +270,18 @@ class Slurm:
     def sized(self, cores: float) -> Slurm:
         """The same with as many more or fewer nodes as it takes for about so many cores."""
         assert self.site is not None
-        now = self._with_nodes(self.site)
+        now = self._changed(self.site)
         return replace(self, more_nodes=self.more_nodes + now.nodes_to(cores))
 
     def _booted(self, requests: Requests) -> int:
         """The boot, whole microseconds of the simulation."""
         if self.boot is None:
             return -SECOND // 2 if of_whole_seconds(requests.submit) else 0
+        return self._boot_given()
+
+    def _boot_given(self) -> int:
+        """The boot that was given, whole microseconds of the simulation."""
+        assert self.boot is not None
         if not isinstance(self.boot, str):
             return round(self.boot * SECOND)
         return SiteClock(self.epoch, self.timezone).instant(self.boot, field="boot")
@@ -568,6 +619,14 @@ class Slurm:
         why_not = {row: why for row, (why, _) in self._refused.items()}
         return Reasons(words, job, word, since, until, reach, free, pool, why_not)
 
+    def requested(self) -> Requested:
+        """Resources that each request asks for, in the partition where it ran last. Memory is what was allocated."""
+        entry = self._entry
+        asked = {name: self._demands[name][entry] for name in ("cores", "unit", "gpus", "exclusive")}
+        amounts = {"cores": asked["cores"], GPU: asked["gpus"] * self._held.pieces[entry] * WHOLE_GPU}
+        amounts |= {name: licences_of(self._requests, name) for name in self._site.licences}
+        return Requested(asked["cores"] // asked["unit"], asked["exclusive"] > 0, amounts)
+
     def _pieces(self, entry: int) -> tuple[IntArray, IntArray]:
         """Nodes that an entry holds or held last, and how many cores of each."""
         first, count = int(self._held.first[entry]), int(self._held.pieces[entry])
@@ -586,15 +645,17 @@ class Slurm:
 
 _CAN = Capabilities(
     withdraws=True,
-    effort=20.0,
+    effort=400.0,
     expected_starts=True,
     reasons=True,
+    requested=True,
     longest=True,
     alone=True,
     notices=True,
     machine=True,
     pools=True,
     epoch=True,
+    timezone=True,
     site=True,
     told=True,
 )

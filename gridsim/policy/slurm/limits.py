@@ -34,7 +34,7 @@ from gridsim.policy.slurm.tres import (
 )
 from gridsim.record import Refusal
 
-__all__ = ["Counter", "Limits", "Submissions", "limits_of", "tres_names"]
+__all__ = ["AT_ONCE_RULES", "NO_LIMIT", "Counter", "Limits", "Submissions", "limits_of", "tres_names"]
 
 NO_LIMIT = 1 << 40
 
@@ -258,7 +258,7 @@ _SUBMISSIONS = {
 """Words for limits on how many jobs are submitted, and what they are called in the site's files."""
 
 
-_AT_ONCE = {
+AT_ONCE_RULES = {
     "user": ("MaxJobs", "GrpTRES", "user {2} in account {1}"),
     "account": ("GrpJobs", "GrpTRES", "account {1}"),
     "qos": ("GrpJobs", "GrpTRES", "QOS {1}"),
@@ -348,9 +348,9 @@ class Submissions:
         """
         for counter in self._counters.of(owner):
             key, most_jobs, most_cores = counter[:3]
-            if key[0] not in _AT_ONCE:
+            if key[0] not in AT_ONCE_RULES:
                 continue
-            of_jobs, of_cores, whose = _AT_ONCE[key[0]]
+            of_jobs, of_cores, whose = AT_ONCE_RULES[key[0]]
             jobs_word, cores_word = (WORDS[code] for code in codes_of(key[0]))
             if most_jobs is not None and most_jobs < 1:
                 return Refusal(jobs_word, 1, most_jobs, "jobs", f"{of_jobs} of {whose.format(*key)}")

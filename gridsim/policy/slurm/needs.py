@@ -220,11 +220,14 @@ def machine_of(site: Site, requests: Requests, demands: Demands, wishes: Wishes 
     weight = np.unique([node.weight for node in site.nodes], return_inverse=True)[1].astype(np.int64)
     now = empty_nodes(site)
     now = now[: len(now) if len(now) > CAPS else 4 if demands["gpus"].any() else 3 if site.memory else 2].copy()
+    names = [node.name for node in site.nodes]
+    partitions = np.array([np.isin(names, each.nodes) for each in site.partitions], dtype=np.uint8)
     numbered = (demands["lane"], demands["part"], demands["user"], demands["association"], demands["array"])
     counts = np.array([column.max(initial=0) + 1 for column in numbered], dtype=np.int64)
     nobody = np.zeros((1, len(cores)), dtype=np.uint8)
     member = np.stack([each.member for each in wishes.all]) if wishes.all else nobody
-    return NodeColumns(cores, memory, gpus, weight, now, member, _packed(member), counts, *_kinds_of(wishes, nobody))
+    nodes = (cores, memory, gpus, weight, now, now.copy(), partitions)
+    return NodeColumns(*nodes, member, _packed(member), counts, *_kinds_of(wishes, nobody))
 
 
 def empty_nodes(site: Site) -> IntArray:

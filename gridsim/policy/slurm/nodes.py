@@ -85,6 +85,10 @@ class NodeColumns(NamedTuple):
         What a node has; weights as ranks, 0 for the lightest.
     now : (k, n) int64
         What nobody holds: rows `FREE`, `JOBS`, `MEMORY`, `GPUS` and those from `CAPS` on, or the first of them.
+    empty : (k, n) int64
+        The same where no job runs.
+    partitions : (p, n) uint8
+        Which nodes belong to which partition.
     member : (g, n) uint8
         Which nodes belong to which group: to a partition, with the features that a request wants.
     packed : (g, w) int64
@@ -105,6 +109,8 @@ class NodeColumns(NamedTuple):
     gpus: IntArray
     weight: IntArray
     now: IntArray
+    empty: IntArray
+    partitions: Bytes
     member: Bytes
     packed: IntArray
     counts: IntArray

@@ -1,4 +1,13 @@
-"""The quick pass over the queue, after events.
+"""The main scheduler cycle over the queue, after events.
+
+A job that does not start blocks its partition: lower jobs of the partition are skipped, and its nodes are removed from
+those that the rest of the cycle may use. A job blocks nothing where only nodes that are removed could hold it, as in
+Slurm up to 21.08:
+
+- fewer nodes are left in its partition than its minimum number of nodes: reason *Resources*;
+- it fits on empty nodes of its partition, but not on those that are left, and none of these is closed to it: reason
+  *ReqNodeNotAvail*. On sites without preemption a node is closed to a job where another job holds it exclusively, and
+  to a job of whole nodes where any job runs.
 
 Sources: slurm.schedmd.com/sched_config.html ("jobs are evaluated in a strict priority order and once any job … in a
 partition is left pending, no other jobs in that partition will be scheduled"); slurm.conf(5), ``SchedulerParameters``.
@@ -12,7 +21,6 @@ from gridsim.policy.slurm.preemption import VICTIMS, find_victims, may_preempt
 from gridsim.policy.slurm.reasons import (
     LICENSES,
     NOT_AVAILABLE,
-    PRIORITY,
     RESERVATION,
     RESOURCES,
     behind,
@@ -22,6 +30,7 @@ from gridsim.policy.slurm.reasons import (
 from gridsim.policy.slurm.reservations import in_time, open_nodes
 from gridsim.policy.slurm.space import CHOSEN
 from gridsim.profile.compiled import lean
+from gridsim.profile.running import RUNNING
 
 __all__ = ["main_pass"]
 
@@ -30,10 +39,10 @@ __all__ = ["main_pass"]
 def main_pass(  # type: ignore[no-untyped-def]
     now, order, depth, partition_depth, stop_at_limit, parts, reserving, started, reasons, space
 ):
-    """Start entries in order until one of their lane does not fit; how many.
+    """Start entries in order until one of their lane blocks it; how many.
 
     *parts* are what entries ask for, the nodes, limits, what is held, what is reserved, and the rules of preemption.
-    Nodes of a partition that is blocked are kept free from lower jobs of other partitions too. *reserving*, where it is
+    *reserving*, where it is
     not empty, says which entries may hold others back; *reasons* is filled with why the others wait; *space* is
     `gridsim.policy.slurm.space.Space`.
     """
@@ -63,12 +72,13 @@ def main_pass(  # type: ignore[no-untyped-def]
                 continue
         used = 0
         if not held_back:
+            if any_shut and _too_few_left(entry, now, shut, demands, machine, reservations):
+                note(demands.request[entry], RESOURCES, reasons)
+                continue
             open_nodes(
                 entry, now, now, now + demands.limit[entry], demands, machine, reservations, trial.mask, trial.kept
             )
-            for node in range(demands.low[entry], demands.high[entry]):
-                if shut[node]:
-                    trial.mask[node] = 0
+            _close(entry, shut, trial.mask, demands)
             used = select(entry, trial, demands, machine, machine.now)
             if used == 0 and may_preempt(entry, rules):
                 used, many = find_victims(entry, now, trial, space.picked, space.states[CHOSEN], parts)
@@ -79,32 +89,71 @@ def main_pass(  # type: ignore[no-untyped-def]
             started[found] = entry
             found += 1
             continue
+        blocks = True
         if not held_back:
-            code = _why_not(entry, now, any_shut, trial, demands, machine, reservations)
+            code, blocks = _why_not(entry, now, shut, any_shut, trial, parts)
             note(demands.request[entry], code, reasons)
-        if len(reserving) == 0 or reserving[entry]:
+        if blocks and (len(reserving) == 0 or reserving[entry]):
             blocked[lane] = 1
             if demands.reservation[entry] < 0:
-                member = machine.member[demands.group[entry]]
-                for node in range(len(member)):
-                    if member[node]:
+                for node in range(len(shut)):
+                    if machine.partitions[partition, node]:
                         shut[node], any_shut = 1, True
     return found
 
 
 @lean
-def _why_not(entry, now, any_shut, trial, demands, machine, reservations):  # type: ignore[no-untyped-def]
-    """Why an entry does not start that no limit holds back: what would have to be otherwise."""
+def _too_few_left(entry, now, shut, demands, machine, reservations):  # type: ignore[no-untyped-def]
+    """Whether fewer nodes are left in an entry's partition than it needs at least."""
     if not in_time(entry, now, demands, reservations):
-        return RESERVATION
-    if any_shut:
-        open_nodes(entry, now, now, now + demands.limit[entry], demands, machine, reservations, trial.mask, trial.kept)
-        if select(entry, trial, demands, machine, machine.now):
-            return PRIORITY
+        return False
+    partition, left = demands.part[entry], 0
+    for node in range(len(shut)):
+        left += 1 if machine.partitions[partition, node] and not shut[node] else 0
+    return left < max(demands.nodes[entry], 1)
+
+
+@lean
+def _close(entry, shut, mask, demands):  # type: ignore[no-untyped-def]
+    """Remove nodes of blocked partitions from those that an entry may use."""
+    for node in range(demands.low[entry], demands.high[entry]):
+        if shut[node]:
+            mask[node] = 0
+
+
+@lean
+def _why_not(entry, now, shut, any_shut, trial, parts):  # type: ignore[no-untyped-def]
+    """Why an entry does not start that no limit holds back, and whether it blocks its partition."""
+    demands, machine, _, _, reservations, _ = parts
+    if not in_time(entry, now, demands, reservations):
+        return RESERVATION, True
+    if any_shut and not _closed_to(entry, shut, parts):
+        until = now + demands.limit[entry]
+        open_nodes(entry, now, now, until, demands, machine, reservations, trial.mask, trial.kept)
+        if select(entry, trial, demands, machine, machine.empty):
+            _close(entry, shut, trial.mask, demands)
+            if not select(entry, trial, demands, machine, machine.empty):
+                return NOT_AVAILABLE, False
     if len(reservations.rows):
         member = machine.member[demands.group[entry]]
         for node in range(len(member)):
-            trial.mask[node], trial.kept[node] = ANY if member[node] else 0, 0
+            trial.mask[node], trial.kept[node] = ANY if member[node] and not shut[node] else 0, 0
         if select(entry, trial, demands, machine, machine.now):
-            return NOT_AVAILABLE
-    return RESOURCES
+            return NOT_AVAILABLE, True
+    return RESOURCES, True
+
+
+@lean
+def _closed_to(entry, shut, parts):  # type: ignore[no-untyped-def]
+    """Whether a node that is left is closed to an entry: held exclusively, or busy where it takes whole nodes."""
+    demands, machine, _, held, _, rules = parts
+    if rules.how[3]:
+        return False
+    member = machine.member[demands.group[entry]]
+    for place in range(held.counts[RUNNING]):
+        other = held.running[1, place]
+        if demands.exclusive[entry] or demands.exclusive[other]:
+            for piece in range(held.first[other], held.first[other] + held.pieces[other]):
+                if member[held.node[piece]] and not shut[held.node[piece]]:
+                    return True
+    return False

@@ -26,7 +26,7 @@ from gridsim.policy.slurm.entries import label_of, names_of
 from gridsim.policy.slurm.nodes import Demands, NodeColumns, memory_on
 from gridsim.profile.compiled import lean
 
-__all__ = ["Bills", "Tracked", "TresColumns", "begin_tres", "columns_of", "count_tres"]
+__all__ = ["Bills", "Tracked", "TresColumns", "amount_on", "begin_tres", "columns_of", "count_tres"]
 __all__ += ["tracked_of", "tres_priority", "with_billed"]
 
 FIXED, CORES, MIB, NODES, ANY_GPU, BILL = range(6)
@@ -310,12 +310,12 @@ def _there(names: Sequence[str], site: Site, partition: SitePartition) -> list[i
     inside = set(partition.nodes)
     nodes = [node for node in site.nodes if node.name in inside]
     return [
-        site.licences.get(licence(name), 0) if licence(name) else sum(_on(node, name) for node in nodes)
+        site.licences.get(licence(name), 0) if licence(name) else sum(amount_on(node, name) for node in nodes)
         for name in names
     ]
 
 
-def _on(node: Node, name: str) -> int:
+def amount_on(node: Node, name: str) -> int:
     """What a node has of a resource."""
     if name.startswith(GPUS):
         return node.gpus if gpu_type(name) in ("", node.gpu_kind) else 0

@@ -10,7 +10,7 @@ const gridsimWhy = (() => {
   const MEANING = {
     Priority: "others came first",
     Resources: "too little was free on nodes that it could have",
-    ReqNodeNotAvail: "nodes were kept for a reservation",
+    ReqNodeNotAvail: "nodes were kept for a reservation or for jobs of other partitions",
     Reservation: "its reservation had not begun",
     BeginTime: "it was not to begin yet",
     Dependency: "another job had not ended",

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from gridsim.model.site import Site
+from gridsim.model.site import Site, SitePartition
 from gridsim.model.time import NEVER
 from gridsim.testing.slurm.entries import UNHEARD_OF, Entry, Job
 from gridsim.testing.slurm.limits import licences_free, may_come, may_run, uses_will_be_forgotten
@@ -430,7 +430,7 @@ class Scheduler:
         """Entries start in order, down to *depth* (0: all).
 
         "Once any job in a partition is left pending, no other jobs in that partition will be scheduled", nor others on
-        its nodes.
+        its nodes; unless these are what the job itself lacks.
         """
         self.quick, self.last_quick = NEVER, now
         order = self._ordered()
@@ -454,13 +454,38 @@ class Scheduler:
             pieces = None if held_back else self._fit_now(entry, now, shut, gone)
             if pieces is not None:
                 started.append(self._take(entry, pieces, now))
-            elif self._reserves(entry, now):
+            elif self._reserves(entry, now) and (held_back or not self._lacks_shut_nodes(entry, now, shut)):
                 blocked.add(entry.lane)
                 if not entry.reservation:
-                    shut |= {node for node, member in enumerate(entry.members) if member}
+                    shut |= self._nodes_of(entry.partition)
         for held in gone:
             self._stop(held, now)
         return self._begun(started, now)
+
+    def _nodes_of(self, partition: SitePartition) -> set[int]:
+        return {place for place, node in enumerate(self.site.nodes) if node.name in partition.nodes}
+
+    def _lacks_shut_nodes(self, entry: Entry, now: int, shut: set[int]) -> bool:
+        """Whether an entry that does not fit lacks nodes of blocked partitions, so that it blocks none itself.
+
+        Too few nodes of its partition are left; or these would not hold it even if they were empty, all nodes of the
+        partition would, and none of those left is closed to it (which counts on sites without preemption alone).
+        """
+        if not self.books.in_time(entry, now):
+            return False
+        if len(self._nodes_of(entry.partition) - shut) < max(entry.nodes, 1):
+            return True
+        left = {node for node, member in enumerate(entry.members) if member} - shut
+        alone = [held for held in self.running if entry.exclusive or held.entry.exclusive]
+        if not self.preempting and any(left & held.nodes for held in alone):
+            return False
+        most, kept = self.books.open(entry, now, now, now + entry.limit, self.running)
+        remaining = [cores if node in left else 0 for node, cores in enumerate(most)]
+        empty = left_by(self.site, ())
+        return (
+            select(entry, self.site, empty, most, kept) is not None
+            and select(entry, self.site, empty, remaining, kept) is None
+        )
 
     def _fit_now(self, entry: Entry, now: int, shut: set[int], gone: list[Held]) -> Pieces | None:
         """What an entry gets now; those that it preempts without grace are *gone*."""

@@ -358,6 +358,7 @@ def _of_those_that_ran(block: Block) -> Block:
         {name: column[rows] for name, column in block.amounts.items()},
         block.nodes[rows],
         only(block.kinds, rows),
+        only(block.held_kinds, rows),
         None if block.ids is None else block.ids[rows],
         only(block.node_lists, rows),
     )
@@ -375,12 +376,13 @@ def _of_view(blocks: Iterable[Block], view: str) -> Iterator[tuple[FloatArray, F
 
 
 def _parts(block: Block) -> Iterator[tuple[_Key, FloatArray]]:
-    """Amounts by resource; of GPUs by kind too, those of jobs that take one kind only."""
+    """Amounts by resource; of GPUs by kind too, those of jobs that had or take one kind only."""
     for name, amount in block.amounts.items():
         yield (name, ""), amount
-    if block.kinds is None or "gpus" not in block.amounts:
+    known = block.held_kinds or block.kinds
+    if known is None or "gpus" not in block.amounts:
         return
-    kinds = np.array(block.kinds)
+    kinds = np.array(known)
     for kind in np.unique(kinds).tolist():
         if kind and _BAR not in kind:
             yield ("gpus", kind), np.where(kinds == kind, block.amounts["gpus"], 0.0)

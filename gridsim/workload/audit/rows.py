@@ -15,6 +15,7 @@ from gridsim.model.capacity import WHOLE_GPU
 from gridsim.model.time import NEVER, FloatArray, IntArray, seconds
 from gridsim.model.workload import Workload
 from gridsim.workload.audit.twice import keys_of
+from gridsim.workload.formats.asked import GPU_TYPES
 from gridsim.workload.formats.files import Paths, files_of, name_of_all
 from gridsim.workload.formats.table.cells import Cells, TableFile
 from gridsim.workload.formats.table.facts import AMOUNTS, Facts, facts_of, texts_of
@@ -46,6 +47,8 @@ class Block(NamedTuple):
         How many nodes they ask for.
     kinds : sequence of str or None
         Kinds of GPU that a job takes, between bars.
+    held_kinds : sequence of str or None
+        The same, or the kinds that it had where it requested none; None for *kinds*.
     ids : (n,) int64 or None
         Numbers for the names of the jobs (`keys_of`).
     node_lists : sequence of str or None
@@ -61,6 +64,7 @@ class Block(NamedTuple):
     amounts: Mapping[str, FloatArray]
     nodes: FloatArray
     kinds: Sequence[str] | None = None
+    held_kinds: Sequence[str] | None = None
     ids: IntArray | None = None
     node_lists: Sequence[str] | None = None
 
@@ -244,13 +248,16 @@ class LogRows:
         start = np.full(n, np.nan) if started is None else np.where(started >= NEVER, np.nan, started / 1e6)
         amounts = {"cores": log.cores.astype(np.float64)}
         nodes = np.full(n, np.nan)
-        kinds = None
+        kinds = held = None
         if (asked := log.demands) is not None:
             amounts |= {name: asked.total(name).astype(np.float64) for name in asked.each if name != "cores"}
             if asked.gpu.any():
                 amounts["gpus"] = asked.total("gpu") / WHOLE_GPU
                 texts = [_BAR.join(it) for it in asked.gpu_kinds.sets]
-                kinds = [texts[place] for place in asked.gpu_kinds.of.tolist()]
+                kinds = held = [texts[place] for place in asked.gpu_kinds.of.tolist()]
+                if GPU_TYPES in log.logged:
+                    had, names = log.logged[GPU_TYPES].tolist(), log.names[GPU_TYPES]
+                    held = [kind or (names[code] if code > 0 else "") for kind, code in zip(kinds, had, strict=True)]
             nodes = np.where(asked.min_nodes == asked.max_nodes, asked.min_nodes, np.nan)
         ran, limit = np.ones(n, dtype=np.bool_), seconds(log.estimate)
-        yield Block(ran, submit, start, start + runtime, runtime, limit, amounts, nodes, kinds, log.job)
+        yield Block(ran, submit, start, start + runtime, runtime, limit, amounts, nodes, kinds, held, log.job)

@@ -59,6 +59,8 @@ def write_swf(
 
     try:
         write_atomically(Path(path), write)
+    except BrokenPipeError:  # the reader of a pipe has ended, as `head` does
+        raise
     except OSError as error:
         raise InputError(f"cannot be written ({error.strerror})", path=path) from error
 

@@ -1,93 +1,78 @@
 """Tests that decide parts of claims about policies, on paired numbers of units.
 
-Differences are taken unit by unit and averaged over the streams of a window first, so n is windows. Holm's correction
-takes one comparison at all loads (or all slack factors) for a family.
+Differences are taken unit by unit and averaged over the streams of a window first, so n is windows. Every test is
+one-sided, and not corrected: `gridsim_papers.verdicts.decided` corrects over all parts of a claim.
 
-Statistics are those of `gridsim.metrics.paired_tests` and `gridsim.metrics.compare`; Page's trend test is scipy's.
+Statistics are those of `gridsim.metrics.paired_tests`; Page's trend test is scipy's.
+
+References
+----------
+Benjamini and Heller, "Screening for partial conjunction hypotheses", Biometrics 64(4), 2008.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from gridsim import InputError
-from gridsim.metrics.compare import holm
-from gridsim.metrics.paired_tests import PairedTest, bootstrap_means, equivalence, t_test
+from gridsim.metrics.paired_tests import PairedTest, bootstrap_means, t_test
 from gridsim.model.time import FloatArray
 from gridsim_papers.paired import Values, by_window, changes
-from gridsim_papers.verdicts import LEVEL, NAN, Answer, Finding, counted
+from gridsim_papers.verdicts import LEVEL, NAN, Finding, Part
 
 __all__ = [
-    "ENOUGH",
-    "FEWEST",
-    "Part",
-    "State",
+    "agreement",
     "alike",
     "answered",
-    "decided",
+    "at_least",
     "expected",
+    "more_often",
+    "one_sided",
+    "resampled",
     "signed",
-    "standing",
     "trends",
 ]
 
-ENOUGH = 10
-"""Windows from which on a claim that its own rule refutes where nothing is shown does not hold, instead of being left
-open: the fewest that either log of the papers has."""
-
 Subject = TypeVar("Subject")
-
-State = Literal["right", "wrong", "unclear"]
-_RANKS: Mapping[State, int] = {"wrong": 0, "unclear": 1, "right": 2}
-
-FEWEST = 3
-"""Windows below which nothing is decided: two that happen to agree would."""
-
-
-class Part(NamedTuple):
-    """One thing that a claim says: whether it is as claimed, surely otherwise or neither.
-
-    ``support`` orders parts of the same state; ``series`` has a number a window, for Wilcoxon's test.
-    """
-
-    words: str
-    state: State
-    effect: float
-    low: float
-    high: float
-    p: float
-    n: int
-    support: float = NAN
-    series: FloatArray | None = None
 
 
 def answered(judge: Callable[[Subject], Finding], subject: Subject) -> Finding:
-    """What a judge says; *not testable here*, and why, where the rows that decide are missing."""
+    """What a judge says; *not testable*, and why, where the rows that decide are missing."""
     try:
         return judge(subject)
     except InputError as error:
-        return Finding("not testable here", note=str(error))
+        return Finding("not testable", note=str(error))
 
 
-def standing(part: Part) -> tuple[int, float]:
-    """What orders parts: the least supported first."""
-    return _RANKS[part.state], -math.inf if math.isnan(part.support) else part.support
+def one_sided(p: float, supports: bool) -> tuple[float, float]:
+    """``a`` and ``b`` of a part, from a two-sided p value and whether the estimate is as claimed.
+
+    Examples
+    --------
+    >>> one_sided(0.02, True), one_sided(0.02, False)
+    ((0.01, 0.99), (0.99, 0.01))
+    """
+    return (p / 2, 1 - p / 2) if supports else (1 - p / 2, p / 2)
 
 
-def _state(p: float, mean: float, wanted: int) -> State:
-    if not p < LEVEL:  # also where nothing could be signed
-        return "unclear"
-    return "right" if mean * wanted > 0 else "wrong"
+def _below(numbers: FloatArray, limit: float) -> float:
+    """One-sided p that the mean is not below a limit, by Student's t-test."""
+    test = t_test(numbers - limit, scale=float(np.abs(numbers).max(initial=0.0)))
+    return one_sided(test.p, test.mean < 0)[0]
+
+
+def _limit(margin: float, ratio: bool) -> float:
+    return math.log1p(margin) if ratio else margin
 
 
 def signed(
     family: Sequence[tuple[str, Values]], wanted: int, *, ratio: bool = False, margin: float | None = None
 ) -> list[Part]:
-    """Whether mean changes have a sign, each by a paired t-test, Holm's correction over all of them.
+    """Whether mean changes have a sign, each by a paired t-test.
 
     Parameters
     ----------
@@ -98,17 +83,20 @@ def signed(
     ratio : bool
         Whether the changes are logarithms of ratios: the effect shown is the ratio.
     margin : float, optional
-        A change the other way within this margin is as good as none: "at most", "at least".
+        Non-inferiority ("at most", "nobody is harmed"): a change the other way is shown to be within this margin, and
+        refuted where the estimate is beyond the margin and its sign is surely the other one.
     """
-    series = [by_window(values) for _, values in family]
-    tests = [t_test(numbers, scale=float(np.abs(numbers).max(initial=0.0))) for numbers in series]
     found = []
-    for (words, _), numbers, test, p in zip(family, series, tests, holm([test.p for test in tests]), strict=True):
-        state = _state(p, test.mean, wanted)
-        if state != "right" and margin is not None and _equivalent(numbers, margin, ratio) < LEVEL:
-            state = "right"
-        effect, low, high = _shown(test, ratio)
-        found.append(Part(words, state, effect, low, high, p, test.pairs, wanted * test.t, numbers))
+    for words, values in family:
+        numbers = by_window(values)
+        worse = -wanted * numbers
+        if margin is None:
+            a, b = _below(worse, 0.0), _below(-worse, 0.0)
+        else:
+            limit = _limit(margin, ratio)
+            a = _below(worse, limit)
+            b = _below(-worse, 0.0) if len(worse) and worse.mean() > limit else 1.0
+        found.append(Part(words, a, b, len(numbers), *_shown(t_test(numbers), ratio), numbers))
     return found
 
 
@@ -121,46 +109,30 @@ def _shown(test: PairedTest, ratio: bool) -> tuple[float, float, float]:
     return effect, low, high
 
 
-def _equivalent(numbers: FloatArray, margin: float, ratio: bool) -> float:
-    return equivalence(numbers, margin if ratio else math.expm1(margin))  # the margin there is one of logarithms
-
-
 def alike(family: Sequence[tuple[str, Values]], margin: float, *, ratio: bool = False) -> list[Part]:
-    """Whether mean changes lie within a *margin* of 0 (of a ratio of 1): two one-sided tests, not corrected."""
+    """Whether mean changes lie within a *margin* of 0 (of a ratio of 1), by two one-sided tests."""
+    limit = _limit(margin, ratio)
+    return _within(family, -limit, limit, ratio)
+
+
+def expected(family: Sequence[tuple[str, Values]], least: float, most: float, margin: float = 0.0) -> list[Part]:
+    """Whether mean changes lie in a printed range, or within a *margin* of it."""
+    return _within(family, least - margin, most + margin, False)
+
+
+def _within(family: Sequence[tuple[str, Values]], least: float, most: float, ratio: bool) -> list[Part]:
+    """Shown by two one-sided tests, refuted by the one on the side of the mean."""
     found = []
     for words, values in family:
         numbers = by_window(values)
-        test, p = t_test(numbers), _equivalent(numbers, margin, ratio)
-        limit = math.log1p(margin) if ratio else margin
-        state: State = "right" if p < LEVEL else "wrong" if test.low > limit or test.high < -limit else "unclear"
-        effect, low, high = _shown(test, ratio)
-        found.append(Part(words, state, effect, low, high, p, test.pairs, limit - abs(test.mean), numbers))
+        a = max(_below(numbers, most), _below(-numbers, -least))
+        b = min(_below(-numbers, -most), _below(numbers, least))
+        found.append(Part(words, a, b, len(numbers), *_shown(t_test(numbers), ratio), numbers))
     return found
 
 
-def expected(family: Sequence[tuple[str, Values]], least: float, most: float) -> list[Part]:
-    """Whether the interval of a mean change reaches the printed range, and leaves out 0.
-
-    Without the second, little data would agree with every number.
-    """
-    found = []
-    for words, values in family:
-        numbers = by_window(values)
-        test = t_test(numbers)
-        state: State = "unclear"
-        if test.high < least or test.low > most:
-            state = "wrong"
-        elif test.low > 0 and test.high >= least:
-            state = "right"
-        away = max(least - test.mean, test.mean - most, 0.0)
-        found.append(Part(words, state, test.mean, test.low, test.high, test.p, test.pairs, -away, numbers))
-    return found
-
-
-def trends(
-    family: Sequence[tuple[str, Sequence[tuple[float, Values]]]], wanted: int, *, corrected: bool = True
-) -> list[Part]:
-    """Whether numbers rise (1) or fall (-1) along an axis: Page's test over windows, Holm over the family.
+def trends(family: Sequence[tuple[str, Sequence[tuple[float, Values]]]], wanted: int) -> list[Part]:
+    """Whether numbers rise (1) or fall (-1) along an axis: Page's test over windows.
 
     Parameters
     ----------
@@ -172,22 +144,17 @@ def trends(
     The effect is the slope of a straight line in logarithms of the axis, relative to the mean of the window, with its
     interval over resampled windows. The words tell in how many units the last number is beyond the first one.
     """
-    tables = [_table(levels) for _, levels in family]
-    ways = {way: [_page(table, way) for _, table in tables] for way in (1, -1)}
-    if corrected:
-        ways = {way: holm(p) for way, p in ways.items()}
     found = []
-    for at, ((words, levels), (axis, table)) in enumerate(zip(family, tables, strict=True)):
-        there, back = ways[wanted][at], ways[-wanted][at]
-        state: State = "right" if there < LEVEL else "wrong" if back < LEVEL else "unclear"
+    for words, levels in family:
+        axis, table = _table(levels)
+        a, b = _page(table, wanted), _page(table, -wanted)
         slopes = _slopes(axis, table)
         low, high = np.quantile(bootstrap_means(slopes), [LEVEL / 2, 1 - LEVEL / 2]).tolist()
         ends = changes(levels[-1][1], levels[0][1])
         moved = np.mean([wanted * value > 0 for value in ends.values()]) if ends else NAN
         effect = float(slopes.mean()) if len(slopes) else NAN
         told = f"{words} ({100 * moved:.0f} % of {len(ends)} units)"
-        support = math.log(max(back, 1e-300)) - math.log(max(there, 1e-300)) if there == there else NAN
-        found.append(Part(told, state, effect, low, high, there, len(table), support, table[:, -1] - table[:, 0]))
+        found.append(Part(told, a, b, len(table), effect, low, high, table[:, -1] - table[:, 0]))
     return found
 
 
@@ -201,15 +168,14 @@ def _table(levels: Sequence[tuple[float, Values]]) -> tuple[FloatArray, FloatArr
 
 
 def _page(table: FloatArray, way: int) -> float:
-    """One-sided p that the columns rise (1) or fall (-1)."""
+    """One-sided p that the columns do not rise (1) or fall (-1)."""
     from scipy import stats  # a second, for this test alone
 
     windows, levels = table.shape
     if windows < 2:
         return NAN
     if levels == 2:
-        test = t_test(table[:, 1] - table[:, 0])
-        return test.p / 2 if way * test.mean > 0 else 1 - test.p / 2
+        return _below(-way * (table[:, 1] - table[:, 0]), 0.0)
     return float(stats.page_trend_test(table[:, ::way]).pvalue)
 
 
@@ -222,36 +188,80 @@ def _slopes(axis: FloatArray, table: FloatArray) -> FloatArray:
     return slopes / np.where(means == 0, 1.0, np.abs(means))
 
 
-def decided(parts: Sequence[Part], *, strict: bool = True, refuted: bool | None = None, note: str = "") -> Finding:
-    """The verdict of several parts, by the rules of `gridsim_papers.verdicts`, and the effect of the least supported.
+def more_often(family: Sequence[tuple[str, Values, Values]], wanted: int) -> list[Part]:
+    """Whether one number is above (1) or below (-1) another in most windows: sign tests, ties left out.
+
+    The effect is the mean difference.
+    """
+    from scipy import stats  # a second, for these tests alone
+
+    found = []
+    for words, mine, theirs in family:
+        numbers = by_window(changes(mine, theirs))
+        moved = int(np.count_nonzero(numbers))
+        right = int(np.count_nonzero(wanted * numbers > 0))
+        a, b = (
+            float(stats.binomtest(k, moved, alternative="greater").pvalue) if moved else 1.0
+            for k in (right, moved - right)
+        )
+        found.append(Part(words, a, b, len(numbers), *_shown(t_test(numbers), False), numbers))
+    return found
+
+
+def agreement(tests: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """``a`` and ``b`` of a part that says that several changes have the same sign.
 
     Parameters
     ----------
-    strict : bool
-        Whether the claim is refuted where nothing is shown: from `ENOUGH` windows on an unclear part is a wrong one.
-    refuted : bool, optional
-        What the claim's own rule says, where it has one: it does not hold if refuted, whatever else holds, and is
-        left open if not where fewer than half of the parts are as claimed.
+    tests : sequence of (a, b)
+        One-sided p values of each change: that it is not above 0, and that it is not below.
 
     Notes
     -----
-    Fewer than `FEWEST` windows decide nothing.
+    Shown where all are surely above, or all surely below; refuted where one is surely above and another surely below.
     """
-    if not parts:
-        raise InputError("no row decides any part of it")
-    parts = [part if part.n >= FEWEST else part._replace(state="unclear") for part in parts]
-    n = min(part.n for part in parts)
-    right, wrong = (sum(part.state == state for part in parts) for state in ("right", "wrong"))
-    against = len(parts) - right if strict and n >= ENOUGH else wrong
-    answer: Answer = counted(right, 0 if refuted is False else against, len(parts), n)
-    if refuted and n >= FEWEST:
-        answer = "does not hold"
-    weakest = min(parts, key=standing)
-    told = [f"{right} of {len(parts)} as claimed" + (f", {wrong} surely otherwise" if wrong else "")]
-    told.append(f"least: {weakest.words}")
-    others = [part.words for part in parts if part.state == "wrong" and part is not weakest]
-    if others:
-        told.append("otherwise too: " + ", ".join(others[:3]) + (f" and {len(others) - 3} more" if others[3:] else ""))
-    if note:
-        told.append(note)
-    return Finding(answer, *weakest[2:7], "; ".join(told), weakest.series)
+    above, below = zip(*tests, strict=True)
+    return min(max(above), max(below)), min(1.0, len(tests) * max(min(above), min(below)))
+
+
+def at_least(number: int, parts: Sequence[Part]) -> list[Part]:
+    """Parts of a claim that needs a *number* of many: the best ones, corrected for the choice.
+
+    The part at place i says that at least i of all are as claimed. Its ``a`` is Holm's over all that were chosen from;
+    its ``b`` is that of a partial conjunction: so many are otherwise that fewer than i are left.
+
+    Raises
+    ------
+    InputError
+        When there are fewer parts than are needed.
+    """
+    if len(parts) < number:
+        raise InputError(f"{len(parts)} parts to choose from; expected {number} or more")
+    best = sorted(parts, key=lambda part: (part.a, -part.b))
+    worst_first = sorted(part.b for part in parts)
+    found: list[Part] = []
+    for place, part in enumerate(best[:number], start=1):
+        a = min(1.0, (len(parts) - place + 1) * part.a)
+        b = min(1.0, place * worst_first[len(parts) - place])
+        found.append(part._replace(a=max([a, *(one.a for one in found)]), b=b))
+    return found
+
+
+def resampled(words: str, value: float, draws: FloatArray, n: int, least: float, most: float = math.inf) -> Part:
+    """Whether a number that is no mean lies in a range: the share of resamples of the units in which it does.
+
+    Parameters
+    ----------
+    value : float
+        Of all units.
+    draws : array
+        The same of each resample.
+    """
+    outside = int(np.count_nonzero((draws < least) | (draws > most)))
+    a, b = ((1 + count) / (1 + len(draws)) for count in (outside, len(draws) - outside))
+    if not least <= value <= most:  # the estimate itself speaks against it, whatever most resamples do
+        a = 1.0
+    else:
+        b = 1.0
+    low, high = np.quantile(draws, [LEVEL / 2, 1 - LEVEL / 2]).tolist()
+    return Part(words, a, b, n, value, low, high)

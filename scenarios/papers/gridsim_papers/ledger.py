@@ -11,10 +11,14 @@ from typing import NamedTuple
 from gridsim.errors import InputError
 from gridsim.files import csv_records, read_text
 
-__all__ = ["LEDGERS", "Entry", "read_ledger"]
+__all__ = ["LEDGERS", "MARGIN", "Entry", "read_ledger"]
 
 LEDGERS = Path(__file__).parent / "ledgers"
 """Folder of the ledgers."""
+
+
+MARGIN = 0.05
+"""Margin of what is judged without an entry in a ledger."""
 
 
 class Entry(NamedTuple):
@@ -32,6 +36,8 @@ class Entry(NamedTuple):
         ``campaign``, ``industrial log``, ``exact cases``, ``the code``, or ``other work``.
     what : str
         Experiments of the campaign, names of the cases, or what it would need.
+    margin : float
+        Differences within it do not matter: of a ratio, or of a utilisation; 0 where the claim needs none.
     """
 
     id: str
@@ -40,6 +46,14 @@ class Entry(NamedTuple):
     statement: str
     decided_by: str
     what: str
+    margin: float = 0.0
+
+
+def _margin(text: str, path: Path, line: int) -> float:
+    try:
+        return float(text or 0)
+    except ValueError as error:
+        raise InputError(f"is '{text}'; expected a number", path=path, line=line, field="margin") from error
 
 
 def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
@@ -59,5 +73,5 @@ def read_ledger(family: str, paper: str | None = None) -> dict[str, Entry]:
     header, rows = csv_records(read_text(path).splitlines(keepends=True), path)
     if tuple(header) != Entry._fields:
         raise InputError(f"has the columns {', '.join(header)}; expected {', '.join(Entry._fields)}", path=path, line=1)
-    entries = [Entry(**row) for _, row in rows]
+    entries = [Entry(margin=_margin(row.pop("margin"), path, line), **row) for line, row in rows]
     return {entry.id: entry for entry in entries if paper in (None, entry.paper)}

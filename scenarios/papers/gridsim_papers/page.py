@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from gridsim.report.markup import environment, style
 from gridsim.words import duration
-from gridsim_papers.verdict_table import numbers, p_text
+from gridsim_papers.verdict_table import margin_text, numbers, p_text
 from gridsim_papers.verdicts import RANKS, Verdict
 
 __all__ = ["ANSWERS", "render"]
@@ -22,8 +22,9 @@ __all__ = ["ANSWERS", "render"]
 ANSWERS = {
     "holds": "holds",
     "holds partly": "partly",
+    "not shown": "open",
     "does not hold": "fails",
-    "not testable here": "open",
+    "not testable": "untested",
 }
 """Answers with the style of their mark."""
 
@@ -50,6 +51,7 @@ class ClaimRow(NamedTuple):
     id: str
     where: str
     statement: str
+    margin: str
     answer: str
     synthetic: str
     found: Sequence[Circumstance]
@@ -107,7 +109,13 @@ def _claim(rows: Sequence[Mapping[str, Any]]) -> ClaimRow:
     first = rows[0]
     synthetic = next((row["synthetic"] for row in rows if row["synthetic"]), "")
     return ClaimRow(
-        first["id"], first["where"], first["statement"], first["overall"], synthetic, [_found(row) for row in rows]
+        first["id"],
+        first["where"],
+        first["statement"],
+        margin_text(first["margin"] or 0.0),
+        first["overall"],
+        synthetic,
+        [_found(row) for row in rows],
     )
 
 

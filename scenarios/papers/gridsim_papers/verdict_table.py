@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 
 from gridsim.files import write_atomically
 from gridsim_papers.ledger import Entry
-from gridsim_papers.verdicts import NAN, RANKS, Answer, Finding, Verdict
+from gridsim_papers.verdicts import NAN, RANKS, Answer, Finding, Verdict, overall_answer
 
 __all__ = [
     "COLUMNS",
     "Judged",
     "Ruling",
     "as_rows",
+    "margin_text",
     "markdown",
     "numbers",
     "of_finding",
@@ -89,7 +90,7 @@ def of_finding(claim: str, found: Finding) -> Judged:
 def rulings(
     found: Iterable[Judged], ledger: Mapping[str, Entry], synthetic: Callable[[Entry], str] = lambda entry: ""
 ) -> list[Ruling]:
-    """A ruling on each claim of a ledger, in its order; *not testable here* where nobody judged.
+    """A ruling on each claim of a ledger, in its order; *not testable* where nobody judged.
 
     Parameters
     ----------
@@ -102,30 +103,20 @@ def rulings(
     answers = overall(one for own in of.values() for one in own)
     made = []
     for claim, entry in ledger.items():
-        own = tuple(of.get(claim, ())) or (without_numbers(claim, "not testable here", entry.what),)
-        made.append(Ruling(entry, answers.get(claim, "not testable here"), own, synthetic(entry)))
+        own = tuple(of.get(claim, ())) or (without_numbers(claim, "not testable", entry.what),)
+        made.append(Ruling(entry, answers.get(claim, "not testable"), own, synthetic(entry)))
     return made
 
 
 def overall(found: Iterable[Judged]) -> dict[str, Answer]:
-    """One answer a claim: that of all circumstances, or *holds partly* where it holds in some and not in others.
-
-    Circumstances that decide nothing count where the claim holds in others, but for those that were not run; it does
-    not hold where none supports it and one refutes it.
-    """
+    """One answer a claim: that of all circumstances, without those that were not run where others were."""
     by_claim: dict[str, list[Verdict]] = {}
     for one in found:
         by_claim.setdefault(one.verdict.claim, []).append(one.verdict)
     return {
-        claim: _of_all({one.verdict for one in own if one.n} or {one.verdict for one in own})
+        claim: overall_answer([one.verdict for one in own if one.n] or [one.verdict for one in own])
         for claim, own in by_claim.items()
     }
-
-
-def _of_all(own: set[Answer]) -> Answer:
-    if len(own) == 1:
-        return next(iter(own))
-    return "holds partly" if own & {"holds", "holds partly"} else "does not hold"
 
 
 _HEADS = ("id", "claim", "verdict", "effect (95 % interval)", "p", "Wilcoxon p", "n", "what was found")
@@ -141,7 +132,10 @@ def markdown(found: Sequence[Ruling]) -> str:
             effect, p = numbers(one.verdict)
             n = str(one.verdict.n or "")
             told = (f"**{one.verdict.verdict}**", effect, p, p_text(one.p_wilcoxon), n, note_of(ruling, one))
-            cells = (ruling.entry.id, ruling.entry.statement, *([ruling.where(one)] if several else []), *told)
+            statement = ruling.entry.statement + (
+                f" ({margin})" if (margin := margin_text(ruling.entry.margin)) else ""
+            )
+            cells = (ruling.entry.id, statement, *([ruling.where(one)] if several else []), *told)
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join([*_summary(found), "", *lines] if several else lines)
 
@@ -180,6 +174,17 @@ def p_text(value: float) -> str:
     return "" if math.isnan(value) else "< 0.0001" if value < 1e-4 else f"{value:.2g}"
 
 
+def margin_text(margin: float) -> str:
+    """The margin of a claim, as text; empty where it needs none.
+
+    Examples
+    --------
+    >>> margin_text(0.05), margin_text(0.0)
+    ('margin 5 %', '')
+    """
+    return f"margin {100 * margin:g} %" if margin else ""
+
+
 def note_of(ruling: Ruling, one: Judged) -> str:
     """What was found, and whether among synthetic jobs."""
     mark = f"synthetic jobs in place of {ruling.synthetic}" if ruling.synthetic and one.verdict.n else ""
@@ -191,6 +196,7 @@ COLUMNS = (
     "id",
     "where",
     "statement",
+    "margin",
     "overall",
     "circumstances",
     "verdict",
@@ -219,6 +225,7 @@ def as_rows(found: Iterable[Ruling]) -> list[dict[str, Any]]:
                     "id": entry.id,
                     "where": entry.where,
                     "statement": entry.statement,
+                    "margin": entry.margin or None,
                     "overall": ruling.answer,
                     "circumstances": ruling.where(one),
                     **told,

@@ -1,72 +1,97 @@
-"""Verdicts on claims about policies, from stored rows: effect, interval, p and n, by rules the same for all claims.
+"""The rule that turns tests into verdicts, the same for all papers.
 
-* The headline of a comparison is the geometric-mean ratio with the t-test of log ratios, a workload's averaged over its
-  loads, Holm's correction within the family; the paper's own t-test of the values is told beside it.
-* Of several comparisons that a claim makes: all as claimed, it *holds*; at least half, it *holds partly*; fewer, and at
-  least one that is surely otherwise, it *does not hold*.
-* "Indistinguishable" holds where equivalence is shown, does not where a difference is; both at once is a difference
-  too small to matter, and holds partly.
-* An order of averages is sure where it is the same in 95 % of resamples of the workloads.
-* What is neither shown nor refuted with fewer than `DECISIVE` workloads is *not testable here*: the scale does not
-  decide. With more it holds partly.
+A claim has parts. A part has two one-sided p values over units (windows or workloads): ``a``, that it is not as
+claimed, and ``b``, that it is not otherwise. Holm's correction is over all parts of the claim, once over the ``a`` and
+once over the ``b``. A part is *shown* where its corrected ``a`` is at most 0.05, *refuted* where its corrected ``b``
+is, and else *open*. The first line that applies is the verdict:
 
-The effect shown is that of the comparison that supports the claim least.
+* *not testable*: rows are missing, or a part has fewer than `FEWEST` units.
+* *holds*: every part has an uncorrected ``a`` of at most 0.05; all must be true, so no correction is needed.
+* *does not hold*: the claim is universal (nobody, always, every), and a part is refuted.
+* *holds partly*: at least half of the parts are shown.
+* *does not hold*: at least one part is refuted.
+* *not shown*: otherwise; the data leave the claim open.
+
+Facts that are exact, such as a count of broken promises, need no test: they hold or do not (`facts`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple
-
-import numpy as np
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from gridsim import InputError
-from gridsim.metrics.campaign import Paired, PolicyComparison, Rows, compare_policies, tidy
-from gridsim.metrics.dag import DAG_METRICS
+from gridsim.metrics.compare import holm
 from gridsim.metrics.paired_tests import wilcoxon
 from gridsim.model.time import FloatArray
-from gridsim_papers.grid.figures import POLICIES, PRINTED_DOMINANCE
 
 __all__ = [
-    "DECISIVE",
+    "FEWEST",
     "RANKS",
     "Answer",
-    "Claim",
     "Finding",
-    "Judge",
-    "Stored",
+    "Part",
     "Verdict",
-    "Wanted",
-    "alike",
-    "as_printed",
-    "at_each_load",
-    "both",
-    "compared",
-    "conjunction",
-    "counted",
-    "differs",
-    "drawn",
-    "load_of",
-    "opened",
-    "title",
-    "verdicts",
+    "decided",
+    "facts",
+    "overall_answer",
 ]
 
-Answer = Literal["holds", "holds partly", "does not hold", "not testable here"]
+Answer = Literal["holds", "holds partly", "not shown", "does not hold", "not testable"]
 
-DECISIVE = 100
-"""Workloads from which on an undecided claim counts as partly held instead of left open."""
+RANKS: Mapping[Answer, int] = {
+    "does not hold": 0,
+    "not testable": 1,
+    "not shown": 2,
+    "holds partly": 3,
+    "holds": 4,
+}
+"""Order of the answers: the least support first."""
 
 NAN = float("nan")
 LEVEL = 0.05
-Wanted = Literal["better", "worse"]
+
+FEWEST = 3
+"""Units below which a part is not testable."""
+
+
+class Part(NamedTuple):
+    """One part of a claim.
+
+    Attributes
+    ----------
+    words : str
+        What it is about.
+    a, b : float
+        One-sided p values, not corrected: that it is not as claimed, and that it is not otherwise.
+    n : int
+        Units.
+    effect, low, high : float
+        With the 95 % interval.
+    series : array, optional
+        A number a unit, for Wilcoxon's test.
+    """
+
+    words: str
+    a: float
+    b: float
+    n: int
+    effect: float = NAN
+    low: float = NAN
+    high: float = NAN
+    series: FloatArray | None = None
+
+    @property
+    def support(self) -> float:
+        """How much more its tests speak for it than against it: orders parts that are all shown, refuted or open."""
+        return math.log(max(self.b, 1e-300)) - math.log(max(self.a, 1e-300))
 
 
 class Finding(NamedTuple):
-    """What rows say of a claim: the verdict, its least favourable effect with interval and p, n, and words.
+    """A verdict on a claim: its least supported effect with interval, p and n, and what was found in words.
 
-    ``series`` are the changes that support it least, one a window, for Wilcoxon's test.
+    ``series`` are the changes of the least supported part, one a unit, for Wilcoxon's test.
     """
 
     answer: Answer
@@ -97,231 +122,98 @@ class Verdict(NamedTuple):
     note: str
 
 
-@dataclass(slots=True)
-class Stored:
-    """Rows by metric, and what has been compared of them; a claim asks only for what it needs.
+def decided(parts: Sequence[Part], *, universal: bool = False, note: str = "") -> Finding:
+    """The verdict on a claim of several parts, with the effect of the least supported one.
 
-    Raises `InputError` for what is not there, and `verdicts` makes *not testable here* of it.
+    Parameters
+    ----------
+    universal : bool
+        Whether one refuted part refutes the claim.
+
+    Returns
+    -------
+    Finding
+        Its p is that of the test that decides the part shown: ``a`` of a claim that holds, the corrected ``b`` of a
+        refuted part, else the corrected ``a``.
+
+    Raises
+    ------
+    InputError
+        When there is no part.
+
+    Examples
+    --------
+    >>> decided([Part("", 0.01, 0.99, 10), Part("", 0.2, 0.8, 10), Part("", 0.3, 0.7, 10)]).answer
+    'not shown'
     """
-
-    rows: Rows
-    by_metric: dict[str, list[Mapping[str, Any]]] = field(init=False, default_factory=dict)
-    compared: dict[tuple[str, str], list[PolicyComparison]] = field(init=False, default_factory=dict)
-    found: dict[str, Finding] = field(init=False, default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for row in tidy(self.rows):
-            self.by_metric.setdefault(row["metric"], []).append(row)
-
-    def of(self, metric: str) -> list[Mapping[str, Any]]:
-        """Rows of one metric."""
-        if metric not in self.by_metric:
-            raise InputError(f"no row has the metric '{metric}'", field="metric")
-        return self.by_metric[metric]
-
-    def paired(self, metric: str) -> Paired:
-        """One metric of whole schedules."""
-        return Paired.from_rows(self.of(metric), metric)
-
-    def comparisons(self, metric: str, policy: str, *, at_loads: bool = False) -> dict[str, list[PolicyComparison]]:
-        """By other policy: the comparison over all loads, or one at each."""
-        key = (metric, policy)
-        if key not in self.compared:
-            self.compared[key] = compare_policies(self.paired(metric), policy)
-        found: dict[str, list[PolicyComparison]] = {}
-        for one in self.compared[key]:
-            if (one.load is not None) == at_loads:
-                found.setdefault(one.other, []).append(one)
-        return found
-
-    def profile(self, metric: str, load: float) -> tuple[tuple[str, ...], FloatArray]:
-        """Policies, and workloads by policies by deciles at one load."""
-        rows = [row for row in self.of(metric) if row["load"] == load]
-        deciles = [Paired.from_rows(rows, metric, decile=decile) for decile in range(1, 11)]
-        return deciles[0].policies, np.stack([one.values[:, 0, :] for one in deciles], axis=-1)
-
-    def column(self, metric: str, policy: str, *, load: float | None = None) -> FloatArray:
-        """Values of whole schedules under one policy."""
-        rows = tidy(self.of(metric), policy=policy, decile=None)
-        return np.array([row["value"] for row in rows if load is None or row["load"] == load], dtype=float)
+    if not parts:
+        raise InputError("no row decides any part of it")
+    against, otherwise = (
+        holm([_tested(p) for p in column]) for column in ((it.a for it in parts), (it.b for it in parts))
+    )
+    shown = [p <= LEVEL for p in against]
+    refuted = [p <= LEVEL for p in otherwise]
+    answer: Answer = "not shown"
+    if min(part.n for part in parts) < FEWEST:
+        answer = "not testable"
+    elif all(part.a <= LEVEL for part in parts):
+        answer = "holds"
+    elif universal and any(refuted):
+        answer = "does not hold"
+    elif 2 * sum(shown) >= len(parts):
+        answer = "holds partly"
+    elif any(refuted):
+        answer = "does not hold"
+    least = min(range(len(parts)), key=lambda at: (shown[at] - refuted[at], parts[at].support))
+    weakest = parts[least]
+    p = weakest.a if answer == "holds" else otherwise[least] if refuted[least] else against[least]
+    told = _told(parts, shown, refuted, least, answer)
+    return Finding(answer, *weakest[4:7], p, weakest.n, "; ".join(filter(None, (told, note))), weakest.series)
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """A claim of the paper, by its identifier in the ledger, and what decides it."""
-
-    id: str
-    judge: Callable[[Stored], Finding]
+def _tested(p: float) -> float:
+    return 1.0 if math.isnan(p) else p
 
 
-def verdicts(rows: Rows, claims: Sequence[Claim]) -> list[Verdict]:
-    """A verdict on each claim; *not testable here* where the rows that decide it are missing.
+def _told(parts: Sequence[Part], shown: Sequence[bool], refuted: Sequence[bool], least: int, answer: Answer) -> str:
+    counts = sum(part.a <= LEVEL for part in parts) if answer == "holds" else sum(shown)
+    undecided = [part for part, *known in zip(parts, shown, refuted, strict=True) if not any(known)]
+    told = [f"{counts} of {len(parts)} shown"]
+    told += [f"{sum(refuted)} refuted"] if any(refuted) else []
+    told += [f"{len(undecided)} open"] if undecided and answer != "holds" else []
+    text = [", ".join(told), f"least: {parts[least].words}"]
+    others = [part.words for at, part in enumerate(parts) if refuted[at] and at != least]
+    if others:
+        text.append("refuted too: " + ", ".join(others[:3]) + (f" and {len(others) - 3} more" if others[3:] else ""))
+    with_interval = [part for part in undecided if math.isfinite(part.low)]
+    if answer == "not shown" and with_interval:
+        widest = max(with_interval, key=lambda part: part.high - part.low)
+        text.append(f"widest of the open: {widest.words}, {widest.low:.3g} to {widest.high:.3g}")
+    return "; ".join(text)
 
-    Claims that build on others come after them.
+
+def facts(true: Collection[bool]) -> Answer:
+    """The verdict on parts that are exactly so or not, without any test.
+
+    Examples
+    --------
+    >>> facts([True, True]), facts([True, False]), facts([False])
+    ('holds', 'holds partly', 'does not hold')
     """
-    stored = Stored(rows)
-    return [_judged(claim, stored) for claim in claims]
+    return decided([Part("", float(not one), float(one), FEWEST) for one in true]).answer
 
 
-def _judged(claim: Claim, stored: Stored) -> Verdict:
-    try:
-        finding = claim.judge(stored)
-    except InputError as error:
-        finding = Finding("not testable here", note=str(error))
-    stored.found[claim.id] = finding
-    return Verdict(claim.id, *finding[:-1])
+def overall_answer(answers: Collection[Answer]) -> Answer:
+    """One answer for several circumstances, such as logs or base loads.
 
-
-def title(policy: str) -> str:
-    return POLICIES.get(policy, policy)
-
-
-def opened(n: int) -> Answer:
-    """Answer where nothing is decided."""
-    return "not testable here" if n < DECISIVE else "holds partly"
-
-
-def counted(right: int, wrong: int, total: int, n: int) -> Answer:
-    """Answer from how many parts of a claim are as claimed, and how many surely otherwise."""
-    if right == total:
-        return "holds"
-    if 2 * right >= total:
+    Examples
+    --------
+    >>> overall_answer(["holds", "not shown"]), overall_answer(["not shown", "does not hold"])
+    ('holds partly', 'does not hold')
+    """
+    own = set(answers)
+    if len(own) == 1:
+        return own.pop()
+    if own & {"holds", "holds partly"}:
         return "holds partly"
-    return "does not hold" if wrong else opened(n)
-
-
-Judge = Callable[[Stored], Finding]
-
-
-def _less(metric: str, wanted: Wanted) -> bool:
-    """Whether *wanted* is a ratio below 1."""
-    return (wanted == "better") == (DAG_METRICS[metric].better != "higher")
-
-
-def differs(metric: str, wanted: Mapping[str, Wanted], policies: Sequence[str] = ("p-slr",)) -> Judge:
-    """Each of the *policies* against each other one, over all loads, comes out as wanted."""
-
-    def judge(stored: Stored) -> Finding:
-        found = [(one, wanted[one.other]) for policy in policies for one in _against(stored, metric, policy, wanted)]
-        right = [one for one, way in found if one.verdict == way]
-        unclear = [one for one, _ in found if one.verdict in ("no clear difference", "too little data")]
-        weakest, _ = min(found, key=lambda pair: pair[0].t_log * (-1 if _less(metric, pair[1]) else 1))
-        theirs = sum(one.p < LEVEL and (one.difference < 0) == _less(metric, way) for one, way in found)
-        note = f"{len(right)} of {len(found)} as claimed; least {_pair(weakest)}; the paper's t-test: {theirs}"
-        if unclear:
-            note += f"; unclear: {', '.join(map(_pair, unclear))}"
-        wrong = len(found) - len(right) - len(unclear)
-        return compared(counted(len(right), wrong, len(found), weakest.workloads), weakest, note)
-
-    return judge
-
-
-def alike(metric: str, policy: str = "p-slr", other: str = "srtf") -> Judge:
-    """Two policies are indistinguishable over all loads."""
-
-    def judge(stored: Stored) -> Finding:
-        (one,) = _against(stored, metric, policy, [other])
-        apart = one.verdict in ("better", "worse")
-        note = f"equivalence p = {one.p_equivalence:.2g}; the paper's t-test: p = {one.p:.2g}"
-        if apart:
-            return compared("holds partly" if one.equivalent else "does not hold", one, note)
-        return compared("holds" if one.equivalent else opened(one.workloads), one, note)
-
-    return judge
-
-
-def _against(stored: Stored, metric: str, policy: str, others: Iterable[str]) -> list[PolicyComparison]:
-    """One comparison over all loads for each other policy."""
-    found = stored.comparisons(metric, policy)
-    for other in others:
-        if other not in found:
-            raise InputError(f"no row has the policy '{other}'", field="policy")
-    return [found[other][-1] for other in others]
-
-
-def _pair(one: PolicyComparison) -> str:
-    return f"{title(one.policy)}/{title(one.other)}"
-
-
-def compared(answer: Answer, one: PolicyComparison, note: str) -> Finding:
-    return Finding(answer, one.ratio, one.ratio_low, one.ratio_high, one.p_log_holm, one.workloads, note)
-
-
-def both(*judges: Judge) -> Judge:
-    """A claim of several parts."""
-
-    def judge(stored: Stored) -> Finding:
-        findings = [each(stored) for each in judges]
-        answers = [finding.answer for finding in findings]
-        worst = min(findings, key=lambda finding: RANKS[finding.answer])
-        note = "; ".join(f"{finding.answer}: {finding.note}" for finding in findings)
-        answer: Answer = worst.answer if len(set(answers)) == 1 else "holds partly"
-        if "holds" not in answers and "holds partly" not in answers:
-            answer = "does not hold"
-        if set(answers) == {"not testable here"}:
-            answer = "not testable here"
-        return worst._replace(answer=answer, note=note)
-
-    return judge
-
-
-RANKS: Mapping[Answer, int] = {"does not hold": 0, "not testable here": 1, "holds partly": 2, "holds": 3}
-
-
-def drawn(metric: str, figure: str, *, by_decile: bool = False) -> Judge:
-    """The figure can be drawn: its rows are there."""
-
-    def judge(stored: Stored) -> Finding:
-        rows = [row for row in stored.of(metric) if (row["decile"] is not None) == by_decile]
-        if not rows:
-            raise InputError(f"no row has the metric '{metric}' by decile")
-        return Finding("holds", n=len(rows), note=f"drawn as {figure}")
-
-    return judge
-
-
-def conjunction(*ids: str) -> Judge:
-    """Several claims at once."""
-
-    def judge(stored: Stored) -> Finding:
-        answers: dict[str, Answer] = {name: stored.found[name].answer for name in ids if name in stored.found}
-        note = ", ".join(f"{name} {answer}" for name, answer in answers.items())
-        worst: Answer = min(answers.values(), key=RANKS.__getitem__, default="not testable here")
-        answer: Answer = "holds partly" if worst == "does not hold" and "holds" in answers.values() else worst
-        return Finding(answer, note=note)
-
-    return judge
-
-
-def as_printed(metric: str, other: str, points: float = 0.10) -> Judge:
-    """Dominance of P-SLR at each load is within 10 points of the printed table."""
-
-    def judge(stored: Stored) -> Finding:
-        printed = PRINTED_DOMINANCE[metric][other]
-        cells = [one for one in at_each_load(stored, metric, other) if round(100 * load_of(one)) in printed]
-        away = {id(one): abs(one.dominance - printed[round(100 * load_of(one))] / 100) for one in cells}
-        right = [one for one in cells if away[id(one)] <= points + 1e-9]
-        wrong = sum(_far(one, printed[round(100 * load_of(one))] / 100, points) for one in cells)
-        most = max(cells, key=lambda one: away[id(one)])
-        shares = "; ".join(f"{100 * one.dominance:.0f}" for one in cells)
-        note = f"{shares} %, printed {'; '.join(f'{printed[round(100 * load_of(one))]:g}' for one in cells)}"
-        answer = counted(len(right), wrong, len(cells), most.workloads)
-        effect = (most.dominance, most.dominance_low, most.dominance_high)
-        return Finding(answer, *effect, most.p_log_holm, most.workloads, note)
-
-    return judge
-
-
-def _far(one: PolicyComparison, printed: float, points: float) -> bool:
-    return one.dominance_high < printed - points or one.dominance_low > printed + points
-
-
-def load_of(one: PolicyComparison) -> float:
-    return float(one.load or 0)
-
-
-def at_each_load(stored: Stored, metric: str, other: str) -> list[PolicyComparison]:
-    found = stored.comparisons(metric, "p-slr", at_loads=True).get(other, [])
-    if not found:
-        raise InputError(f"no comparison by load of '{metric}' with '{other}'")
-    return found
+    return "does not hold" if "does not hold" in own else "not shown"

@@ -181,7 +181,7 @@ def loguniform(reproduction: Path) -> tuple[str, str, str]:
         told = json.loads((reproduction / f"{name}.json").read_text(encoding="utf-8"))
         said.append({claim["id"]: claim["overall"] for claim in told["claims"]})
     published, own = said
-    untold = "not testable here"
+    untold = "not testable"
     both = [name for name in published if name in own and untold not in (published[name], own[name])]
     changed = [[name, published[name], own[name]] for name in both if published[name] != own[name]]
     head = ["claim", "sizes as published", "log-uniform sizes"]

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gridsim.model.site import Allowed, Association, Qos, Reservation, Site, SitePartition
+from gridsim.model.site import (
+    Allowed,
+    Association,
+    Preemption,
+    Priority,
+    Qos,
+    Reservation,
+    Scheduling,
+    Site,
+    SitePartition,
+)
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.policy.queue import Requests
@@ -63,6 +73,58 @@ def test_room_in_another_partition_is_none() -> None:
     reasons = reasons_of(record)
     assert reasons.reach.tolist() == [8, 8]
     assert reasons.free.tolist() == [8, 0]
+
+
+RARE = Scheduling(interval=3600 * SECOND)
+
+
+def shared(count: int, scheduling: Scheduling = RARE, tier: int = 2, preempts: bool = False) -> Site:
+    """So many nodes of partition *low*, of which the last two belong to *high* too."""
+    every = nodes(count)
+    names = tuple(node.name for node in every)
+    parts = (SitePartition("low", names), SitePartition("high", names[-2:], tier=tier))
+    preemption = Preemption("partition", "REQUEUE") if preempts else Preemption()
+    return Site(every, parts, "low", scheduling=scheduling, priority=Priority(kind="basic"), preemption=preemption)
+
+
+@pytest.mark.parametrize("tier", [1, 2])
+@pytest.mark.parametrize("scheduling", [RARE, Scheduling(interval=30 * SECOND)], ids=["rare", "often"])
+@pytest.mark.parametrize(("least", "reason"), [(3, "Resources"), (-1, "ReqNodeNotAvail")])
+def test_a_job_that_lacks_only_nodes_of_a_blocked_partition_blocks_nothing(
+    tier: int, scheduling: Scheduling, least: int, reason: str
+) -> None:
+    record, scheduler = run(
+        shared(3, scheduling, tier),
+        submit=[0, 10, 20, 31],
+        runtime=[600, 600, 600, 60],
+        cores=[8, 8, 12, 2],
+        nodes=[-1, -1, least, -1],
+        partition=["high", "high", "low", "low"],
+    )
+    assert record.start.tolist() == [0, 600, 1200, 31]
+    assert scheduler.nodes_of(3) == {"n1": 2}
+    assert told(record)[2][0] == (reason, 20, 600 if least < 0 else 1200)
+
+
+@pytest.mark.parametrize(
+    ("alone", "whole", "preempts", "blocks"),
+    [(1, -1, False, True), (-1, 1, False, True), (-1, -1, False, False), (1, -1, True, False), (-1, 1, True, False)],
+)
+def test_a_node_that_is_closed_to_a_job_makes_it_block_its_partition_without_preemption(
+    alone: int, whole: int, preempts: bool, blocks: bool
+) -> None:
+    # Job 0 holds n1, n3 and n4 are kept for job 2, and job 3 needs all four nodes; job 4 would fit on n2.
+    record, _ = run(
+        shared(4, preempts=preempts),
+        submit=[0, 5, 10, 20, 30],
+        runtime=[1000, 600, 600, 600, 60],
+        cores=[2, 8, 8, 16, 2],
+        exclusive=[alone, -1, -1, whole, -1],
+        partition=["low", "high", "high", "low", "low"],
+    )
+    assert record.start[:3].tolist() == [0, 5, 605]
+    assert (record.start[4] > 600) == blocks
+    assert told(record)[3][0][0] == ("Resources" if blocks else "ReqNodeNotAvail")
 
 
 def test_what_lacks_memory_gpus_or_a_feature_is_no_room() -> None:

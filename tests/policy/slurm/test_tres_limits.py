@@ -170,7 +170,8 @@ def test_use_begins_anew_at_the_beginning_of_a_period(period: Any, hours: int) -
 def test_resets_are_told_where_nobody_knows_when_they_are() -> None:
     at = site(priority=replace(EVERY, reset="WEEKLY"))
     assert [each.text for each in Slurm(site=at).notices] == ["PriorityUsageResetPeriod"]
-    assert not Slurm(site=at, epoch=0).notices
+    assert not Slurm(site=at, epoch=0, timezone="UTC").notices
+    assert "midnight is that of UTC" in Slurm(site=at, epoch=0).notices[0].text
 
 
 def test_jobs_wait_for_licences_and_let_others_pass() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from gridsim.cli import main
+from gridsim.workload.read import read_workload
 
 MAPPING = """
 [columns]
@@ -166,6 +167,33 @@ def test_a_log_of_another_format(capsys: pytest.CaptureFixture[str]) -> None:
     assert demand(found, "cores")["capacity"] == 64
     assert found["verdict"][0].startswith("The trace fits the machine: if nobody waited, it would need no more than")
     assert found["verdict"][1] == "The trace says no starts: nothing is known of how it ran."
+
+
+def test_gpus_that_were_requested_without_a_type_count_as_of_the_type_that_was_allocated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    head = "JobIDRaw|Submit|Start|End|ElapsedRaw|TimelimitRaw|State|NNodes|AllocCPUS|ReqTRES|AllocTRES"
+    t = 1_700_000_000
+    typed, untyped = "gres/gpu:a100=1,gres/gpu=1", "gres/gpu=3"
+    rows = [
+        f"1|{t}|{t}|{t + 10}|10|5|COMPLETED|1|4|cpu=4,{typed}|cpu=4,{typed}",
+        f"2|{t}|{t}|{t + 10}|10|5|COMPLETED|1|4|cpu=4,{untyped}|cpu=4,gres/gpu:a100=3,{untyped}",
+        f"3|{t}|{t}|{t + 10}|10|5|COMPLETED|1|4|cpu=4,{untyped}|cpu=4,gres/gpu:h100=3,{untyped}",
+    ]
+    log, conf = tmp_path / "sacct.txt", tmp_path / "slurm.conf"
+    log.write_text("\n".join([head, *rows]) + "\n")
+    conf.write_text(
+        "NodeName=n[1-2] CPUs=8 Gres=gpu:4\nNodeName=n3 CPUs=8 Gres=gpu:a100:4\nPartitionName=p Nodes=ALL Default=YES\n"
+    )
+    assert main(["workload", "audit", str(log), "--platform", str(conf), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {kind: demand(found, kind=kind)["ran"]["mean"] for kind in ("", "a100", "h100")} == {
+        "": 7.0,
+        "a100": 4.0,
+        "h100": 3.0,
+    }
+    assert not found["infeasible"]  # the third job requested no h100, which the machine does not have
+    assert read_workload(log).labels["gpu_type"].tolist() == [0, -1, -1]
 
 
 @pytest.mark.parametrize(

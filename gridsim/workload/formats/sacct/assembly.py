@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from gridsim.model.time import MICROSECOND, NEVER, IntArray
 from gridsim.model.workload import UNKNOWN, Workload
+from gridsim.workload.formats.asked import GPU_TYPES
 from gridsim.workload.formats.in_use import MOST_IN_USE
 from gridsim.workload.formats.sacct.clusters import Clusters
 from gridsim.workload.formats.sacct.demands import demands, named
@@ -39,7 +40,9 @@ _KEPT = (
     ("nodes", "nodes", np.int32),
     ("memory", "memory", np.int64),
     ("gpus", "gpus", np.int32),
+    (GPU_TYPES, "gpu_types", np.int32),
     ("priority", "priority", np.int64),
+    ("reason", "reason", np.int32),
     ("array_task", "task", np.int64),
     ("het_part", "part", np.int32),
 )
@@ -110,6 +113,10 @@ class Assembly:
         said = {label: texts.names() for label, texts in self._intake.parser.said.items()}
         more, words = named(self._lines.columns, rows, self._intake.parser.more.names(), said)
         labels, names = labels | more, names | words
+        if "reason" in logged:
+            names["logged_reason"] = self._intake.parser.reasons.names()
+        if GPU_TYPES in logged:
+            names[GPU_TYPES] = self._intake.parser.gpu_types.names()
         if len(edges):
             labels["after"] = logged["after"] = edges.last_awaited(rows, job, facts.end)
         if self._kept.gave_up.any():

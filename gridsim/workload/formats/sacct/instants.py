@@ -19,7 +19,7 @@ _HOUR = 3600
 
 
 def on_one_clock(lines: SacctColumns, zone: Zone | None, path: object) -> str:
-    """Put all times of the lines on one clock, and say which: ``epoch``, a zone, or ``local`` where it is not known.
+    """Put all times of the lines on one clock; the name of its zone, else ``local``, or ``epoch`` without local times.
 
     Raises
     ------
@@ -31,7 +31,7 @@ def on_one_clock(lines: SacctColumns, zone: Zone | None, path: object) -> str:
     known = np.logical_or.reduce([lines.column(name) != ABSENT for name in names])
     local = known & ~absolute
     if not local.any():
-        return "epoch"
+        return "epoch" if zone is None else zone.name
     if zone is None:
         if (known & absolute).any():
             raise InputError(

@@ -74,6 +74,11 @@ def _besides(text: bytes) -> bytes:
     return b",".join(sorted(part for part in text.split(b",") if part.startswith((b"gres/", b"license/"))))
 
 
+def _gpu_types(text: bytes) -> bytes:
+    """Types of GPU in a list of resources, between bars."""
+    return b"|".join(name.removeprefix(b"gres/gpu:") for name in values.tres(text) if name.startswith(b"gres/gpu:"))
+
+
 def _memory(text: bytes) -> int:
     return values.memory(text)[0]
 
@@ -84,8 +89,9 @@ class Parser:
     Columns are ``base, task, part, tasks`` (identity), ``raw``, the times ``submit, eligible, start, end`` and
     ``elapsed, suspended, limit`` in seconds, ``state``, ``allocated``, ``requested``, ``nodes``, ``asked_nodes``,
     ``memory`` (MiB), ``asked_memory`` (MiB; node where ``asked_memory_of`` is 1, core for 2, else in all), ``gpus``,
-    ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``list`` (of `lists`),
-    ``asked_gpus``, ``more`` (of `more`: generic resources and licences) and the labels of `NAMED`. What submit
+    ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``reason`` (of `reasons`),
+    ``list`` (of `lists`), ``asked_gpus``, ``more`` (of `more`: generic resources and licences), ``gpu_types`` (of
+    `gpu_types`: those allocated) and the labels of `NAMED`. What submit
     lines say in words has its numbers in `said`, by label.
     """
 
@@ -98,8 +104,12 @@ class Parser:
         self._tres = {"cpu": _of_tres(b"cpu", _size), "mem": _of_tres(b"mem", _memory), "gpus": Lookup(_gpus)}
         self._tres["node"] = _of_tres(b"node", _size)
         self._limited = Lookup(lambda text: int(text == b"JobArrayTaskLimit"))
+        self.reasons = Codes()
+        self._reasons = Lookup(lambda text: self.reasons[b"" if text == b"None" else text])
         self.more = Codes()
         self._more = Lookup(lambda text: self.more[_besides(text)])
+        self.gpu_types = Codes()
+        self._gpu_types = Lookup(lambda text: self.gpu_types[_gpu_types(text)])
         self._request = Lookup(lambda text: INVALID if (pair := values.memory(text))[0] < 0 else _packed(*pair))
 
     def steps(self, cells: Cells) -> BoolArray:
@@ -207,6 +217,7 @@ class Parser:
             columns["asked_gpus"] = self._tres["gpus"].column(cells["ReqTRES"]).astype(np.int32)
         if "Reason" in cells:
             columns["limited"] = self._limited.column(cells["Reason"]).astype(np.int8)
+            columns["reason"] = self._reasons.column(cells["Reason"]).astype(np.int32)
         if "Restarts" in cells:
             columns["restarts"] = self._sizes.column(cells["Restarts"]).astype(np.int32)
         if "Priority" in cells:
@@ -221,6 +232,7 @@ class Parser:
             allocated = cells["AllocTRES"]
             memory = self._tres["mem"].column(allocated)
             columns["gpus"] = self._tres["gpus"].column(allocated).astype(np.int32)
+            columns["gpu_types"] = self._gpu_types.column(allocated).astype(np.int32)
         if "ReqMem" in cells:
             asked = self._request.column(cells["ReqMem"])
             each, what = asked // 4, asked % 4

@@ -11,7 +11,7 @@ from gridsim.errors import InputError
 from gridsim.workload.formats.table.cells import TableFile
 from gridsim.workload.formats.table.mapping import Joined, TableMapping
 
-__all__ = ["JoinedTable", "joined"]
+__all__ = ["JoinedTable", "joined", "joined_files"]
 
 _SUFFIXES = ("", ".gz", ".xz", ".bz2", ".zst")
 
@@ -58,6 +58,17 @@ def joined(mapping: TableMapping, beside: str | os.PathLike[str]) -> list[Joined
         When one is not there, or cannot be read.
     """
     return [JoinedTable(it, mapping, Path(beside).parent) for it in mapping.joins]
+
+
+def joined_files(mapping: TableMapping, folder: Path) -> list[Path]:
+    """Files in *folder* of the further tables of a mapping.
+
+    Raises
+    ------
+    InputError
+        When one is not there.
+    """
+    return [_located(it, folder) for it in mapping.joins]
 
 
 def _located(table: Joined, folder: Path) -> Path:

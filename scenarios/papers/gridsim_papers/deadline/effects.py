@@ -12,13 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-import numpy as np
-
 from gridsim import InputError
 from gridsim_papers.deadline.schemes import (
     BASELINES,
     EXPERIMENTS,
-    MARGIN,
     NUMBERS,
     OTHERS,
     SCHEMES,
@@ -31,9 +28,9 @@ from gridsim_papers.deadline.schemes import (
     trend_at_each,
 )
 from gridsim_papers.deadline.study import Measure, Place, Study, of, over, title
-from gridsim_papers.decisions import ENOUGH, Part, State, alike, decided, expected, signed, trends
+from gridsim_papers.decisions import agreement, alike, expected, more_often, signed, trends
 from gridsim_papers.paired import Values, changes, combined
-from gridsim_papers.verdicts import Finding
+from gridsim_papers.verdicts import Finding, Part, decided
 
 __all__ = [
     "better_and_more",
@@ -86,16 +83,11 @@ def stringency(study: Study) -> Finding:
 
 
 def fewer_at_the_top(study: Study) -> Finding:
-    """The number of jobs that QoPS refuses is lower at 1.6 than at 1.4, in most units."""
-    change = changes(*(study.values("deadline_unadmitted", Place(load=load), "qops") for load in (1.6, 1.4)))
-    falls = float(np.mean([value < 0 for value in change.values()])) if change else 0.0
-    words = f"number of jobs refused falls from 1.4 to 1.6 (in {100 * falls:.0f} % of {len(change)} units)"
-    (part,) = signed([(words, change)], -1)
-    if falls <= 0.5 and part.state == "right":  # a few large falls
-        part = part._replace(state="unclear")
-    finding = decided([part], note="the rule asks for a fall in most units")
-    mostly = falls > 0.5 and part.state == "unclear" and part.n >= ENOUGH
-    return finding._replace(answer="holds partly") if mostly else finding
+    """The number of jobs that QoPS refuses is lower at 1.6 than at 1.4, in the mean and in most windows."""
+    top, below_it = (study.values("deadline_unadmitted", Place(load=load), "qops") for load in (1.6, 1.4))
+    words = "number of jobs refused falls from 1.4 to 1.6"
+    parts = signed([(f"{words} in the mean", changes(top, below_it))], -1)
+    return decided([*parts, *more_often([(f"{words} in most windows", top, below_it)], -1)])
 
 
 def work_falls(study: Study) -> Finding:
@@ -164,16 +156,15 @@ def loss_is(least: float, most: float, *places: Place) -> Judge:
 
 
 def printed(losses: Sequence[tuple[str, Place, Callable[[Study, Place], Values], float, float]]) -> Judge:
-    """Losses are as printed at each load; they do not hold where none is at any load."""
+    """Losses are as printed at each load, within the margin."""
 
     def judge(study: Study) -> Finding:
         parts = []
         for words, place, lost, least, most in losses:
             family = at_each(study, place, "qops", "utilisation", partial(lost, study))
-            parts += expected([(f"{words} at {load:g}", values) for load, values in family], least, most)
-        finding = decided(parts, strict=False, note="means " + ", ".join(f"{part.effect:.3f}" for part in parts))
-        met = any(part.state == "right" for part in parts)
-        return finding._replace(answer="holds partly") if met and finding.answer != "holds" else finding
+            named = [(f"{words} at {load:g}", values) for load, values in family]
+            parts += expected(named, least, most, study.margin)
+        return decided(parts, note="means " + ", ".join(f"{part.effect:.3f}" for part in parts))
 
     return judge
 
@@ -191,9 +182,10 @@ def comparable(study: Study) -> Finding:
     for stringency in (0.2, 0.5):
         at = Place(load=1.6, stringency=stringency)
         qops, msb, mrt = (study.values("utilisation", at, scheme) for scheme in SCHEMES)
-        parts += alike([(f"QoPS as MSB ({stringency:g})", changes(qops, msb))], MARGIN)
-        parts += expected([(f"QoPS above MRT by 0.03 to 0.05 ({stringency:g})", changes(qops, mrt))], 0.03, 0.05)
-    return decided(parts, strict=False)
+        parts += alike([(f"QoPS as MSB ({stringency:g})", changes(qops, msb))], study.margin)
+        above = [(f"QoPS above MRT by 0.03 to 0.05 ({stringency:g})", changes(qops, mrt))]
+        parts += expected(above, 0.03, 0.05, study.margin)
+    return decided(parts)
 
 
 def robust(study: Study) -> Finding:
@@ -203,7 +195,7 @@ def robust(study: Study) -> Finding:
         for name, measure in UNADMITTED.items():
             for other in ("mrt", "msb"):
                 parts += _agreement(study, stringency, name, measure, other)
-    return decided(parts, strict=False, note="loads from 1.4 up; right: one sign; wrong: two signs, both sure")
+    return decided(parts, note="loads from 1.4 up; shown: all sure, of one sign; refuted: two signs, both sure")
 
 
 def _agreement(study: Study, stringency: float, name: str, measure: Measure, other: str) -> list[Part]:
@@ -221,18 +213,16 @@ def _agreement(study: Study, stringency: float, name: str, measure: Measure, oth
             )
         except InputError:
             continue  # agreement of the other experiments is still to be had
-        for (load, _), part in zip(family, signed([("", values) for _, values in family], -1), strict=True):
+        for (load, _), part in zip(family, signed([("", values) for _, values in family], 1), strict=True):
             found.setdefault(load, []).append(part)
     parts = []
     for load, of_load in found.items():
         if load < 1.4 or len(of_load) < 2:
             continue
-        signs = {np.sign(part.effect) for part in of_load if part.effect}
-        sure = {part.state for part in of_load if part.state != "unclear"}
-        state: State = "right" if len(signs) == 1 else "wrong" if len(sure) == 2 else "unclear"
-        weakest = min(of_load, key=lambda part: abs(part.support))
+        a, b = agreement([(part.a, part.b) for part in of_load])
+        least = min(of_load, key=lambda part: abs(part.support))
         words = f"{name} against {title(other)} at {load:g} ({stringency:g})"
-        parts.append(weakest._replace(words=words, state=state, support=abs(weakest.support)))
+        parts.append(least._replace(words=words, a=a, b=b, n=min(part.n for part in of_load)))
     if not parts:
         raise InputError("two of the three experiments are needed, at a load from 1.4 up")
     return parts

@@ -12,12 +12,11 @@ import numpy as np
 from scipy.special import chdtrc  # scipy.stats costs a second
 
 from gridsim import InputError
-from gridsim.metrics.compare import holm
 from gridsim_papers.deadline.schemes import SCHEMES
 from gridsim_papers.deadline.study import Place, Study, title
-from gridsim_papers.decisions import Part, State, decided, signed, trends
+from gridsim_papers.decisions import one_sided, signed, trends
 from gridsim_papers.paired import Values, by_window, changes, combined
-from gridsim_papers.verdicts import LEVEL, NAN, Finding
+from gridsim_papers.verdicts import Finding, Part, decided
 
 __all__ = [
     "as_plain",
@@ -97,7 +96,7 @@ def _early(study: Study) -> str:
 
 
 def packed_static(study: Study) -> Finding:
-    """More sets are fully placed the larger r: Cochran-Armitage's test (the correlation's), Holm over the schemes."""
+    """More sets are fully placed the larger r: Cochran-Armitage's test (the correlation's)."""
     parts: list[Part] = []
     for scheme in ("mrt", "qops"):
         levels = _packed_levels(study, "packed-static", scheme, "deadline_unadmitted")
@@ -105,21 +104,14 @@ def packed_static(study: Study) -> Finding:
         placed = np.concatenate([[value == 0 for value in values.values()] for _, values in levels]).astype(float)
         n = len(levels[0][1])
         shares = " ".join(f"{np.mean([value == 0 for value in values.values()]):.2f}" for _, values in levels)
+        words = f"{title(scheme)}: sets placed {shares}"
         if placed.std() == 0:
-            parts.append(Part(f"{title(scheme)}: sets placed {shares}", "unclear", 0.0, NAN, NAN, 1.0, n))
+            parts.append(Part(words, 1.0, 1.0, n, 0.0))
             continue
         correlation = float(np.corrcoef(r, placed)[0, 1])
         p = float(chdtrc(1, len(r) * correlation**2))
-        parts.append(
-            Part(f"{title(scheme)}: sets placed {shares}", "unclear", correlation, NAN, NAN, p, n, correlation)
-        )
-    corrected = zip(parts, holm([part.p for part in parts]), strict=True)
-    return decided([_trended(part, p) for part, p in corrected], note="the effect is the correlation with r")
-
-
-def _trended(part: Part, p: float) -> Part:
-    state: State = "unclear" if p >= LEVEL else "right" if part.effect > 0 else "wrong"
-    return part._replace(state=state, p=p)
+        parts.append(Part(words, *one_sided(p, correlation > 0), n, correlation))
+    return decided(parts, note="the effect is the correlation with r")
 
 
 def promises(study: Study) -> Finding:

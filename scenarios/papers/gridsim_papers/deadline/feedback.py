@@ -17,15 +17,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from gridsim import InputError
-from gridsim.metrics.compare import holm
-from gridsim.metrics.paired_tests import t_test
 from gridsim_papers.deadline.exact import as_plain, victims_are_served
 from gridsim_papers.deadline.readings import Question
 from gridsim_papers.deadline.schemes import Judge, trend_at_each
 from gridsim_papers.deadline.study import Measure, Place, Study, of, over
-from gridsim_papers.decisions import Part, State, alike, decided, signed, trends
+from gridsim_papers.decisions import agreement, alike, more_often, one_sided, signed, trends
 from gridsim_papers.paired import Values, by_window, changes, combined
-from gridsim_papers.verdicts import LEVEL, NAN, Finding
+from gridsim_papers.verdicts import NAN, Finding, Part, decided
 
 __all__ = ["QUESTIONS", "with_slack"]
 
@@ -102,36 +100,37 @@ def _dip_then_rise(study: Study) -> Finding:
     return decided([*signed(falls, -1), *signed(rises, 1), *trends(work, 1)])
 
 
-def _charge_along_tolerance(measure: Measure, words: str, wanted: int) -> Judge:
-    def judge(study: Study) -> Finding:
-        parts = []
-        for random in (False, True):
-            place = BASE._replace(tolerance=1.0, random_tolerance=random)
-            told = f"{words} with {'random' if random else 'fixed'} TF"
-            parts += trend_at_each(study, place, "tolerance", measure, told, "fqops", wanted)
-        return decided(parts)
+def _along_tolerance(study: Study, measure: Measure, words: str, wanted: int) -> list[Part]:
+    """A charge along the tolerance factor, fixed and random, at each load."""
+    parts = []
+    for random in (False, True):
+        place = BASE._replace(tolerance=1.0, random_tolerance=random)
+        told = f"{words} with {'random' if random else 'fixed'} TF"
+        parts += trend_at_each(study, place, "tolerance", measure, told, "fqops", wanted)
+    return parts
 
-    return judge
+
+def _rises(study: Study) -> Finding:
+    """The resource charge rises with TF."""
+    return decided(_along_tolerance(study, CHARGES["resource charge"], "resource charge up", 1))
 
 
 def _monotone(study: Study) -> Finding:
-    """The QoS charge falls with TF, in most units at every step."""
+    """The QoS charge falls with TF, in most windows at every step."""
     measure = CHARGES["QoS charge"]
-    finding = _charge_along_tolerance(measure, "QoS charge down", -1)(study)
+    parts = _along_tolerance(study, measure, "QoS charge down", -1)
     strictly = []
     for random in (False, True):
         for place in _loads(study, place=BASE._replace(random_tolerance=random)):
             numbers = [_at(study, place, level, measure) for level in _tolerances(study, place)]
             steps = combined(lambda *row: float((np.diff(row) < 0).all()), *numbers)
-            strictly += list(steps.values())
-    share = float(np.mean(strictly)) if strictly else NAN
-    note = f"{finding.note}; strictly falling in {100 * share:.0f} % of {len(strictly)} units"
-    answer = "holds partly" if finding.answer == "holds" and share < 0.5 else finding.answer
-    return finding._replace(answer=answer, note=note)
+            words = f"QoS charge down at every step with {'random' if random else 'fixed'} TF at {place.load:g}"
+            strictly.append((words, steps, dict.fromkeys(steps, 0.5)))
+    return decided([*parts, *more_often(strictly, 1)], universal=True)
 
 
-def _along_slack(measure: Measure, words: str, wanted: int) -> Judge:
-    """A charge along the slack factor, for each tolerance factor above 1, at loads from 1.3; Holm over the loads."""
+def _along_slack(measure: Measure, words: str, wanted: int, *, universal: bool = False) -> Judge:
+    """A charge along the slack factor, for each tolerance factor above 1, at loads from 1.3."""
 
     def judge(study: Study) -> Finding:
         parts = []
@@ -144,7 +143,7 @@ def _along_slack(measure: Measure, words: str, wanted: int) -> Judge:
                 numbers = [(factor, measure(study, at, with_slack(factor))) for factor in factors]
                 family.append((f"{words} with SF, TF {tolerance:g}, at {place.load:g}", numbers))
             parts += trends(family, wanted)
-        return decided(parts)
+        return decided(parts, universal=universal)
 
     return judge
 
@@ -167,13 +166,13 @@ def _killing(study: Study, tolerance: float, measure: Measure, fraction: float, 
 
 
 def _kills_matter_late(name: str, wanted: int) -> Judge:
-    """No difference with TF 2 (within 1 %), one of the sign wanted with TF 4."""
+    """No difference with TF 2 (within the margin), one of the sign wanted with TF 4."""
 
     def judge(study: Study) -> Finding:
         measure = CHARGES[name]
         return decided(
             [
-                *alike(_killing(study, 2.0, measure, 1.0, name), 0.01, ratio=True),
+                *alike(_killing(study, 2.0, measure, 1.0, name), study.margin, ratio=True),
                 *signed(_killing(study, 4.0, measure, 1.0, name), wanted, ratio=True),
             ]
         )
@@ -216,17 +215,11 @@ def _everything(study: Study) -> Finding:
         if place.load <= 1.3:
             accepted = _at(study, place, 1000, of("deadline_guaranteed_share"))
             family.append((f"share accepted with TF 1000 at {place.load:g}", accepted))
-    parts = [_above(words, values, 0.99) for words, values in family]
-    return decided(parts)
-
-
-def _above(words: str, values: Values, limit: float) -> Part:
-    """One-sample t-test that a mean is not below a limit; without any deviation the mean says it."""
-    numbers = by_window(values)
-    test = t_test(numbers)
-    state: State = "right" if test.low >= limit else "wrong" if test.high < limit else "unclear"
-    p = t_test(numbers - limit).p
-    return Part(words, state, test.mean, test.low, test.high, p, test.pairs, test.mean - limit, numbers - limit)
+    limit = 0.99
+    parts = signed([(words, combined(lambda share: share - limit, values)) for words, values in family], 1)
+    return decided(
+        [p._replace(effect=p.effect + limit, low=p.low + limit, high=p.high + limit) for p in parts], universal=True
+    )
 
 
 def _slack_undoes_tolerance(study: Study) -> Finding:
@@ -242,7 +235,7 @@ def _slack_undoes_tolerance(study: Study) -> Finding:
             numbers = [measure(study, place._replace(tolerance=tf), with_slack(sf)) for tf, sf in grid]
             family.append((f"{name} at {place.load:g}", [_partial(grid, numbers, of_axis) for of_axis in (0, 1)]))
         parts += _opposite(family)
-    return decided(parts)
+    return decided(parts, universal=True)
 
 
 def _partial(grid: Sequence[tuple[float, float]], numbers: Sequence[Values], axis: int) -> Values:
@@ -260,16 +253,13 @@ def _partial(grid: Sequence[tuple[float, float]], numbers: Sequence[Values], axi
 
 
 def _opposite(family: Sequence[tuple[str, Sequence[Values]]]) -> list[Part]:
-    """Parts that are right where both slopes are sure and of opposite signs, wrong where of equal ones."""
-    pairs = [[by_window(values) for values in slopes] for _, slopes in family]
-    tests = [[t_test(numbers) for numbers in slopes] for slopes in pairs]
-    p = list(zip(*(holm([pair[axis].p for pair in tests]) for axis in (0, 1)), strict=True))
+    """Parts that are shown where both slopes are sure and of opposite signs, refuted where of equal ones."""
     found = []
-    for (words, _), (tolerance, slack), worst in zip(family, tests, (max(pair) for pair in p), strict=True):
-        product = tolerance.mean * slack.mean
-        state: State = "unclear" if not worst < LEVEL else "right" if product < 0 else "wrong"
-        told = f"{words} (slope over TF {tolerance.mean:.3g})"
-        found.append(Part(told, state, slack.mean, slack.low, slack.high, worst, slack.pairs, -product))
+    for words, slopes in family:
+        tolerance, slack = signed([("", values) for values in slopes], 1)
+        told = f"{words} (slope over TF {tolerance.effect:.3g})"
+        a, b = agreement([(tolerance.a, tolerance.b), (slack.b, slack.a)])
+        found.append(slack._replace(words=told, a=a, b=b, series=None))
     return found
 
 
@@ -288,8 +278,8 @@ def _best_at_the_ends(study: Study) -> Finding:
             family.append(
                 (words, changes(_at(study, place, end, measure), _at(study, place, best, measure), ratio=True))
             )
-        parts += signed(family, 1, ratio=True, margin=0.01)
-    return decided(parts, strict=False, note="at least: within 1 %")
+        parts += signed(family, 1, ratio=True, margin=study.margin)
+    return decided(parts)
 
 
 def _larger_jobs_take_offers(study: Study) -> Finding:
@@ -322,10 +312,10 @@ def _loss_is_lost_work(study: Study) -> Finding:
         raise InputError("needs three windows with different losses", field="window")
     found = stats.pearsonr(work, loss)
     low, high = found.confidence_interval() if len(loss) > 3 else (NAN, NAN)
-    state: State = "unclear" if found.pvalue >= LEVEL else "right" if found.statistic > 0 else "wrong"
     note = f"mean loss of charge {loss.mean():.3g}, mean work lost {work.mean():.3g} core-seconds"
     note += "" if loss.mean() > 0 else "; there is no loss to explain"
-    part = Part("correlation over windows", state, found.statistic, low, high, found.pvalue, len(loss), found.statistic)
+    a, b = one_sided(float(found.pvalue), bool(found.statistic > 0))
+    part = Part("correlation over windows", a, b, len(loss), float(found.statistic), low, high)
     return decided([part], note=note)
 
 
@@ -380,14 +370,11 @@ def _class_means(cells: dict[tuple[int, int], Values], axis: int) -> list[tuple[
 
 QUESTIONS: tuple[Question, ...] = (
     Question("P04-F03", _dip_then_rise),
-    Question(
-        "P04-F04",
-        _charge_along_tolerance(CHARGES["resource charge"], "resource charge up", 1),
-    ),
+    Question("P04-F04", _rises),
     Question("P04-F05", _monotone),
     Question(
         "P04-F06",
-        _along_slack(CHARGES["resource charge"], "resource charge down", -1),
+        _along_slack(CHARGES["resource charge"], "resource charge down", -1, universal=True),
     ),
     Question(
         "P04-F07",

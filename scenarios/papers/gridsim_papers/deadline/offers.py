@@ -21,7 +21,8 @@ from gridsim.policy.admission.plan import Plan
 from gridsim.policy.protocols import Offer
 from gridsim.policy.scheduler.guaranteed import Guaranteed
 from gridsim.workload.transform.deadlines import Deadlines
-from gridsim_papers.verdicts import LEVEL, Finding
+from gridsim_papers.decisions import resampled
+from gridsim_papers.verdicts import Finding, decided
 
 __all__ = ["offer_gaps", "offers_are_early"]
 
@@ -92,10 +93,9 @@ def offers_are_early(gaps: Sequence[FloatArray] | None = None) -> Finding:
     every = np.concatenate(gaps)
     rows = stream(0, "deadline", "offers", "median").integers(len(gaps), size=(2_000, len(gaps)))
     medians = [float(np.median(np.concatenate([gaps[row] for row in drawn]))) for drawn in rows]
-    low, high = np.quantile(medians, [LEVEL / 2, 1 - LEVEL / 2]).tolist()
     median = float(np.median(every))
     note = (
         f"{len(every)} offers on {len(gaps)} small workloads, every second tried: {100 * np.mean(every == 0):.0f} % "
         f"are the earliest; mean gap {every.mean():.3g}, largest {every.max():.3g} of the response asked for"
     )
-    return Finding("does not hold" if median > LIMIT else "holds", median, low, high, n=len(every), note=note)
+    return decided([resampled("median gap", median, np.array(medians), len(gaps), 0.0, LIMIT)], note=note)

@@ -8,10 +8,11 @@ was run; the other schemes stay as they are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gridsim_papers.deadline.study import Study
 from gridsim_papers.decisions import answered
+from gridsim_papers.ledger import read_ledger
 from gridsim_papers.verdict_table import Judged
 from gridsim_papers.verdicts import Answer, Finding, Verdict
 
@@ -49,9 +50,11 @@ class Question:
 def answers(study: Study, questions: Sequence[Question]) -> list[Judged]:
     """A verdict on each question, and the answers in the readings that were run.
 
-    *Not testable here* where the rows that decide it are missing.
+    *Not testable* where the rows that decide it are missing.
     """
-    return [_judged(study, question) for question in questions]
+    ledger = read_ledger("deadline")
+    margins = {claim: entry.margin for claim, entry in ledger.items()}
+    return [_judged(replace(study, margin=margins.get(it.id, study.margin)), it) for it in questions]
 
 
 def _judged(study: Study, question: Question) -> Judged:

@@ -16,14 +16,13 @@ import numpy as np
 from gridsim import InputError
 from gridsim_papers.deadline.curves import common_range
 from gridsim_papers.deadline.study import Measure, Place, Study, of, title
-from gridsim_papers.decisions import Part, alike, decided, signed, trends
+from gridsim_papers.decisions import alike, signed, trends
 from gridsim_papers.paired import Values, by_window, changes, combined
-from gridsim_papers.verdicts import Finding
+from gridsim_papers.verdicts import Finding, Part, decided
 
 __all__ = [
     "BASELINES",
     "EXPERIMENTS",
-    "MARGIN",
     "NUMBERS",
     "OTHERS",
     "SCHEMES",
@@ -45,9 +44,6 @@ __all__ = [
 
 SCHEMES = ("qops", "msb", "mrt")
 BASELINES = ("easy", "conservative")
-MARGIN = 0.02
-"""Of utilisation: differences within it are as good as none."""
-
 UNADMITTED = {"jobs refused": of("deadline_unadmitted_share"), "work refused": of("deadline_unadmitted_area_share")}
 NUMBERS = {
     "number of jobs refused": of("deadline_unadmitted"),
@@ -86,7 +82,7 @@ def below(
     ratio: bool = False,
     margin: float | None = None,
 ) -> list[Part]:
-    """One scheme is below another in a measure at each load from *start* to *end*; Holm over all loads."""
+    """One scheme is below another in a measure at each load from *start* to *end*."""
     family = at_each(
         study,
         place,
@@ -95,12 +91,14 @@ def below(
         lambda at: changes(measure(study, at, low), measure(study, at, high), ratio=ratio),
     )
     than = "at most" if margin else "below"
-    named = [(f"{name} of {title(low)} {than} {title(high)} at {load:g}", values) for load, values in family]
-    parts = signed(named, -1, ratio=ratio, margin=margin)
-    kept = [part for (load, _), part in zip(family, parts, strict=True) if start <= load <= end]
-    if not kept:
+    named = [
+        (f"{name} of {title(low)} {than} {title(high)} at {load:g}", values)
+        for load, values in family
+        if start <= load <= end
+    ]
+    if not named:
         raise InputError(f"no load from {start:g} up was run", field="load")
-    return kept
+    return signed(named, -1, ratio=ratio, margin=margin)
 
 
 def _closer(study: Study, place: Place, name: str, measure: Measure, other: str, start: float) -> list[Part]:
@@ -114,8 +112,12 @@ def _closer(study: Study, place: Place, name: str, measure: Measure, other: str,
         return changes(*gaps)
 
     family = at_each(study, place, "qops", "deadline_jobs", change)
-    named = [(f"gap of {name} to {title(other)} below that at 0.2, at {load:g}", values) for load, values in family]
-    return [part for (load, _), part in zip(family, signed(named, -1), strict=True) if load >= start]
+    named = [
+        (f"gap of {name} to {title(other)} below that at 0.2, at {load:g}", values)
+        for load, values in family
+        if load >= start
+    ]
+    return signed(named, -1)
 
 
 def admittance(
@@ -165,7 +167,7 @@ def _utilisation_at(study: Study, place: Place, baselines: Sequence[str]) -> lis
             )
             for one, other in same
         ]
-        parts += alike(named, MARGIN)
+        parts += alike(named, study.margin)
     return parts
 
 
@@ -187,7 +189,7 @@ def utilisation(place: Place, baselines: Sequence[str] = BASELINES) -> Judge:
                 for scheme in SCHEMES
             ]
             parts += signed(named, -1)
-        return decided(parts, strict=False, note=f"alike: within {MARGIN:g}")
+        return decided(parts)
 
     return judge
 
@@ -211,7 +213,7 @@ def mixed_utilisation(place: Place) -> Judge:
         )
         parts += signed([(f"loss with 20 % below that with 80 % at {load:g}", values) for load, values in family], -1)
         top = [by_window(loss(study, at._replace(load=1.6))).mean() for at in (many, few)]
-        return decided(parts, strict=False, note=f"loss against EASY at 1.6: {top[0]:.3f} (80 %), {top[1]:.3f} (20 %)")
+        return decided(parts, note=f"loss against EASY at 1.6: {top[0]:.3f} (80 %), {top[1]:.3f} (20 %)")
 
     return judge
 
@@ -230,8 +232,8 @@ def responses(place: Place, baselines: Sequence[str] = BASELINES) -> Judge:
                     parts += below(study, place, measure, name, scheme, base, start=1.2, ratio=True)
             if place.fraction == 0.2:
                 last = np.inf if name == "slowdown" else 1.4
-                parts += below(study, place, measure, name, "qops", "msb", end=last, ratio=True, margin=0.05)
-        return decided(parts, strict=False)
+                parts += below(study, place, measure, name, "qops", "msb", end=last, ratio=True, margin=study.margin)
+        return decided(parts)
 
     return judge
 
@@ -255,7 +257,7 @@ def _area(study: Study, place: Place, measure: Measure, low: str, high: str) -> 
 
 
 def equal_utilisation(place: Place, others: Sequence[str] = ("msb", "mrt", *BASELINES)) -> Judge:
-    """Between the curves over achieved utilisation, QoPS lies below the other schemes; Holm over these."""
+    """Between the curves over achieved utilisation, QoPS lies below the other schemes."""
 
     def judge(study: Study) -> Finding:
         parts = []
@@ -268,7 +270,7 @@ def equal_utilisation(place: Place, others: Sequence[str] = ("msb", "mrt", *BASE
                 for other in others
             ]
             parts += signed(family, -1)
-        return decided(parts, strict=False)
+        return decided(parts)
 
     return judge
 
@@ -285,7 +287,7 @@ def trend_at_each(
     loads: Sequence[float] | None = None,
     least: float = 0.0,
 ) -> list[Part]:
-    """A number rises or falls along a field of the place, at each load; Holm over the loads."""
+    """A number rises or falls along a field of the place, at each load."""
     if loads is None:
         loads = study.levels("load", "deadline_jobs", place, scheme)
     family = []

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from gridsim import InputError
 from gridsim.registry import parse
+from gridsim_papers.ledger import MARGIN
 from gridsim_papers.paired import Values, combined
 from gridsim_papers.verdicts import NAN
 
@@ -87,6 +88,8 @@ class Study:
         Those of them that were.
     found_levels : dict
         What `levels` has found before.
+    margin : float
+        Of the claim that is judged, by the ledger.
     """
 
     cells: Mapping[tuple[str, str], _Cells]
@@ -94,6 +97,7 @@ class Study:
     reading: Mapping[str, str] = field(default_factory=dict)
     taken: set[str] = field(default_factory=set)
     found_levels: dict[tuple[Any, ...], list[float]] = field(default_factory=dict)
+    margin: float = MARGIN
 
     @classmethod
     def from_rows(cls, rows: Iterable[Mapping[str, Any]], logs: Mapping[str, str] | None = None) -> Study:

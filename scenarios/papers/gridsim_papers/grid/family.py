@@ -13,6 +13,7 @@ from gridsim_papers.grid import figures, schedule_figures
 from gridsim_papers.grid.campaign import GridCampaign
 from gridsim_papers.grid.claims import CLAIMS, INDUSTRIAL_CLAIMS
 from gridsim_papers.grid.industrial import KIND, LOG, IndustrialCampaign
+from gridsim_papers.grid.judges import verdicts
 from gridsim_papers.ledger import Entry
 from gridsim_papers.paper import (
     MODEL,
@@ -29,7 +30,6 @@ from gridsim_papers.paper import (
 )
 from gridsim_papers.units import Row
 from gridsim_papers.verdict_table import Judged, without_numbers
-from gridsim_papers.verdicts import verdicts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -131,7 +131,7 @@ class GridFamily(Family):
                 continue
             found = [it for name in entry.what.split() for it in cases.of("grid-dag", name)]
             if len(found) < len(entry.what.split()):
-                yield without_numbers(claim, "not testable here", cases.missing(entry.what))
+                yield without_numbers(claim, "not testable", cases.missing(entry.what))
                 continue
             failed = [name for name, case in found if not cases.passes(case)]
             holds = bool(failed) == (claim in _REFUTES)

@@ -10,7 +10,9 @@ import numpy as np
 from gridsim import InputError
 from gridsim.metrics.paired_tests import bootstrap_means
 from gridsim.model.time import FloatArray
-from gridsim_papers.verdicts import LEVEL, Finding, Judge, Stored, counted
+from gridsim_papers.decisions import resampled
+from gridsim_papers.grid.judges import Evidence, Stored
+from gridsim_papers.verdicts import Part
 
 __all__ = [
     "Averages",
@@ -58,28 +60,19 @@ Source = Callable[[Stored], tuple[tuple[str, ...], FloatArray]]
 """Policies, and values as (workloads, policies, places)."""
 
 
-def ordered(source: Source, parts: Mapping[str, Margin], *, geometric: bool = False) -> Judge:
+def ordered(source: Source, parts: Mapping[str, Margin], *, geometric: bool = False) -> Evidence:
     """Averages over workloads stand in an order, or within a factor: every margin is at least 1."""
 
-    def judge(stored: Stored) -> Finding:
+    def evidence(stored: Stored) -> tuple[list[Part], str]:
         policies, values = source(stored)
-        n = len(values)
         kept, back = (np.log(values), np.exp) if geometric else (values, np.asarray)
-        point, resampled = Averages(policies, back(kept.mean(axis=0))), Averages(policies, back(bootstrap_means(kept)))
-        right = wrong = 0
-        told = []
-        for name, margin in parts.items():
-            value, margins = float(margin(point)), margin(resampled)
-            share = float(np.mean(margins >= 1))
-            right += value >= 1 and share >= 1 - LEVEL
-            wrong += value < 1 and share <= LEVEL
-            low, high = np.quantile(margins, [LEVEL / 2, 1 - LEVEL / 2]).tolist()
-            told.append((value, low, high, 1 - share, f"{name}: margin {value:.3g}"))
-        effect, low, high, p, _ = min(told)
-        note = "; ".join(text for *_, text in told)
-        return Finding(counted(right, wrong, len(parts), n), effect, low, high, p, n, note)
+        point, draws = Averages(policies, back(kept.mean(axis=0))), Averages(policies, back(bootstrap_means(kept)))
+        found = [
+            resampled(name, float(margin(point)), margin(draws), len(values), 1.0) for name, margin in parts.items()
+        ]
+        return found, "; ".join(f"{part.words}: margin {part.effect:.3g}" for part in found)
 
-    return judge
+    return evidence
 
 
 def at_deciles(metric: str = "mean_slr", load: float = 1.2) -> Source:

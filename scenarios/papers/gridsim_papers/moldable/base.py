@@ -15,22 +15,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from gridsim import InputError
-from gridsim_papers.decisions import Part, decided, signed, trends
+from gridsim_papers.decisions import at_least, signed, trends
 from gridsim_papers.moldable.campaign import COMBINED, LANES, WAITED, WEIGHTS
 from gridsim_papers.moldable.changes import CATEGORIES
-from gridsim_papers.moldable.parts import (
-    best,
-    categories,
-    gains,
-    is_wrong,
-    moved,
-    of_bar,
-    pooled,
-    toward,
-)
+from gridsim_papers.moldable.parts import categories, pooled, toward, unharmed
 from gridsim_papers.moldable.study import Bars, Case, Judge
 from gridsim_papers.paired import Values
-from gridsim_papers.verdicts import LEVEL, Finding
+from gridsim_papers.verdicts import Finding, Part, decided
 
 __all__ = [
     "BASE",
@@ -56,11 +47,10 @@ LIGHT, HEAVY = range(1, 6), range(8, 11)
 
 
 def overall(pairs: Sequence[tuple[str, str]], **where: Any) -> Judge:
-    """The first of each pair of schemes is better overall than the second; refuted where one is surely worse."""
+    """The first of each pair of schemes is better overall than the second."""
 
     def judge(case: Case) -> Finding:
-        parts = [toward(case.bars(mine, theirs, **where)[""], -1) for mine, theirs in pairs]
-        return decided(parts, refuted=is_wrong(parts))
+        return decided([toward(case.bars(mine, theirs, **where)[""], -1) for mine, theirs in pairs])
 
     return judge
 
@@ -71,62 +61,49 @@ def _every_size(case: Case) -> list[Bars]:
 
 
 def all_sizes_hurt_light(case: Case) -> Finding:
-    """Categories 1 to 5 lose where every size is tried; refuted where they gain in the mean."""
-    return _hurt_light(_every_size(case))
-
-
-def _hurt_light(every: Sequence[Bars]) -> Finding:
-    parts = [toward(bar, 1) for bars in every for bar in categories(bars, LIGHT)]
-    return decided(parts, refuted=is_wrong(pooled(bars, LIGHT, 1) for bars in every))
+    """Categories 1 to 5 lose where every size is tried."""
+    return decided([toward(bar, 1) for bars in _every_size(case) for bar in categories(bars, LIGHT)])
 
 
 def all_sizes_worse(case: Case) -> Finding:
     """All jobs together lose where every size is tried."""
-    parts = [toward(bars[""], 1) for bars in _every_size(case)]
-    return decided(parts, refuted=is_wrong(parts))
+    return decided([toward(bars[""], 1) for bars in _every_size(case)])
 
 
 def balance(case: Case) -> Finding:
     """No other number of sizes is better overall without degrading anybody."""
-    parts = []
-    for count in (3, 6, 24, "all"):
-        bars = case.bars(f"{case.combined}?choices={count}", case.combined)
-        every, one = bars[""], [bar for bar in categories(bars, range(1, 11)) if bar.change.degraded]
-        beats = every.p_holm < LEVEL and every.change.change < 0 and not one
-        settled = one or every.enough or (every.p_holm < LEVEL and every.change.change > 0)
-        part = of_bar(every, "wrong" if beats else "right" if settled else "unclear", 1)
-        parts.append(part._replace(words=f"{part.words}, {len(one)} categories degraded"))
-    return decided(parts, refuted=is_wrong(parts))
+    every = [case.bars(f"{case.combined}?choices={count}", case.combined) for count in (3, 6, 24, "all")]
+    return decided([_beaten(bars, case.margin) for bars in every], universal=True)
+
+
+def _beaten(bars: Bars, margin: float) -> Part:
+    """Whether all jobs together gain no more than the margin, or somebody is harmed."""
+    overall = toward(bars[""], 1, margin)
+    harmless = [unharmed(bar, margin) for bar in categories(bars, range(1, 11))]
+    (harmed,) = at_least(1, [part._replace(a=part.b, b=part.a) for part in harmless])
+    return overall._replace(a=min(1.0, 2 * min(overall.a, harmed.a)), b=max(overall.b, harmed.b))
 
 
 def strict_shares(case: Case) -> Finding:
-    """Heavy jobs (9, 10) gain and light ones (1, 2) lose against rigid ones; refuted where 8 to 10 lose."""
-    return _strict(case.bars(BASE))
-
-
-def _strict(bars: Bars) -> Finding:
+    """Heavy jobs (9, 10) gain and light ones (1, 2) lose against rigid ones."""
+    bars = case.bars(BASE)
     parts = [toward(bar, -1) for bar in categories(bars, (9, 10))]
-    parts += [toward(bar, 1) for bar in categories(bars, (1, 2))]
-    return decided(parts, refuted=pooled(bars, HEAVY, -1).state == "wrong")
+    return decided([*parts, *(toward(bar, 1) for bar in categories(bars, (1, 2)))])
 
 
 def some_each_way(case: Case) -> Finding:
     """The correction of the weights helps some categories and harms others."""
     every = categories(case.bars(WEIGHTS[1], WEIGHTS[0]), range(1, 11))
-    parts = [part for way in (-1, 1) for part in best((toward(bar, way) for bar in every), 1)]
-    one_sided = any(all(toward(bar, way).state == "right" for bar in every) for way in (-1, 1))
-    return decided(parts, refuted=one_sided)
+    return decided([part for way in (-1, 1) for part in at_least(1, [toward(bar, way) for bar in every])])
 
 
 def lanes_gain(load_factor: float) -> Judge:
-    """At least eight categories gain by a promise for each; three that lose refute it, or all jobs together."""
+    """At least eight categories gain by a promise for each."""
 
     def judge(case: Case) -> Finding:
         bars = case.bars(CATEGORY, BASE, load_factor=load_factor)
         every = categories(bars, range(1, 11))
-        losers = sum(toward(bar, -1).state == "wrong" for bar in every)
-        refuted = losers >= 3 or toward(bars[""], -1).state == "wrong"
-        return decided(best((gains(bar) for bar in every), 8), refuted=refuted, note=bars[""].words)
+        return decided(at_least(8, [toward(bar, -1) for bar in every]), note=bars[""].words)
 
     return judge
 
@@ -135,15 +112,12 @@ def waited_gain(case: Case) -> Finding:
     """Promises by expansion factors against those by category: 1 to 4 gain, three or more of 6 to 10 lose."""
     bars = case.bars(WAITED_LANES, CATEGORY)
     parts = [toward(bar, -1) for bar in categories(bars, range(1, 5))]
-    parts += best((moved(bar, 1) for bar in categories(bars, range(6, 11))), 3)
-    return decided(parts, refuted=pooled(bars, range(1, 5), -1).state == "wrong")
+    return decided([*parts, *at_least(3, [toward(bar, 1) for bar in categories(bars, range(6, 11))])])
 
 
 def together(case: Case) -> Finding:
-    """Both kinds of promises against those by category: 1 to 9 gain; refuted where 1 to 5 lose."""
-    bars = case.bars(BOTH, CATEGORY)
-    parts = [toward(bar, -1) for bar in categories(bars, range(1, 10))]
-    return decided(parts, refuted=pooled(bars, LIGHT, -1).state == "wrong")
+    """Both kinds of promises against those by category: 1 to 9 gain."""
+    return decided([toward(bar, -1) for bar in categories(case.bars(BOTH, CATEGORY), range(1, 10))])
 
 
 def light_first(case: Case) -> Finding:
@@ -161,8 +135,7 @@ def light_first(case: Case) -> Finding:
                 correlations[unit] = float(stats.spearmanr(range(len(own)), own).statistic)
         parts += signed([(f"{case.name(log)}: rank correlation of category and median wait", correlations)], 1)
         trend.append(f"{case.name(log)} {_page(groups, medians)}")
-    refuted = any(part.effect <= 0 for part in parts)
-    return decided(parts, refuted=refuted, note=f"Page's p: {', '.join(trend)}")
+    return decided(parts, note=f"Page's p: {', '.join(trend)}")
 
 
 def _page(groups: Sequence[str], medians: Any) -> str:
@@ -175,7 +148,7 @@ def _page(groups: Sequence[str], medians: Any) -> str:
         (part,) = trends([("", levels)], 1)
     except (InputError, ValueError):
         return "none"
-    return "none" if math.isnan(part.p) else f"{part.p:.2g} in {part.n} windows"
+    return "none" if math.isnan(part.a) else f"{part.a:.2g} in {part.n} windows"
 
 
 def _at_both_loads(case: Case, scheme: str, against: str) -> list[Bars]:
@@ -188,29 +161,28 @@ def light_lose_by_order(case: Case) -> Finding:
     parts: list[Part] = []
     for bars in every:
         parts += [toward(bar, 1) for bar in (bars[""], *categories(bars, LIGHT))]
-    return decided(parts, refuted=is_wrong(toward(bars[""], 1) for bars in every))
+    return decided(parts)
 
 
 def scraps(case: Case) -> Finding:
     """Jobs that start on what is free now: categories 8 to 10 lose."""
     every = _at_both_loads(case, "moldable-start?backfill=now", "moldable-start")
     parts = [toward(bar, 1) for bars in every for bar in categories(bars, HEAVY)]
-    return decided(parts, refuted=is_wrong(pooled(bars, HEAVY, 1) for bars in every))
+    return decided(parts)
 
 
 def heavy_gain(case: Case) -> Finding:
     """Category bounds that double from 1,000 against those that triple from 100: categories 8 to 10 gain."""
     every = _at_both_loads(case, f"{COMBINED[0]}?first=1000&ratio=2", COMBINED[0])
     parts = [toward(bar, -1) for bars in every for bar in categories(bars, HEAVY)]
-    return decided(parts, strict=False)
+    return decided(parts)
 
 
 def scopes(case: Case) -> Finding:
     """Shares among waiting jobs show what the paper says of the base and of all sizes; by what is left: a note."""
     found = {scope: _scope(case, scope) for scope in ("queued", "remaining")}
-    parts = found["queued"]
-    also = f"shares of what is left: {sum(part.state == 'right' for part in found['remaining'])} of {len(parts)}"
-    return decided(parts, strict=False, note=also)
+    also = decided(found["remaining"])
+    return decided(found["queued"], note=f"shares of what is left: {also.answer}, {also.note}")
 
 
 def _scope(case: Case, scope: str) -> list[Part]:

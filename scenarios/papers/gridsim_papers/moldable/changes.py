@@ -1,4 +1,4 @@
-"""What moldable jobs gain or lose: changes of the mean response by category of weight, and whether anybody pays.
+"""What moldable jobs gain or lose: changes of the mean response by category of weight.
 
 A change is the mean response under one policy over that under another, less 1: negative is better. Windows of a log
 are the sample; logarithms of the ratios are what is averaged and tested.
@@ -6,15 +6,14 @@ are the sample; logarithms of the ratios are what is averaged and tested.
 References
 ----------
 Srinivasan, Krishnamoorthy, Sadayappan, "A robust scheduling strategy for moldable scheduling of parallel jobs",
-CLUSTER 2003; sections 8.4 and 8.5 of the project's specification of moldable jobs.
+CLUSTER 2003; section 8.4 of the project's specification of moldable jobs.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,15 +24,12 @@ from gridsim.model.time import MICROSECOND, FloatArray, IntArray, seconds
 
 __all__ = [
     "CATEGORIES",
-    "DEGRADED",
     "LEAST_JOBS",
     "Change",
-    "Robustness",
     "categories",
     "category_responses",
     "change",
     "promise_waits",
-    "robustness",
 ]
 
 CATEGORIES = tuple(f"weight:{number}" for number in range(1, 11))
@@ -41,13 +37,6 @@ CATEGORIES = tuple(f"weight:{number}" for number in range(1, 11))
 
 LEAST_JOBS = 10
 """A category with fewer jobs is left out."""
-
-DEGRADED = 0.05
-"""A change above is one for the worse, if it is none by chance."""
-
-_LEVEL = 0.05
-
-Setting = TypeVar("Setting", bound=Hashable)
 
 
 def categories(record: Record, rows: Any = None) -> dict[str, IntArray]:
@@ -88,16 +77,6 @@ class Change(NamedTuple):
     p: float
     windows: int
 
-    @property
-    def better(self) -> bool:
-        """Whether responses are shorter, by the one-sided test."""
-        return self.change < 0 and self.p / 2 < _LEVEL
-
-    @property
-    def degraded(self) -> bool:
-        """Whether responses are longer by more than `DEGRADED`, and longer at all by the one-sided test."""
-        return self.change > DEGRADED and self.p / 2 < _LEVEL
-
 
 def change(mine: FloatArray, theirs: FloatArray, *, confidence: float = 0.95) -> Change:
     """Change from *theirs* to *mine*, one mean response a window; windows that lack one are left out.
@@ -105,55 +84,12 @@ def change(mine: FloatArray, theirs: FloatArray, *, confidence: float = 0.95) ->
     Examples
     --------
     >>> found = change(np.array([90.0, 80.0, 70.0]), np.array([100.0, 100.0, 100.0]))
-    >>> round(found.change, 3), found.windows, found.better, found.degraded
-    (-0.204, 3, True, False)
+    >>> round(found.change, 3), found.windows
+    (-0.204, 3)
     """
     logs = log_ratios(mine, theirs)
     test = t_test(logs[np.isfinite(logs)], confidence=confidence)
     return Change(math.expm1(test.mean), math.expm1(test.low), math.expm1(test.high), test.p, test.pairs)
-
-
-class Robustness(NamedTuple):
-    """Verdict on a policy over a grid of settings.
-
-    Attributes
-    ----------
-    settings : int
-        That were looked at.
-    not_better : tuple
-        Those at which the mean over all jobs is not better, by the one-sided test.
-    degraded : tuple of (setting, category)
-        Who pays where.
-    """
-
-    settings: int
-    not_better: tuple[Hashable, ...]
-    degraded: tuple[tuple[Hashable, str], ...]
-
-    @property
-    def robust(self) -> bool:
-        """Better overall at every setting, and no category worse at any."""
-        return self.settings > 0 and not self.not_better and not self.degraded
-
-
-def robustness(changes: Mapping[Setting, Mapping[str, Change]]) -> Robustness:
-    """Verdict on the changes at each setting, by category; of all jobs under the empty name.
-
-    Examples
-    --------
-    >>> better, worse = Change(-0.2, -0.3, -0.1, 0.01, 10), Change(0.2, 0.1, 0.3, 0.01, 10)
-    >>> robustness({"low": {"": better}, "high": {"": better, "weight:1": worse}})
-    Robustness(settings=2, not_better=(), degraded=(('high', 'weight:1'),))
-    """
-    return Robustness(
-        len(changes),
-        tuple(setting for setting, found in changes.items() if "" not in found or not found[""].better),
-        tuple((setting, name) for setting, found in changes.items() for name in CATEGORIES if _pays(found, name)),
-    )
-
-
-def _pays(found: Mapping[str, Change], name: str) -> bool:
-    return name in found and found[name].degraded
 
 
 def promise_waits(record: Record, k: float = 4.0) -> FloatArray:

@@ -18,6 +18,7 @@ from gridsim import InputError
 from gridsim.words import listed, percent
 from gridsim_papers.deadline.recipes import Recipe
 from gridsim_papers.decisions import answered
+from gridsim_papers.ledger import MARGIN, read_ledger
 from gridsim_papers.moldable import base, combined, earlier, exact
 from gridsim_papers.moldable.campaign import BASES, LANES, WEIGHTS
 from gridsim_papers.moldable.figures import SCHEMES, Bars, bars_of
@@ -144,14 +145,15 @@ def _bar(bars: Bars) -> str:
 
 
 def answers(study: Study, questions: Iterable[Question], bases: Sequence[str] = BASES) -> list[Judged]:
-    """A verdict on each question at each base load and weight factor; *not testable here* where rows are missing."""
-    return [one for question in questions for one in _judged(study, question, bases)]
+    """A verdict on each question at each base load and weight factor; *not testable* where rows are missing."""
+    margins = {claim: entry.margin for claim, entry in read_ledger("moldable").items()}
+    return [one for it in questions for one in _judged(study, it, bases, margins.get(it.id, MARGIN))]
 
 
-def _judged(study: Study, question: Question, bases: Sequence[str]) -> Iterator[Judged]:
+def _judged(study: Study, question: Question, bases: Sequence[str], margin: float) -> Iterator[Judged]:
     for load in bases:
         for factor in question.factors or (None,):
-            case = Case(study, load) if factor is None else Case(study, load, factor)
+            case = Case(study, load, factor or max(BOTH), margin)
             found = answered(question.judge, case)
             where = dict(zip(COLUMNS, (load, str(factor or "")), strict=True))
             yield Judged(Verdict(question.id, *found[:-1]), found.p_wilcoxon, where)

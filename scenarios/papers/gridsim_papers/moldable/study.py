@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gridsim import InputError
-from gridsim.metrics.compare import holm
 from gridsim.words import percent
 from gridsim_papers.deadline.lines import StoredRows, written
-from gridsim_papers.decisions import ENOUGH, FEWEST
+from gridsim_papers.ledger import MARGIN
 from gridsim_papers.moldable.campaign import BASELINE, COMBINED
 from gridsim_papers.moldable.changes import CATEGORIES, Change, change
 from gridsim_papers.moldable.figures import CONDITIONS, SCHEMES
 from gridsim_papers.paired import Values, changes
-from gridsim_papers.verdicts import Finding
+from gridsim_papers.verdicts import FEWEST, Finding
 
 __all__ = ["MEAN", "USUAL", "Bar", "Bars", "Case", "Judge", "Setting", "Study", "between"]
 
@@ -59,8 +58,6 @@ class Bar(NamedTuple):
         Logarithms of the ratios.
     change : Change
         Over windows, p not corrected.
-    p_holm : float
-        Two-sided, corrected for the bars of the same colour.
     """
 
     setting: Setting
@@ -69,12 +66,6 @@ class Bar(NamedTuple):
     group: str
     logs: Values
     change: Change
-    p_holm: float
-
-    @property
-    def enough(self) -> bool:
-        """Whether what is not shown is not there."""
-        return self.change.windows >= ENOUGH
 
     @property
     def words(self) -> str:
@@ -161,7 +152,7 @@ class Study:
 def between(
     mine: Mapping[str, Values], theirs: Mapping[str, Values], setting: Setting, scheme: str, against: str
 ) -> Bars:
-    """Changes by category, Holm's correction over all of them; without categories of too few windows to be tested.
+    """Changes by category, without those of too few windows to be tested.
 
     Raises
     ------
@@ -176,11 +167,10 @@ def between(
     if "" not in found:
         raise InputError(f"no window in which '{scheme}' and '{against}' were both run at {setting}")
     least = min(FEWEST, found[""].windows)
-    pairs = {group: one for group, one in found.items() if one.windows >= least}
-    corrected = holm([one.p for one in pairs.values()])
     return {
-        group: Bar(setting, scheme, against, group, changes(mine[group], theirs[group], ratio=True), one, p)
-        for (group, one), p in zip(pairs.items(), corrected, strict=True)
+        group: Bar(setting, scheme, against, group, changes(mine[group], theirs[group], ratio=True), one)
+        for group, one in found.items()
+        if one.windows >= least
     }
 
 
@@ -196,11 +186,14 @@ class Case:
         Offered load at load factor 100.
     factor : int
         Weight factor of the combined scheme (and of the base, where the claim is about both), 1 or 2.
+    margin : float
+        Of the claim, by the ledger: the ratio that does not matter.
     """
 
     study: Study
     base: str = "0.65"
     factor: int = 2
+    margin: float = MARGIN
 
     @property
     def combined(self) -> str:
