@@ -196,7 +196,7 @@ def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
     for kind in (np.int64, np.float64) if not any("_" in text for text in texts) else ():
         try:
             return np.array([text or "nan" for text in texts], dtype=object).astype(kind)
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
     return np.array(texts, dtype=str)
 

@@ -106,6 +106,8 @@ def rows_of(job: IntArray, numbers: npt.NDArray[Any], path: Path) -> IntArray:
     InputError
         For a number that is none of them.
     """
+    if not len(job) and len(numbers):
+        raise InputError(f"tells of job {numbers[0]}, which is not in jobs.csv", path=path)
     order = np.argsort(job, kind="stable")
     place = np.searchsorted(job[order], numbers).clip(max=max(len(job) - 1, 0))
     rows: IntArray = order[place]
