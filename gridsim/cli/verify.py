@@ -7,8 +7,6 @@ import json
 import textwrap
 from typing import Any
 
-from gridsim.errors import InputError
-
 __all__ = ["add_arguments", "run"]
 
 _SHOWN = 6
@@ -36,10 +34,7 @@ def run(args: argparse.Namespace) -> int:
     counts = {"passed": 0, "failed": 0, "unsupported": 0}
     rows: list[dict[str, Any]] = []
     for path, case in read_cases(args.paths or [CASES]):
-        try:
-            outcome = check(case)
-        except InputError as error:
-            raise InputError(str(error), path=path) from error
+        outcome = check(case, path=path)
         counts[outcome.status] += 1
         name = str(case.get("name") or case.get("id") or path.stem)
         if args.json:

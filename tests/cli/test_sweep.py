@@ -295,7 +295,7 @@ def test_results_of_something_else_are_refused(
     note.write_text(text.replace('"version": "', '"version": "9.'))
     assert "campaign.json, field 'version': the results there are of \"9." in refused(capsys)
     note.write_text(text[:50])
-    assert "campaign.json: is no JSON" in refused(capsys)
+    assert "campaign.json line 4: is no JSON" in refused(capsys)
     note.unlink()
     Store("campaign-results").claim({"version": json.loads(text)["version"], "loads": [0.5, 1.0]})  # of a paper
     assert "campaign.json, field 'loads': the results there are of [0.5, 1.0], not null" in refused(capsys)

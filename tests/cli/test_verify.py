@@ -88,7 +88,10 @@ def test_json_holds_every_case_and_the_counts(folder: Path, capsys: pytest.Captu
     [
         ('{"kind":\n oops}', "a.json line 2"),
         ("[]", "a.json line 1"),
-        ('{"kind": "schedule", "platform": {"cores": "many"}}', "a.json: field 'platform.cores'"),
+        (
+            '{"kind": "schedule", "jobs": [], "runs": [],\n"platform": {"cores": "many"}}',
+            "a.json line 2, field 'platform.cores'",
+        ),
     ],
 )
 def test_a_file_that_is_no_case_is_exit_code_2_with_its_place(
