@@ -26,7 +26,7 @@ _SIZE = Number(1, 10_000, whole=True)
 _PARAMETER = (str, bool, NUMBER, None)
 _EXPECTED_JOB = {"id": WHOLE}
 _RIGID = {"id": WHOLE, "submit": _SECONDS, "runtime": _SECONDS, "estimate": _SECONDS, "cores": _CORES}
-_RUN = {"algorithm": str, "parameters": {str: ANY}}
+_RUN = {"algorithm": str, "parameters": {"instant?": str, str: ANY}}
 _PLATFORM = {"cores": _CORES}
 
 _DEADLINE = {
@@ -111,7 +111,7 @@ _MOLDABLE = {
     },
     "lublin": {
         **_CASE_OF_TABLES,
-        "cycle?": {"all?": [NUMBER], "batch?": [NUMBER], "interactive?": [NUMBER]},
+        "cycle?": {re.compile("all|batch|interactive"): [NUMBER]},
         "clock?": [{"cumulative_seconds": Number(0, 1e9), "start_bucket": Number(0, 47, whole=True), "time": NUMBER}],
         "sizes?": [
             {
