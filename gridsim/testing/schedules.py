@@ -388,7 +388,9 @@ def _count(text: str, path: Path, line: int, field: str) -> int:
     for part in text.replace(",", " ").split():
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()) or max(len(first), len(last)) > _MOST_DIGITS:
-            raise InputError(f"'{text[:60]}' is not a list of resources such as 0-3 7", path=path, line=line, field=field)
+            raise InputError(
+                f"'{text[:60]}' is not a list of resources such as 0-3 7", path=path, line=line, field=field
+            )
         count += int(last) - int(first) + 1 if dash else 1
     if not 0 <= count <= 2**53:
         raise InputError(f"'{text[:60]}' lists {count} resources", path=path, line=line, field=field)
