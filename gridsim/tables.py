@@ -6,6 +6,7 @@ import errno
 import importlib
 import io
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.files import csv_rows, naming, read_text, write_atomically
+from gridsim.files import csv_rows, decoded, naming, write_atomically
 
 __all__ = [
     "NAMES",
@@ -27,6 +28,7 @@ __all__ = [
     "Standing",
     "column_of",
     "columns_in",
+    "name_cell",
     "read_names",
     "read_table",
     "require_table",
@@ -38,6 +40,9 @@ TABLES = ("csv", "parquet")
 
 NAMES = "names.csv"
 """File of the names that numbers of users, accounts and so on stand for."""
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""What a cell begins with that a spreadsheet takes for a formula, or that was escaped for that."""
 
 _CHUNK = 4_096
 _MOST_DIGITS = 9
@@ -73,13 +78,28 @@ def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
     if not path.is_file():
         return {}
     found: dict[str, dict[int, str]] = {}
-    rows = csv_rows(io.StringIO(read_text(path)), path)
+    rows = csv_rows(io.StringIO(decoded(path.read_bytes(), path), newline=""), path)
     next(rows, None)
     for line, row in rows:
         if len(row) != 3 or not row[1].isdecimal() or len(row[1]) > _MOST_DIGITS:
             raise InputError(f"has {str(row)[:60]}; expected label, number and name", path=path, line=line)
-        found.setdefault(row[0], {})[int(row[1])] = row[2]
+        found.setdefault(row[0], {})[int(row[1])] = _name(row[2])
     return found
+
+
+def _name(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
+
+
+def name_cell(name: str) -> str:
+    """Cell of `NAMES` for a name: behind an apostrophe where a spreadsheet would take it for a formula.
+
+    Examples
+    --------
+    >>> name_cell("ann"), name_cell("=cmd()"), name_cell("'=cmd()")
+    ('ann', "'=cmd()", "''=cmd()")
+    """
+    return f"'{name}" if _FORMULA.match(name) else name
 
 
 def require_table(table: str) -> None:
@@ -128,7 +148,7 @@ def read_table(
         return columns
     if not path.is_file():
         raise InputError(f"has no {name}.csv; expected a result directory", path=folder)
-    rows = csv_rows(io.StringIO(read_text(path)), path)
+    rows = csv_rows(io.StringIO(decoded(path.read_bytes(), path), newline=""), path)
     _, header = next(rows, (1, []))
     if len(set(header)) < len(header) or not header:
         raise InputError(f"has the columns {', '.join(header) or 'none'}; expected each once", path=path, line=1)
