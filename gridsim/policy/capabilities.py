@@ -90,7 +90,7 @@ def _with_more(declared: Capabilities, scheduler: Any) -> Capabilities:
 
 _MEMBERS = (
     *("plan", "promise", "declined", "broken", "expected_starts", "reasons", "longest", "notices", "epoch", "site"),
-    *("requested", "alone", "held", "machine", "pools", "timezone"),
+    *("requested", "alone", "held", "machine", "pools", "timezone", "held_by", "labels_of"),
 )
 
 

@@ -449,6 +449,11 @@ class Capabilities:
         It has ``timezone``, the zone of local dates in its files, which a run sets likewise, and
         ``outside(first, last, longest)``: notices of what lies outside the time between two instants and has no effect
         on jobs of up to that walltime, whole microseconds.
+    held_by : bool
+        It has ``held_by(request, now)``: the limit that holds a request back, in a word, or the `Refusal` of one that
+        was not taken; empty for none.
+    labels_of : bool
+        It has ``labels_of(demand)``: labels by which jobs request what a `Demand` does, where it reads labels instead.
     site : bool
         It has ``site``, a `gridsim.model.site.Site`, whose names may be asked for.
     machine : bool
@@ -509,6 +514,8 @@ class Capabilities:
     notices: bool = False
     epoch: bool = False
     timezone: bool = False
+    held_by: bool = False
+    labels_of: bool = False
     site: bool = False
     machine: bool = False
     pools: bool = False
