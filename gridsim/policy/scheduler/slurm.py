@@ -307,7 +307,8 @@ class Slurm:
             requests, site, owners, self._demands, self._boot + LATER, classes, self._budgets, reset
         )
         parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, wishes)
-        self._intake = Intake(site, owners, *parts)
+        named = "user" in requests.names  # users that have only numbers cannot be compared with associations
+        self._intake = Intake(site if named else replace(site, associations_only=False), owners, *parts)
         self._numbers = np.zeros((NUMBERS, int(self._demands["same"].max(initial=0)) + 1), dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         return requests
