@@ -141,7 +141,8 @@ class Slurm:
     @property
     def capabilities(self) -> Capabilities:
         """What Slurm can do; whether jobs may have to give way is known when a run has been set up."""
-        return replace(_CAN, preempts=self._gives_way, nodes=self.capacity())
+        by = self.site.preemption.kind if self.site is not None and self._gives_way else ""
+        return replace(_CAN, preempts=self._gives_way, preempts_by=by, nodes=self.capacity())
 
     # -- beginning ---------------------------------------------------------------------------------------------------
 
