@@ -418,6 +418,8 @@ class Capabilities:
         It promises deadlines, and keeps them.
     preempts : bool
         A running request may have to make room for another one.
+    preempts_by : str
+        Label that decides which requests may preempt which (``qos``, ``partition``); empty for none.
     scope : {"cluster", "grid"}
         Whether its order depends on other clusters too, so that all decide whenever one does.
     effort : float
@@ -500,6 +502,7 @@ class Capabilities:
     sizes: bool = False
     guarantees: bool = False
     preempts: bool = False
+    preempts_by: str = ""
     scope: Literal["cluster", "grid"] = "cluster"
     effort: float = 1.0
     plan: bool = False

@@ -346,6 +346,7 @@ def sites(draw: st.DrawFn, *, limits: bool = False, preempts: bool = False, rese
         default_memory=draw(st.sampled_from([0, 20])),
         default_core_memory=draw(st.sampled_from([0, 0, 10])),
         most_memory=draw(st.sampled_from([0, 0, 150])),
+        associations_only=draw(st.booleans()),
         safe=limits and draw(st.booleans()),
         least_loaded=draw(st.sampled_from([False] * 4 + [True])),
         members={"staff": frozenset(["ann", "bob"]), "guests": frozenset(["cy"])} if draw(st.booleans()) else None,

@@ -155,7 +155,8 @@ class Slurm:
     @property
     def capabilities(self) -> Capabilities:
         """What Slurm can do; whether jobs may have to give way is known when a run has been set up."""
-        return replace(_CAN, preempts=self._gives_way, nodes=self.capacity())
+        by = self.site.preemption.kind if self.site is not None and self._gives_way else ""
+        return replace(_CAN, preempts=self._gives_way, preempts_by=by, nodes=self.capacity())
 
     # -- beginning ---------------------------------------------------------------------------------------------------
 
@@ -360,7 +361,8 @@ class Slurm:
             requests, site, owners, self._demands, self._boot + LATER, classes, self._budgets, reset
         )
         parts = (self._entries, self._demands, self._machine, self._limits, names, self._reservations, wishes)
-        self._intake = Intake(site, owners, *parts)
+        named = "user" in requests.names  # users that have only numbers cannot be compared with associations
+        self._intake = Intake(site if named else replace(site, associations_only=False), owners, *parts)
         self._numbers = np.zeros((NUMBERS, int(self._demands["same"].max(initial=0)) + 1), dtype=np.int64)
         self._started = np.zeros(len(owners) + 1, dtype=np.int64)
         return requests

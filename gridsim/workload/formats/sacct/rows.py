@@ -91,8 +91,8 @@ class Parser:
     ``memory`` (MiB), ``asked_memory`` (MiB; node where ``asked_memory_of`` is 1, core for 2, else in all), ``gpus``,
     ``priority``, ``restarts``, ``throttle`` of a line of waiting tasks, ``limited`` (by it), ``reason`` (of `reasons`),
     ``list`` (of `lists`), ``asked_gpus``, ``more`` (of `more`: generic resources and licences), ``gpu_types`` (of
-    `gpu_types`: those allocated) and the labels of `NAMED`. What submit
-    lines say in words has its numbers in `said`, by label.
+    `gpu_types`: those that were allocated) and the labels of `NAMED`. What submit lines say in words has its numbers
+    in `said`, by label.
     """
 
     def __init__(self) -> None:
