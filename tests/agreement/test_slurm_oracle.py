@@ -396,7 +396,8 @@ def workloads(draw: st.DrawFn, site: Site, *, largest: int = 25, plain: bool = F
         labels = {
             "nodes": column(-1, -1, 1, 2, 3),
             "nodes_most": column(-1, -1, -1, 3),
-            "memory_mb": column(-1, -1, 0, 10, 60),
+            "memory_mb": column(-1, -1, 0, 10, 60, 150),
+            "memory_granted_mb": column(-1, 50),
             "memory_core_mb": column(-1, -1, 20),
             "gpus": column(-1, -1, -1, 1, 2),
             "cores_per_task": column(-1, -1, 2),

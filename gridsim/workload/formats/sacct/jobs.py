@@ -75,13 +75,13 @@ class Jobs:
         number, submit = self._lines.column("number"), self._lines.column("submit")
         keys = [self._lines.identity()]
         if "base" in self._lines:
-            keys += [self._lines.column("task"), self._lines.column("part"), self._lines.column("tasks")]
+            keys += [self._lines.column("task"), self._lines.column("part"), self._lines.column("list")]
         ended = self._lines.column("end") != ABSENT
         order = np.lexsort((number, ended, submit, *keys[::-1]))
         before, after = order[:-1], order[1:]
         repeated = np.zeros(self._lines.rows, dtype=bool)
         repeated[before] = np.logical_and.reduce([key[before] == key[after] for key in (*keys, submit)])
-        self._tasks = tasks_left(self._lines, self._intake.parser.lists)
+        self._tasks = tasks_left(self._lines, tuple(self._intake.parser.lists))
         repeated |= self._tasks == 0
         screen.find("repeated-line", repeated, None, self._lines.shown)
         return Runs.of(self._lines, keys, order[screen.keep[order]])

@@ -98,7 +98,7 @@ class Parser:
     def __init__(self) -> None:
         self.codes: dict[str, Codes] = {label: Codes() for label in NAMED}
         self.said = {label: self.codes[label] if label in NAMED else Codes() for label in TEXTS}
-        self.lists: list[bytes] = []
+        self.lists: dict[bytes, int] = {}
         self._lengths, self._limits, self._minutes = map(Lookup, (values.duration, values.limit, values.minutes))
         self._states, self._sizes = Lookup(values.state), Lookup(_size)
         self._tres = {"cpu": _of_tres(b"cpu", _size), "mem": _of_tres(b"mem", _memory), "gpus": Lookup(_gpus)}
@@ -162,8 +162,7 @@ class Parser:
             base[row], task[row], part[row], several, _ = found
             if several:
                 tasks[row], at_once[row] = values.task_count(several), throttle(several)
-                which[row] = len(self.lists)
-                self.lists.append(several)
+                which[row] = self.lists.setdefault(several, len(self.lists))
         columns |= {"base": base, "task": task, "part": part.astype(np.int32), "tasks": tasks.astype(np.int32)}
         if (which != ABSENT).any():
             columns["list"] = which
