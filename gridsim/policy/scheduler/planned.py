@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from gridsim.model.time import NEVER, IntArray
 from gridsim.policy.admission.conservative import Conservative
-from gridsim.policy.admission.plan import Plan
+from gridsim.policy.admission.plan import Plan, offer_of
 from gridsim.policy.admission.vector_plan import VectorPlan
 from gridsim.policy.capabilities import (
     asked_once,
@@ -182,7 +182,7 @@ class Planned:
             self._plan.estimate[request] = self._predictions.predict(request, now)
         cores = self._size(request, now)
         with self._sized(request, cores):
-            offer = self.admission.plan(request, NEVER, self._plan, now)
+            offer = offer_of(self.admission, request, NEVER, self._plan, now)
         return None if offer is None else Quote(request, offer, cores)
 
     def _size(self, request: int, now: int) -> int:
