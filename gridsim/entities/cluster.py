@@ -20,7 +20,7 @@ from gridsim.model.demand import Demands
 from gridsim.model.platform import ClusterSpec
 from gridsim.model.time import NEVER
 from gridsim.policy.balancing import Bid
-from gridsim.policy.capabilities import capabilities_of
+from gridsim.policy.capabilities import Earlier, capabilities_of, is_own
 from gridsim.policy.protocols import (
     NOTHING,
     Decision,
@@ -123,6 +123,7 @@ class Cluster:
         self.placed_on: list[Cluster] | None = None
         self.together: Sequence[Cluster] = ()
         self._requests, self._outcome = requests, outcome
+        self._foreign = not is_own(scheduler) or isinstance(scheduler, Earlier)  # answers of a plug-in are checked
         self.scheduler, self._instant, self._extend, self._tick = scheduler, instant, extend, tick
         self._decide_priority, self._end_priority = instant.decide + index, instant.end
         # Memory views give and take plain numbers, in half the time that arrays need for one.
@@ -275,17 +276,21 @@ class Cluster:
             quote = self.scheduler.quote(request, now)
         except Exception as error:
             raise_failed(self.scheduler, "quote", error)
-        offer = quote.offer if type(quote) is Quote else quote
-        if offer is not None and (
-            type(offer) is not Offer
-            or not isinstance(offer.start, (int, np.integer))
-            or not isinstance(offer.granted, (int, np.integer))
-        ):
+        if self._foreign:
+            self._check_quote(quote, request, now)
+        return quote
+
+    def _check_quote(self, quote: Any, request: int, now: int) -> None:
+        """Raise `PolicyError` for what is no quote, and for an offer without instants."""
+        offer = quote.offer if isinstance(quote, Quote) else quote
+        whole = isinstance(offer, Offer) and all(
+            isinstance(it, int | np.integer) for it in (offer.start, offer.granted)
+        )
+        if offer is not None and not whole:
             raise PolicyError(
                 f"{name_of(self.scheduler)} answers request {request} at {now / 1e6} s with {quote!r}; expected "
                 "None or a Quote, with an Offer of whole microseconds or none"
             )
-        return quote
 
     def take(self, request: int, quote: Quote | None) -> None:
         """Take a request in as it was quoted in this instant, if its user agrees."""
@@ -423,15 +428,9 @@ class Cluster:
             raise_failed(self.scheduler, "dispatch", error)
         if decision is NOTHING:
             return
-        if not isinstance(decision, Decision):
-            raise PolicyError(f"{name_of(self.scheduler)} decides {decision!r} at {now / 1e6} s; expected a Decision")
+        if self._foreign:
+            self._check_decision(decision, now)
         starts, stops, withdrawals, wake = decision
-        if (type(starts) is not list and starts != ()) or stops != () or withdrawals != ():
-            self._check_lists(decision)
-        if wake is not NEVER and not isinstance(wake, (int, np.integer)):
-            raise PolicyError(
-                f"{name_of(self.scheduler)} wants to be woken at {wake!r}; expected whole microseconds or NEVER"
-            )
         if withdrawals or stops:
             for request in withdrawals:
                 self._withdraw(request)
@@ -449,11 +448,16 @@ class Cluster:
             self._env.wakes += 1
             At(self._env, wake - now, self._decide_priority, self._woken)
 
-    def _check_lists(self, decision: Decision) -> None:
-        """Raise `PolicyError` where the parts of a decision are not lists or tuples."""
+    def _check_decision(self, decision: Any, now: int) -> None:
+        """Raise `PolicyError` for what is no decision; its requests are checked when they are carried out."""
+        if not isinstance(decision, Decision):
+            raise PolicyError(f"{name_of(self.scheduler)} decides {decision!r} at {now / 1e6} s; expected a Decision")
         for name, part in zip(decision._fields, decision[:3], strict=False):
             if not isinstance(part, list | tuple):
                 raise PolicyError(f"{name_of(self.scheduler)} decides {name}={part!r}; expected a list or tuple")
+        if not isinstance(decision.wake, int | np.integer):
+            what = f"wants to be woken at {decision.wake!r}; expected whole microseconds or NEVER"
+            raise PolicyError(f"{name_of(self.scheduler)} {what}")
 
     def _stop(self, stop: Stop, now: int) -> None:
         """Carry out that a running request makes room."""
