@@ -218,8 +218,9 @@ def on_nodes(admission: Any) -> bool:
 
 
 def scores_in_columns(rule: Any) -> bool:
-    """Whether a placement rule is compiled: it says by which columns, and is not asked for each task."""
-    return hasattr(rule, "columns")
+    """Whether a placement rule is compiled: gridsim's own columns, and no scores that a plug-in defines instead."""
+    columns = getattr(type(rule), "columns", None)
+    return getattr(columns, "__module__", "").startswith("gridsim.") and not hasattr(rule, "scores")
 
 
 def limits_in_columns(partition: Any) -> bool:

@@ -7,13 +7,13 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from gridsim.errors import PolicyError
+from gridsim.errors import GridsimError, PolicyError
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray
 from gridsim.policy.queue import ClusterView, Queue
@@ -45,12 +45,16 @@ __all__ = [
     "Start",
     "Stop",
     "Then",
+    "call",
     "failed",
+    "lanes_of",
     "name_of",
+    "raise_failed",
     "ranks_of",
     "representation",
     "starting",
     "starts_of",
+    "whole_numbers",
 ]
 
 Changes = Literal["static", "linear", "pass", "start"]
@@ -597,13 +601,101 @@ def failed(policy: Any, method: str, error: Exception) -> PolicyError:
 
     Raise it from that one: ``raise failed(ordering, "rank", error) from error``.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    outside = next((frame for frame in frames if not Path(frame.filename).is_relative_to(_OWN)), None)
-    place = f" in line {outside.lineno} of {outside.filename}" if outside else ""
-    return PolicyError(f"{name_of(policy)} failed in {method}{place}: {type(error).__name__}: {error}")
+    place = _place_of(error) or _begin_of(policy, method)
+    where = f" in line {place[0]} of {place[1]}" if place else ""
+    return PolicyError(f"{name_of(policy)} failed in {method}{where}: {type(error).__name__}: {error}")
 
 
 _OWN = Path(__file__).parents[1]
+
+
+def _place_of(error: Exception) -> tuple[int | None, str] | None:
+    """Line and file of the outermost frame that is not gridsim's own."""
+    frames = traceback.extract_tb(error.__traceback__)
+    outside = (frame for frame in frames if not Path(frame.filename).is_relative_to(_OWN))
+    return next(((frame.lineno, frame.filename) for frame in outside), None)
+
+
+def _begin_of(policy: Any, method: str) -> tuple[int, str] | None:
+    """Where a plug-in defines a method: a call with the wrong arguments has no frame of its own."""
+    code = getattr(getattr(type(policy), method, None), "__code__", None)
+    if code is None or Path(code.co_filename).is_relative_to(_OWN):
+        return None
+    return code.co_firstlineno, code.co_filename
+
+
+def raise_failed(policy: Any, method: str, error: Exception) -> NoReturn:
+    """Raise what a *method* of a policy raised, as a `PolicyError` with its place (`failed`).
+
+    Errors of gridsim stay as they are, and so do defects of its own policies where no plug-in is involved.
+    """
+    own = type(policy).__module__.startswith("gridsim.") and _place_of(error) is None
+    if own or isinstance(error, GridsimError):
+        raise error
+    raise failed(policy, method, error) from error
+
+
+def call(policy: Any, method: str, *arguments: Any) -> Any:
+    """Return what a *method* of a policy returns; what it raises is raised by `raise_failed`."""
+    try:
+        return getattr(policy, method)(*arguments)
+    except Exception as error:
+        raise_failed(policy, method, error)
+
+
+def whole_numbers(
+    policy: Any, what: str, answer: Any, count: int | None = None, *, least: int = -NEVER, most: int = NEVER
+) -> IntArray:
+    """Return a column that a policy returned as int64, after a check of its shape, type and range.
+
+    Parameters
+    ----------
+    what : str
+        Name of the column, for errors.
+    count : int, optional
+        Number of entries; any number where left out.
+    least, most : int
+        The range of the entries, both ends included.
+
+    Raises
+    ------
+    PolicyError
+        For anything else than whole numbers in that range.
+    """
+    try:
+        column = np.asarray(answer)
+    except (TypeError, ValueError) as error:
+        raise PolicyError(f"{name_of(policy)} returned {what} that is no column: {error}") from error
+    expected = "one whole number for each entry" if count is None else f"{count} whole numbers"
+    if column.ndim != 1 or len(column) != (len(column) if count is None else count):
+        raise PolicyError(f"{name_of(policy)} returned {what} of shape {column.shape}; expected {expected}")
+    if len(column) and column.dtype.kind not in "iu":
+        raise PolicyError(f"{name_of(policy)} returned {what} of type {column.dtype}; expected {expected}")
+    if len(column) and not least <= int(column.min()) <= int(column.max()) <= most:
+        place = int(((column < least) | (column > most)).argmax())
+        message = f"{name_of(policy)} returned {what} with {column[place]} at index {place}"
+        raise PolicyError(f"{message}; expected whole numbers from {least}{'' if most == NEVER else f' to {most}'}")
+    return np.ascontiguousarray(column, dtype=np.int64)
+
+
+def lanes_of(rule: Any, queue: Queue) -> Lanes:
+    """Return the lanes of a reservation rule, checked: each request has a lane, and each lane a capacity from 0.
+
+    A capacity above the number of requests is that number.
+
+    Raises
+    ------
+    PolicyError
+        When the rule returns anything else, or fails.
+    """
+    lanes = call(rule, "lanes", queue)
+    if not isinstance(lanes, Lanes):
+        raise PolicyError(f"{name_of(rule)} returned {type(lanes).__name__} from lanes; expected Lanes(lane, capacity)")
+    count = len(queue)
+    capacity = whole_numbers(rule, "a capacity", lanes.capacity, least=0)
+    lane = whole_numbers(rule, "lanes", lanes.lane, count, least=0, most=len(capacity) - 1)
+    due = None if lanes.due is None else whole_numbers(rule, "due instants", lanes.due, count)
+    return Lanes(lane, np.minimum(capacity, len(queue.requests)), due)
 
 
 def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
@@ -616,13 +708,11 @@ def ranks_of(ordering: Any, queue: Queue, now: float) -> FloatArray:
     """
     try:
         answer = ordering.rank(queue, now)
-    except PolicyError:
-        raise
     except Exception as error:
         if isinstance(error, AttributeError) and error.name == "rank" and error.obj is ordering:
             what = "has no rank; with pick alone it needs a rule that lets nobody pass"
             raise PolicyError(f"{name_of(ordering)} {what}") from error
-        raise failed(ordering, "rank", error) from error
+        raise_failed(ordering, "rank", error)
     try:
         ranks = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
