@@ -9,6 +9,7 @@ import importlib.metadata
 import os
 import re
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -71,6 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Carry out a command line; returns the exit code: 0 done, 1 a check failed, 2 bad input or usage."""
     words = [*(sys.argv[1:] if argv is None else argv)]
     verb = next((word for word in words if not word.startswith("-")), None)
+    usual, warnings.formatwarning = warnings.formatwarning, _one_line
     try:
         args = _parser(verb).parse_args(words)
         code: int = args.run(args)
@@ -90,4 +92,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("gridsim: interrupted; nothing half-written was left", file=sys.stderr)
         return 130
+    finally:
+        warnings.formatwarning = usual
     return code
+
+
+def _one_line(message: Warning | str, *_: Any, **__: Any) -> str:
+    """A warning as the command line prints it, without the source line that issued it."""
+    return f"gridsim: warning: {message}\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,17 @@ def test_what_stops_a_verb_sets_the_exit_code(
     monkeypatch.setattr(gridsim.cli.list, "run", stopped)
     assert main(["list"]) == code
     assert capsys.readouterr().err.startswith(told)
+
+
+def test_a_warning_is_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def warned(args: object) -> int:
+        print(warnings.formatwarning("compiled loops are not kept", UserWarning, __file__, 1), end="", file=sys.stderr)
+        return 0
+
+    monkeypatch.setattr(gridsim.cli.list, "run", warned)
+    assert main(["list"]) == 0
+    assert capsys.readouterr().err == "gridsim: warning: compiled loops are not kept\n"
+    assert ".py:1:" in warnings.formatwarning("of a library", UserWarning, __file__, 1)
 
 
 def test_python_dash_m_is_the_command(tmp_path: Path) -> None:
