@@ -30,6 +30,7 @@ from gridsim.policy.presets import policy as make_policy
 from gridsim.policy.protocols import name_of
 from gridsim.record import Record, Status
 from gridsim.result import Result
+from gridsim.run_folder import find_run, read_numbers
 from gridsim.stored import Columns, StoredRecord, StoredWorkload
 from gridsim.tables import PartedTable, column_of
 from gridsim.workload.blocks import Blocks, joined, whole_instants
@@ -240,7 +241,7 @@ def stream(
     known, result = _known(folder, of_what, blocks.jobs), empty.with_measures(measures)
     told = {**result.provenance(), "metrics": {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}, "streamed": of_what}
     if known is not None and known == json.loads(json.dumps(plain(told))) and (folder / "metrics.json").is_file():
-        return Streamed(json.loads((folder / "metrics.json").read_text(encoding="utf-8")), simulated=False)
+        return Streamed(read_numbers(folder), simulated=False)
     if known is None:
         _write_jobs(blocks, folder, empty, policy, options, progress)
     write_json(folder / "run.json", told)
@@ -251,11 +252,8 @@ def stream(
 
 def _known(folder: Path, of_what: str, jobs: int) -> Any:
     """What ``run.json`` says, where the table beside it is the record of the same run; else None."""
-    try:
-        told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    if not isinstance(told, dict) or told.get("streamed") != of_what or not (folder / _TABLE).is_file():
+    told = find_run(folder)
+    if told is None or told.get("streamed") != of_what or not (folder / _TABLE).is_file():
         return None
     return told if int(column_of(folder / _TABLE, "count(*)")[0]) == jobs else None
 

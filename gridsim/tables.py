@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
+import io
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -14,11 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from gridsim.errors import InputError
-from gridsim.files import naming, write_atomically
+from gridsim.files import csv_rows, naming, read_text, write_atomically
 
 __all__ = [
     "NAMES",
     "TABLES",
+    "Kind",
     "PartedTable",
     "column_of",
     "columns_in",
@@ -35,6 +36,7 @@ NAMES = "names.csv"
 """File of the names that numbers of users, accounts and so on stand for."""
 
 _CHUNK = 4_096
+_MOST_DIGITS = 9
 _PART = 1 << 17
 _MOST_HELD = 1 << 20
 _SORTING = "600MB"
@@ -67,15 +69,12 @@ def read_names(folder: str | Path) -> dict[str, dict[int, str]]:
     if not path.is_file():
         return {}
     found: dict[str, dict[int, str]] = {}
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file)
-        try:
-            for row in list(rows)[1:]:
-                if len(row) != 3 or not row[1].isdecimal():
-                    raise InputError(f"has {row!r}; expected label, number and name", path=path)
-                found.setdefault(row[0], {})[int(row[1])] = row[2]
-        except UnicodeDecodeError as error:
-            raise InputError("is no text in UTF-8; expected label, number and name", path=path) from error
+    rows = csv_rows(io.StringIO(read_text(path)), path)
+    next(rows, None)
+    for line, row in rows:
+        if len(row) != 3 or not row[1].isdecimal() or len(row[1]) > _MOST_DIGITS:
+            raise InputError(f"has {str(row)[:60]}; expected label, number and name", path=path, line=line)
+        found.setdefault(row[0], {})[int(row[1])] = row[2]
     return found
 
 
@@ -93,34 +92,100 @@ def require_table(table: str) -> None:
         _duckdb()
 
 
-def read_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDArray[Any]]:
-    """Columns of a table of a result directory, as `write_table` wrote it: numbers where all of them are numbers.
+Kind = type[int] | type[float] | type[str] | frozenset[str]
+"""What the cells of a column are: whole numbers, finite numbers or nothing, texts, or one of some texts."""
+
+
+def read_table(
+    folder: str | Path, name: str = "jobs", kind_of: Callable[[str], Kind | None] = lambda column: None
+) -> dict[str, npt.NDArray[Any]]:
+    """Columns of a table of a result directory, as `write_table` wrote it.
+
+    Parameters
+    ----------
+    kind_of : callable, optional
+        The kind of a column by its name. A column of no kind is of numbers where all of its cells are numbers.
 
     Raises
     ------
     InputError
-        When the folder has no such table, or a line of another length.
+        When the folder has no such table, for a line of another length, and for a cell of another kind.
     """
     folder = Path(folder)
     path = folder / f"{name}.csv"
     if (folder / f"{name}.parquet").is_file():
-        source = str(folder / f"{name}.parquet").replace("'", "''")
-        found = _duckdb().sql(f"select * from '{source}'").fetchnumpy()
-        return {
+        path = folder / f"{name}.parquet"
+        found = _asked(path, f"select * from {_in_sql(path)}").fetchnumpy()
+        columns = {
             key: np.ma.filled(column, np.nan) if column.dtype.kind == "f" else column for key, column in found.items()
         }
+        for key, column in columns.items():
+            _check_column(column, kind_of(key), path, key)
+        return columns
     if not path.is_file():
         raise InputError(f"has no {name}.csv; expected a result directory", path=folder)
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = csv.reader(file)
-        header = next(rows, [])
-        columns: list[list[str]] = [[] for _ in header]
-        for row in rows:
-            if len(row) != len(header):
-                raise InputError(f"has {len(row)} fields; expected {len(header)}", path=path, line=rows.line_num)
-            for column, text in zip(columns, row, strict=True):
-                column.append(text)
-    return {key: _as_numbers(column) for key, column in zip(header, columns, strict=True)}
+    rows = csv_rows(io.StringIO(read_text(path)), path)
+    _, header = next(rows, (1, []))
+    if len(set(header)) < len(header) or not header:
+        raise InputError(f"has the columns {', '.join(header) or 'none'}; expected each once", path=path, line=1)
+    texts: list[list[str]] = [[] for _ in header]
+    lines = []
+    for line, row in rows:
+        if len(row) != len(header):
+            raise InputError(f"has {len(row)} fields; expected {len(header)}", path=path, line=line)
+        lines.append(line)
+        for column, text in zip(texts, row, strict=True):
+            column.append(text)
+    return {key: _as_kind(column, kind_of(key), path, key, lines) for key, column in zip(header, texts, strict=True)}
+
+
+def _as_kind(texts: list[str], kind: Kind | None, path: Path, name: str, lines: Sequence[int]) -> npt.NDArray[Any]:
+    """A column of texts as a kind of values.
+
+    Raises
+    ------
+    InputError
+        Naming the line of the first cell that is of another kind.
+    """
+    if kind is None:
+        return _as_numbers(texts)
+    if not isinstance(kind, frozenset) and kind is str:
+        return np.array(texts, dtype=str)
+    for line, text in zip(lines, texts, strict=True):
+        if not _is_of(text, kind):
+            shown = text if len(text) <= 40 else f"{text[:40]}…"
+            raise InputError(f"is '{shown}'; expected {_expected(kind)}", path=path, line=line, field=name)
+    if isinstance(kind, frozenset):
+        return np.array(texts, dtype=str)
+    return np.array([kind(text or "nan") for text in texts], dtype=np.int64 if kind is int else np.float64)
+
+
+def _expected(kind: Kind) -> str:
+    if isinstance(kind, frozenset):
+        return f"one of {', '.join(sorted(kind))}"
+    return "a whole number" if kind is int else "a number or nothing"
+
+
+def _is_of(text: str, kind: Kind) -> bool:
+    if isinstance(kind, frozenset):
+        return text in kind
+    try:
+        value = float(text or "0") if kind is float else int(text)
+    except ValueError:
+        return False
+    return "_" not in text and abs(value) <= 2**53
+
+
+def _check_column(column: npt.NDArray[Any], kind: Kind | None, path: Path, name: str) -> None:
+    """Refuse a column of Parquet of another kind."""
+    if isinstance(kind, frozenset):
+        wrong = next((text for text in np.unique(column.astype(str)).tolist() if text not in kind), None)
+        if wrong is not None:
+            raise InputError(f"has '{wrong}'; expected {_expected(kind)}", path=path, field=name)
+    elif kind is not None and kind is not str:
+        numbers = column.dtype.kind in ("iu" if kind is int else "iuf")
+        if not numbers or (kind is int and np.ma.is_masked(column)):
+            raise InputError(f"is a column of {column.dtype}; expected {_expected(kind)}", path=path, field=name)
 
 
 def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
@@ -131,7 +196,7 @@ def _as_numbers(texts: list[str]) -> npt.NDArray[Any]:
     for kind in (np.int64, np.float64) if not any("_" in text for text in texts) else ():
         try:
             return np.array([text or "nan" for text in texts], dtype=object).astype(kind)
-        except ValueError:
+        except (ValueError, OverflowError):
             continue
     return np.array(texts, dtype=str)
 

@@ -22,18 +22,22 @@ import os
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, NamedTuple
 
 from gridsim.errors import InputError
 from gridsim.files import naming, plain, write_atomically, write_json
+from gridsim.schema import ANY, read_json
 
 __all__ = ["RUNS", "Failure", "Shard", "Store"]
 
 RUNS = "runs"
 """Folder of the results."""
+
+_NOTE = {"sweep?": {str: ANY}, "inputs?": {str: str}, "plugins?": {str: str}}
+"""Schema of ``campaign.json``."""
 
 _PATIENCE = 1.0
 """Seconds to wait for a lock: somebody may just look, or be about to end."""
@@ -118,15 +122,10 @@ class Store:
         InputError
             When the folder is no store.
         """
-        try:
-            told = json.loads(self.note.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        if not self.note.exists():
             return {}
-        except ValueError as error:
-            raise InputError(f"is no JSON: {error}", path=self.note) from error
-        if not isinstance(told, dict):
-            raise InputError("does not say what the results are of; expected an object", path=self.note)
-        return told
+        found: dict[str, Any] = read_json(self.note, _NOTE, "what the results of a campaign are of")
+        return found
 
     def claim(self, identity: Mapping[str, Any], *, may_change: Sequence[str] = ()) -> None:
         """Note what the results are of, where they may be of it.
@@ -309,11 +308,8 @@ class Store:
         InputError
             When the file does not say.
         """
-        path = self.failure_path(file)
-        try:
-            return Failure(**json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError) as error:
-            raise InputError("does not say why a run failed; delete it and sweep again", path=path) from error
+        found = read_json(self.failure_path(file), dict.fromkeys(Failure._fields, str), "why a run failed")
+        return Failure(*(found[name] for name in Failure._fields))
 
     def failure_path(self, file: str) -> Path:
         """Where it says why a unit could not be finished."""
@@ -333,10 +329,8 @@ class Store:
         for path in sorted(self.folder.glob("journal*.jsonl")):
             with path.open(encoding="utf-8", errors="replace") as file:
                 for line in file:
-                    try:
+                    with suppress(ValueError, RecursionError):
                         yield json.loads(line)
-                    except ValueError:
-                        continue
 
 
 def _put(path: Path, content: bytes) -> None:

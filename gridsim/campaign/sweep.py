@@ -58,6 +58,7 @@ from gridsim.metrics.responsiveness import BOUND
 from gridsim.model.workload import Workload
 from gridsim.result import Result
 from gridsim.scenario import Scenario
+from gridsim.schema import NUMBER, read_json
 
 __all__ = ["Combination", "Sweep", "write_runs"]
 
@@ -206,7 +207,8 @@ class Sweep:
         if "sweep" not in told:
             raise InputError("holds no results of a sweep", path=store.folder)
         inputs = {**told.get("inputs", {}), **told.get("plugins", {})}
-        return cls.from_mapping(told["sweep"], path=Path("campaign.toml"), inputs=inputs)
+        with _named(store.note):
+            return cls.from_mapping(told["sweep"], path=Path("campaign.toml"), inputs=inputs)
 
     @property
     def comparing(self) -> Comparing | None:
@@ -383,7 +385,8 @@ class Sweep:
         drawn = [name for name in REPLICAS if name in comparing.replicates_of(labels)]
         rows = (row for row in self.rows(store) if all(row[name] != AS_IT_IS for name in drawn))
         labels |= {name: [value for value in labels[name] if value != AS_IT_IS] for name in drawn}
-        return compare_runs(rows, labels, comparing)
+        with _named(store.folder):
+            return compare_runs(rows, labels, comparing)
 
     def metrics_there(self, store: Store) -> list[str]:
         """Names of all numbers of finished runs, in order of appearance."""
@@ -413,10 +416,11 @@ def _recipe_of(told: Mapping[str, Any]) -> dict[str, Any]:
 def _numbers(store: Store, unit: Combination) -> dict[str, float]:
     path = store.path(unit.file)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["metrics"]
-        return {name: math.nan if value is None else float(value) for name, value in found.items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError("is no result of a run; delete it and sweep again", path=path) from error
+        found = read_json(path, {"metrics": {str: (NUMBER, None)}}, "the result of a run")["metrics"]
+    except InputError as error:
+        told = f"{error.message}; delete the file and sweep again"
+        raise InputError(told, path=path, line=error.line, field=error.field) from error
+    return {name: math.nan if value is None else float(value) for name, value in found.items()}
 
 
 def write_runs(sweep: Sweep, store: Store, path: str | Path) -> None:

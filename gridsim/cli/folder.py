@@ -6,14 +6,13 @@ Only what the earlier ``run.json`` names is looked at, and a folder goes only wh
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from gridsim.errors import InputError
 from gridsim.files import identity
+from gridsim.run_folder import find_run
 
 __all__ = ["TABLES", "Earlier", "check_inputs"]
 
@@ -79,17 +78,12 @@ class Earlier:
     def of(cls, folder: str | Path) -> Earlier:
         """What is there; ask before anything is written."""
         folder = Path(folder)
-        try:
-            told: Any = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return cls(folder)
-        if not isinstance(told, dict) or "versions" not in told:
+        if (told := find_run(folder)) is None:
             return cls(folder)
         if "folders" not in told:
             return cls(folder, TABLES | {"names.csv"})
-        names = told["folders"].values() if isinstance(told["folders"], dict) else ()
-        inside = {name for name in names if isinstance(name, str) and name == Path(name).name}
-        drawn = {name for name in told.get("figures", ()) if isinstance(name, str) and _is_figure(name)}
+        inside = {name for name in told["folders"].values() if name == Path(name).name}
+        drawn = {name for name in told.get("figures", ()) if _is_figure(name)}
         return cls(folder, COMPARISON | drawn, frozenset(inside))
 
     def remove(self, kept: Collection[str]) -> None:

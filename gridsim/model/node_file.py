@@ -178,8 +178,8 @@ class _NodeTable:
         for _, alike in groupby(nodes, key=lambda node: (node[0], *node[2:])):
             members = list(alike)
             group, name, capacity, gpus, kind, features, partitions, weight = members[0]
-            found.append(
-                NodeGroup(
+            try:
+                made = NodeGroup(
                     group=group or name,
                     count=len(members),
                     capacity=dict(capacity),
@@ -190,7 +190,9 @@ class _NodeTable:
                     weight=weight,
                     names=tuple(member[1] for member in members),
                 )
-            )
+            except InputError as error:
+                raise InputError(error.message, path=self._file, field=error.field) from error
+            found.append(made)
         if not found:
             raise InputError("lists no node", path=self._file)
         return tuple(found)

@@ -6,11 +6,9 @@ that may be taken is taken, ties to the lower number.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -35,6 +33,7 @@ from gridsim.profile.laying import (
     Rule,
     fragments,
 )
+from gridsim.schema import Number, read_json
 
 __all__ = [
     "DotProduct",
@@ -136,6 +135,11 @@ class DotProduct:
         return _rule(asked, kind, self.resources, self.whole, products=True)
 
 
+_AMOUNT = Number(0, 2**53, whole=True)
+_TYPICAL = [{"each?": {str: _AMOUNT}, "gpu?": _AMOUNT, "gpu_kinds?": [str], "count?": Number(1, 10**9, whole=True)}]
+"""Schema of a file of typical tasks."""
+
+
 @dataclass
 class Fragmentation:
     """The node where the task makes least of the idle GPUs useless to typical tasks.
@@ -169,7 +173,10 @@ class Fragmentation:
         if typical == "workload":
             typical = _frequent(asked, _named(self.resources), self.popularity)
         elif isinstance(typical, str):
-            typical = _read(Path(typical))
+            try:
+                return _fragmentation(asked, read_json(typical, _TYPICAL, "a list of typical tasks"), self.whole)
+            except InputError as error:
+                raise InputError(error.message, path=typical, line=error.line, field=error.field) from error
         return _fragmentation(asked, typical, self.whole)
 
 
@@ -301,20 +308,3 @@ def _frequent(asked: Asked, named: Sequence[str], popularity: float) -> list[dic
         {"each": dict(zip(found.resources, each, strict=True)), "gpu": gpu, "gpu_kinds": kinds, "count": count}
         for each, gpu, kinds, count in rows
     ]
-
-
-def _read(path: Path) -> list[dict[str, Any]]:
-    """Typical tasks of a JSON file.
-
-    Raises
-    ------
-    InputError
-        When it is no list of such.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError(f"typical tasks cannot be read: {error}", path=str(path), field="typical") from error
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise InputError("expected a list of typical tasks", path=str(path), field="typical")
-    return found

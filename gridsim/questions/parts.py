@@ -14,7 +14,7 @@ from gridsim.errors import InputError
 from gridsim.model.platform import Platform
 from gridsim.model.time import FloatArray, IntArray, seconds
 from gridsim.record import Record, Refusal
-from gridsim.tables import read_table
+from gridsim.run_folder import read_run_table
 
 __all__ = ["Parts", "parts_of", "parts_read", "rows_of"]
 
@@ -79,7 +79,7 @@ def parts_read(folder: Path, columns: Mapping[str, npt.NDArray[Any]], tree: Any)
         When a file is damaged.
     """
     if {"reach", "free", "pool"} <= set(columns) and (folder / "reasons.csv").is_file():
-        pool, reach, free = (_whole(columns[name], folder, name) for name in ("pool", "reach", "free"))
+        pool, reach, free = (columns[name] for name in ("pool", "reach", "free"))
         job, word, held = _reasons(folder, columns["job"])
         return Parts(pool, (), reach, free, job, word, held, _refused(folder, columns["job"]))
     clusters = tuple(_clusters(tree))
@@ -87,13 +87,6 @@ def parts_read(folder: Path, columns: Mapping[str, npt.NDArray[Any]], tree: Any)
         return None
     number = {name: row for row, (name, _) in enumerate(clusters)}
     return Parts(np.array([number.get(str(name), -1) for name in columns["cluster"]], dtype=np.int64), clusters)
-
-
-def _whole(column: npt.NDArray[Any], folder: Path, name: str) -> IntArray:
-    try:
-        return column.astype(np.int64)
-    except ValueError as error:
-        raise InputError(f"has what is no number ({error})", path=folder, field=name) from error
 
 
 def _clusters(tree: Any) -> list[tuple[str, int]]:
@@ -113,6 +106,8 @@ def rows_of(job: IntArray, numbers: npt.NDArray[Any], path: Path) -> IntArray:
     InputError
         For a number that is none of them.
     """
+    if not len(job) and len(numbers):
+        raise InputError(f"tells of job {numbers[0]}, which is not in jobs.csv", path=path)
     order = np.argsort(job, kind="stable")
     place = np.searchsorted(job[order], numbers).clip(max=max(len(job) - 1, 0))
     rows: IntArray = order[place]
@@ -122,19 +117,17 @@ def rows_of(job: IntArray, numbers: npt.NDArray[Any], path: Path) -> IntArray:
 
 
 def _reasons(folder: Path, job: IntArray) -> tuple[IntArray, npt.NDArray[Any], FloatArray]:
-    told, path = read_table(folder, "reasons"), folder / "reasons.csv"
-    if not {"job", "reason", "from", "until"} <= set(told):
-        raise InputError("has no columns job, reason, from and until", path=path)
-    rows = rows_of(job, told["job"], path)
+    told = read_run_table(folder, "reasons")
+    rows = rows_of(job, told["job"], folder / "reasons.csv")
     order = np.argsort(rows, kind="stable")
-    held = np.nan_to_num(told["until"].astype(np.float64) - told["from"].astype(np.float64))
-    return rows[order], told["reason"].astype(str)[order], held[order]
+    held = np.nan_to_num(told["until"] - told["from"])
+    return rows[order], told["reason"][order], held[order]
 
 
 def _refused(folder: Path, job: IntArray) -> dict[int, Refusal]:
     if not (folder / "refused.csv").is_file():
         return {}
-    told = read_table(folder, "refused")
+    told = read_run_table(folder, "refused")
     rows = rows_of(job, told["job"], folder / "refused.csv").tolist()
     found = {}
     for place, row in enumerate(rows):

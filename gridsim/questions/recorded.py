@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
@@ -22,11 +21,11 @@ from gridsim.model.time import whole
 from gridsim.model.workload import Workload
 from gridsim.options import Run
 from gridsim.policy.presets import label_of
-from gridsim.questions.schedules import run_of
 from gridsim.record import Status
 from gridsim.result import Result
+from gridsim.run_folder import read_numbers, read_run, read_run_table
 from gridsim.stored import Columns, StoredRecord, StoredWorkload
-from gridsim.tables import columns_in, read_names, read_table
+from gridsim.tables import columns_in, read_names
 
 __all__ = ["Recorded", "recorded"]
 
@@ -73,19 +72,19 @@ def recorded(places: Sequence[str]) -> Recorded:
         When one is no result directory, of jobs or machines whose table does not tell everything, or of other options.
     """
     folders = _labelled(places)
-    told = {label: run_of(folder) for label, folder in folders.items()}
+    told = {label: read_run(folder) for label, folder in folders.items()}
     held: OrderedDict[Any, npt.NDArray[Any]] = OrderedDict()
     results: dict[str, Result] = {}
     for label, folder in folders.items():
         results[label] = _result(folder, told[label], held, list(results.values()))
     first, *others = told
-    options = _options(told[first])
+    options = _options(told[first], folders[first])
     for other in others:
-        if replace(_options(told[other]), engine=options.engine) != options:
+        if replace(_options(told[other], folders[other]), engine=options.engine) != options:
             raise InputError(f"has other options than {folders[first]}; expected runs that differ in the policy alone",
                              path=folders[other] / "run.json", field="options")  # fmt: skip
     numbers = {label: found for label, folder in folders.items() if (found := _numbers(folder, told[label]))}
-    return Recorded(results, options, numbers, told[first].get("versions", {}))
+    return Recorded(results, options, numbers, told[first]["versions"])
 
 
 def _labelled(places: Sequence[str]) -> dict[str, Path]:
@@ -94,10 +93,9 @@ def _labelled(places: Sequence[str]) -> dict[str, Path]:
     for text in places:
         label, place = (None, text) if Path(text).is_dir() else label_of(text)
         folder = Path(place)
-        told = run_of(folder)
-        inside = told.get("folders")
-        if isinstance(inside, dict):
-            each = {name: folder / str(below) for name, below in inside.items()}
+        told = read_run(folder)
+        if "folders" in told:
+            each = {name: folder / below for name, below in told["folders"].items()}
         else:
             each = {label or str(told.get("label") or folder.resolve().name): folder}
         for name, one in each.items():
@@ -111,12 +109,10 @@ def _result(
     folder: Path, told: Mapping[str, Any], held: OrderedDict[Any, npt.NDArray[Any]], earlier: Sequence[Result]
 ) -> Result:
     """A run; its jobs are those of an earlier one where they come from the same place."""
-    try:
-        stated = told["platform"]
-        platform = replace(platform_of_tree(stated["tree"]), origin=str(stated.get("origin", "given")))
-        policy, provenance = str(told["policy"]), dict(told["workload"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError(f"tells no {error}; expected that of a run", path=folder / "run.json") from error
+    if "folders" in told:
+        raise InputError("is of several policies; expected that of one run", path=folder / "run.json")
+    stated, provenance = told["platform"], told["workload"]
+    platform = platform_of_tree(stated["tree"], path=folder / "run.json", origin=stated.get("origin", "given"))
     clusters = list(platform.clusters())
     if len(clusters) > 1 or clusters[0].capacity is not None:
         raise InputError("is of a machine of nodes or several parts, of which a table of jobs does not tell enough; "
@@ -131,7 +127,7 @@ def _result(
         known = read_names(folder)
         texts = {label: tuple(known[label].get(value, "") for value in range(max(known[label]) + 1)) for label in known}
         same = StoredWorkload(table, replace(nothing, names=texts), [name for name in names if name in _LABELS])
-    return Result(StoredRecord(table, same, platform.cores), platform, policy, told.get("options", {}))
+    return Result(StoredRecord(table, same, platform.cores), platform, told["policy"], told["options"])
 
 
 def _table(folder: Path, held: OrderedDict[Any, npt.NDArray[Any]]) -> tuple[Columns, list[str]]:
@@ -139,7 +135,7 @@ def _table(folder: Path, held: OrderedDict[Any, npt.NDArray[Any]]) -> tuple[Colu
     path = folder / "jobs.parquet"
     if path.is_file():
         return Columns(path, held), columns_in(path)
-    columns = read_table(folder)
+    columns = read_run_table(folder)
     return _Text(folder / "jobs.csv", columns), list(columns)
 
 
@@ -150,31 +146,33 @@ class _Text(Columns):
         self.path, self.columns, self.jobs = path, columns, len(next(iter(columns.values())))
 
     def instants(self, name: str) -> npt.NDArray[np.int64]:
-        found: npt.NDArray[np.int64] = whole(self.columns[name].astype(np.float64))
+        found: npt.NDArray[np.int64] = whole(self.columns[name])
         return found
 
     durations = instants
 
     def numbers(self, name: str) -> npt.NDArray[np.int64]:
-        return self.columns[name].astype(np.int64)
+        return self.columns[name]
 
     def status(self) -> npt.NDArray[np.int8]:
         known, place = np.unique(self.columns["status"], return_inverse=True)
         return np.array([Status[name] for name in known.tolist()], dtype=np.int8)[place]
 
 
-def _options(told: Mapping[str, Any]) -> Run:
+def _options(told: Mapping[str, Any], folder: Path) -> Run:
     names = {it.name for it in fields(Run)}
-    return Run(**{name: value for name, value in told.get("options", {}).items() if name in names})
+    try:
+        return Run(**{name: value for name, value in told["options"].items() if name in names})
+    except InputError as error:
+        raise InputError(error.message, path=folder / "run.json", field=f"options.{error.field}") from error
 
 
 def _numbers(folder: Path, told: Mapping[str, Any]) -> dict[str, float]:
     """Numbers of the whole run, where they are beside its record."""
     if told.get("metrics") != {"bound": BOUND, "warmup": 0.0, "cooldown": 0.0}:
         return {}
-    try:
-        found = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    if not (folder / "metrics.json").is_file():
         return {}
+    found = read_numbers(folder)
     usual = {name: value for name, value in found.items() if name.partition("[")[0] in ALL_METRICS}
-    return {name: math.nan if value is None else float(value) for name, value in usual.items()}
+    return {name: math.nan if value is None else value for name, value in usual.items()}

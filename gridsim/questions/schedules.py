@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,9 +20,10 @@ from gridsim.model.workload import UNKNOWN
 from gridsim.questions.parts import Parts, parts_of, parts_read, rows_of
 from gridsim.questions.replay import nearest_policy
 from gridsim.record import Record
-from gridsim.tables import read_names, read_table
+from gridsim.run_folder import read_run, read_run_table
+from gridsim.tables import read_names
 
-__all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules", "run_of", "usual_policy"]
+__all__ = ["PLACES", "CutRuns", "JobSchedule", "cut_runs_of", "read_schedules", "usual_policy"]
 
 PLACES = ("account", "partition")
 """Labels that say where a job was sent."""
@@ -187,12 +187,12 @@ def read_schedules(folder: str | Path) -> dict[str, JobSchedule]:
         When it is none, or damaged, or of jobs of several tasks.
     """
     folder = Path(folder)
-    told = run_of(folder)
+    told = read_run(folder)
     if "folders" not in told:
-        return {str(told.get("label") or told.get("policy", "policy")): _read(folder)}
-    if not isinstance(told["folders"], dict) or not told["folders"]:
+        return {str(told.get("label") or told["policy"]): _read(folder)}
+    if not told["folders"]:
         raise InputError("names no folders of policies", path=folder / "run.json", field="folders")
-    return {label: _read(folder / str(place)) for label, place in told["folders"].items()}
+    return {label: _read(folder / place) for label, place in told["folders"].items()}
 
 
 def usual_policy(folder: str | Path, schedules: Mapping[str, JobSchedule]) -> str:
@@ -206,7 +206,7 @@ def usual_policy(folder: str | Path, schedules: Mapping[str, JobSchedule]) -> st
     InputError
         When ``run.json`` names an own policy that the folder does not have.
     """
-    own = run_of(Path(folder)).get("own")
+    own = read_run(folder).get("own")
     if own is not None:
         if own not in schedules:
             message = f"is {own!r}; expected one of {', '.join(schedules)}"
@@ -231,71 +231,39 @@ def _or_nan(summary: Callable[[FloatArray], Any], values: FloatArray) -> float:
     return float(summary(values)) if len(values) else float("nan")
 
 
-def run_of(folder: Path) -> dict[str, Any]:
-    """What ``run.json`` of a result directory says."""
-    try:
-        told = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise InputError("has no run.json; expected a result directory", path=folder) from error
-    if not isinstance(told, dict):
-        raise InputError("is no table of a run; expected a result directory", path=folder / "run.json")
-    return told
-
-
-def _calendar(folder: Path) -> Calendar | None:
-    """That of the log, where ``run.json`` tells of one."""
-    try:
-        return calendar_of(run_of(folder).get("workload") or {})
-    except (AttributeError, TypeError) as error:
-        raise InputError("tells of no workload; expected that of a run", path=folder / "run.json") from error
-
-
 def _read(folder: Path) -> JobSchedule:
     if (folder / "tasks.csv").exists() or (folder / "tasks.parquet").exists():
         raise InputError("is of jobs of several tasks, which have several waits each", path=folder)
-    columns = read_table(folder)
-    for name in ("job", "cores", "submit", "start", "end", "estimate", "status"):
-        if name not in columns:
-            raise InputError("is not there; expected the jobs of a result directory", path=folder, field=name)
-    names = read_names(folder)
-    try:
-        platform = run_of(folder)["platform"]
-        machine = int(platform["cores"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise InputError("tells no size of the machine; expected that of a run", path=folder / "run.json") from error
+    columns, names, run = read_run_table(folder), read_names(folder), read_run(folder)
+    if "folders" in run:
+        raise InputError("is of several policies; expected that of one run", path=folder / "run.json")
 
     def named(label: str) -> npt.NDArray[Any]:
         known = names.get(label, {})
         return _texts(columns[label], lambda value: known.get(value, str(value)))
 
-    def numbers(name: str, kind: type[Any] = np.float64) -> npt.NDArray[Any]:
-        try:
-            return columns[name].astype(kind)
-        except ValueError as error:
-            raise InputError(f"has what is no number ({error})", path=folder, field=name) from error
-
-    job, start = numbers("job", np.int64), numbers("start")
+    job, start = columns["job"], columns["start"]
     whose = next((named(name) for name in _USERS if name in columns), np.full(len(columns["job"]), ""))
     return JobSchedule(
         job=job,
-        cores=numbers("cores_used" if "cores_used" in columns else "cores", np.int64),
-        submit=numbers("submit"),
+        cores=columns["cores_used" if "cores_used" in columns else "cores"],
+        submit=columns["submit"],
         start=start,
-        end=numbers("end"),
-        estimate=numbers("estimate"),
+        end=columns["end"],
+        estimate=columns["estimate"],
         status=columns["status"],
         user=whose,
-        machine=machine,
-        parts=(parts := parts_read(folder, columns, platform.get("tree"))),
+        machine=run["platform"]["cores"],
+        parts=(parts := parts_read(folder, columns, run["platform"]["tree"])),
         pooled=parts is None and _partitions(columns.get("partition")) > 1,
-        calendar=_calendar(folder),
-        pieces=(pieces := numbers("pieces", np.int64) if {"pieces", "wait"} <= set(columns) else None),
-        earlier=None if pieces is None else _earlier(pieces, start - numbers("submit") - numbers("wait")),
+        calendar=calendar_of(run["workload"]),
+        pieces=(pieces := columns["pieces"] if {"pieces", "wait"} <= set(columns) else None),
+        earlier=None if pieces is None else _earlier(pieces, start - columns["submit"] - columns["wait"]),
         cut=_cut(folder, job, start),
-        prediction=numbers("prediction") if "prediction" in columns else None,
-        short_of=columns["short_of"].astype(np.str_) if "short_of" in columns else None,
+        prediction=columns.get("prediction"),
+        short_of=columns.get("short_of"),
         **_logged(folder, job),
-        named=JobIds.read(job, columns["job_id"].astype(str).tolist()) if "job_id" in columns else None,
+        named=JobIds.read(job, columns["job_id"].tolist()) if "job_id" in columns else None,
         **{label: named(label) for label in PLACES if label in columns and label in names},
     )
 
@@ -305,10 +273,8 @@ def _cut(folder: Path, job: IntArray, start: FloatArray) -> CutRuns | None:
     path = folder / "killed_runs.csv"
     if not path.is_file():
         return None
-    told = read_table(folder, "killed_runs")
-    if not {"job", "start", "end"} <= set(told):
-        raise InputError("has no columns job, start and end", path=path)
-    rows, begin, end = rows_of(job, told["job"], path), *(told[name].astype(np.float64) for name in ("start", "end"))
+    told = read_run_table(folder, "killed_runs")
+    rows, begin, end = rows_of(job, told["job"], path), told["start"], told["end"]
     order = np.lexsort((begin, rows))
     order = order[(end <= start[rows])[order]]
     return CutRuns(rows[order], begin[order], end[order])
@@ -319,14 +285,10 @@ def _logged(folder: Path, job: IntArray) -> dict[str, npt.NDArray[Any]]:
     path = folder / "logged.csv"
     if not path.is_file():
         return {}
-    columns = read_table(folder, "logged")
-    try:
-        number, start = columns["job"].astype(np.int64), columns["start"].astype(np.float64)
-    except (KeyError, ValueError) as error:
-        raise InputError("has no numbers in the columns job and start", path=path) from error
-    if not np.array_equal(number, job):
+    columns = read_run_table(folder, "logged")
+    if not np.array_equal(columns["job"], job):
         raise InputError("has other jobs than the table of jobs", path=path, field="job")
-    return {"logged_start": start} | ({"logged_reason": columns["reason"]} if "reason" in columns else {})
+    return {"logged_start": columns["start"]} | ({"logged_reason": columns["reason"]} if "reason" in columns else {})
 
 
 def _earlier(pieces: IntArray, rest: FloatArray) -> FloatArray:

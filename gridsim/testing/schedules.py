@@ -6,11 +6,9 @@ understood at all is an `InputError`.
 
 from __future__ import annotations
 
-import csv
 import gzip
 import importlib
 import io
-import json
 import lzma
 import math
 import zlib
@@ -30,6 +28,7 @@ from gridsim.model.platform_file import platform_of_tree
 from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Status
+from gridsim.run_folder import find_run, read_run, read_run_table
 from gridsim.testing.allocations import parse_allocations
 from gridsim.testing.invariants import UNKNOWN_CORES, UNKNOWN_STATUS, Schedule
 
@@ -120,60 +119,44 @@ def read_jobs(folder: str | Path) -> Workload:
     folder = Path(folder)
     if not folder.is_dir() or (folder / "tasks.csv").is_file() or (folder / "tasks.parquet").is_file():
         raise InputError("is no result directory of jobs of one task; name the log that was scheduled", path=folder)
-    path = _table(folder)
-    lines = _parquet(path) if path.suffix == ".parquet" else io.StringIO(_text(path), newline="")
-    rows = list(csv.DictReader(lines))
-    for name in ("job", "submit", "runtime", "estimate", "cores"):
-        if rows and name not in rows[0]:
-            raise InputError("is not there; expected a result directory", path=path, line=1, field=name)
-    if rows and "cores_used" in rows[0]:
+    path, columns = _table(folder), read_run_table(folder)
+    if "cores_used" in columns:
         raise InputError("is of moldable jobs; name the log, and the transforms that made them so", path=folder)
+    run = read_run(folder)
+    if "folders" in run:
+        raise InputError("is of several policies; name the folder of one", path=folder)
+    submit = columns.get("logged_submit", columns["submit"])
+    submit = np.where(np.isnan(submit), columns["submit"], submit)
+    deadline = columns.get("deadline", np.full(len(submit), np.nan))
     try:
-        run = json.loads((folder / "run.json").read_bytes())
-        cores = int(run["platform"]["cores"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError("tells no size of the machine; expected that of a run", path=folder / "run.json") from error
-    submit = [float(row.get("logged_submit") or row["submit"]) for row in rows]
-    wide = [int(row["cores"]) for row in rows]
-    columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-    try:
-        demands = demands_of(columns, wide)
+        return Workload.from_columns(
+            job=columns["job"],
+            cores=columns["cores"],
+            demands=demands_of({name: column.tolist() for name, column in columns.items()}, columns["cores"].tolist()),
+            submit=submit,
+            runtime=columns["runtime"],
+            estimate=columns["estimate"],
+            deadline=np.where(np.isnan(deadline), np.inf, deadline) + submit - columns["submit"],
+            cores_stated=run["platform"]["cores"],
+            provenance={"source": str(path), "jobs_read": len(submit), "cores_from": "run.json"},
+        )
     except InputError as error:
         raise InputError(error.message, path=path, field=error.field) from error
-    return Workload.from_columns(
-        job=[int(row["job"]) for row in rows],
-        cores=wide,
-        demands=demands,
-        submit=submit,
-        runtime=[float(row["runtime"]) for row in rows],
-        estimate=[float(row["estimate"]) for row in rows],
-        deadline=[
-            float(row.get("deadline") or "inf") + given - float(row["submit"])
-            for row, given in zip(rows, submit, strict=True)
-        ],
-        cores_stated=cores,
-        provenance={"source": str(path), "jobs_read": len(rows), "cores_from": "run.json"},
-    )
 
 
 def nodes_of(schedule: str | Path) -> Capacity | None:
     """Nodes and pools of the machine of a result directory; None where it has none, or is of several clusters."""
     path = Path(schedule) / "run.json"
-    try:
-        tree = json.loads(path.read_bytes())["platform"]["tree"]
-    except (OSError, ValueError, KeyError, TypeError):
+    if not path.is_file() or "folders" in (run := read_run(schedule)):
         return None
-    clusters = list(platform_of_tree(tree, path=path).clusters())
+    clusters = list(platform_of_tree(run["platform"]["tree"], path=path).clusters())
     return clusters[0].capacity if len(clusters) == 1 else None
 
 
 def overrun_of(schedule: str | Path) -> Literal["kill", "extend"]:
     """What happened to jobs that reached their estimates: as a result directory says; ``kill`` where nobody does."""
-    try:
-        told = json.loads((Path(schedule) / "run.json").read_bytes())["options"]["overrun"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return "kill"
-    return "extend" if told == "extend" else "kill"
+    run = find_run(schedule) or {}
+    return "extend" if run.get("options", {}).get("overrun") == "extend" else "kill"
 
 
 def parse_columns(text: str) -> dict[str, str]:

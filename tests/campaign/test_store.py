@@ -72,7 +72,7 @@ def test_a_torn_note_is_named(store: Store, text: str) -> None:
 def test_a_torn_failure_is_named(store: Store, text: str) -> None:
     store.put_failure("abc.json", Failure("a", "b", "c"))
     store.failure_path("abc.json").write_text(text)
-    with pytest.raises(InputError, match=r"abc.json: does not say why"):
+    with pytest.raises(InputError, match=r"abc.json line 1.*(expected|is missing)"):
         store.failure("abc.json")
 
 

@@ -250,7 +250,9 @@ def test_a_torn_result_is_named_and_can_be_made_again(capsys: pytest.CaptureFixt
     torn.write_text(torn.read_text()[:40])
     (Path("campaign-results") / "runs.csv").unlink()
     assert sweep() == 2
-    assert f"{torn}: is no result of a run; delete it and sweep again" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert f"{torn} line " in told
+    assert "delete the file and sweep again" in told
     torn.unlink()
     assert sweep() == 0
     assert table() == before

@@ -145,7 +145,9 @@ def test_runs_that_were_cut_short_are_read_from_a_folder(tmp_path: Path) -> None
     assert mine.short + mine.enough == mine.wait
     assert waits({"a": read}, 2)["a"][1] == mine.wait
     (tmp_path / "killed_runs.csv").write_text("job,start\n2,0\n")
-    with pytest.raises(InputError, match="has no columns job, start and end"):
+    with pytest.raises(
+        InputError, match=r"killed_runs\.csv, field 'end': is missing; expected the columns job, start, end"
+    ):
         read_schedules(tmp_path)
 
 
@@ -205,28 +207,23 @@ def test_a_folder_that_is_no_result_is_refused(tmp_path: Path) -> None:
         read_schedules(tmp_path)
 
 
-HEAD = "job,cores,submit,start,end,estimate,status\n"
-
-
 @pytest.mark.parametrize(
-    ("run", "jobs", "names", "message"),
+    ("file", "content", "message"),
     [
-        ("[]", HEAD, None, "is no table of a run"),
-        ('{"folders": 3}', HEAD, None, "names no folders of policies"),
-        ('{"folders": {}}', HEAD, None, "names no folders of policies"),
-        ('{"policy": "easy"}', HEAD, None, "tells no size of the machine"),
-        ('{"platform": {"cores": 4}}', HEAD + "1,1,0,soon,2,1,completed\n", None, "'start': has what is no number"),
-        ('{"platform": {"cores": 4}}', HEAD, b"label,number,name\nuser,x,y\n", "expected label, number and name"),
-        ('{"platform": {"cores": 4}}', HEAD, b"\xff\xfe", "is no text in UTF-8"),
+        ("run.json", b"[]", r"run\.json line 1: is \[\]; expected an object"),
+        ("run.json", b'{"folders": 3, "versions": {}}', r"run\.json line 1, field 'folders': is 3; expected an object"),
+        ("run.json", b'{"folders": {}, "versions": {}}', r"run\.json, field 'folders': names no folders of policies"),
+        ("run.json", b'{"workload": {},\n "policy": 4}', r"run\.json line 1, field 'platform': is missing"),
+        ("jobs.csv", b"job,cores,submit,start\n1,1,0,soon\n", r"jobs\.csv line 2, field 'start': is 'soon'"),
+        ("jobs.csv", b"job,status\n1,gone\n", r"jobs\.csv line 2, field 'status': is 'gone'; expected one of"),
+        ("jobs.csv", b"job,cores\n1,1\n", r"jobs\.csv, field 'submit': is missing"),
+        ("names.csv", b"label,number,name\nuser,x,y\n", r"names\.csv line 2: .*expected label, number and name"),
+        ("names.csv", b"\xff", r"names\.csv line 1: is no text in UTF-8"),
     ],
 )
-def test_a_result_that_is_damaged_is_refused(
-    run: str, jobs: str, names: bytes | None, message: str, tmp_path: Path
-) -> None:
-    (tmp_path / "run.json").write_text(run)
-    (tmp_path / "jobs.csv").write_text(jobs)
-    if names is not None:
-        (tmp_path / "names.csv").write_bytes(names)
+def test_a_result_that_is_damaged_is_refused(file: str, content: bytes, message: str, tmp_path: Path) -> None:
+    Scenario(model="lublin?jobs=4&cores=16", cores=16, policy="easy").run().write(tmp_path)
+    (tmp_path / file).write_bytes(content)
     with pytest.raises(InputError, match=message):
         read_schedules(tmp_path)
 

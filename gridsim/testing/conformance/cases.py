@@ -88,7 +88,7 @@ def _predicts(runs: Any) -> bool:
     return any(isinstance(it, Mapping) and "predict" in it for it in parameters)
 
 
-def check(case: Mapping[str, Any]) -> Outcome:
+def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
     """Whether gridsim does what a case says.
 
     Parameters

@@ -1,0 +1,154 @@
+"""Result folders: ``run.json``, ``metrics.json`` and the tables of jobs, checked against schemas when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gridsim.errors import InputError
+from gridsim.model.exact import MOST_CORES
+from gridsim.record import Refusal, Status
+from gridsim.schema import ANY, NUMBER, WHOLE, Number, Schema, read_json
+from gridsim.tables import Kind, read_table
+
+__all__ = ["find_run", "read_numbers", "read_run", "read_run_table"]
+
+_EXPECTED = "a result directory"
+
+_CORES = Number(1, MOST_CORES, whole=True)
+_COUNT = Number(0, 2**53, whole=True)
+_NODES = {
+    "group": str,
+    "count": Number(0, 1_000_000, whole=True),
+    "capacity?": {str: _COUNT},
+    "gpus?": _COUNT,
+    "gpu_kind?": str,
+    "features?": [str],
+    "partitions?": [str],
+    "weight?": WHOLE,
+    "names?": [str],
+}
+_TREE: dict[str, Schema] = {
+    "name": str,
+    "cores?": _COUNT,
+    "kind?": str,
+    "rate?": NUMBER,
+    "nodes?": [_NODES],
+    "pools?": {str: _COUNT},
+}
+_TREE["children?"] = [_TREE]
+_WORKLOAD = {
+    "clock?": {"origin?": (NUMBER, str, None), "zone?": (str, None)},
+    "header?": {str: [str]},
+    "problems?": [{"kind": str, "count": _COUNT, "first_lines": [_COUNT], "rule": str}],
+    "demands?": {"resources?": [str]},
+}
+_RUN = {
+    "workload": _WORKLOAD,
+    "platform": {"cores": _CORES, "origin?": str, "tree": _TREE},
+    "policy": str,
+    "label?": str,
+    "options": {
+        "seed": WHOLE,
+        "tick": NUMBER,
+        "overrun": frozenset(["kill", "extend"]),
+        "instant": str,
+        "until?": (NUMBER, None),
+    },
+    "versions": {str: (str, None)},
+}
+_COMPARISON = {
+    "folders": {str: str},
+    "versions": {str: (str, None)},
+    "workload?": _WORKLOAD,
+    "figures?": [str],
+    "own?": (str, None),
+}
+"""Of `gridsim compare`, with a folder for each policy."""
+
+_TIMES = (
+    *("submit", "logged_submit", "start", "end", "wait", "runtime", "estimate", "response", "slowdown", "deadline"),
+    *("bounded_slowdown", "prediction", "granted", "offer", "from", "until"),
+)
+_WHOLES = (
+    *("job", "cores", "cores_used", "cores_min", "cores_max", "pieces", "reach", "free", "pool", "kills", "tasks"),
+    *("gpu", "min_nodes", "max_nodes", "tasks_per_node", "exclusive", "corrections", "guarantee_broken"),
+    *("user", "group", "account", "partition", "qos"),
+)
+_KINDS: Mapping[str, Kind] = {
+    **dict.fromkeys(_TIMES, float),
+    **dict.fromkeys(_WHOLES, int),
+    **dict.fromkeys(("job_id", "cluster", "reason", "short_of", "gpu_kinds", "features", "partitions"), str),
+    "status": frozenset(status.name for status in Status),
+}
+"""Kinds of columns; those that begin with ``each_`` or ``pool_`` are whole numbers."""
+
+_NEEDED = {
+    "jobs": ("job", "cores", "submit", "start", "end", "runtime", "estimate", "status"),
+    "killed_runs": ("job", "start", "end"),
+    "logged": ("job", "start"),
+    "reasons": ("job", "reason", "from", "until"),
+    "refused": ("job", *Refusal._fields),
+}
+
+
+def read_run(folder: str | Path) -> dict[str, Any]:
+    """What ``run.json`` of a result directory contains.
+
+    Raises
+    ------
+    InputError
+        When the folder has none, or it does not match its schema; naming the line and the field.
+    """
+    path = Path(folder) / "run.json"
+    if not path.is_file():
+        raise InputError(f"has no run.json; expected {_EXPECTED}", path=folder)
+    kinds = {"folders?": ANY}
+    content: dict[str, Any] = read_json(path, kinds, _EXPECTED)
+    return read_json(path, _COMPARISON if "folders" in content else _RUN, _EXPECTED)
+
+
+def find_run(folder: str | Path) -> dict[str, Any] | None:
+    """What ``run.json`` of a result directory contains; None where there is none, or a damaged one."""
+    try:
+        return read_run(folder)
+    except InputError:
+        return None
+
+
+def read_numbers(folder: str | Path) -> dict[str, float | None]:
+    """What ``metrics.json`` of a result directory contains.
+
+    Raises
+    ------
+    InputError
+        When the folder has none, or it contains something else than numbers.
+    """
+    found: dict[str, float | None] = read_json(Path(folder) / "metrics.json", {str: (NUMBER, None)}, _EXPECTED)
+    return found
+
+
+def read_run_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDArray[Any]]:
+    """Columns of a table of a result directory (`gridsim.tables.read_table`), of the kinds that they have to be.
+
+    Raises
+    ------
+    InputError
+        When the folder has no such table, for a column that is missing, and for a cell of another kind.
+    """
+
+    def kind_of(column: str) -> Kind | None:
+        return int if column.startswith(("each_", "pool_")) else _KINDS.get(column)
+
+    columns = read_table(folder, name, kind_of if name != "refused" else {"job": int}.get)
+    path = next(it for kind in ("parquet", "csv") if (it := Path(folder) / f"{name}.{kind}").is_file())
+    for column in _NEEDED.get(name, ()):
+        if column not in columns:
+            raise InputError(f"is missing; expected the columns {', '.join(_NEEDED[name])}", path=path, field=column)
+    if name == "jobs" and len(np.unique(columns["job"])) < len(columns["job"]):
+        raise InputError("has a job twice", path=path, field="job")
+    return columns
