@@ -87,6 +87,12 @@ def _less(wait: Difference) -> str:
     return change.told(wait.mean, _WAITS, duration) if math.isnan(wait.ratio) else change.told(wait.ratio - 1, _WAITS)
 
 
+def _against_now(wait: Difference) -> str:
+    """A change with what it is measured against: "32 % less than now", "14 times as long as now"."""
+    less = _less(wait)
+    return f"{less} {'as' if less.endswith(_WAITS.many) else 'than'} now"
+
+
 def _span(wait: Difference) -> str:
     if math.isnan(wait.ratio):
         return change.span(wait.low, wait.high, _WAITS, duration)
@@ -136,7 +142,7 @@ def _most(best: WhatIf) -> Iterator[str]:
     most = min(clear, key=lambda one: one.numbers["wait_mean"])
     assert most.wait is not None
     before, after = most.wait.baseline_mean, most.wait.policy_mean  # of the same jobs
-    by = f"{_less(most.wait)} than now; 95 % interval {_span(most.wait)}"
+    by = f"{_against_now(most.wait)}; 95 % interval {_span(most.wait)}"
     yield (
         f"Of these changes, {most.label} would shorten waits most under {best.policy}: the mean falls from "
         f"{duration(before)} to {duration(after)} ({by})."
@@ -283,4 +289,4 @@ def _change(found: Difference, among: int) -> str:
         return "as long as now"
     unsure = f", not clear{f' among {among} changes' if among > 1 else ''}"
     sure = {"better": "", "worse": "", "too little data": ", too little data to be sure"}
-    return f"{_less(found)} than now (95 % interval {_span(found)}{sure.get(found.verdict, unsure)})"
+    return f"{_against_now(found)} (95 % interval {_span(found)}{sure.get(found.verdict, unsure)})"
