@@ -610,7 +610,7 @@ class Slurm:
     def labels_of(self, demand: Demand) -> dict[str, int | str]:
         """Labels of a job with a demand on this site (`gridsim.policy.slurm.demand.labels_of`)."""
         assert self.site is not None
-        return labels_of(demand, self._with_nodes(self.site))
+        return labels_of(demand, self._changed(self.site))
 
     def _begin(self, kind: str, count: int, now: int) -> list[Start]:
         """What a pass decided: those who had to go have gone, and the first entries of those that start have begun."""
