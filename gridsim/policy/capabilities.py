@@ -53,7 +53,7 @@ def capabilities_of(scheduler: Any) -> Capabilities:
     >>> from gridsim.policy.scheduler.planned import Planned
     >>> can = capabilities_of(Planned())
     >>> can.plan, can.guarantees, can.effort
-    (True, False, 2.0)
+    (True, False, 10.0)
     """
     declared = getattr(scheduler, "capabilities", None)
     if isinstance(declared, Capabilities):
