@@ -255,7 +255,8 @@ def queued_work(record: Record) -> FloatArray:
 
     Notes
     -----
-    Of jobs submitted at an earlier instant that start at this one or later. Jobs that never run do not count.
+    Of jobs submitted at an earlier instant that start at this one or later, a killed one with its last start. Jobs that
+    never run do not count.
 
     Examples
     --------

@@ -135,9 +135,18 @@ class Steps:
         window = self._window(start, end)
         if not window.length > 0:
             return Steps(np.zeros(0), np.zeros(0))
-        edges = np.linspace(window.start, window.end, n + 1)
+        return self.over(np.linspace(window.start, window.end, n + 1))
+
+    def over(self, edges: FloatArray) -> Steps:
+        """Means over the bins between ascending *edges*, s; the last value is that of these steps at the last edge.
+
+        Examples
+        --------
+        >>> Steps(np.array([0.0, 10.0]), np.array([2, 0])).over(np.array([0.0, 5.0, 20.0])).values.round(2)
+        array([2.  , 0.67, 0.  ])
+        """
         means = np.diff(self._integral(edges)) / np.diff(edges)
-        return Steps(edges, np.append(means, self.at(window.end)))
+        return Steps(edges, np.append(means, self.at(float(edges[-1]))))
 
     def _window(self, start: float | None, end: float | None) -> Interval:
         first, last = (self.times_s[0], self.times_s[-1]) if len(self.times_s) else NOWHERE
