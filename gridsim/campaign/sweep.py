@@ -401,7 +401,7 @@ def _recipe_of(told: Mapping[str, Any]) -> dict[str, Any]:
 def _numbers(store: Store, unit: Combination) -> dict[str, float]:
     path = store.path(unit.file)
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["metrics"]
+        found = json.loads(store.content(unit.file))["metrics"]
         return {name: math.nan if value is None else float(value) for name, value in found.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError("is no result of a run; delete it and sweep again", path=path) from error
