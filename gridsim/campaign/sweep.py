@@ -53,12 +53,12 @@ from gridsim.campaign.factors import (
 from gridsim.campaign.run import Made
 from gridsim.campaign.store import RUNS, Store
 from gridsim.errors import InputError, UnknownNameError
-from gridsim.files import checksum, plain, read_toml, write_atomically
+from gridsim.files import checksum, parse_json, plain, read_toml, write_atomically
 from gridsim.metrics.responsiveness import BOUND
 from gridsim.model.workload import Workload
 from gridsim.result import Result
 from gridsim.scenario import Scenario
-from gridsim.schema import NUMBER, read_json
+from gridsim.schema import NUMBER, check
 
 __all__ = ["Combination", "Sweep", "write_runs"]
 
@@ -414,13 +414,14 @@ def _recipe_of(told: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _numbers(store: Store, unit: Combination) -> dict[str, float]:
-    path = store.path(unit.file)
+    path, content = store.path(unit.file), store.content(unit.file)
     try:
-        found = read_json(path, {"metrics": {str: (NUMBER, None)}}, "the result of a run")["metrics"]
+        found = parse_json(content, path, "the result of a run")
+        check(found, {"metrics": {str: (NUMBER, None)}}, path=path, data=content)
     except InputError as error:
         told = f"{error.message}; delete the file and sweep again"
         raise InputError(told, path=path, line=error.line, field=error.field) from error
-    return {name: math.nan if value is None else float(value) for name, value in found.items()}
+    return {name: math.nan if value is None else float(value) for name, value in found["metrics"].items()}
 
 
 def write_runs(sweep: Sweep, store: Store, path: str | Path) -> None:
