@@ -77,8 +77,9 @@ def quote(
 
     Parameters and errors as those of `gridsim.quote`, which is this with a view that tells the answers.
     """
-    platform, options = platform or machine(workload), options or Run()
-    setups = {label: Setup(platform, make_policy(what), options) for label, what in labelled(policies).items()}
+    made = {label: make_policy(what) for label, what in labelled(policies).items()}
+    platform, options = platform or machine(workload, policies=made.values()), options or Run()
+    setups = {label: Setup(platform, scheduler, options) for label, scheduler in made.items()}
     sited = any(capabilities_of(setup.scheduler).labels_of for setup in setups.values())
     cores = _checked_cores(cores, demand, platform, sited=sited)
     _check_walltime(walltime)

@@ -273,9 +273,9 @@ def test_a_grid_has_no_quote(log: Path, tmp_path: Path, capsys: pytest.CaptureFi
 # -- words and times ---------------------------------------------------------------------------------------------------
 
 
-def test_sentences_say_when_nothing_is_in_the_way(site: gs.Workload) -> None:
-    end = float(gs.simulate(site, policy="msb").record.end.max())
-    found = gs.quote(site, at=end - 1, cores=1, walltime=3600, policies=["msb"])
+def test_sentences_say_when_nothing_is_in_the_way() -> None:
+    log = gs.Workload.from_columns(submit=[0], runtime=[60], cores=[1], cores_stated=2)
+    found = gs.quote(log, at=30, cores=1, walltime=3600, policies=["msb"])
     assert sentences(found)[:2] == [
         "msb could guarantee completion in 1 h: the job would start at once.",
         "Under msb there is no tighter deadline to pay for.",
