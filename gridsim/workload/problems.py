@@ -368,8 +368,8 @@ _KINDS = (
     Kind(
         "not-utf-8",
         "A name (of the user, account, partition, QOS, job …) is not UTF-8: usually it is in an older encoding, or was "
-        "cut inside a character. Its wrong bytes are shown as U+FFFD; names that differ in these bytes alone stay apart, "
-        "but no name in another file, such as an association, equals it.",
+        "cut inside a character. Its wrong bytes are shown as U+FFFD. Names that differ in these bytes alone stay "
+        "apart, but no name in another file, such as an association, equals it.",
         "names in UTF-8",
         ("keep", "skip", "error"),
         "keep",

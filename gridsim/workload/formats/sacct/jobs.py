@@ -317,8 +317,8 @@ class Jobs:
     def _named(self, screen: Screen) -> None:
         """Jobs with a name that is not UTF-8."""
         wrong, where = np.zeros(self._lines.rows, dtype=bool), np.zeros(self._lines.rows, dtype=np.int64)
-        for place, (label, codes) in enumerate(self._intake.parser.codes.items()):
-            if label in self._lines and (numbers := codes.not_utf_8()):
+        for place, (label, names) in enumerate(self._intake.parser.codes.items()):
+            if label in self._lines and (numbers := names.not_utf_8()):
                 found = np.isin(self._lines.column(label), numbers)
                 where[found & ~wrong] = place
                 wrong |= found
