@@ -52,6 +52,10 @@ class Codes(dict[bytes, int]):
         """Names by number; there is none for 0."""
         return ("", *(name.decode("utf-8", "replace") for name in self if name))
 
+    def not_utf_8(self) -> list[int]:
+        """Numbers of names that are not UTF-8."""
+        return [number for name, number in self.items() if name.decode("utf-8", "ignore").encode() != name]
+
 
 def _size(text: bytes) -> int:
     """A whole number that is not needed to be exact enough to refuse a line for it."""
