@@ -95,7 +95,6 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         Drawing(figures.utilisation(records), "utilisation"),
         "over_time.csv",
     )
-    yield from _by_period(records, "machine", names)
     yield Picture(
         "How many jobs wait",
         captions.by_policy(comparison, "queue_length_mean", "Waiting jobs on average: {}.", _few)
@@ -103,6 +102,7 @@ def pictures(comparison: Evidence, rows: Any) -> Iterator[Picture]:
         Drawing(figures.queue(records), "queue"),
         "over_time.csv",
     )
+    yield from _by_period(records, "machine", names)
     yield from _load(comparison, names)
 
 
@@ -206,13 +206,13 @@ def _pictures_of_dags(comparison: Evidence, rows: Any, names: str) -> Iterator[P
         Drawing(figures.utilisation(records), "utilisation"),
         "over_time.csv",
     )
-    yield from _by_period(records, "grid", names)
     yield Picture(
         "How many tasks wait",
         f"Tasks that are ready and wait for cores, means of {curves.BINS} equal bins, under {names}.",
         Drawing(figures.queue(records), "queue"),
         "over_time.csv",
     )
+    yield from _by_period(records, "grid", names)
 
 
 def _winners_of_dags(comparison: Evidence) -> Iterator[Picture]:
