@@ -131,7 +131,7 @@ class Promises:
         over = self.cancelled_by[rows]
         found = Promises(*(column[rows] for column in columns), *(column[runs] for column in cut))
         over = np.where((over >= 0) & (over < NEVER), place[np.where(over < NEVER, over, 0)], over)
-        more = {"guarantees": self.guarantees, "preempts_by": self.preempts_by}
+        more: dict[str, Any] = {"guarantees": self.guarantees, "preempts_by": self.preempts_by}
         return replace(found, **more, killed_by=by, cancelled_by=over)
 
 

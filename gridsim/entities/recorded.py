@@ -113,7 +113,7 @@ def _promises(outcome: Outcome, schedulers: Sequence[Any]) -> Promises | None:
     request, began, ended, by = cut.T
     found = Promises(outcome.granted, outcome.offer, outcome.doublings, outcome.broken, request, began, ended)
     rule = next((each.preempts_by for each in can if each.preempts_by), "")
-    more = {"guarantees": guarantees, "preempts_by": rule}
+    more: dict[str, Any] = {"guarantees": guarantees, "preempts_by": rule}
     return replace(found, **more, killed_by=by, cancelled_by=outcome.cancelled_by)
 
 

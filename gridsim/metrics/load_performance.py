@@ -141,10 +141,10 @@ def joint(
     kept = np.flatnonzero(jobs >= least)
     start = np.asarray(seconds(origin) + kept * period, dtype=np.float64)
     if by == "offered":
-        load = np.bincount(number, weights=record.workload.area[ran])[kept] / (record.cores * period)
+        load = np.bincount(number, weights=record.workload.area[ran])[kept] / ((record.cores or np.nan) * period)
     else:
         busy = busy_cores(record)
-        load = np.array([busy.mean(at, at + period) for at in start.tolist()]) / record.cores
+        load = np.array([busy.mean(at, at + period) for at in start.tolist()]) / (record.cores or np.nan)
     means = np.bincount(number, weights=slowdown[ran])[kept] / jobs[kept]
     return Joint(start, load, means, jobs[kept], int(np.count_nonzero(jobs)) - len(kept))
 

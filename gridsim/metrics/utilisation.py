@@ -246,6 +246,8 @@ def overlap(begin: IntArray, end: IntArray, low: int, high: int) -> IntArray:
 def utilisation(record: Record, start: float | None = None, end: float | None = None) -> float:
     """Core-seconds held in ``[start, end)`` over the core-seconds there were; a fraction, NaN for an empty interval.
 
+    NaN too for machines without cores (`gridsim.metrics.resources.share_held` has their other resources).
+
     Parameters
     ----------
     start, end : float, optional
@@ -264,7 +266,7 @@ def utilisation(record: Record, start: float | None = None, end: float | None = 
         return float("nan")
     start_us, end_us, cores = record.holds()
     held = overlap(start_us, end_us, low, high)
-    return float(np.multiply(held, cores, dtype=np.float64).sum() / (high - low) / record.cores)
+    return float(np.multiply(held, cores, dtype=np.float64).sum() / (high - low) / (record.cores or np.nan))
 
 
 def useful_utilisation(record: Record, start: float | None = None, end: float | None = None) -> float:
@@ -346,6 +348,6 @@ def offered_load(record: Record, start: float | None = None, end: float | None =
     workload = record.workload
     inside = (workload.submit >= low) & (workload.submit <= high)
     if workload.tasks is not None:
-        return float(workload.area[inside].sum() / seconds(high - low) / record.cores)
+        return float(workload.area[inside].sum() / seconds(high - low) / (record.cores or np.nan))
     work = np.multiply(workload.cores[inside], workload.runtime[inside], dtype=np.float64).sum()
-    return float(work / (high - low) / record.cores)
+    return float(work / (high - low) / (record.cores or np.nan))

@@ -136,7 +136,7 @@ def distribution(values: FloatArray) -> Distribution:
 
 def busy_share(records: Mapping[str, Record]) -> dict[str, Steps]:
     """Busy share of the cores by policy, means of equal bins from the first submission to the last end."""
-    return _over_time(records, lambda record: _scaled(busy_cores(record), 1 / record.cores))
+    return _over_time(records, lambda record: _scaled(busy_cores(record), 1 / (record.cores or np.nan)))
 
 
 def busy_share_by(period: str, records: Mapping[str, Record]) -> dict[str, Steps]:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gridsim.errors import InputError
+from gridsim.errors import GridsimError, InputError
 from gridsim.testing.conformance import charges, deadline, grid, load, machine, moldable, prediction, ranges
 from gridsim.testing.conformance.outcome import Outcome, Unsupported
 
-__all__ = ["CASES", "FAMILIES", "NOT_BUILT", "WORDS", "check", "family", "read_cases"]
+__all__ = ["CASES", "FAMILIES", "NOT_BUILT", "WORDS", "case_files", "check", "family", "read_case", "read_cases"]
 
 CASES = Path(__file__).parents[1] / "cases"
 """Cases that come with gridsim: a folder for each family that is built, with what each case shows."""
@@ -116,7 +116,9 @@ def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
         return checks(case)
     except Unsupported as reason:
         return Outcome.cannot(f"not supported: {reason}")
-    except (KeyError, TypeError, AttributeError) as error:
+    except GridsimError:
+        raise
+    except Exception as error:  # whatever a malformed case leads to, it is an error of this case alone
         raise InputError(f"is no well-formed case of {name}: {type(error).__name__}: {error}") from error
 
 
@@ -128,17 +130,22 @@ def read_cases(paths: Iterable[str | Path]) -> Iterator[tuple[Path, dict[str, An
     InputError
         For a path that is not there, a folder without cases, and a file that is no case, naming file and line.
     """
+    return ((path, read_case(path)) for path in case_files(paths))
+
+
+def case_files(paths: Iterable[str | Path]) -> Iterator[Path]:
+    """The files of `read_cases`, unread."""
     for path in map(Path, paths):
         if not path.exists():
             raise InputError("no such file or folder; expected a JSON case or a folder of them", path=path)
         files = sorted(path.rglob("*.json")) if path.is_dir() else [path]
         if not files:
             raise InputError("holds no *.json; expected conformance cases", path=path)
-        for file in files:
-            yield file, _read(file)
+        yield from files
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read_case(path: Path) -> dict[str, Any]:
+    """The case in a file; `InputError` where it is none, naming file and line."""
     try:
         case = json.loads(path.read_bytes())
     except json.JSONDecodeError as error:
