@@ -358,6 +358,7 @@ class Sweep:
             "key": unit.key,
             "scenario": unit.recipe,
             "inputs": unit.inputs,
+            **_resampled(result.workload),
             "metrics": result.metrics(**{**_CUTS, **self.metrics}),
         }
         content = json.dumps(plain(told), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -388,6 +389,13 @@ class Sweep:
         with _named(store.folder):
             return compare_runs(rows, labels, comparing)
 
+    def resampled(self, store: Store) -> Mapping[str, int]:
+        """Users and weeks of the log that users were drawn from; empty if none were."""
+        for one in self.scenarios():
+            if store.has(one.file) and (found := json.loads(store.content(one.file)).get("resampled")):
+                return dict(found)
+        return {}
+
     def metrics_there(self, store: Store) -> list[str]:
         """Names of all numbers of finished runs, in order of appearance."""
         found: dict[str, None] = {}
@@ -395,6 +403,14 @@ class Sweep:
             if store.has(one.file):
                 found.update(dict.fromkeys(_numbers(store, one)))
         return list(found)
+
+
+def _resampled(workload: Workload) -> dict[str, Any]:
+    """Users and weeks of the log that users were drawn from; nothing for other workloads."""
+    for entry in workload.provenance.get("transforms", ()):
+        if "users_of_log" in entry:
+            return {"resampled": {name: entry[name] for name in ("users_of_log", "weeks")}}
+    return {}
 
 
 def _without_engine(recipe: Mapping[str, Any]) -> dict[str, Any]:

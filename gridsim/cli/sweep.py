@@ -146,6 +146,7 @@ def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> list[Path]
     from gridsim.report.campaign_tables import terminal, write_tables
     from gridsim.report.comparison_figures import figures
     from gridsim.report.gallery import FOLDER
+    from gridsim.report.replicas_text import few
 
     found = sweep.compared(store)
     if found is None or not found.runs:
@@ -157,7 +158,7 @@ def _compare(args: argparse.Namespace, sweep: Sweep, store: Store) -> list[Path]
         return written
     console = Terminal()
     console.print(terminal(found, width=console.width))
-    for sentence in sentences(found):
+    for sentence in (*sentences(found), *few(sweep.resampled(store))):
         console.print(sentence, markup=False)
     console.print()
     return written

@@ -475,3 +475,8 @@ def test_a_file_that_cannot_be_written_is_named(capsys: pytest.CaptureFixture[st
     assert "gridsim: error: campaign-results/runs/" in told
     assert told.endswith(".json: No space left on device\n")
     assert sweep() == 0
+
+
+def test_resampled_users_of_a_short_log_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    assert sweep("--resample", "2") == 0
+    assert "single persons decide" in " ".join(capsys.readouterr().out.split())
