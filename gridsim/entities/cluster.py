@@ -452,11 +452,13 @@ class Cluster:
         """Raise `PolicyError` for what is no decision; its requests are checked when they are carried out."""
         if not isinstance(decision, Decision):
             raise PolicyError(f"{name_of(self.scheduler)} decides {decision!r} at {now / 1e6} s; expected a Decision")
-        for name, part in zip(decision._fields, decision[:3], strict=False):
+        for name in ("starts", "stops", "withdrawals"):
+            part: Any = getattr(decision, name)
             if not isinstance(part, list | tuple):
                 raise PolicyError(f"{name_of(self.scheduler)} decides {name}={part!r}; expected a list or tuple")
-        if not isinstance(decision.wake, int | np.integer):
-            what = f"wants to be woken at {decision.wake!r}; expected whole microseconds or NEVER"
+        wake: Any = decision.wake
+        if not isinstance(wake, int | np.integer):
+            what = f"wants to be woken at {wake!r}; expected whole microseconds or NEVER"
             raise PolicyError(f"{name_of(self.scheduler)} {what}")
 
     def _stop(self, stop: Stop, now: int) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 from gridsim import registry
 from gridsim.errors import InputError, UnknownNameError
 from gridsim.model.time import FloatArray
-from gridsim.policy.protocols import call
+from gridsim.plug_in_errors import call
 from gridsim.record import Record
 
 __all__ = ["Measure", "Metric", "measures"]

@@ -378,7 +378,7 @@ class Scored:
         return _first_least(scores)
 
 
-def pick_of(balancer: Any, piece: PieceState, children: Sequence[ChildState], now: int) -> int:
+def pick_of(balancer: Any, piece: PieceState, children: Sequence[Any], now: int) -> int:
     """Return the index of the child that a balancer picks.
 
     Raises

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from numpy.random import Generator
 
-from gridsim.errors import GridsimError, PolicyError
+from gridsim.errors import PolicyError
 from gridsim.model.capacity import Capacity
 from gridsim.model.time import NEVER, FloatArray, IntArray
+from gridsim.plug_in_errors import call, failed, name_of, raise_failed
 from gridsim.policy.queue import ClusterView, Queue
 
 if TYPE_CHECKING:
@@ -580,12 +578,6 @@ class Scheduler(Protocol):
         ...
 
 
-def name_of(policy: Any) -> str:
-    """A policy as errors and results name it: its ``repr``, without addresses and with plain files by their names."""
-    text = re.sub(r" at 0x[0-9a-f]+", "", repr(policy))
-    return re.sub(r"\bgridsim_plugin_(\w+?)_*(?=\.\w)", r"\1", text)  # the module of a plain file
-
-
 def representation(policy: Any) -> str:
     """The ``repr`` of a dataclass that leaves out what is as usual of the fields marked ``repr=False``."""
     shown = [it.name for it in fields(policy) if it.repr or getattr(policy, it.name) != _usual(it)]
@@ -594,53 +586,6 @@ def representation(policy: Any) -> str:
 
 def _usual(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
-
-
-def failed(policy: Any, method: str, error: Exception) -> PolicyError:
-    """The error that says that a *method* of a policy raised another one, and in which line that is not gridsim's.
-
-    Raise it from that one: ``raise failed(ordering, "rank", error) from error``.
-    """
-    place = _place_of(error) or _begin_of(policy, method)
-    where = f" in line {place[0]} of {place[1]}" if place else ""
-    return PolicyError(f"{name_of(policy)} failed in {method}{where}: {type(error).__name__}: {error}")
-
-
-_OWN = Path(__file__).parents[1]
-
-
-def _place_of(error: Exception) -> tuple[int | None, str] | None:
-    """Line and file of the outermost frame that is not gridsim's own."""
-    frames = traceback.extract_tb(error.__traceback__)
-    outside = (frame for frame in frames if not Path(frame.filename).is_relative_to(_OWN))
-    return next(((frame.lineno, frame.filename) for frame in outside), None)
-
-
-def _begin_of(policy: Any, method: str) -> tuple[int, str] | None:
-    """Where a plug-in defines a method: a call with the wrong arguments has no frame of its own."""
-    code = getattr(getattr(type(policy), method, None), "__code__", None)
-    if code is None or Path(code.co_filename).is_relative_to(_OWN):
-        return None
-    return code.co_firstlineno, code.co_filename
-
-
-def raise_failed(policy: Any, method: str, error: Exception) -> NoReturn:
-    """Raise what a *method* of a policy raised, as a `PolicyError` with its place (`failed`).
-
-    Errors of gridsim stay as they are, and so do defects of its own policies where no plug-in is involved.
-    """
-    own = type(policy).__module__.startswith("gridsim.") and _place_of(error) is None
-    if own or isinstance(error, GridsimError):
-        raise error
-    raise failed(policy, method, error) from error
-
-
-def call(policy: Any, method: str, *arguments: Any) -> Any:
-    """Return what a *method* of a policy returns; what it raises is raised by `raise_failed`."""
-    try:
-        return getattr(policy, method)(*arguments)
-    except Exception as error:
-        raise_failed(policy, method, error)
 
 
 def whole_numbers(

@@ -272,7 +272,8 @@ def _check_ranks(ordering: Any, queue: Queue, now: float, seed: int) -> None:
             f'has changes = "static", but its ranks at {instant} s are not those at {now} s; use changes = "pass"',
         )
     half = Queue(queue.requests, queue.rows[::2].copy(), queue.state)
-    same = np.array_equal(*(np.argsort(one, kind="stable") for one in (_ranks(ordering, half, now, seed), ranks[::2])))
+    other = _ranks(ordering, half, now, seed)
+    same = np.array_equal(np.argsort(other, kind="stable"), np.argsort(ranks[::2], kind="stable"))
     _require(
         same,
         ordering,

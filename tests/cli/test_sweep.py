@@ -391,7 +391,7 @@ def test_results_of_something_else_are_refused(
     note.write_text(text.replace('"version": "', '"version": "9.'))
     assert "campaign.json, field 'version': the results there are of \"9." in refused(capsys)
     note.write_text(text[:50])
-    assert "campaign.json: is no JSON" in refused(capsys)
+    assert "campaign.json line 4: is no JSON" in refused(capsys)
     note.unlink()
     Store("campaign-results").claim({"version": json.loads(text)["version"], "loads": [0.5, 1.0]})  # of a paper
     assert "campaign.json, field 'loads': the results there are of [0.5, 1.0], not null" in refused(capsys)
@@ -403,7 +403,7 @@ def test_results_of_something_else_are_refused(
         (("--workers", "0"), "0 workers; expected at least 1"),
         (("--dask", "tcp://127.0.0.1:9"), "leave out one of them"),
         (("--shard", "4/3"), "'4/3' is no part"),
-        (("--out", "campaign.toml"), "campaign.toml/campaign.json: Not a directory"),
+        (("--out", "campaign.toml"), "campaign.toml: File exists"),
     ],
 )
 def test_bad_words_are_refused(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str) -> None:

@@ -44,19 +44,20 @@ def offer_of(admission: Any, request: int, deadline: int, plan: Plan, now: int) 
     """
     before = plan.meta.item(TAIL)
     try:
-        offer: Offer | None = admission.plan(request, deadline, plan, now)
+        offer: Any = admission.plan(request, deadline, plan, now)
     except Exception as error:
         raise_failed(admission, "plan", error)
+    found: Offer | None = offer
     wrong = "changed the plan that it was asked about; expected changes of plan.copy() only"
     if plan.meta.item(TAIL) == before:
         # An offer that moves no other request is checked here, in a tenth of the time.
         plain = type(offer) is Offer and offer.arrangement is None and not offer.kills and offer.granted == NEVER
         if plain and type(offer.start) is int and now <= offer.start < NEVER and offer.doublings == 0:
-            return offer
+            return found
         wrong = "" if offer is None or is_own(admission) else _why_no_offer(admission, offer, request, plan, now)
     if wrong:
         raise PolicyError(f"{name_of(admission)} {wrong}, for request {request} at {now / MICROSECOND} s")
-    return offer
+    return found
 
 
 def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int) -> str:
@@ -74,8 +75,9 @@ def _why_no_offer(admission: Any, offer: Any, request: int, plan: Plan, now: int
         return f"kills {list(offer.kills)}; expected running requests, each once"
     if offer.arrangement is None:
         return f"kills {list(offer.kills)} without an arrangement of them" if len(kills) else ""
-    if not isinstance(offer.arrangement, Arrangement):
-        return f"offers the arrangement {offer.arrangement!r}; expected an Arrangement or None"
+    arrangement: Any = offer.arrangement
+    if not isinstance(arrangement, Arrangement):
+        return f"offers the arrangement {arrangement!r}; expected an Arrangement or None"
     rows = whole_numbers(admission, "rows of an arrangement", offer.arrangement.rows)
     starts = whole_numbers(admission, "starts of an arrangement", offer.arrangement.starts, len(rows), least=now)
     if not np.array_equal(np.sort(rows), np.sort(np.concatenate([plan.order(), [request], kills]))):
