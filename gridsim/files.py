@@ -22,6 +22,7 @@ from typing import IO, Any
 from gridsim.errors import InputError
 
 __all__ = [
+    "DEEPEST",
     "check_output",
     "checksum",
     "csv_records",
@@ -268,14 +269,15 @@ def _beyond_limits(text: str, path: object) -> InputError:
     """Error for a text that is nested too deeply, or has an integer that Python does not convert."""
     depth = 0
     for mark in re.finditer(r"[\[{]|[\]}]|\d[\d_]{4300,}", text):
-        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark[0], _DEEPEST)
-        if depth >= _DEEPEST:
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(mark[0], DEEPEST)
+        if depth >= DEEPEST:
             what = "has an integer of more than 4,300 digits" if mark[0][0].isdigit() else "is nested too deeply"
             return InputError(what, path=path, line=text.count("\n", 0, mark.start()) + 1)
     return InputError("is nested too deeply", path=path)
 
 
-_DEEPEST = 100
+DEEPEST = 100
+"""Levels of nesting from which on a file is refused."""
 
 
 def integer(digits: str) -> float:

@@ -67,6 +67,9 @@ class Run:
     until: float | None = None
 
     def __post_init__(self) -> None:
+        for name in ("overrun", "instant", "split", "limits", "engine"):
+            if not isinstance(value := getattr(self, name), str):
+                raise InputError(f"is {value!r}; a text was expected", field=name)
         if self.overrun not in ("kill", "extend"):
             raise InputError(f"'{self.overrun}' is neither kill nor extend", field="overrun")
         if self.instant not in modes:

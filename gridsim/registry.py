@@ -373,7 +373,7 @@ def _value(text: str) -> Any:
         return lowered == "true"
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError):  # the latter two where it is nested too deeply
         pass
     return parse(text) if text.endswith(")") and "(" in text else text
 
@@ -510,6 +510,8 @@ def _typed(thing: type, name: str, value: Any, owner: str) -> Any:
         kind = kind_of(name)
         if kind is not None:
             return make(kind, value)
+    if isinstance(value, int) and abs(value) > 2**53:
+        raise InputError(f"{owner}: has an integer beyond 2**53", field=name)
     if wanted is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if typing.get_origin(wanted) is typing.Literal and value not in typing.get_args(wanted):

@@ -109,7 +109,8 @@ def read_run(folder: str | Path) -> dict[str, Any]:
         raise InputError(f"has no run.json; expected {_EXPECTED}", path=folder)
     kinds = {"folders?": ANY}
     content: dict[str, Any] = read_json(path, kinds, _EXPECTED)
-    return read_json(path, _COMPARISON if "folders" in content else _RUN, _EXPECTED)
+    content = read_json(path, _COMPARISON if "folders" in content else _RUN, _EXPECTED)
+    return content
 
 
 def find_run(folder: str | Path) -> dict[str, Any] | None:

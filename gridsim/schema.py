@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gridsim.errors import InputError
-from gridsim.files import parse_json
+from gridsim.files import DEEPEST, parse_json
 
 __all__ = ["ANY", "INSTANT", "NUMBER", "WHOLE", "Number", "Schema", "check", "line_of", "read_json"]
 
@@ -27,6 +27,7 @@ Schema = Any
 ``{str: schema}``     an object with any keys
 ``(one, other)``      either
 ``frozenset``         one of these texts
+``re.Pattern``        a text that matches; as a key, any key that matches
 `ANY`                 anything
 ====================  ================================================================================================
 """
@@ -109,6 +110,16 @@ def check(content: Any, schema: Schema, *, path: object = None, data: bytes | No
     InputError
         Naming the field, and the file and line where these are known.
     """
+    inside, depth = [content], 0
+    while inside := [
+        one
+        for each in inside
+        if isinstance(each, dict | list)
+        for one in (each.values() if isinstance(each, dict) else each)
+    ]:
+        depth += 1
+        if depth > DEEPEST:
+            raise InputError("is nested too deeply", path=path)
     if (wrong := _wrong(content, schema, ())) is None:
         return
     place, message = wrong
@@ -143,12 +154,15 @@ def _wrong(value: Any, schema: Schema, place: _Place) -> tuple[_Place, str] | No
 
 
 def _wrong_object(value: Mapping[str, Any], schema: Mapping[Any, Schema], place: _Place) -> tuple[_Place, str] | None:
-    named = {key.removesuffix("?"): kind for key, kind in schema.items() if key is not str}
+    named = {key.removesuffix("?"): kind for key, kind in schema.items() if isinstance(key, str)}
+    of_others = next(((key, kind) for key, kind in schema.items() if not isinstance(key, str)), (str, ANY))
     for key in named:
         if key in schema and key not in value:
             return (*place, key), "is missing"
     for key, one in value.items():
-        if (kind := named.get(key, schema.get(str, ANY))) is not ANY and (it := _wrong(one, kind, (*place, key))):
+        if key not in named and not _is(key, of_others[0]):
+            return (*place, key), f"is no key here; expected {_name(of_others[0])}"
+        if (it := _wrong(one, named.get(key, of_others[1]), (*place, key))) is not None:
             return it
     return None
 
@@ -159,6 +173,8 @@ def _is(value: Any, schema: Schema) -> bool:
         return isinstance(value, kinds) and not isinstance(value, bool) and schema.least <= value <= schema.most
     if isinstance(schema, frozenset):
         return isinstance(value, str) and value in schema
+    if isinstance(schema, re.Pattern):
+        return isinstance(value, str) and schema.fullmatch(value) is not None
     return value is None if schema is None else isinstance(schema, type) and isinstance(value, schema)
 
 
@@ -174,6 +190,8 @@ def _name(schema: Schema) -> str:
         return ", ".join(sorted(schema))
     if isinstance(schema, Number):
         return str(schema)
+    if isinstance(schema, re.Pattern):
+        return f"a text like {schema.pattern}"
     if isinstance(schema, dict | list):
         return "an object" if isinstance(schema, dict) else "a list"
     return {None: "null", str: "a text", bool: "true or false"}[schema]

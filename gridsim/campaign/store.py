@@ -126,7 +126,9 @@ class Store:
         InputError
             When the folder is no store.
         """
-        if not self.note.exists():
+        try:
+            self.note.stat()
+        except FileNotFoundError:
             return {}
         found: dict[str, Any] = read_json(self.note, _NOTE, "what the results of a campaign are of")
         return found

@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         case: dict[str, Any] = {}
         try:
             case = read_case(path)
-            outcome = check(case)
+            outcome = check(case, path=path)
         except GridsimError as error:  # one bad case hides no verdict on the others
             place = "" if str(error).startswith(str(path)) else f"{path}: "
             outcome = Outcome.malformed(f"{place}{error}")

@@ -32,7 +32,7 @@ def check_metrics_case(case: Mapping[str, Any]) -> list[str]:
     known = (*PROSE, "cores", "jobs", "schedule", "expected")
     messages = [f"unknown part '{key}': nothing to compare it with" for key in case if key not in known]
     schedule = schedule_of_case(case)
-    expected = _entry(case, "expected", "")
+    expected = case["expected"]
     names = [job["id"] for job in _in_job_order(case)]
     return messages + list(_compared(schedule, names, expected))
 
@@ -70,13 +70,15 @@ def schedule_of_case(case: Mapping[str, Any]) -> Schedule:
     InputError
         When a part is missing, a task has no start, or an edge names an unknown task.
     """
-    starts = _entry(case, "schedule", "")
+    starts = case["schedule"]
     columns: dict[str, list[int]] = {name: [] for name in ("task_job", "task_start", "task_finish", "task_cores")}
     jobs = _in_job_order(case)
     for row, job in enumerate(jobs):
-        for task in _entry(job, "tasks", f"jobs {job['id']}"):
+        for task in job["tasks"]:
             name = f"{job['id']}/{task['id']}"
-            start = _entry(_entry(starts, name, "schedule"), "start", f"schedule {name}")
+            if name not in starts:
+                raise InputError("is not there", field=f"schedule.{name}")
+            start = starts[name]["start"]
             columns["task_job"].append(row)
             columns["task_start"].append(start)
             columns["task_finish"].append(start + task["exec"])
@@ -84,19 +86,13 @@ def schedule_of_case(case: Mapping[str, Any]) -> Schedule:
     return Schedule.from_tasks(
         arrival=[job["arrival"] for job in jobs],
         critical_path=[_longest_chain(job) for job in jobs],
-        cores=_entry(case, "cores", ""),
+        cores=case["cores"],
         **columns,
     )
 
 
 def _in_job_order(case: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return sorted(_entry(case, "jobs", ""), key=lambda job: int(job["arrival"]))
-
-
-def _entry(of: Mapping[str, Any], name: str, where: str) -> Any:
-    if name not in of:
-        raise InputError("is not there", field=f"{where}.{name}" if where else name)
-    return of[name]
+    return sorted(case["jobs"], key=lambda job: int(job["arrival"]))
 
 
 def _longest_chain(job: Mapping[str, Any]) -> int:

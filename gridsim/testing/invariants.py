@@ -17,7 +17,7 @@ from gridsim.errors import CheckFailed, InputError
 from gridsim.model.allocations import Allocations
 from gridsim.model.capacity import Capacity
 from gridsim.model.platform import Platform
-from gridsim.model.time import NEVER, IntArray, seconds, whole
+from gridsim.model.time import MICROSECOND, NEVER, IntArray, seconds, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.testing.demands import misplaced_tasks, of_sizes, over_pools, reasons
@@ -146,7 +146,8 @@ def violations(
     granted : (n,) array_like, optional
         Deadlines that were promised, s; NaN for none. Those of the record where left out.
     tolerance : float
-        Differences of times up to this many seconds count as none.
+        Differences of times up to this many seconds count as none; from 2**31 s on also those of a microsecond or
+        more that floats of seconds cannot tell apart.
     limit : int
         Offenders to name of each kind.
     tick : float
@@ -220,6 +221,12 @@ def _rows(job: IntArray, workload: Workload) -> IntArray:
         return np.full(len(job), -1, dtype=np.int64)
     place = np.minimum(np.searchsorted(numbers, job), len(numbers) - 1)
     return np.where(numbers[place] == job, order[place], -1)
+
+
+def _rounding(schedule: Schedule) -> int:
+    """How far a difference of two instants can be off, microseconds, because files have them as floats of seconds."""
+    latest = max((int(each[each < NEVER].max(initial=0)) for each in (schedule.start, schedule.end)), default=0)
+    return round(2 * float(np.spacing(seconds(latest))) * MICROSECOND)
 
 
 class _Checks:
@@ -592,6 +599,7 @@ def _check(
     limit: int,
     capacity: Capacity | None,
 ) -> list[Violation]:
+    tolerance = max(tolerance, _rounding(schedule))
     checks = _Checks(schedule, workload, rows, capacities, overrun, tolerance, limit)
     found = [*checks.jobs(), *checks.outcomes(), *checks.times(), *checks.machine()]
     held = schedule.allocations

@@ -99,7 +99,8 @@ def _mixture(part: list[dict[str, Any]]) -> Iterator[Comparison]:
 def _size_pmf(part: Mapping[str, float]) -> Iterator[Comparison]:
     probabilities = law.size_probabilities(ALL, REFERENCE_CORES)
     for size, expected in part.items():
-        yield Comparison(f"probability of size {size}", expected, float(probabilities[int(size)]))
+        found = float(probabilities[int(size)]) if int(size) < len(probabilities) else 0.0
+        yield Comparison(f"probability of size {size}", expected, found)
 
 
 def _size_mean(part: float) -> Iterator[Comparison]:

@@ -77,6 +77,7 @@ STATUS_WORDS: Mapping[str, Status] = {
 _EMPTY = ("", "nan", "none", "null", "na", "n/a")
 _TIMES = ("submit", "logged_submit", "start", "end", "wait", "runtime", "granted", "limit")
 _SWF_FIELDS = 18
+_MOST_DIGITS = 15
 _DAMAGED = (EOFError, OSError, zlib.error, lzma.LZMAError, UnicodeDecodeError)
 
 
@@ -386,8 +387,10 @@ def _count(text: str, path: Path, line: int, field: str) -> int:
     count = 0
     for part in text.replace(",", " ").split():
         first, dash, last = part.partition("-")
-        if not first.isdigit() or (dash and not last.isdigit()):
-            raise InputError(f"'{text}' is not a list of resources such as 0-3 7", path=path, line=line, field=field)
+        if not first.isdecimal() or (dash and not last.isdecimal()) or max(len(first), len(last)) > _MOST_DIGITS:
+            raise InputError(
+                f"'{text[:60]}' is not a list of resources such as 0-3 7", path=path, line=line, field=field
+            )
         count += int(last) - int(first) + 1 if dash else 1
     if not 0 <= count <= 2**53:
         raise InputError(f"'{text[:60]}' lists {count} resources", path=path, line=line, field=field)

@@ -88,8 +88,15 @@ def test_json_holds_every_case_and_the_counts(folder: Path, capsys: pytest.Captu
     [
         ('{"kind":\n oops}', "a.json line 2"),
         ("[]", "a.json line 1"),
-        ('{"kind": "schedule", "platform": {"cores": "many"}}', "a.json: field 'platform.cores'"),
-        ('{"kind": "schedule", "platform": {"nodes": [{"group": "n", "count": 1, "capacity": {}}]}}', "has 0 cores"),
+        (
+            '{"kind": "schedule", "jobs": [], "runs": [],\n"platform": {"cores": "many"}}',
+            "a.json line 2, field 'platform.cores'",
+        ),
+        (
+            '{"kind": "schedule", "jobs": [], "runs": [], '
+            '"platform": {"nodes": [{"group": "n", "count": 1, "capacity": {}}]}}',
+            "has 0 cores",
+        ),
         (json.dumps({**PASSING, "jobs": [{**PASSING["jobs"][0], "submit": 10**400}]}), "a.json"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,14 @@ from gridsim.model.tasks import Tasks
 from gridsim.model.time import NEVER
 from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
-from gridsim.simulation import run
+from gridsim.simulation import run, simulate
 from gridsim.testing.invariants import (
     Schedule,
     assert_valid,
     violations,
     violations_of,
 )
+from gridsim.testing.schedules import read_jobs, read_schedule
 from gridsim.testing.violation import KINDS, TASK_KINDS, USER_KINDS, Violation
 from gridsim.workload.transform.react import React
 
@@ -171,6 +173,27 @@ def test_differences_within_the_tolerance_are_none() -> None:
     schedule = changed("end", 0, 10 * SECOND + 900)
     assert {"wrong-end", "oversubscribed", "deadline-missed"} == set(found(schedule))
     assert found(schedule, tolerance=0.001) == {}
+
+
+@pytest.mark.parametrize(("since", "wrong"), [(0, True), (1_700_000_000, True), (4_000_000_000, False)])
+def test_a_microsecond_that_floats_of_late_seconds_lose_is_no_violation(since: int, wrong: bool) -> None:
+    shift = since * SECOND
+    jobs = replace(JOBS, submit=JOBS.submit + shift)
+    schedule = changed("end", 1, 20 * SECOND + 1)
+    times = {name: getattr(schedule, name) for name in ("start", "end", "submit", "granted")}
+    late = replace(schedule, **{name: np.where(it < NEVER, it + shift, it) for name, it in times.items()})
+    assert ("wrong-end" in [each.kind for each in violations_of(late, jobs, cores=4)]) == wrong
+
+
+def test_a_result_folder_of_late_instants_is_valid(tmp_path: Path) -> None:
+    dice = np.random.default_rng(1)
+    jobs = Workload.from_columns(
+        submit=4.4e9 + np.sort(dice.integers(0, 10**9, 100)) / 1e6,
+        runtime=dice.integers(1, 10**8, 100) / 1e6,
+        cores=dice.integers(1, 5, 100),
+    )
+    simulate(jobs, platform=Platform.single(4), policy="easy").write(tmp_path)
+    assert violations_of(read_schedule(tmp_path), read_jobs(tmp_path), cores=4) == []
 
 
 def test_extended_jobs_run_for_their_runtime() -> None:

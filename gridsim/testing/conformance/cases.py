@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from gridsim.errors import GridsimError, InputError
+from gridsim.schema import check as check_schema
+from gridsim.schema import read_json
 from gridsim.testing.conformance import charges, deadline, grid, load, machine, moldable, prediction, ranges
 from gridsim.testing.conformance.outcome import Outcome, Unsupported
+from gridsim.testing.conformance.schemas import SCHEMAS
 
 __all__ = ["CASES", "FAMILIES", "NOT_BUILT", "WORDS", "case_files", "check", "family", "read_case", "read_cases"]
 
@@ -95,6 +97,8 @@ def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
     ----------
     case : mapping
         The parsed JSON.
+    path : Path, optional
+        Its file, in which the line of an error is looked up.
 
     Returns
     -------
@@ -104,7 +108,8 @@ def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
     Raises
     ------
     InputError
-        When the case is malformed, naming the field.
+        When the case does not match its schema or cannot be run, naming the field, and the file and line where the
+        path is given.
     """
     name, kind = family(case), case.get("kind")
     if name in NOT_BUILT:
@@ -112,14 +117,18 @@ def check(case: Mapping[str, Any], *, path: Path | None = None) -> Outcome:
     checks = FAMILIES.get(name, {}).get(str(kind))
     if checks is None:
         return Outcome.cannot(f"unknown kind '{kind}'")
+    check_schema(case, SCHEMAS[name][str(kind)], path=path, data=None if path is None else path.read_bytes())
     try:
         return checks(case)
     except Unsupported as reason:
         return Outcome.cannot(f"not supported: {reason}")
-    except GridsimError:
-        raise
+    except GridsimError as error:
+        raise InputError(
+            getattr(error, "message", str(error)), path=path, field=getattr(error, "field", None)
+        ) from error
     except Exception as error:  # whatever a malformed case leads to, it is an error of this case alone
-        raise InputError(f"is no well-formed case of {name}: {type(error).__name__}: {error}") from error
+        message = f"is no well-formed case of {name}: {type(error).__name__}: {error}"
+        raise InputError(message, path=path) from error
 
 
 def read_cases(paths: Iterable[str | Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -146,14 +155,5 @@ def case_files(paths: Iterable[str | Path]) -> Iterator[Path]:
 
 def read_case(path: Path) -> dict[str, Any]:
     """The case in a file; `InputError` where it is none, naming file and line."""
-    try:
-        case = json.loads(path.read_bytes())
-    except json.JSONDecodeError as error:
-        raise InputError(f"is no JSON: {error.msg} (column {error.colno})", path=path, line=error.lineno) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is no JSON: not UTF-8 text", path=path, line=1) from error
-    except OSError as error:
-        raise InputError(f"cannot be read ({error.strerror})", path=path) from error
-    if not isinstance(case, dict) or not isinstance(case.get("kind"), str):
-        raise InputError("is no conformance case; expected an object with a 'kind'", path=path, line=1, field="kind")
+    case: dict[str, Any] = read_json(path, {"kind": str}, "a conformance case")
     return case

@@ -19,7 +19,7 @@ from gridsim.model.time import NEVER, IntArray, whole
 from gridsim.model.workload import Workload
 from gridsim.record import Promises, Record, Status
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
-from gridsim.testing.conformance.running import entry, known_only, rigid_workload
+from gridsim.testing.conformance.running import known_only, rigid_workload
 
 __all__ = ["check_charges"]
 
@@ -34,20 +34,17 @@ _EXACT = ("time_class", "core_class", "resource_charge")
 def check_charges(case: Mapping[str, Any]) -> Outcome:
     """Charges of jobs that ran within the responses agreed, judged by their responses under EASY."""
     known_only(case, (*PROSE, "platform", "jobs", "expected", "totals", "core_class_bounds"), "the case holds")
-    cores = entry(entry(case, "platform", dict, ""), "cores", int, "platform")
-    found = _charged(entry(case, "jobs", list, ""), cores)
-    runs = [_job(job, found, f"expected[{index}]") for index, job in enumerate(entry(case, "expected", list, "", []))]
+    found = _charged(case["jobs"], case["platform"]["cores"])
+    runs = [_job(job, found) for job in case.get("expected", ())]
     if "totals" in case:
-        runs.append(_totals(entry(case, "totals", dict, ""), found))
+        runs.append(_totals(case["totals"], found))
     if "core_class_bounds" in case:
-        runs.append(_bounds(entry(case, "core_class_bounds", dict, "")))
+        runs.append(_bounds(case["core_class_bounds"]))
     return Outcome.of(runs)
 
 
 def _charged(jobs: Sequence[Mapping[str, Any]], cores: int) -> dict[str, dict[int, Any]]:
     """Everything that a case may expect of its jobs, by name, then by number of the job."""
-    for index, job in enumerate(jobs):
-        entry(job, "easy_response", (int, float), f"jobs[{index}]")
     rows = [{"estimate": job.get("runtime"), **job, "deadline": _agreed(job)} for job in jobs]
     workload = rigid_workload(rows, cores="cores", machine=cores, least=1)
     by_number = {job["id"]: job for job in jobs}
@@ -75,7 +72,7 @@ def _charged(jobs: Sequence[Mapping[str, Any]], cores: int) -> dict[str, dict[in
 
 def _agreed(job: Mapping[str, Any]) -> float | None:
     """Deadline of a job, s; None where it has none."""
-    response = entry(job, "agreed_response", (int, float, type(None)), f"job {job.get('id')}")
+    response = job["agreed_response"]
     return None if response is None else job["submit"] + response
 
 
@@ -89,9 +86,9 @@ def _record(workload: Workload, end: IntArray, cores: int) -> Record:
     return Record(workload, end - workload.runtime, end, status, nothing.astype(np.int16), cores, promises=granted)
 
 
-def _job(job: Mapping[str, Any], found: Mapping[str, Mapping[int, Any]], where: str) -> Run:
+def _job(job: Mapping[str, Any], found: Mapping[str, Mapping[int, Any]]) -> Run:
     comparison = Comparison()
-    number = entry(job, "id", int, where)
+    number = job["id"]
     for name, value in job.items():
         if name == "id":
             continue

@@ -9,7 +9,7 @@ from gridsim.model.time import MICROSECOND, whole
 from gridsim.model.workload import Workload
 from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
-from gridsim.testing.conformance.running import entry, known_only, rigid_workload, rows_of, run
+from gridsim.testing.conformance.running import known_only, rigid_workload, rows_of, run
 from gridsim.workload.transform.deadlines import requested_deadlines
 
 __all__ = ["WORDS", "check_deadline_assignment", "check_schedule"]
@@ -35,23 +35,20 @@ _POLICIES: dict[str, tuple[str, ...]] = {
 
 
 def _jobs(case: Mapping[str, Any]) -> tuple[Workload, int]:
-    cores = entry(entry(case, "platform", dict, ""), "cores", int, "platform")
+    cores = case["platform"]["cores"]
     # Run times and estimates below 1 s count as 1 s (decision D1 of the family).
-    return rigid_workload(entry(case, "jobs", list, ""), cores="cores", machine=cores, least=1), cores
+    return rigid_workload(case["jobs"], cores="cores", machine=cores, least=1), cores
 
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """Every run of a case of kind ``schedule``."""
     known_only(case, (*PROSE, "platform", "jobs", "runs"), "the case holds")
     workload, cores = _jobs(case)
-    runs = entry(case, "runs", list, "")
-    return Outcome.of([_run(spec, f"runs[{index}]", workload, cores) for index, spec in enumerate(runs)])
+    return Outcome.of([_run(spec, workload, cores) for spec in case["runs"]])
 
 
-def _run(spec: Mapping[str, Any], where: str, workload: Workload, cores: int) -> Run:
-    name = entry(spec, "algorithm", str, where)
-    parameters = entry(spec, "parameters", dict, where)
-    expected = entry(spec, "expected", dict, where)
+def _run(spec: Mapping[str, Any], workload: Workload, cores: int) -> Run:
+    name, parameters, expected = spec["algorithm"], spec["parameters"], spec["expected"]
     try:
         if name not in _POLICIES:
             raise Unsupported("this version has no such algorithm")
@@ -63,7 +60,7 @@ def _run(spec: Mapping[str, Any], where: str, workload: Workload, cores: int) ->
     except Unsupported as reason:
         return Run(name, "unsupported", (str(reason),))
     comparison = Comparison()
-    _compare_jobs(comparison, rows_of(record), expected.get("jobs", ()), f"{where}.expected.jobs")
+    _compare_jobs(comparison, rows_of(record), expected.get("jobs", ()))
     _compare_plans(comparison, plans, expected.get("timeline", ()))
     label = "-".join([name, *(str(value) for key, value in parameters.items() if key != "overrun" or value != "kill")])
     return comparison.verdict(label)
@@ -79,10 +76,10 @@ def _policy(name: str, parameters: Mapping[str, Any]) -> Spec:
 
 
 def _compare_jobs(
-    comparison: Comparison, rows: Mapping[int, Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]], where: str
+    comparison: Comparison, rows: Mapping[int, Mapping[str, Any]], jobs: Sequence[Mapping[str, Any]]
 ) -> None:
-    for index, job in enumerate(jobs):
-        number = entry(job, "id", int, f"{where}[{index}]")
+    for job in jobs:
+        number = job["id"]
         row = rows.get(number)
         if row is None:
             comparison.equal(f"job {number}", "not among the jobs", "there")
@@ -115,14 +112,14 @@ def check_deadline_assignment(case: Mapping[str, Any]) -> Outcome:
     known_only(case, (*PROSE, "platform", "jobs", "easy", "expected", "relaxation"), "the case holds")
     workload, cores = _jobs(case)
     record, _ = run(workload, cores, "easy")
-    runs = [_easy(record, entry(case, "easy", list, "", []))] if "easy" in case else []
+    runs = [_easy(record, case["easy"])] if "easy" in case else []
     response = record.end_us - workload.submit
-    for index, part in enumerate(entry(case, "expected", list, "", [])):
-        stringency = entry(part, "stringency", (int, float), f"expected[{index}]")
+    for part in case.get("expected", ()):
+        stringency = part["stringency"]
         deadlines = requested_deadlines(workload.submit, workload.runtime, response, stringency)
         runs.append(_deadlines(part, dict(zip(workload.job.tolist(), deadlines.tolist(), strict=True)), stringency))
     if "relaxation" in case:
-        runs.append(_relaxation(entry(case, "relaxation", list, "")))
+        runs.append(_relaxation(case["relaxation"]))
     return Outcome.of(runs)
 
 
@@ -131,8 +128,10 @@ def _easy(record: Any, jobs: Sequence[Mapping[str, Any]]) -> Run:
     rows = rows_of(record)
     submits = dict(zip(record.workload.job.tolist(), record.workload.submit.tolist(), strict=True))
     for job in jobs:
+        if (number := job["id"]) not in rows:
+            comparison.equal(f"job {number}", "not among the jobs", "there")
+            continue
         for word, value in job.items():
-            number = job["id"]
             if word == "response":
                 found = whole(rows[number]["end"]) - submits[number]
                 comparison.equal(f"job {number}: response (microseconds)", found, whole(value))
@@ -149,7 +148,7 @@ def _deadlines(part: Mapping[str, Any], deadlines: Mapping[int, int], stringency
         if name not in ("stringency", "deadlines"):
             comparison.cannot(name)
     for job in part.get("deadlines", ()):
-        found = deadlines[job["id"]] / MICROSECOND
+        found = deadlines[job["id"]] / MICROSECOND if job["id"] in deadlines else None
         comparison.equal(f"job {job['id']}: deadline", found, job["deadline"])
     return comparison.verdict(f"stringency {stringency}")
 

@@ -16,7 +16,7 @@ from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
-from gridsim.testing.conformance.running import entry, known_only
+from gridsim.testing.conformance.running import known_only
 from gridsim.testing.grid_metrics_cases import check_metrics_case, compare_metrics
 
 __all__ = ["WORDS", "check_metrics", "check_schedule"]
@@ -71,15 +71,15 @@ def check_metrics(case: Mapping[str, Any]) -> Outcome:
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """A case of kind ``schedule``."""
-    options = entry(case, "options", dict, "", {})
+    options = case.get("options", {})
     known = (*PROSE, "platform", "jobs", "policy", "options", "share_tree", "draws", "expected")
     known_only(case, known, "the case holds")
     known_only(options, _OPTIONS, "option")
     platform = _platform(case, options)
-    names, workload = _jobs(entry(case, "jobs", list, ""), case.get("share_tree"))
+    names, workload = _jobs(case["jobs"], case.get("share_tree"))
     record = _run(case, options, workload, platform)
     comparison = Comparison()
-    for part, value in entry(case, "expected", dict, "").items():
+    for part, value in case["expected"].items():
         if part == "tasks":
             _compare_tasks(comparison, record, names, [cluster.name for cluster in platform.clusters()], value)
         elif part in ("jobs", "workload"):
@@ -91,21 +91,19 @@ def check_schedule(case: Mapping[str, Any]) -> Outcome:
     return Outcome.of([comparison.verdict(f"{case['policy']} {options.get('fit', 'strict')}")])
 
 
-def _node(tree: Mapping[str, Any]) -> RouterSpec | ClusterSpec:
-    if "cluster" in tree:
-        return ClusterSpec(entry(tree, "cluster", str, "platform"), entry(tree, "cores", int, "platform"), tree["kind"])
-    children = tuple(_node(child) for child in entry(tree, "children", list, "platform"))
-    return RouterSpec(entry(tree, "router", str, "platform"), children)
+def _router(tree: Mapping[str, Any]) -> RouterSpec:
+    children = (
+        _router(child) if "router" in child else ClusterSpec(child["cluster"], child["cores"], child["kind"])
+        for child in tree["children"]
+    )
+    return RouterSpec(tree["router"], tuple(children))
 
 
 def _platform(case: Mapping[str, Any], options: Mapping[str, Any]) -> Platform:
-    root = _node(entry(case, "platform", dict, ""))
-    if not isinstance(root, RouterSpec):
-        raise InputError("begins with a cluster; expected a router", field="platform")
     words = {name: options[name] for name in _NETWORK if name in options}
     words |= {"kind": options["network"]} if "network" in options else {}
     shares = case.get("share_tree")
-    return Platform(root, network=Network(**words), shares=ShareTree(shares) if shares else None)
+    return Platform(_router(case["platform"]), network=Network(**words), shares=ShareTree(shares) if shares else None)
 
 
 def _jobs(
@@ -115,6 +113,10 @@ def _jobs(
     ordered = sorted(jobs, key=lambda job: job["arrival"])
     names = [(job["id"], task["id"]) for job in ordered for task in job["tasks"]]
     rows = {name: row for row, name in enumerate(names)}
+    for place, job in enumerate(ordered):
+        for name in {name for edge in job["edges"] for name in edge}:
+            if (job["id"], name) not in rows:
+                raise InputError(f"names '{name}', which is no task of {job['id']}", field=f"jobs[{place}].edges")
     every = [task for job in ordered for task in job["tasks"]]
     kinds = tuple(dict.fromkeys(task["kind"] for task in every))
     tasks = Tasks.from_edges(
@@ -173,7 +175,7 @@ def _run(case: Mapping[str, Any], options: Mapping[str, Any], workload: Workload
     from gridsim.simulation import Run as Options
     from gridsim.simulation import run
 
-    name = entry(case, "policy", str, "")
+    name = case["policy"]
     scheduler = make_policy(f"backfilling?ordering={_ordering(name, options)}&reserve={options.get('fit', 'strict')}")
     if "draws" in case:
         scheduler = _Scripted(scheduler, [case["draws"].get(cluster.name, ()) for cluster in platform.clusters()])

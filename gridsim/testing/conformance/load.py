@@ -8,7 +8,7 @@ from typing import Any
 from gridsim.model.time import MICROSECOND
 from gridsim.model.workload import Workload
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
-from gridsim.testing.conformance.running import entry, known_only
+from gridsim.testing.conformance.running import known_only
 from gridsim.workload.transform.expand import Expand
 
 __all__ = ["check_load_expansion"]
@@ -21,28 +21,25 @@ def check_load_expansion(case: Mapping[str, Any]) -> Outcome:
     """Runtimes at each load of a case; estimates, which are exact before, must be the same."""
     known_only(case, (*PROSE, "jobs", "expected"), "the case holds")
     workload = _jobs(case)
-    parts = entry(case, "expected", list, "")
-    return Outcome.of([_expanded(part, f"expected[{index}]", workload) for index, part in enumerate(parts)])
+    return Outcome.of([_expanded(part, workload) for part in case["expected"]])
 
 
 def _jobs(case: Mapping[str, Any]) -> Workload:
-    jobs = entry(case, "jobs", list, "")
+    jobs = case["jobs"]
     for job in jobs:
         known_only(job, _WORDS, "a job has")
-    number, submit, cores, runtime = (
-        [entry(job, word, int, f"jobs[{index}]") for index, job in enumerate(jobs)] for word in _WORDS
-    )
+    number, submit, cores, runtime = ([job[word] for job in jobs] for word in _WORDS)
     return Workload.from_columns(job=number, submit=submit, cores=cores, runtime=runtime)
 
 
-def _expanded(part: Mapping[str, Any], where: str, workload: Workload) -> Run:
-    load = float(entry(part, "load", (int, float), where))
+def _expanded(part: Mapping[str, Any], workload: Workload) -> Run:
+    load = float(part["load"])
     comparison = Comparison()
     for name in part:
         if name not in ("load", "runtimes"):
             comparison.cannot(name)
     longer = Expand(load).apply(workload)
-    expected = [runtime * MICROSECOND for runtime in entry(part, "runtimes", list, where)]
+    expected = [runtime * MICROSECOND for runtime in part["runtimes"]]
     comparison.equal("runtimes (microseconds)", longer.runtime.tolist(), expected)
     comparison.equal("estimates (microseconds)", longer.estimate.tolist(), expected)
     changed = [

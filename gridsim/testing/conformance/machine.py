@@ -14,7 +14,7 @@ from gridsim.model.platform import Platform
 from gridsim.model.workload import Workload
 from gridsim.record import Record
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
-from gridsim.testing.conformance.running import entry, known_only, rows_of
+from gridsim.testing.conformance.running import known_only, rows_of
 from gridsim.testing.machine.rules import RULES
 
 __all__ = ["Found", "Fragments", "Scheduler", "check_fragmentation", "check_schedule"]
@@ -55,32 +55,29 @@ def check_schedule(case: Mapping[str, Any], scheduler: Scheduler | None = None) 
         What makes the schedules; gridsim where left out.
     """
     known_only(case, (*PROSE, "platform", "jobs", "runs"), "the case holds")
-    platform = _platform(entry(case, "platform", dict, ""))
-    workload = _workload(entry(case, "jobs", list, ""))
-    runs = enumerate(entry(case, "runs", list, ""))
-    return Outcome.of([_run(spec, f"runs[{at}]", workload, platform, scheduler or _simulated) for at, spec in runs])
+    platform = _platform(case["platform"])
+    workload = _workload(case["jobs"])
+    return Outcome.of([_run(spec, workload, platform, scheduler or _simulated) for spec in case["runs"]])
 
 
 def _platform(words: Mapping[str, Any]) -> Platform:
     known_only(words, ("pools", "nodes"), "the platform has")
     groups: list[NodeGroup] = []
-    for index, group in enumerate(entry(words, "nodes", list, "platform", [])):
+    for group in words.get("nodes", ()):
         known_only(group, _GROUP, "a group has")
         given = {name: group[name] for name in ("gpus", "gpu_kind", "weight") if name in group}
         given |= {name: tuple(group[name]) for name in ("features", "partitions") if name in group}
-        count = entry(group, "count", int, f"platform.nodes[{index}]")
+        count = group["count"]
         first = sum(each.count for each in groups)
         names = tuple(str(first + number) for number in range(count))  # groups of one name are several here
         groups.append(NodeGroup(group=names[0], count=count, capacity=group["capacity"], names=names, **given))
-    return Platform.of_nodes(groups, entry(words, "pools", dict, "platform", {}))
+    return Platform.of_nodes(groups, words.get("pools", {}))
 
 
 def _workload(jobs: Sequence[Mapping[str, Any]]) -> Workload:
     known = ("id", *_TIMES, *_COUNTS, *_WORDS, "each", "exclusive", "pools")
-    for index, job in enumerate(jobs):
+    for job in jobs:
         known_only(job, known, "a job has")
-        for name in ("id", *_TIMES):
-            entry(job, name, int, f"jobs[{index}]")
     ordered = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
     return Workload.from_columns(
         job=[job["id"] for job in ordered],
@@ -99,18 +96,16 @@ def _demand(job: Mapping[str, Any]) -> Demand:
 def _typical(tasks: Sequence[Mapping[str, Any]]) -> list[tuple[Demand, int]]:
     for task in tasks:
         known_only(task, ("each", "gpu", "gpu_kinds", "count"), "a typical task has")
-    return [(_demand({"tasks": 1, **task}), entry(task, "count", int, "typical")) for task in tasks]
+    return [(_demand({"tasks": 1, **task}), task["count"]) for task in tasks]
 
 
-def _run(spec: Mapping[str, Any], where: str, workload: Workload, platform: Platform, scheduler: Scheduler) -> Run:
-    name = entry(spec, "algorithm", str, where)
-    parameters = dict(entry(spec, "parameters", dict, where))
-    expected = entry(spec, "expected", dict, where)
+def _run(spec: Mapping[str, Any], workload: Workload, platform: Platform, scheduler: Scheduler) -> Run:
+    name, parameters, expected = spec["algorithm"], dict(spec["parameters"]), spec["expected"]
     label = "-".join(
         [name, *(str(parameters[word]) for word in ("placement", "align", "depth", "compress") if word in parameters)]
     )
     try:
-        if name not in _ALGORITHMS or entry(parameters, "placement", str, f"{where}.parameters") not in RULES:
+        if name not in _ALGORITHMS or parameters.get("placement") not in RULES:
             raise Unsupported("this version has no such algorithm")
         known_only(spec, ("algorithm", "parameters", "expected"), "the run holds")
         known_only(parameters, _PARAMETERS, "parameter")
@@ -121,9 +116,8 @@ def _run(spec: Mapping[str, Any], where: str, workload: Workload, platform: Plat
     except Unsupported as reason:
         return Run(label, "unsupported", (str(reason),))
     comparison = Comparison()
-    _compare_jobs(comparison, rows, entry(expected, "jobs", list, f"{where}.expected"))
-    told = entry(expected, "utilisation", dict, f"{where}.expected", {})
-    for resource, share in told.items():
+    _compare_jobs(comparison, rows, expected["jobs"])
+    for resource, share in expected.get("utilisation", {}).items():
         comparison.near(f"utilisation of {resource}", shares.get(resource), Fraction(share), _ROUNDING)
     return comparison.verdict(label)
 
@@ -133,7 +127,7 @@ def _compare_jobs(
 ) -> None:
     """A row has what the case says and nothing else: no node of a rejected job, no GPU of one that asks for none."""
     for job in jobs:
-        number = entry(job, "id", int, "expected.jobs")
+        number = job["id"]
         if number not in rows:
             comparison.equal(f"job {number}", "not among the jobs", "there")
             continue
@@ -147,15 +141,14 @@ def _compare_jobs(
 def check_fragmentation(case: Mapping[str, Any], fragments: Fragments | None = None) -> Outcome:
     """Useless thousandths of nodes in given states; *fragments* as for schedules."""
     known_only(case, (*PROSE, "typical", "points"), "the case holds")
-    typical = _typical(entry(case, "typical", list, ""))
+    typical = _typical(case["typical"])
     runs = []
-    for index, point in enumerate(entry(case, "points", list, "")):
+    for index, point in enumerate(case["points"]):
         known_only(point, ("node", "free", "gpus_free", "fragments"), "the point holds")
-        node = entry(point, "node", dict, f"points[{index}]")
-        platform = _platform({"nodes": [{**node, "count": 1}]})
+        platform = _platform({"nodes": [{**point["node"], "count": 1}]})
         found = (fragments or _fragments)(platform, typical, point["free"], point["gpus_free"])
         comparison = Comparison()
-        comparison.equal("fragments", found, entry(point, "fragments", int, f"points[{index}]"))
+        comparison.equal("fragments", found, point["fragments"])
         runs.append(comparison.verdict(f"points[{index}]"))
     return Outcome.of(runs)
 

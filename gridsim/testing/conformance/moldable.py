@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from gridsim.errors import InputError
 from gridsim.model.time import MICROSECOND, whole
 from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
 from gridsim.testing.conformance.ranges import moldable_workload
-from gridsim.testing.conformance.running import entry, known_only, rows_of, run
+from gridsim.testing.conformance.running import known_only, rows_of, run
 
 __all__ = ["WORDS", "check_choices", "check_limits", "check_lublin", "check_partition", "check_schedule"]
 
@@ -34,19 +35,19 @@ _PARAMETERS: Mapping[str, tuple[str, ...]] = {
 
 def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """Every run of a case of kind ``schedule``, how often its runs differ, and what another submit would change."""
-    machine = entry(entry(case, "platform", dict, ""), "processors", int, "platform")
-    tolerance = float(entry(case, "tolerance", (int, float), "", 0.0))
-    jobs, specs = entry(case, "jobs", list, ""), entry(case, "runs", list, "")
+    machine = case["platform"]["processors"]
+    tolerance = float(case.get("tolerance", 0.0))
+    jobs, specs = case["jobs"], case["runs"]
     known_only(case, (*PROSE, "platform", "jobs", "runs", "differences", "alternative"), "the case holds")
     found: list[dict[int, Any]] = []
-    runs = [_run(spec, f"runs[{index}]", jobs, machine, tolerance, found) for index, spec in enumerate(specs)]
+    runs = [_run(spec, jobs, machine, tolerance, found) for spec in specs]
     if "differences" in case and len(found) == len(specs):
-        runs.append(_differences(entry(case, "differences", list, ""), found, tolerance * (1 + len(jobs))))
+        runs.append(_differences(case["differences"], found, tolerance * (1 + len(jobs))))
     if "alternative" in case:
-        other = entry(case, "alternative", dict, "")
-        changed = _changed(jobs, entry(other, "change", str, "alternative"))
-        spec = {**specs[0], "expected": entry(other, "expected", dict, "alternative")}
-        runs.append(_run(spec, "alternative", changed, machine, tolerance, found))
+        other = case["alternative"]
+        changed = _changed(jobs, other["change"])
+        spec = {**specs[0], "expected": other["expected"]}
+        runs.append(_run(spec, changed, machine, tolerance, found))
     return Outcome.of(runs)
 
 
@@ -61,20 +62,19 @@ def _changed(jobs: Sequence[Mapping[str, Any]], change: str) -> list[Mapping[str
 
 def _run(
     spec: Mapping[str, Any],
-    where: str,
     jobs: Sequence[Mapping[str, Any]],
     machine: int,
     tolerance: float,
     found: list[dict[int, Any]],
 ) -> Run:
-    name = entry(spec, "algorithm", str, where)
+    name = spec["algorithm"]
     try:
         if name not in _PARAMETERS:
             raise Unsupported("this version has no such strategy")
         known_only(spec, ("algorithm", "parameters", "expected"), "the run holds")
-        parameters = entry(spec, "parameters", dict, where)
+        parameters = spec["parameters"]
         known_only(parameters, _PARAMETERS["aggressive-fair-share"], "parameter")
-        expected = entry(spec, "expected", dict, where)
+        expected = spec["expected"]
         known_only(expected, ("jobs",), "nothing compares expected")
         workload = moldable_workload(jobs, machine)
         record, _ = run(workload, machine, _policy(name, parameters))
@@ -83,8 +83,8 @@ def _run(
     comparison, rows = Comparison(), rows_of(record)
     found.append(rows)
     allowed = float(Fraction(str(tolerance)) * (1 + len(workload)))
-    for index, job in enumerate(entry(expected, "jobs", list, f"{where}.expected")):
-        number = entry(job, "id", int, f"{where}.expected.jobs[{index}]")
+    for job in expected["jobs"]:
+        number = job["id"]
         if number not in rows:
             comparison.equal(f"job {number}", "not among the jobs", "there")
             continue
@@ -140,9 +140,9 @@ def check_choices(case: Mapping[str, Any]) -> Outcome:
 
     known_only(case, (*PROSE, "points"), "the case holds")
     comparison = Comparison()
-    for index, point in enumerate(entry(case, "points", list, "")):
+    for index, point in enumerate(case["points"]):
         known_only(point, ("min", "max", "count", "geometric", "linear"), "the point holds")
-        low, high, choices = (entry(point, name, int, f"points[{index}]") for name in ("min", "max", "count"))
+        low, high, choices = (point[name] for name in ("min", "max", "count"))
         for grid in ("geometric", "linear"):
             sizes = np.zeros(max(choices, high - low + 1), dtype=np.int64)
             count = spread(low, high, choices, grid == "geometric", sizes)
@@ -154,10 +154,8 @@ def check_choices(case: Mapping[str, Any]) -> Outcome:
 def check_partition(case: Mapping[str, Any]) -> Outcome:
     """Choices of a size over free-time blocks: what is evaluated, in order, and what is chosen."""
     known_only(case, (*PROSE, "cases"), "the case holds")
-    tolerance = float(entry(case, "tolerance", (int, float), "", 0.0))
-    return Outcome.of(
-        [_partition(part, f"cases[{i}]", tolerance) for i, part in enumerate(entry(case, "cases", list, ""))]
-    )
+    tolerance = float(case.get("tolerance", 0.0))
+    return Outcome.of([_partition(part, f"cases[{i}]", tolerance) for i, part in enumerate(case["cases"])])
 
 
 def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
@@ -169,13 +167,13 @@ def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
 
     fields = ("title", "now", "free_blocks", "afterwards", "job", "limit", "evaluated", "chosen")
     known_only(part, (*fields, "brute_force_evaluations"), "the part holds")
-    cores = entry(part, "afterwards", int, where)
-    job = {"id": 1, "submit": 0, "estimate": part["job"]["runtime"], **entry(part, "job", dict, where)}
+    cores = part["afterwards"]
+    job = {"id": 1, "submit": 0, "estimate": part["job"]["runtime"], **part["job"]}
     shapes = Shapes(Requests(moldable_workload([job], cores)), Greedy(choices="all"), cores)
-    blocks = entry(part, "free_blocks", list, where)
+    blocks = part["free_blocks"]
     times = np.array([whole(float(start)) for start, _, _ in blocks] + [whole(float(blocks[-1][1]))])
     free = np.array([count for _, _, count in blocks] + [cores])
-    size, high = len(times), min(int(entry(part, "limit", int, where)), int(shapes.table[MOST, 0]))
+    size, high = len(times), min(part["limit"], int(shapes.table[MOST, 0]))
     high = max(high, int(shapes.table[LEAST, 0]))
     widths = np.zeros(64, dtype=np.int64)
     start, chosen, count = by_blocks(times, free, size, shapes.table, shapes.relative, 0, high, widths)
@@ -187,12 +185,12 @@ def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
         comparison.near(f"{name}: start", at / MICROSECOND, expected["start"], tolerance)
         comparison.near(f"{name}: end", (at + shapes.on(0, width)) / MICROSECOND, expected["end"], tolerance)
 
-    evaluated = entry(part, "evaluated", list, where)
+    evaluated = part["evaluated"]
     comparison.equal("sizes evaluated", widths[:count].tolist(), [size["processors"] for size in evaluated])
     for width, expected in zip(widths[:count].tolist(), evaluated, strict=False):
         at = int(earliest(times, free, size, width, shapes.on(0, width)))
         compare(f"evaluated {width}", at, width, expected)
-    compare("chosen", int(start), int(chosen), entry(part, "chosen", dict, where))
+    compare("chosen", int(start), int(chosen), part["chosen"])
     everything = np.arange(shapes.table[LEAST, 0], high + 1)
     ends = [earliest(times, free, size, n, shapes.on(0, int(n))) + shapes.on(0, int(n)) for n in everything]
     comparison.near("end of trying every size", min(ends) / MICROSECOND, part["chosen"]["end"], tolerance)
@@ -202,11 +200,11 @@ def _partition(part: Mapping[str, Any], where: str, tolerance: float) -> Run:
 def check_limits(case: Mapping[str, Any]) -> Outcome:
     """Fair-share limits of jobs beside running ones."""
     known_only(case, (*PROSE, "platform", "jobs", "running", "runs", "alone"), "the case holds")
-    machine = entry(entry(case, "platform", dict, ""), "processors", int, "platform")
-    jobs, running = entry(case, "jobs", list, ""), entry(case, "running", list, "")
-    runs = [_limits(spec, machine, jobs, running) for spec in entry(case, "runs", list, "")]
+    machine = case["platform"]["processors"]
+    jobs, running = case["jobs"], case["running"]
+    runs = [_limits(spec, machine, jobs, running) for spec in case["runs"]]
     if "alone" in case:  # with nobody else in the system every rule comes to the gap factor
-        alone = entry(case, "alone", dict, "")
+        alone = case["alone"]
         known_only(alone, ("jobs", "expected"), "alone holds")
         runs += [_limits({**spec, "expected": alone["expected"]}, machine, alone["jobs"], ()) for spec in case["runs"]]
     return Outcome.of(runs)
@@ -219,7 +217,7 @@ def _limits(
     from gridsim.policy.queue import Queue, Requests
 
     known_only(spec, ("weight", "scope", "wf", "gap", "expected"), "the run holds")
-    left = {entry(job, "id", int, "running"): job for job in running}
+    left = {job["id"]: job for job in running}
     rows = [
         {"id": job["id"], "submit": 0, "processors": 1, "runtime": job["weight"], "estimate": job["weight"]}
         | {"min": job["min"], "max": job["max"], "A": job["max"], "sigma": 0}
@@ -233,15 +231,21 @@ def _limits(
     part = np.array([_left(left[number[row]]) for row in runs])
     state = {"began": (part - 1) * length, "expected": part * length}
     queue = Queue(requests, waits, {"total": machine, "running": Queue(requests, runs, state)})
-    share = ShareOfWork(wf=spec["wf"], gap=spec["gap"], weight=spec["weight"], scope=spec["scope"])
+    try:
+        share = ShareOfWork(wf=spec["wf"], gap=spec["gap"], weight=spec["weight"], scope=spec["scope"])
+    except ValueError as error:
+        raise InputError(str(error), field="runs") from error
     limits = share.limits(queue, 0.0)
     sizes = largest(limits, requests.minimum[waits], requests.maximum[waits])
     comparison = Comparison()
     found = {
         number[row]: (limit, size) for row, limit, size in zip(waits, limits.tolist(), sizes.tolist(), strict=True)
     }
-    for job in entry(spec, "expected", list, ""):
+    for job in spec["expected"]:
         known_only(job, ("id", "limit", "largest"), "the job holds")
+        if job["id"] not in found:
+            comparison.equal(f"job {job['id']}", "not among those that wait", "there")
+            continue
         limit, size = found[job["id"]]
         fixed = next(one["min"] == one["max"] for one in jobs if one["id"] == job["id"])
         # Jobs of one size need no limit: a case gives their size.
@@ -252,7 +256,7 @@ def _limits(
 
 def _left(job: Mapping[str, Any]) -> float:
     known_only(job, ("id", "remaining"), "the running job holds")
-    return float(entry(job, "remaining", (int, float), "running"))
+    return float(job["remaining"])
 
 
 def check_lublin(case: Mapping[str, Any]) -> Outcome:

@@ -13,7 +13,7 @@ from gridsim.model.time import FloatArray
 from gridsim.model.workload import UNKNOWN
 from gridsim.registry import Spec
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run, Unsupported
-from gridsim.testing.conformance.running import entry, known_only, rigid_workload
+from gridsim.testing.conformance.running import known_only, rigid_workload
 
 __all__ = ["check_schedule"]
 
@@ -56,19 +56,18 @@ def check_schedule(case: Mapping[str, Any]) -> Outcome:
     """Every run of a case of kind ``schedule``."""
     known_only(case, (*_PROSE, "platform", "jobs", "runs", "differences"), "the case holds")
     runs, starts = [], []
-    for index, spec in enumerate(entry(case, "runs", list, "")):
-        verdict, started = _run(case, spec, f"runs[{index}]")
+    for spec in case["runs"]:
+        verdict, started = _run(case, spec)
         runs.append(verdict)
         starts.append(started)
     if "differences" in case:
-        runs.append(_differences(entry(case, "differences", list, ""), starts))
+        runs.append(_differences(case["differences"], starts))
     return Outcome.of(runs)
 
 
-def _run(case: Mapping[str, Any], spec: Mapping[str, Any], where: str) -> tuple[Run, Any]:
+def _run(case: Mapping[str, Any], spec: Mapping[str, Any]) -> tuple[Run, Any]:
     """The verdict on one run, and its starts."""
-    name = entry(spec, "algorithm", str, where)
-    parameters = dict(entry(spec, "parameters", dict, where))
+    name, parameters = spec["algorithm"], dict(spec["parameters"])
     instant = parameters.pop("instant", "batched")
     label = "-".join([name, *map(str, parameters.values()), instant])
     try:
@@ -76,13 +75,13 @@ def _run(case: Mapping[str, Any], spec: Mapping[str, Any], where: str) -> tuple[
             raise Unsupported("this version has no such algorithm")
         known_only(spec, ("algorithm", "parameters", "expected"), "the run holds")
         known_only(parameters, _POLICIES[name], "parameter")
-        expected = entry(spec, "expected", dict, where)
+        expected = spec["expected"]
         known_only(expected, ("jobs", "accuracy"), "nothing compares expected")
     except Unsupported as reason:
         return Run(name, "unsupported", (str(reason),)), None
     result = _simulated(case, name, parameters, instant)
     comparison = Comparison()
-    _compare_jobs(comparison, result.jobs, entry(expected, "jobs", list, where))
+    _compare_jobs(comparison, result.jobs, expected["jobs"])
     _compare_accuracy(comparison, result.record, expected.get("accuracy", {}))
     return comparison.verdict(label), result.jobs["start"]
 
@@ -94,8 +93,7 @@ def _simulated(case: Mapping[str, Any], name: str, parameters: Mapping[str, Any]
     from gridsim.policy.presets import policy as make_policy  # compiled kernels: only when something runs
     from gridsim.simulation import simulate
 
-    cores = entry(entry(case, "platform", dict, ""), "cores", int, "platform")
-    jobs = entry(case, "jobs", list, "")
+    cores, jobs = case["platform"]["cores"], case["jobs"]
     workload = rigid_workload(jobs, cores="cores", machine=cores, least=1)
     users = {job["id"]: job.get("user") for job in jobs}
     known = np.array([UNKNOWN if users[job] is None else users[job] for job in workload.job.tolist()], dtype=np.int64)

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from gridsim.errors import InputError
 from gridsim.model.moldable import Moldable, weight_bounds, weight_category
 from gridsim.model.speedup import Downey, Linear, Speedup, Table
 from gridsim.model.time import MICROSECOND, whole
 from gridsim.model.workload import Workload
 from gridsim.testing.conformance.outcome import Comparison, Outcome, Run
-from gridsim.testing.conformance.running import entry, known_only, rigid_workload
+from gridsim.testing.conformance.running import known_only, rigid_workload
 from gridsim.workload.transform.load_factor import LoadFactor
 from gridsim.workload.transform.moldable import MoldableJobs, factor_range
 from gridsim.workload.transform.profiles import profile_range
@@ -21,43 +22,44 @@ from gridsim.workload.transform.profiles import profile_range
 __all__ = ["check_profile", "check_range", "check_speedup", "check_table", "moldable_workload"]
 
 PROSE = ("schema", "kind", "name", "title", "why", "spec_sections", "tolerance")
-_NUMBER = (int, float)
 
 
 def moldable_workload(jobs: Sequence[Mapping[str, Any]], machine: int) -> Workload:
     """Workload of job objects with ``min``, ``max`` and ``A, sigma`` or a ``table``; one without stays rigid."""
     workload = rigid_workload(jobs, cores="processors", machine=machine)
-    by_number = {job["id"]: (index, job) for index, job in enumerate(jobs)}
+    by_number = {job["id"]: job for job in jobs}
     ordered = [by_number[number] for number in workload.job.tolist()]
     ranges = Moldable.of(
         workload.cores,
-        [entry(job, "min", int, f"jobs[{index}]", job["processors"]) for index, job in ordered],
-        [entry(job, "max", int, f"jobs[{index}]", job["processors"]) for index, job in ordered],
-        [_law(job, f"jobs[{index}]") for index, job in ordered],
+        [job.get("min", job["processors"]) for job in ordered],
+        [job.get("max", job["processors"]) for job in ordered],
+        [_law(job) for job in ordered],
         np.arange(len(workload)),
         names=workload.job,
     )
     return replace(workload, moldable=ranges)
 
 
-def _law(job: Mapping[str, Any], where: str) -> Speedup:
+def _law(job: Mapping[str, Any]) -> Speedup:
     if "table" in job:
-        return _table(job, where)
+        return _table(job)
     if "A" not in job:
         return Linear()
-    return Downey(float(entry(job, "A", _NUMBER, where)), float(entry(job, "sigma", _NUMBER, where)))
+    if "sigma" not in job:
+        raise InputError("has a parallelism 'A' without 'sigma'", field="jobs")
+    return Downey(float(job["A"]), float(job["sigma"]))
 
 
-def _table(of: Mapping[str, Any], where: str) -> Table:
-    return Table([(cores, seconds) for cores, seconds in entry(of, "table", list, where)])
+def _table(of: Mapping[str, Any]) -> Table:
+    return Table([(cores, seconds) for cores, seconds in of["table"]])
 
 
 def _points(
     case: Mapping[str, Any], name: str, fields: Sequence[str], compare: Callable[[Comparison, Any, str, float], None]
 ) -> Run:
     """A run that compares every entry of a list of a case."""
-    comparison, tolerance = Comparison(), float(entry(case, "tolerance", _NUMBER, "", 0.0))
-    for index, point in enumerate(entry(case, name, list, "")):
+    comparison, tolerance = Comparison(), float(case.get("tolerance", 0.0))
+    for index, point in enumerate(case[name]):
         known_only(point, fields, f"{name}[{index}] holds")
         compare(comparison, point, f"{name}[{index}]", tolerance)
     return comparison.verdict(name)
@@ -70,8 +72,8 @@ def check_speedup(case: Mapping[str, Any]) -> Outcome:
 
 
 def _speedup(comparison: Comparison, point: Mapping[str, Any], where: str, tolerance: float) -> None:
-    law = _law(point, where)
-    cores = np.array([entry(point, "n", int, where)])
+    law = _law(point)
+    cores = np.array([point["n"]])
     comparison.near(f"{where}: speedup", 1 / float(law.relative(cores)[0]), point["speedup"], tolerance)
 
 
@@ -83,8 +85,8 @@ def check_range(case: Mapping[str, Any]) -> Outcome:
 
 
 def _range(comparison: Comparison, point: Mapping[str, Any], where: str, _: float) -> None:
-    machine, requested = (entry(point, name, int, where) for name in ("platform", "requested"))
-    factor = float(entry(point, "rf", _NUMBER, where))
+    machine, requested = (point[name] for name in ("platform", "requested"))
+    factor = float(point["rf"])
     job = Workload.from_columns(submit=[0], runtime=[1], cores=[requested], cores_stated=machine)
     made = MoldableJobs(range_factor=factor).apply(job).moldable
     assert made is not None
@@ -98,10 +100,10 @@ def _range(comparison: Comparison, point: Mapping[str, Any], where: str, _: floa
 def check_profile(case: Mapping[str, Any]) -> Outcome:
     """Interpolated runtimes of a table, and runtimes, ranges and weights of jobs on it."""
     known_only(case, (*PROSE, "table", "points", "jobs"), "the case holds")
-    table = _table(case, "")
+    table = _table(case)
 
     def point(comparison: Comparison, of: Mapping[str, Any], where: str, tolerance: float) -> None:
-        found = float(table.relative(np.array([entry(of, "processors", int, where)]))[0])
+        found = float(table.relative(np.array([of["processors"]]))[0])
         comparison.near(f"{where}: seconds", found, of["seconds"], tolerance)
 
     def job(comparison: Comparison, of: Mapping[str, Any], where: str, tolerance: float) -> None:
@@ -113,9 +115,9 @@ def check_profile(case: Mapping[str, Any]) -> Outcome:
 
 
 def _profiled(comparison: Comparison, of: Mapping[str, Any], where: str, tolerance: float, table: Table) -> None:
-    requested = np.array([entry(of, "requested", int, where)])
-    runtime = whole(np.array([float(entry(of, "runtime", _NUMBER, where))]))
-    points = entry(of, "seconds", list, where)
+    requested = np.array([of["requested"]])
+    runtime = whole(np.array([float(of["runtime"])]))
+    points = of["seconds"]
     widest = max(table.last, int(requested[0]), *(point["processors"] for point in points))
     minimum, maximum = profile_range(requested, table, widest)
     # The range of the family is that before sizes without gain are cut off.
@@ -141,23 +143,23 @@ def check_table(case: Mapping[str, Any]) -> Outcome:
 
 def _categories(case: Mapping[str, Any]) -> Run:
     bounds = weight_bounds()
-    if "bounds" in case and (given := entry(case, "bounds", list, "")) != bounds.tolist():
+    if "bounds" in case and (given := case["bounds"]) != bounds.tolist():
         comparison = Comparison()
         comparison.equal("bounds", bounds.tolist(), given)
         return comparison.verdict("bounds")
 
     def point(comparison: Comparison, of: Mapping[str, Any], where: str, _: float) -> None:
-        weight = entry(of, "weight", _NUMBER, where)
+        weight = of["weight"]
         comparison.equal(f"{where}: category", int(weight_category([weight], bounds)[0]), of["category"])
 
     return _points({"points": [], **case}, "points", ("weight", "category"), point)
 
 
 def _load(comparison: Comparison, of: Mapping[str, Any], where: str, tolerance: float) -> None:
-    submit = entry(of, "submit", list, where)
+    submit = of["submit"]
     jobs = Workload.from_columns(submit=submit, runtime=[1] * len(submit), cores=1)
-    found = LoadFactor(float(entry(of, "lf", _NUMBER, where))).apply(jobs).submit
-    expected = entry(of, "expected", list, where)
+    found = LoadFactor(float(of["lf"])).apply(jobs).submit
+    expected = of["expected"]
     comparison.equal(f"{where}: submits", len(found), len(expected))
     for place, (one, other) in enumerate(zip(found.tolist(), expected, strict=False)):
         comparison.near(f"{where}: submit {place}", one / MICROSECOND, other, tolerance)

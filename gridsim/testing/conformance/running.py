@@ -13,29 +13,7 @@ from gridsim.model.workload import Workload
 from gridsim.record import Record, Status
 from gridsim.testing.conformance.outcome import Unsupported
 
-__all__ = ["entry", "known_only", "rigid_workload", "rows_of", "run"]
-
-_REQUIRED = object()
-
-
-def entry(of: Mapping[str, Any], name: str, kind: type | tuple[type, ...], where: str, default: Any = _REQUIRED) -> Any:
-    """A field of a case, of the type that it must have.
-
-    Raises
-    ------
-    InputError
-        Naming the field.
-    """
-    path = f"{where}.{name}" if where else name
-    if name not in of:
-        if default is not _REQUIRED:
-            return default
-        raise InputError("is not there", field=path)
-    value = of[name]
-    if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        wanted = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
-        raise InputError(f"is {value!r}; expected {wanted}", field=path)
-    return value
+__all__ = ["known_only", "rigid_workload", "rows_of", "run"]
 
 
 def known_only(of: Mapping[str, Any], known: Sequence[str], what: str) -> None:
@@ -57,14 +35,10 @@ def rigid_workload(jobs: Sequence[Mapping[str, Any]], *, cores: str, machine: in
     least : float
         Runtimes and estimates below this many seconds count as this many.
     """
-    number = (int, float)
     for index, job in enumerate(jobs):
-        where = f"jobs[{index}]"
-        entry(job, "id", int, where)
-        for name in ("submit", "runtime", "estimate"):
-            entry(job, name, number, where)
-        if entry(job, cores, int, where) > machine:
-            raise InputError(f"job {job['id']} is wider than the machine ({machine})", field=f"{where}.{cores}")
+        if job[cores] > machine:
+            message = f"job {job['id']} is wider than the machine ({machine})"
+            raise InputError(message, field=f"jobs[{index}].{cores}")
     ordered = sorted(jobs, key=lambda job: (job["submit"], job["id"]))
     deadlines = [float("inf") if job.get("deadline") is None else job["deadline"] for job in ordered]
     return Workload.from_columns(

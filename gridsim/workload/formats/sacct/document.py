@@ -11,6 +11,7 @@ from typing import IO, Any
 from gridsim.errors import InputError
 from gridsim.workload.formats.sacct.fields import refusal
 from gridsim.workload.formats.sacct.text import UNIT, Form
+from gridsim.workload.formats.stream import DAMAGED
 
 __all__ = ["COLUMNS", "Document", "looks_like_document"]
 
@@ -141,7 +142,11 @@ class Document:
     def _more(self) -> bool:
         if self._ended:
             return False
-        data = self._stream.read(_BLOCK)
+        try:
+            data = self._stream.read(_BLOCK)
+        except DAMAGED as error:
+            message = f"the compressed data is cut short or damaged ({error}); fetch the file again"
+            raise InputError(message, path=self._path, line=self.lines) from error
         self._ended = not data
         self._text = self._text[self._at :] + self._decode.decode(data, final=self._ended)
         self._at = 0
