@@ -121,16 +121,16 @@ def find_run(folder: str | Path) -> dict[str, Any] | None:
         return None
 
 
-def read_numbers(folder: str | Path) -> dict[str, float | None]:
-    """What ``metrics.json`` of a result directory contains.
+def read_numbers(folder: str | Path) -> dict[str, float]:
+    """What ``metrics.json`` of a result directory contains; null becomes NaN.
 
     Raises
     ------
     InputError
         When the folder has none, or it contains something else than numbers.
     """
-    found: dict[str, float | None] = read_json(Path(folder) / "metrics.json", {str: (NUMBER, None)}, _EXPECTED)
-    return found
+    found = read_json(Path(folder) / "metrics.json", {str: (NUMBER, None)}, _EXPECTED)
+    return {name: float("nan") if value is None else float(value) for name, value in found.items()}
 
 
 def read_run_table(folder: str | Path, name: str = "jobs") -> dict[str, npt.NDArray[Any]]:
